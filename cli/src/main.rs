@@ -1,0 +1,2 @@
+//! The `kubefoundry` command.
+fn main() {}

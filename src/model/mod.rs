@@ -1,0 +1,2 @@
+//! The `ModelDeployment` transformation.
+pub mod engines;

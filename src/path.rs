@@ -1,0 +1,102 @@
+//! The one way to name a field: `spec.engine.args["tensor-parallel-size"]`, `spec.env[0].name`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// One step into a document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Segment {
+    /// A mapping key.
+    Key(Cow<'static, str>),
+    /// A sequence index, counted from 0.
+    Index(usize),
+}
+
+/// A path from the root of a document to one of its fields, written as Kubernetes writes it.
+///
+/// ```
+/// use kubefoundry::path::FieldPath;
+/// let path = FieldPath::parse("spec.env").index(0).key("name");
+/// assert_eq!(path.to_string(), "spec.env[0].name");
+/// let path = FieldPath::parse("spec.engine.args").key("max-num-seqs".to_owned());
+/// assert_eq!(path.to_string(), "spec.engine.args[\"max-num-seqs\"]");
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldPath(Vec<Segment>);
+
+impl FieldPath {
+    /// The root of a document.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// A path of plain keys joined by dots, as they are written in code: `FieldPath::parse("spec.model.id")`.
+    pub fn parse(dotted: &'static str) -> Self {
+        Self(dotted.split('.').filter(|part| !part.is_empty()).map(|part| Segment::Key(Cow::Borrowed(part))).collect())
+    }
+
+    /// This path and one more key.
+    #[must_use]
+    pub fn key(&self, key: impl Into<Cow<'static, str>>) -> Self {
+        self.with(Segment::Key(key.into()))
+    }
+
+    /// This path and one more index.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.with(Segment::Index(index))
+    }
+
+    /// This path followed by the plain keys of `dotted`.
+    #[must_use]
+    pub fn join(&self, dotted: &'static str) -> Self {
+        let mut path = self.clone();
+        path.0.extend(Self::parse(dotted).0);
+        path
+    }
+
+    fn with(&self, segment: Segment) -> Self {
+        let mut segments = Vec::with_capacity(self.0.len() + 1);
+        segments.extend_from_slice(&self.0);
+        segments.push(segment);
+        Self(segments)
+    }
+
+    /// The steps from the root.
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// The path without its last step; the root's parent is the root.
+    #[must_use]
+    pub fn parent(&self) -> Self {
+        Self(self.0.split_last().map(|(_, init)| init.to_vec()).unwrap_or_default())
+    }
+
+    /// Whether `self` is `ancestor` or lies below it.
+    pub fn starts_with(&self, ancestor: &Self) -> bool {
+        self.0.starts_with(&ancestor.0)
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Key(key) if is_plain(key) => {
+                    if position > 0 {
+                        f.write_str(".")?;
+                    }
+                    f.write_str(key)?;
+                }
+                Segment::Key(key) => write!(f, "[{key:?}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

@@ -1,0 +1,54 @@
+//! What goes in: texts with a name. The core reads no file; front ends hand in what they read.
+
+/// Index of a [`Source`] in its [`SourceSet`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct SourceId(pub usize);
+
+/// One input text: a file, standard input, or an item of a KRM `ResourceList`.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// How diagnostics name it, such as `models/llama.yaml` or `<stdin>`.
+    pub name: String,
+    /// YAML or JSON text, one or more documents.
+    pub text: String,
+}
+
+/// All input texts of one run, in the order in which they were given.
+///
+/// ```
+/// use kubefoundry::source::SourceSet;
+/// let mut sources = SourceSet::default();
+/// let id = sources.add("models/llama.yaml", "kind: ModelDeployment\n");
+/// assert_eq!(sources.get(id).name, "models/llama.yaml");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct SourceSet {
+    sources: Vec<Source>,
+}
+
+impl SourceSet {
+    /// Adds a text and returns its id.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        self.sources.push(Source { name: name.into(), text: text.into() });
+        SourceId(self.sources.len() - 1)
+    }
+
+    /// The source with this id.
+    ///
+    /// # Panics
+    /// If `id` comes from another set.
+    #[expect(clippy::indexing_slicing, reason = "ids are made by `add` only; one of another set is a bug")]
+    pub fn get(&self, id: SourceId) -> &Source {
+        &self.sources[id.0]
+    }
+
+    /// All sources with their ids, in input order.
+    pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
+        self.sources.iter().enumerate().map(|(index, source)| (SourceId(index), source))
+    }
+
+    /// Whether nothing was given.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+}
