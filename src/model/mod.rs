@@ -1,2 +1,7 @@
-//! The `ModelDeployment` transformation.
+//! The `ModelDeployment` transformation: wire object, validated deployment, provider, manifests.
+
 pub mod engines;
+pub mod ir;
+pub mod provider;
+pub mod providers;
+pub mod support;

@@ -142,6 +142,20 @@ impl<'t> Node<'t> {
         self.entries().first().map_or(self.span, |entry| entry.key_span)
     }
 
+    /// A copy that borrows nothing.
+    pub fn to_owned_node(&self) -> Node<'static> {
+        let value = match &self.value {
+            Value::Null => Value::Null,
+            Value::Bool(value) => Value::Bool(*value),
+            Value::Integer(value) => Value::Integer(*value),
+            Value::Float(value) => Value::Float(*value),
+            Value::String(text) => Value::String(Cow::Owned(text.clone().into_owned())),
+            Value::Sequence(items) => Value::Sequence(items.iter().map(Node::to_owned_node).collect()),
+            Value::Mapping(entries) => Value::Mapping(entries.iter().map(Entry::to_owned_entry).collect()),
+        };
+        Node { value, span: self.span }
+    }
+
     /// This value as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
@@ -155,9 +169,9 @@ impl<'t> Node<'t> {
             Value::Float(value) => Json::from(*value),
             Value::String(text) => Json::String(text.clone().into_owned()),
             Value::Sequence(items) => Json::Array(items.iter().map(Node::to_json).collect()),
-            Value::Mapping(entries) => {
-                Json::Object(entries.iter().map(|entry| (entry.key.clone().into_owned(), entry.node.to_json())).collect())
-            }
+            Value::Mapping(entries) => Json::Object(
+                entries.iter().map(|entry| (entry.key.clone().into_owned(), entry.node.to_json())).collect(),
+            ),
         }
     }
 
@@ -171,6 +185,16 @@ impl<'t> Node<'t> {
             Value::String(_) => "a string",
             Value::Sequence(_) => "a list",
             Value::Mapping(_) => "a mapping",
+        }
+    }
+}
+
+impl Entry<'_> {
+    fn to_owned_entry(&self) -> Entry<'static> {
+        Entry {
+            key: Cow::Owned(self.key.clone().into_owned()),
+            key_span: self.key_span,
+            node: self.node.to_owned_node(),
         }
     }
 }

@@ -1,0 +1,33 @@
+//! One line a finding: `models/llama.yaml:8:16: error[KF0102] unknown field "modle"`.
+
+use std::fmt::Write as _;
+
+use super::position::LineIndex;
+use crate::diagnostic::Diagnostic;
+use crate::source::SourceSet;
+
+/// Each finding on one line, in the form that editors and `grep` read.
+pub fn concise(diagnostics: &[Diagnostic], sources: &SourceSet) -> String {
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        if let Some(location) = &diagnostic.location {
+            let source = sources.get(location.source);
+            let position = LineIndex::new(&source.text).position(location.span.start);
+            let _ = write!(out, "{}:{}:{}: ", source.name, position.line, position.column);
+        }
+        let _ = writeln!(out, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, one_line(&diagnostic.message));
+    }
+    out
+}
+
+/// A message on one line whatever a user put into a field: control characters are escaped.
+pub(super) fn one_line(message: &str) -> String {
+    if message.chars().any(char::is_control) {
+        message
+            .chars()
+            .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
+            .collect()
+    } else {
+        message.to_owned()
+    }
+}

@@ -1,0 +1,143 @@
+//! The resolved settings of an engine, before they are written in the manner of a launcher.
+
+use serde_json::{Map, Value};
+
+use crate::path::FieldPath;
+
+/// One flag with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Argument {
+    /// The flag's canonical long name, kebab-case, without dashes: `max-model-len`.
+    pub name: String,
+    /// Its value.
+    pub value: ArgumentValue,
+    /// The field of the deployment that it came from.
+    pub path: FieldPath,
+}
+
+/// What a flag is given.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArgumentValue {
+    /// Nothing: a switch that is turned on, `--name`.
+    On,
+    /// A switch that is turned off by another spelling: `no-enable-prefix-caching`.
+    Off(String),
+    /// Text, as the user wrote it.
+    Text(String),
+    /// A number that we made or checked; written bare into keyword arguments.
+    Number(serde_json::Number),
+    /// A JSON value, written by our own serializer.
+    Json(Value),
+}
+
+/// How a model is split over the GPUs of one worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parallelism {
+    /// Tensor parallel size, 1 when not split.
+    pub tensor: u32,
+    /// Pipeline parallel size.
+    pub pipeline: u32,
+    /// Data parallel size.
+    pub data: u32,
+}
+
+/// Everything that sets an engine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Invocation {
+    /// Flags: typed fields first in a fixed order, then `engine.args` by name, then `engine.extraArgs` in input order.
+    pub arguments: Vec<Argument>,
+    /// Configuration keys that are not flags (TensorRT-LLM), nested as the engine nests them.
+    pub engine_config: Map<String, Value>,
+    /// How the model is split.
+    pub parallelism: Parallelism,
+    /// Flags that must be two elements (`--tensor-parallel-size`, `4`) where others are one (`--seed=1`).
+    pub separate: &'static [&'static str],
+    /// Whether every valued flag is two elements (llama-server).
+    pub all_separate: bool,
+}
+
+impl Invocation {
+    /// The argument for a flag, by canonical name.
+    pub fn get(&self, name: &str) -> Option<&Argument> {
+        self.arguments.iter().find(|argument| argument.name == name)
+    }
+
+    /// Whether a flag is set, on or off.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Adds a flag that the provider's stack needs, unless the user set it.
+    pub fn set_default(&mut self, name: &str, value: ArgumentValue) {
+        if !self.has(name) {
+            self.arguments.push(Argument { name: name.to_owned(), value, path: FieldPath::root() });
+        }
+    }
+
+    /// The flags as elements of a container's `args`: exec form, one element a valued flag (`--flag=value`) unless its
+    /// launcher wants two, and `$(` escaped so that the kubelet expands nothing.
+    pub fn argv(&self) -> Vec<String> {
+        let mut argv = Vec::new();
+        for Argument { name, value, .. } in &self.arguments {
+            let text = match value {
+                ArgumentValue::On => {
+                    argv.push(format!("--{name}"));
+                    continue;
+                }
+                ArgumentValue::Off(off) => {
+                    argv.push(format!("--{off}"));
+                    continue;
+                }
+                ArgumentValue::Text(text) => escape_expansion(text),
+                ArgumentValue::Number(number) => number.to_string(),
+                ArgumentValue::Json(json) => escape_expansion(&json.to_string()),
+            };
+            if self.all_separate || self.separate.contains(&name.as_str()) {
+                argv.extend([format!("--{name}"), text]);
+            } else {
+                argv.push(format!("--{name}={text}"));
+            }
+        }
+        argv
+    }
+
+    /// The flags as keyword arguments: snake_case names, typed values (`true`, not `"true"`).
+    pub fn keyword_arguments(&self) -> Map<String, Value> {
+        let typed = |value: &ArgumentValue| match value {
+            ArgumentValue::On => Value::Bool(true),
+            ArgumentValue::Off(_) => Value::Bool(false),
+            ArgumentValue::Text(text) => Value::String(text.clone()),
+            ArgumentValue::Number(number) => Value::Number(number.clone()),
+            ArgumentValue::Json(json) => json.clone(),
+        };
+        self.arguments.iter().map(|argument| (argument.name.replace('-', "_"), typed(&argument.value))).collect()
+    }
+}
+
+/// Text that the kubelet will not expand: `$(NAME)` in a container's args is replaced from its environment before the
+/// engine starts, so a model name could leak a secret. `$$(` is the escape.
+///
+/// ```
+/// use kubefoundry::model::engines::escape_expansion;
+/// assert_eq!(escape_expansion("a$(HF_TOKEN)b"), "a$$(HF_TOKEN)b");
+/// assert_eq!(escape_expansion("costs $5"), "costs $5");
+/// ```
+pub fn escape_expansion(text: &str) -> String {
+    // The kubelet reads `$$` as an escaped `$`: a user's `$$(X)` means the text `$$(X)`, so every `$` of a run of
+    // dollars before `(` is doubled.
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('$') {
+        let (before, from) = rest.split_at(start);
+        out.push_str(before);
+        let run = from.len() - from.trim_start_matches('$').len();
+        let (dollars, after) = from.split_at(run);
+        out.push_str(dollars);
+        if after.starts_with('(') || run > 1 {
+            out.push_str(dollars);
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}

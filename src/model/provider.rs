@@ -1,0 +1,168 @@
+//! What a provider is. A provider is one folder under `providers/` and one line in [`PROVIDERS`].
+
+use serde::Serialize;
+
+use super::ir::Deployment;
+use super::providers;
+use super::support::FieldSupport;
+use crate::diagnostic::{Code, Findings};
+use crate::manifest::Manifest;
+
+/// Every provider that this program renders.
+pub static PROVIDERS: &[&dyn Provider] =
+    &[&providers::kaito::Kaito, &providers::dynamo::Dynamo, &providers::kuberay::KubeRay];
+
+/// The provider with this name.
+pub fn find(name: &str) -> Option<&'static dyn Provider> {
+    PROVIDERS.iter().copied().find(|provider| provider.name() == name)
+}
+
+/// A serving stack that deployments are translated for.
+pub trait Provider: Sync {
+    /// Its name, as in `spec.provider.name`: `kaito`.
+    fn name(&self) -> &'static str;
+
+    /// Its name in messages: `KAITO`.
+    fn display_name(&self) -> &'static str;
+
+    /// Its `InferenceProviderConfig` as YAML: the same object a third party writes.
+    fn config(&self) -> &'static str;
+
+    /// Its documentation.
+    fn readme(&self) -> &'static str;
+
+    /// The CRD versions it can write, as `group/version`, the default first.
+    fn targets(&self) -> &'static [&'static str];
+
+    /// The runtime versions whose flags it knows, the default first; none when it brings no image of its own.
+    fn runtimes(&self) -> &'static [&'static str];
+
+    /// The diagnostic codes that only it uses.
+    fn codes(&self) -> &'static [&'static Code];
+
+    /// What becomes of every field of the specification.
+    fn field_support(&self) -> &'static [FieldSupport];
+
+    /// What the upstream controller does when an output field changes.
+    fn behaviors(&self) -> &'static [Behavior];
+
+    /// Turns a deployment that its capabilities admit into its objects, main object last. `None` means that findings
+    /// say why not. Labels, annotations, namespace and owner that every object gets are added by the caller.
+    fn translate(
+        &self,
+        deployment: &Deployment,
+        context: &Context<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Translation>;
+
+    /// Reads the state of its main object, as the apiserver gives it, into the unified status (spec/1 §4.9).
+    ///
+    /// # Errors
+    /// [`StatusError`] when the object is not one of this provider's, or its status is not understood.
+    fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError>;
+}
+
+/// What a translation is made with besides the deployment.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'c> {
+    /// The CRD version to write, one of [`Provider::targets`].
+    pub target: &'c str,
+    /// The runtime version, one of [`Provider::runtimes`]; empty when the provider has none.
+    pub runtime: &'c str,
+    /// Whether the runtime version was pinned by options; an unpinned default image is worth an info.
+    pub runtime_pinned: bool,
+    /// Image prefixes and their replacements.
+    pub images: &'c [(String, String)],
+    /// Whether the cluster's KAITO provisions nodes; absent when not known.
+    pub kaito_node_auto_provisioning: Option<bool>,
+}
+
+impl Context<'_> {
+    /// An image with the longest matching prefix replaced. A prefix matches whole path components.
+    ///
+    /// ```
+    /// use kubefoundry::model::provider::Context;
+    /// let images = vec![("nvcr.io".to_owned(), "mirror.example.com/nvcr".to_owned())];
+    /// let context = Context {
+    ///     target: "nvidia.com/v1alpha1", runtime: "1.4.0", runtime_pinned: true, images: &images,
+    ///     kaito_node_auto_provisioning: None,
+    /// };
+    /// assert_eq!(context.image("nvcr.io/nvidia/x:1"), "mirror.example.com/nvcr/nvidia/x:1");
+    /// assert_eq!(context.image("nvcr.iofake/x:1"), "nvcr.iofake/x:1");
+    /// ```
+    pub fn image(&self, image: &str) -> String {
+        let matching = self.images.iter().filter_map(|(prefix, replacement)| {
+            let rest = image.strip_prefix(prefix.as_str())?;
+            let whole = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
+            whole.then_some((prefix.len(), replacement, rest))
+        });
+        matching
+            .max_by_key(|(length, ..)| *length)
+            .map_or_else(|| image.to_owned(), |(_, replacement, rest)| format!("{replacement}{rest}"))
+    }
+}
+
+/// The objects of one deployment.
+#[derive(Debug, Clone)]
+pub struct Translation {
+    /// In the order in which they are applied; the main object last.
+    pub manifests: Vec<Manifest>,
+    /// Where the model answers once it runs.
+    pub endpoint: Endpoint,
+}
+
+/// A Service and its port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Endpoint {
+    /// The Service's name.
+    pub service: String,
+    /// Its port.
+    pub port: u16,
+}
+
+/// What the upstream controller does when one of its fields changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Behavior {
+    /// Kind and path in the output, `*` for any key or index: `Workspace`, `resource.labelSelector`.
+    pub kind: &'static str,
+    /// The path; everything below it behaves the same unless a longer row says otherwise.
+    pub path: &'static str,
+    /// What happens.
+    pub reaction: Reaction,
+    /// How that is known.
+    pub source: &'static str,
+}
+
+/// What happens on a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reaction {
+    /// Applied to what runs.
+    InPlace,
+    /// Pods are replaced one after the other.
+    RollingRestart,
+    /// A second cluster is started beside the first.
+    BlueGreen,
+    /// Accepted, and without effect.
+    NoEffect,
+    /// Rejected by a webhook or a CEL rule.
+    Refused,
+}
+
+/// The unified status of a deployment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// Pending, Deploying, Running, Failed or Terminating.
+    pub phase: &'static str,
+    /// What upstream says about it.
+    pub message: String,
+}
+
+/// Why a status could not be read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StatusError {
+    /// This version renders, and does not read status yet.
+    #[error("{0} status is not read by this version")]
+    NotRead(&'static str),
+}

@@ -1,0 +1,24 @@
+//! The objects that users write, one file per kind: as close to the YAML as possible, nothing resolved.
+
+mod inference_provider_config;
+mod kubernetes;
+mod model_deployment;
+mod reader;
+mod render;
+
+pub use inference_provider_config::{
+    Capabilities, EndpointPicker, EngineCapability, EngineEntry, EngineGateway, InferenceProviderConfig,
+    InferenceProviderConfigSpec, InferenceProviderConfigStatus, SelectionRule,
+};
+pub use kubernetes::{
+    ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, LocalObjectReference, ObjectMeta,
+    ResourceFieldSelector, SecretKeySelector, Toleration,
+};
+pub use model_deployment::{
+    AccessMode, Engine, EngineType, Gateway, Gpu, Model, ModelDeployment, ModelDeploymentSpec, ModelSource,
+    PodTemplate, PodTemplateMetadata, Provider, Resources, RoleScaling, Scaling, Secrets, Serving, ServingMode,
+    Storage, StorageVolume, VolumePurpose,
+};
+pub use reader::{IntegerOrString, Map, Read, Reader, Word, closest};
+pub(crate) use reader::{read_word, shorten, unknown_field, wire_object, words, wrong_type};
+pub use render::{API_VERSION as RENDER_API_VERSION, KaitoSettings, Limits, OutputMode, Render, RuleSeverity};

@@ -1,0 +1,351 @@
+//! Reading a [`Node`] tree into wire types: strict, and never stopping at the first mistake.
+//!
+//! A wire type is as close to the YAML as it can be: every field optional, nothing resolved. `null` means absent, as it
+//! does to the apiserver.
+
+use crate::diagnostic::{Code, Findings, Place, codes};
+use crate::path::FieldPath;
+use crate::yaml::{Node, Value};
+
+/// What a value is read with: where findings go, and what an unknown field is.
+#[derive(Debug)]
+pub struct Reader<'r, 'd> {
+    /// Where findings go.
+    pub findings: &'r mut Findings<'d>,
+    /// The code for a field that does not exist: an error in our kinds, a warning in provider overrides.
+    pub unknown_field: &'static Code,
+}
+
+impl<'r, 'd> Reader<'r, 'd> {
+    /// A strict reader: unknown fields are errors.
+    pub fn strict(findings: &'r mut Findings<'d>) -> Self {
+        Self { findings, unknown_field: &codes::UNKNOWN_FIELD }
+    }
+}
+
+/// A type that can be read from a tree. `None` means that a finding says why not.
+pub trait Read: Sized {
+    /// What is expected, for messages: `a string`.
+    const EXPECTED: &'static str;
+
+    /// Reads the value at `path`.
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self>;
+}
+
+/// Reports that a value has another type than its field.
+pub(crate) fn wrong_type(node: &Node<'_>, path: &FieldPath, expected: &str, reader: &mut Reader<'_, '_>) {
+    let text = reader.findings.scope().text.get(node.span.start..node.span.end).unwrap_or_default();
+    let scalar = !matches!(node.value, Value::Sequence(_) | Value::Mapping(_));
+    let found = if scalar && !text.is_empty() {
+        format!("{} ({})", node.describe(), shorten(text))
+    } else {
+        node.describe().to_owned()
+    };
+    let quoted = quote(text);
+    let reported = reader.findings.report(&codes::WRONG_TYPE, path, format!("{path} is {found}, expected {expected}"));
+    if scalar && expected == String::EXPECTED && !text.is_empty() && !matches!(node.value, Value::Null) {
+        reported
+            .help(format!("quote it: {quoted} (unquoted, YAML reads it as {})", node.describe()))
+            .replace_with("quote the value", quoted);
+    }
+}
+
+/// Text in double quotes, as YAML and JSON both read it.
+fn quote(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// At most 40 characters of a text.
+pub(crate) fn shorten(text: &str) -> String {
+    if text.chars().count() <= 40 { text.to_owned() } else { text.chars().take(37).chain("...".chars()).collect() }
+}
+
+impl Read for String {
+    const EXPECTED: &'static str = "a string";
+
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        if let Value::String(text) = &node.value {
+            Some(text.clone().into_owned())
+        } else {
+            wrong_type(node, path, Self::EXPECTED, reader);
+            None
+        }
+    }
+}
+
+impl Read for bool {
+    const EXPECTED: &'static str = "a boolean (true or false)";
+
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        if let Value::Bool(value) = node.value {
+            Some(value)
+        } else {
+            wrong_type(node, path, Self::EXPECTED, reader);
+            None
+        }
+    }
+}
+
+impl Read for i64 {
+    const EXPECTED: &'static str = "an integer";
+
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        read_integer(node, path, Self::EXPECTED, reader)
+    }
+}
+
+impl Read for i32 {
+    const EXPECTED: &'static str = "an integer";
+
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        read_integer(node, path, Self::EXPECTED, reader)
+    }
+}
+
+fn read_integer<T: TryFrom<i128>>(
+    node: &Node<'_>,
+    path: &FieldPath,
+    expected: &str,
+    reader: &mut Reader<'_, '_>,
+) -> Option<T> {
+    let Value::Integer(value) = node.value else {
+        wrong_type(node, path, expected, reader);
+        return None;
+    };
+    let read = T::try_from(value).ok();
+    if read.is_none() {
+        let bits = size_of::<T>() * 8;
+        reader.findings.report(
+            &codes::OUT_OF_RANGE,
+            path,
+            format!("{path} is {value}, expected an integer of {bits} bits"),
+        );
+    }
+    read
+}
+
+/// A quantity as it was written: CRDs declare some as strings and some as integer-or-string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntegerOrString(pub String);
+
+impl Read for IntegerOrString {
+    const EXPECTED: &'static str = "a string or an integer";
+
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        match &node.value {
+            Value::String(text) => Some(Self(text.clone().into_owned())),
+            Value::Integer(value) => Some(Self(value.to_string())),
+            _ => {
+                wrong_type(node, path, Self::EXPECTED, reader);
+                None
+            }
+        }
+    }
+}
+
+/// A value of any shape, kept as it is; who knows its shape reads it later.
+impl Read for Node<'static> {
+    const EXPECTED: &'static str = "a value";
+
+    fn read(node: &Node<'_>, _: &FieldPath, _: &mut Reader<'_, '_>) -> Option<Self> {
+        Some(node.to_owned_node())
+    }
+}
+
+impl<T: Read> Read for Vec<T> {
+    const EXPECTED: &'static str = "a list";
+
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        let Value::Sequence(items) = &node.value else {
+            wrong_type(node, path, Self::EXPECTED, reader);
+            return None;
+        };
+        let read: Vec<Option<T>> =
+            items.iter().enumerate().map(|(index, item)| T::read(item, &path.index(index), reader)).collect();
+        read.into_iter().collect()
+    }
+}
+
+/// A mapping with free keys, in the order in which it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Map<T>(pub Vec<(String, T)>);
+
+impl<T> Default for Map<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Read> Read for Map<T> {
+    const EXPECTED: &'static str = "a mapping";
+
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        let Value::Mapping(entries) = &node.value else {
+            wrong_type(node, path, Self::EXPECTED, reader);
+            return None;
+        };
+        let mut map = Vec::with_capacity(entries.len());
+        let mut complete = true;
+        for entry in entries {
+            let key = entry.key.clone().into_owned();
+            match T::read(&entry.node, &path.key(key.clone()), reader) {
+                Some(value) => map.push((key, value)),
+                None => complete = false,
+            }
+        }
+        complete.then_some(Self(map))
+    }
+}
+
+/// One of a fixed set of words.
+pub trait Word: Sized + Copy + 'static {
+    /// Every value with its word.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+/// Reads a word.
+pub(crate) fn read_word<T: Word>(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<T> {
+    let text = String::read(node, path, reader)?;
+    let found = T::WORDS.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    if found.is_none() {
+        let words: Vec<&str> = T::WORDS.iter().map(|(word, _)| *word).collect();
+        let message = format!("{path} is {:?}, expected one of {}", shorten(&text), words.join(", "));
+        let reported = reader.findings.report(&codes::INVALID_VALUE, path, message);
+        if let Some(word) = closest(&text, words.iter().copied()) {
+            reported.help(format!("did you mean {word:?}?"));
+        }
+    }
+    found
+}
+
+/// The candidate that was probably meant: close in spelling, or equal but for case, `-` and `_`.
+///
+/// ```
+/// use kubefoundry::wire::closest;
+/// assert_eq!(closest("replicsa", ["replicas", "resources"]), Some("replicas"));
+/// assert_eq!(closest("nodeselector", ["nodeSelector"]), Some("nodeSelector"));
+/// assert_eq!(closest("zzz", ["replicas"]), None);
+/// ```
+pub fn closest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let folded = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    if given.len() > 256 {
+        return None;
+    }
+    let given = folded(given);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&given, &folded(candidate)), candidate))
+        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(1))
+        .min_by_key(|(distance, candidate)| (*distance, *candidate))
+        .map(|(_, candidate)| candidate)
+}
+
+/// Reports a field that does not exist, with what may have been meant; a rename is a fix unless that field is there too.
+pub(crate) fn unknown_field(
+    node: &Node<'_>,
+    key: &str,
+    path: &FieldPath,
+    known: &[&'static str],
+    reader: &mut Reader<'_, '_>,
+) {
+    let at = path.key(key.to_owned());
+    let parent = if path.segments().is_empty() { String::new() } else { format!(" in {path}") };
+    let suggestion = closest(key, known.iter().copied());
+    let message = format!("unknown field {:?}{parent}", shorten(key));
+    let reported = reader.findings.report(reader.unknown_field, Place::key(&at), message);
+    match suggestion {
+        Some(field) if node.get(field).is_none() => {
+            reported.help(format!("did you mean {field:?}?")).replace_with(format!("rename it to {field}"), field);
+        }
+        _ => {
+            reported.help(format!("known fields: {}", known.join(", ")));
+        }
+    }
+}
+
+/// Declares a wire object: a struct whose fields are all `Option`, its field names, and how it is read.
+macro_rules! wire_object {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$field_meta:meta])* $field:ident: $ty:ty = $key:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq)]
+        $vis struct $name { $($(#[$field_meta])* pub $field: Option<$ty>),* }
+
+        impl $name {
+            /// The fields as they are written in YAML.
+            pub const FIELDS: &'static [&'static str] = &[$($key),*];
+        }
+
+        impl $crate::wire::Read for $name {
+            const EXPECTED: &'static str = "a mapping";
+
+            fn read(
+                node: &$crate::yaml::Node<'_>,
+                path: &$crate::path::FieldPath,
+                reader: &mut $crate::wire::Reader<'_, '_>,
+            ) -> Option<Self> {
+                let $crate::yaml::Value::Mapping(entries) = &node.value else {
+                    $crate::wire::wrong_type(node, path, Self::EXPECTED, reader);
+                    return None;
+                };
+                let mut object = Self::default();
+                for entry in entries {
+                    match entry.key.as_ref() {
+                        $($key => {
+                            if entry.node.value != $crate::yaml::Value::Null {
+                                object.$field = $crate::wire::Read::read(&entry.node, &path.key($key), reader);
+                            }
+                        })*
+                        key => $crate::wire::unknown_field(node, key, path, Self::FIELDS, reader),
+                    }
+                }
+                Some(object)
+            }
+        }
+    };
+}
+pub(crate) use wire_object;
+
+/// Declares an enum of words and how it is read and printed.
+macro_rules! words {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        $vis enum $name { $($(#[$variant_meta])* $variant),* }
+
+        impl $name {
+            /// The word as it is written in YAML.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),* }
+            }
+        }
+
+        impl $crate::wire::Word for $name {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl $crate::wire::Read for $name {
+            const EXPECTED: &'static str = "a string";
+
+            fn read(
+                node: &$crate::yaml::Node<'_>,
+                path: &$crate::path::FieldPath,
+                reader: &mut $crate::wire::Reader<'_, '_>,
+            ) -> Option<Self> {
+                $crate::wire::read_word(node, path, reader)
+            }
+        }
+    };
+}
+pub(crate) use words;

@@ -1,0 +1,92 @@
+//! `Render` of `config.kubefoundry.ai/v1alpha1`: the options, one kind for all front ends.
+
+use super::inference_provider_config::InferenceProviderConfig;
+use super::kubernetes::ObjectMeta;
+use super::reader::{Map, wire_object, words};
+
+/// `apiVersion` of [`Render`].
+pub const API_VERSION: &str = "config.kubefoundry.ai/v1alpha1";
+
+wire_object! {
+    /// Options of a run.
+    pub struct Render {
+        /// `config.kubefoundry.ai/v1alpha1`.
+        api_version: String = "apiVersion",
+        /// `Render`.
+        kind: String = "kind",
+        /// Required where it is a KRM function's configuration.
+        metadata: ObjectMeta = "metadata",
+        /// Provider to CRD version: `dynamo: nvidia.com/v1beta1`.
+        targets: Map<String> = "targets",
+        /// Provider to runtime version: `dynamo: 1.4.0`.
+        runtimes: Map<String> = "runtimes",
+        /// Image prefix to its replacement: `nvcr.io: registry.example.com/nvcr`. The longest prefix wins.
+        images: Map<String> = "images",
+        /// Provider configurations, in addition to the built-in ones and those in the input.
+        providers: Vec<InferenceProviderConfig> = "providers",
+        /// What is true of the cluster's KAITO.
+        kaito: KaitoSettings = "kaito",
+        /// What is printed.
+        output: OutputMode = "output",
+        /// Whether objects that are no longer generated are removed (KRM function).
+        prune: bool = "prune",
+        /// Whether ownerReferences are set, from the uid in the input.
+        owner_references: bool = "ownerReferences",
+        /// Whether an input without a ModelDeployment is fine.
+        allow_empty: bool = "allowEmpty",
+        /// Whether warnings are errors.
+        strict: bool = "strict",
+        /// Limits on the input.
+        limits: Limits = "limits",
+        /// Severity per diagnostic code: `error`, `warning`, `info` or `off`.
+        rules: Map<RuleSeverity> = "rules",
+    }
+}
+wire_object! {
+    /// What is true of the cluster's KAITO.
+    pub struct KaitoSettings {
+        /// Whether it provisions nodes: then an instance type is required, otherwise refused.
+        node_auto_provisioning: bool = "nodeAutoProvisioning",
+    }
+}
+wire_object! {
+    /// Limits on the input.
+    pub struct Limits {
+        /// Bytes of one document.
+        document_bytes: i64 = "documentBytes",
+        /// Values in one document, aliases expanded.
+        nodes: i64 = "nodes",
+        /// Nesting of one document.
+        depth: i64 = "depth",
+        /// Values that aliases may add to one document.
+        alias_nodes: i64 = "aliasNodes",
+        /// Bytes of one CEL expression.
+        rule_bytes: i64 = "ruleBytes",
+        /// Steps of one CEL evaluation.
+        rule_steps: i64 = "ruleSteps",
+    }
+}
+words! {
+    /// What is printed.
+    pub enum OutputMode {
+        /// Generated objects only.
+        Generated = "generated",
+        /// The input and the generated objects.
+        Append = "append",
+        /// The input without its ModelDeployments, and the generated objects.
+        Replace = "replace",
+    }
+}
+words! {
+    /// The severity that a code is given.
+    pub enum RuleSeverity {
+        /// An error.
+        Error = "error",
+        /// A warning.
+        Warning = "warning",
+        /// Information.
+        Info = "info",
+        /// Not reported.
+        Off = "off",
+    }
+}
