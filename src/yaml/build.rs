@@ -170,7 +170,12 @@ impl<'t> Builder<'t> {
 
     fn scalar(&mut self, text: Cow<'t, str>, style: ScalarStyle, anchor: usize, tag: Option<&Tag>, span: Span) {
         let absent = style == ScalarStyle::Plain && span.start == span.end;
-        let text = if absent { Cow::Borrowed("") } else { text };
+        let text = match text {
+            _ if absent => Cow::Borrowed(""),
+            // Like go-yaml, add no line break that the text does not have.
+            text if is_block(style) && span.end == self.text.len() && !self.text.ends_with(['\n', '\r']) => without_last_break(text),
+            text => text,
+        };
         let span = self.scalar_span(style, span, absent);
         self.cursor = self.cursor.max(span.end);
         self.empty = absent && anchor == 0 && tag.is_none() && self.stack.is_empty();
@@ -226,7 +231,7 @@ impl<'t> Builder<'t> {
             let at = key_end.and_then(|end| after_colon(self.text, end)).unwrap_or(span.start);
             return Span { start: at, end: at };
         }
-        if !matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+        if !is_block(style) {
             return span;
         }
         let header = token_start(self.text, self.cursor, false);
@@ -358,6 +363,22 @@ impl<'t> Builder<'t> {
         if !self.problems.iter().any(|problem| problem.kind == FailureKind::TooManyNodes) {
             let what = "anchors on more nodes than are read, nested ones counted again";
             self.limit(FailureKind::TooManyNodes, done.node.span, what, self.limits.nodes);
+        }
+    }
+}
+
+fn is_block(style: ScalarStyle) -> bool {
+    matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
+}
+
+fn without_last_break(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.strip_suffix('\n').unwrap_or(text)),
+        Cow::Owned(mut text) => {
+            if text.ends_with('\n') {
+                text.pop();
+            }
+            Cow::Owned(text)
         }
     }
 }
