@@ -77,6 +77,7 @@ impl<'e> Checker<'e> {
 
     fn check_inner(&mut self, node: &mut Node) -> Inferred {
         let span = node.span;
+        let on_path = self.begins_path(node);
         let found = match &mut node.kind {
             Kind::Null => Inferred::Null,
             Kind::Bool(_) => Inferred::Bool,
@@ -98,11 +99,11 @@ impl<'e> Checker<'e> {
             Kind::List(elements) => self.list(elements),
             Kind::Map(entries) => self.map(entries),
             Kind::Select { operand, field, field_span, test } => {
-                let container = self.container(operand);
+                let container = self.container(operand, on_path);
                 self.select(&container, operand.span, field, *field_span, *test)
             }
             Kind::Index { operand, index } => {
-                let container = self.container(operand);
+                let container = self.container(operand, on_path);
                 let key = self.operand(index);
                 self.index(&container, &key, operand.span, index.span)
             }
@@ -141,9 +142,9 @@ impl<'e> Checker<'e> {
         found
     }
 
-    /// The operand of a field access or index. A path is noted once, in full.
-    fn container(&mut self, node: &mut Node) -> Inferred {
-        if self.begins_path(node) { self.check_inner(node) } else { self.check(node) }
+    /// The operand of a field access or index; on a path it has been noted in full.
+    fn container(&mut self, node: &mut Node, on_path: bool) -> Inferred {
+        if on_path { self.check_inner(node) } else { self.check(node) }
     }
 
     fn list(&mut self, elements: &mut [Node]) -> Inferred {
@@ -202,12 +203,11 @@ impl<'e> Checker<'e> {
 
     fn unknown_field(&mut self, fields: &[FieldType], operand: Span, field: &str, span: Span) -> Inferred {
         let suggestion = closest(field, fields.iter().map(|declared| declared.name)).map(str::to_owned);
-        let help = match &suggestion {
-            Some(name) => format!("did you mean `{name}`?"),
-            None => {
-                let names: Vec<_> = fields.iter().map(|declared| declared.name).collect();
-                format!("it has {}", names.join(", "))
-            }
+        let help = if let Some(name) = &suggestion {
+            format!("did you mean `{name}`?")
+        } else {
+            let names: Vec<_> = fields.iter().map(|declared| declared.name).collect();
+            format!("it has {}", names.join(", "))
         };
         let message = format!("`{}` has no field `{field}`; {help}", operand.quote(self.text));
         self.error(CompileErrorKind::UnknownField { suggestion }, span, message)
@@ -217,19 +217,17 @@ impl<'e> Checker<'e> {
         let holder = self.variables.iter().find(|(_, declared)| {
             matches!(declared, Type::Object(fields) if fields.iter().any(|field| field.name == name))
         });
-        let suggestion = match holder {
-            Some((holder, _)) => Some(format!("{holder}.{name}")),
-            None => {
-                let locals = self.locals.iter().rev().map(|(local, _)| local.as_str());
-                closest(name, locals.chain(self.variables.iter().map(|(declared, _)| *declared))).map(str::to_owned)
-            }
+        let suggestion = if let Some((holder, _)) = holder {
+            Some(format!("{holder}.{name}"))
+        } else {
+            let locals = self.locals.iter().rev().map(|(local, _)| local.as_str());
+            closest(name, locals.chain(self.variables.iter().map(|(declared, _)| *declared))).map(str::to_owned)
         };
-        let help = match &suggestion {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => {
-                let names: Vec<_> = self.variables.iter().map(|(declared, _)| *declared).collect();
-                format!("a rule can read {}; text stands in quotes", names.join(" and "))
-            }
+        let help = if let Some(meant) = &suggestion {
+            format!("did you mean `{meant}`?")
+        } else {
+            let names: Vec<_> = self.variables.iter().map(|(declared, _)| *declared).collect();
+            format!("a rule can read {}; text stands in quotes", names.join(" and "))
         };
         let message = format!("unknown name `{}`; {help}", span.quote(self.text));
         self.error(CompileErrorKind::UnknownIdentifier { suggestion }, span, message)

@@ -49,7 +49,7 @@ impl<'v> Evaluation<'v> {
             Kind::Map(entries) => self.map(entries, node.span)?,
             Kind::Select { operand, field, field_span, test } => {
                 let container = self.value(operand)?;
-                self.select(&container, field, *field_span, *test)?
+                select(&container, field, *field_span, *test)?
             }
             Kind::Index { operand, index } => {
                 let (container, key) = (self.value(operand)?, self.value(index)?);
@@ -129,20 +129,6 @@ impl<'v> Evaluation<'v> {
             }
         }
         Ok(Value::Map(Map::Made(made.into())))
-    }
-
-    fn select(&mut self, container: &Value<'v>, field: &str, span: Span, test: bool) -> Evaluated<'v> {
-        let Value::Map(entries) = container else {
-            return Err(mismatch(span, "only objects and maps have fields", container));
-        };
-        let found = entries.field(field);
-        if test {
-            return Ok(Value::Bool(found.is_some()));
-        }
-        found.ok_or_else(|| {
-            let message = format!("no such field: `{}`; test it with has() first", shorten(field));
-            EvaluationError::new(EvaluationErrorKind::NoSuchField, span, message)
-        })
     }
 
     fn index(&mut self, container: &Value<'v>, key: &Value<'v>, span: Span) -> Evaluated<'v> {
@@ -233,6 +219,20 @@ impl<'v> Evaluation<'v> {
             (MacroKind::Filter | MacroKind::Map, None) => Ok(Value::List(List::Made(made.into()))),
         }
     }
+}
+
+fn select<'v>(container: &Value<'v>, field: &str, span: Span, test: bool) -> Evaluated<'v> {
+    let Value::Map(entries) = container else {
+        return Err(mismatch(span, "only objects and maps have fields", container));
+    };
+    let found = entries.field(field);
+    if test {
+        return Ok(Value::Bool(found.is_some()));
+    }
+    found.ok_or_else(|| {
+        let message = format!("no such field: `{}`; test it with has() first", shorten(field));
+        EvaluationError::new(EvaluationErrorKind::NoSuchField, span, message)
+    })
 }
 
 pub(super) fn mismatch(span: Span, expected: &str, found: &Value<'_>) -> EvaluationError {

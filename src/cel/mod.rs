@@ -64,8 +64,8 @@ pub use types::{FieldType, Type};
 pub struct Limits {
     /// Bytes of one rule: 4096.
     pub expression_bytes: usize,
-    /// Levels of the tree of a rule, and of the values that `==` compares: 64. A chain of `+` or of field accesses is
-    /// as deep as it is long, `&&` and `||` are not. What is left of a stack of 1 MiB bounds it from above.
+    /// Levels of the tree of a rule, and of the values that `==` compares: 32. A chain of `+` or of field accesses is
+    /// as deep as it is long, `&&` and `||` are not. In a stack of 1 MiB there is room for 64.
     pub nesting: usize,
     /// Steps of one evaluation: 1,000,000. Each part of the rule that is evaluated, each element that is compared, and
     /// each 16 bytes of text that are read or written are one.
@@ -76,7 +76,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { expression_bytes: 4096, nesting: 64, steps: 1_000_000, value_bytes: 1 << 20 }
+        Self { expression_bytes: 4096, nesting: 32, steps: 1_000_000, value_bytes: 1 << 20 }
     }
 }
 

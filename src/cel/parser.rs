@@ -159,10 +159,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Parsed {
         let start = self.span.start;
-        let symbol = match self.token {
-            Token::Symbol(symbol @ ("!" | "-")) => symbol,
-            _ => return self.member(),
-        };
+        let Token::Symbol(symbol @ ("!" | "-")) = self.token else { return self.member() };
         let mut times = 0_usize;
         while self.eat(symbol)? {
             times += 1;
