@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::error::{CompileError, CompileErrorKind, Span, Warning, WarningKind, closest};
 use super::syntax::{Kind, Macro, MacroKind, Node};
 use super::types::{FieldType, Inferred, Type};
-use crate::path::FieldPath;
 
 /// Walks a rule once and collects what is wrong with it and what it reads.
 pub(super) struct Checker<'e> {
@@ -20,14 +19,7 @@ pub(super) struct Checker<'e> {
 
 impl<'e> Checker<'e> {
     pub(super) fn new(text: &'e str, variables: &'e [(&'static str, Type)]) -> Self {
-        Self {
-            text,
-            variables,
-            locals: Vec::new(),
-            errors: Vec::new(),
-            warnings: Vec::new(),
-            reads: BTreeSet::new(),
-        }
+        Self { text, variables, locals: Vec::new(), errors: Vec::new(), warnings: Vec::new(), reads: BTreeSet::new() }
     }
 
     /// Checks a whole rule, which has to be a condition.
@@ -52,8 +44,10 @@ impl<'e> Checker<'e> {
     pub(super) fn operand(&mut self, node: &mut Node) -> Inferred {
         let found = self.check(node);
         if found == Inferred::Dyn && !self.is_local(node) {
-            let message = format!("`{}` has no declared type: what is done with it is not statically checked",
-                node.span.quote(self.text));
+            let message = format!(
+                "`{}` has no declared type: what is done with it is not statically checked",
+                node.span.quote(self.text)
+            );
             self.warnings.push(Warning { kind: WarningKind::Unchecked, message, offset: node.span.range() });
         }
         found
@@ -214,9 +208,9 @@ impl<'e> Checker<'e> {
     }
 
     fn unknown_identifier(&mut self, name: &str, span: Span) -> Inferred {
-        let holder = self.variables.iter().find(|(_, declared)| {
-            matches!(declared, Type::Object(fields) if fields.iter().any(|field| field.name == name))
-        });
+        let holder = self.variables.iter().find(
+            |(_, declared)| matches!(declared, Type::Object(fields) if fields.iter().any(|field| field.name == name)),
+        );
         let suggestion = if let Some((holder, _)) = holder {
             Some(format!("{holder}.{name}"))
         } else {
@@ -249,8 +243,10 @@ impl<'e> Checker<'e> {
             }
         };
         if expected.unify(key).is_none() {
-            let message = format!("`{}` is of type {container} and is indexed by {expected}, not {key}",
-                operand.quote(self.text));
+            let message = format!(
+                "`{}` is of type {container} and is indexed by {expected}, not {key}",
+                operand.quote(self.text)
+            );
             self.mismatch(index, message);
         }
         found
@@ -279,42 +275,5 @@ impl<'e> Checker<'e> {
         };
         self.locals.pop();
         found
-    }
-
-    /// The field that an expression names, if it begins at a variable and every key is written out.
-    fn path(&self, node: &Node) -> Option<FieldPath> {
-        match &node.kind {
-            Kind::Variable(name) => self.begins_path(node).then(|| FieldPath::root().key(name.clone())),
-            Kind::Select { operand, field, .. } => Some(self.path(operand)?.key(field.clone())),
-            Kind::Index { operand, index } => match &index.kind {
-                Kind::Text(key) => Some(self.path(operand)?.key(key.clone())),
-                Kind::Int(position) => Some(self.path(operand)?.index(usize::try_from(*position).ok()?)),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// Whether [`Self::path`] has something to say, at less cost.
-    fn begins_path(&self, node: &Node) -> bool {
-        match &node.kind {
-            Kind::Variable(name) => {
-                self.variables.iter().any(|(declared, _)| declared == name) && !self.is_local(node)
-            }
-            Kind::Select { operand, .. } => self.begins_path(operand),
-            Kind::Index { operand, index } => {
-                matches!(index.kind, Kind::Text(_) | Kind::Int(0..)) && self.begins_path(operand)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether an expression begins at a name that a macro bound: its range has been warned about.
-    fn is_local(&self, node: &Node) -> bool {
-        match &node.kind {
-            Kind::Variable(name) => self.locals.iter().any(|(local, _)| local == name),
-            Kind::Select { operand, .. } | Kind::Index { operand, .. } => self.is_local(operand),
-            _ => false,
-        }
     }
 }

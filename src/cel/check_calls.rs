@@ -6,6 +6,9 @@ use super::functions::{self, Function};
 use super::syntax::{Call, Kind, Node, Operator};
 use super::types::Inferred;
 
+/// What to do about an int and a double.
+const NUMBERS: &str = "; write 2.0 for 2, or convert with double(x) or int(x)";
+
 impl Checker<'_> {
     pub(super) fn binary(&mut self, operator: Operator, left: &mut Node, right: &mut Node, span: Span) -> Inferred {
         let (first, second) = (self.operand(left), self.operand(right));
@@ -53,11 +56,8 @@ impl Checker<'_> {
             Operator::Remainder => "two ints",
             _ => "two ints or two doubles",
         };
-        let help = if first.is_number() && second.is_number() && operator != Operator::Remainder {
-            "; write 2.0 for 2, or convert with double(x) or int(x)"
-        } else {
-            ""
-        };
+        let help =
+            if first.is_number() && second.is_number() && operator != Operator::Remainder { NUMBERS } else { "" };
         let message = format!("`{}` takes {takes}; found {first} and {second}{help}", operator.symbol());
         self.mismatch(span, message)
     }
@@ -82,7 +82,7 @@ impl Checker<'_> {
                 format!("`{quote}` is never null; whether a field is there is written has({quote})")
             }
             _ if first.is_number() && second.is_number() => {
-                format!("`{symbol}` takes two values of one type; found {first} and {second}; write 2.0 for 2, or convert with double(x) or int(x)")
+                format!("`{symbol}` takes two values of one type; found {first} and {second}{NUMBERS}")
             }
             _ => format!("`{symbol}` takes two values of one type; found {first} and {second}"),
         };
@@ -144,9 +144,7 @@ impl Checker<'_> {
                 let sized = matches!(first, Inferred::List(_) | Inferred::Map(..)) || first.is_text();
                 (if sized { None } else { Some((0, "a string, list or map")) }, Inferred::Int)
             }
-            Function::Contains | Function::StartsWith | Function::EndsWith => {
-                (not_text(&found), Inferred::Bool)
-            }
+            Function::Contains | Function::StartsWith | Function::EndsWith => (not_text(&found), Inferred::Bool),
             Function::LowerAscii | Function::UpperAscii | Function::Trim => (not_text(&found), Inferred::String),
             Function::Dyn => (None, Inferred::Dyn),
             Function::String => (convertible(first, true, true), Inferred::String),

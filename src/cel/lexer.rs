@@ -16,8 +16,8 @@ pub(super) enum Token {
 
 /// Longest first, so that `<=` is not read as `<`.
 const SYMBOLS: [&str; 25] = [
-    "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")", "[",
-    "]", "{", "}", "`",
+    "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")", "[", "]",
+    "{", "}", "`",
 ];
 
 pub(super) struct Lexer<'t> {
@@ -48,9 +48,7 @@ impl<'t> Lexer<'t> {
             let length = rest.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
             self.at += length;
             if rest.get(..length) == Some("in") { Token::Symbol("in") } else { Token::Name }
-        } else if first.is_ascii_digit()
-            || first == '.' && rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit)
-        {
+        } else if first.is_ascii_digit() || first == '.' && rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
             self.number(start)?
         } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
             self.at += symbol.len();

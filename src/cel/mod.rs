@@ -30,12 +30,14 @@
 mod bounded;
 mod check;
 mod check_calls;
+mod check_paths;
 mod error;
 mod evaluate;
 mod functions;
 mod lexer;
 mod operate;
 mod parser;
+mod parser_values;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -44,10 +46,8 @@ mod value;
 
 use bounded::Budget;
 use check::Checker;
-pub use error::{
-    CompileError, CompileErrorKind, EvaluationError, EvaluationErrorKind, Warning, WarningKind,
-};
 use error::Span;
+pub use error::{CompileError, CompileErrorKind, EvaluationError, EvaluationErrorKind, Warning, WarningKind};
 use evaluate::Evaluation;
 use syntax::Node;
 pub use types::{FieldType, Type};
@@ -65,7 +65,7 @@ pub struct Limits {
     /// Bytes of one rule: 4096.
     pub expression_bytes: usize,
     /// Levels of the tree of a rule, and of the values that `==` compares: 32. A chain of `+` or of field accesses is
-    /// as deep as it is long, `&&` and `||` are not. In a stack of 1 MiB there is room for 64.
+    /// as deep as it is long, `&&` and `||` are not. A level takes up to 24 KiB of stack without optimization.
     pub nesting: usize,
     /// Steps of one evaluation: 1,000,000. Each part of the rule that is evaluated, each element that is compared, and
     /// each 16 bytes of text that are read or written are one.

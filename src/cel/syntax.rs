@@ -25,13 +25,28 @@ pub(super) enum Kind {
     List(Vec<Node>),
     Map(Vec<(Node, Node)>),
     /// `operand.field`, or `has(operand.field)` if `test`.
-    Select { operand: Box<Node>, field: String, field_span: Span, test: bool },
-    Index { operand: Box<Node>, index: Box<Node> },
+    Select {
+        operand: Box<Node>,
+        field: String,
+        field_span: Span,
+        test: bool,
+    },
+    Index {
+        operand: Box<Node>,
+        index: Box<Node>,
+    },
     Not(Box<Node>),
     Negate(Box<Node>),
-    Binary { operator: Operator, left: Box<Node>, right: Box<Node> },
+    Binary {
+        operator: Operator,
+        left: Box<Node>,
+        right: Box<Node>,
+    },
     /// Two or more operands of `&&` or `||`.
-    Logic { or: bool, terms: Vec<Node> },
+    Logic {
+        or: bool,
+        terms: Vec<Node>,
+    },
     Conditional(Box<[Node; 3]>),
     Call(Call),
     Macro(Box<Macro>),

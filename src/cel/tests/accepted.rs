@@ -63,11 +63,9 @@ fn true_rules() {
 #[test]
 fn the_rule_of_the_specification_is_true_for_a_cpu_model() {
     let condition = rule("!has(spec.resources.gpu) || spec.resources.gpu.count == 0");
-    for (resources, expected) in [
-        (json!({"gpu": {"count": 0}}), true),
-        (json!({}), true),
-        (json!({"gpu": {"count": 1}}), false),
-    ] {
+    for (resources, expected) in
+        [(json!({"gpu": {"count": 0}}), true), (json!({}), true), (json!({"gpu": {"count": 1}}), false)]
+    {
         assert_eq!(condition.evaluate(&json!({"spec": {"resources": resources}})), Ok(expected), "{resources}");
     }
 }
@@ -82,7 +80,11 @@ fn rules_without_a_value_are_errors_with_a_place() {
         ("spec.ports[2] == 1", EvaluationErrorKind::IndexOutOfRange, "2"),
         ("spec.ports[-1] == 1", EvaluationErrorKind::IndexOutOfRange, "-1"),
         ("1 / spec.resources.gpu.count == 1", EvaluationErrorKind::DivisionByZero, "1 / spec.resources.gpu.count"),
-        ("9223372036854775807 + spec.scaling.replicas > 0", EvaluationErrorKind::Overflow, "9223372036854775807 + spec.scaling.replicas"),
+        (
+            "9223372036854775807 + spec.scaling.replicas > 0",
+            EvaluationErrorKind::Overflow,
+            "9223372036854775807 + spec.scaling.replicas",
+        ),
         ("-(-9223372036854775808) > 0", EvaluationErrorKind::Overflow, "-(-9223372036854775808)"),
         ("-9223372036854775808 / -1 > 0", EvaluationErrorKind::Overflow, "-9223372036854775808 / -1"),
         ("int('1x') == 1", EvaluationErrorKind::Conversion, "int('1x')"),
@@ -117,7 +119,8 @@ fn what_was_not_checked_is_said_once() {
     ];
     for (expression, kind, place) in cases {
         let (_, warnings) = compile(expression).expect(expression);
-        let found: Vec<_> = warnings.iter().map(|warning| (warning.kind, &expression[warning.offset.clone()])).collect();
+        let found: Vec<_> =
+            warnings.iter().map(|warning| (warning.kind, &expression[warning.offset.clone()])).collect();
         assert_eq!(found, [(kind, place)], "{expression}");
     }
     let (_, warnings) = compile("spec.engine.type == 'vlm'").unwrap();

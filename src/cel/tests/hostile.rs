@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::{CompileErrorKind, EvaluationErrorKind, Environment, Limits, Type};
+use super::super::{CompileErrorKind, Environment, EvaluationErrorKind, Limits, Type};
 use super::{compile, environment, input};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -32,9 +32,50 @@ fn long_rules_are_refused_unread() {
 #[test]
 fn rules_as_long_as_allowed_end_quickly() {
     let pieces = [
-        "1+", "1*", "a.b", ".a", "[", "(", "!", "-", "!(", "!!(", "-(", "a?b:", "true?true:", "'", "\"", "\0", "ö", "{1:", "true&&",
-        "true||", "//", "f(", "[1].all(x,", "[1].map(x,", "has(", "has(spec.", "spec[", "1,", "[[", "]", "''+", "a{",
-        "'\\", "r'", "0x", "1e", "spec.engine.args['a']==", "spek.x||", "1==", "in ", "x in ", "\n", "?", ":",
+        "1+",
+        "1*",
+        "a.b",
+        ".a",
+        "[",
+        "(",
+        "!",
+        "-",
+        "!(",
+        "!!(",
+        "-(",
+        "a?b:",
+        "true?true:",
+        "'",
+        "\"",
+        "\0",
+        "ö",
+        "{1:",
+        "true&&",
+        "true||",
+        "//",
+        "f(",
+        "[1].all(x,",
+        "[1].map(x,",
+        "has(",
+        "has(spec.",
+        "spec[",
+        "1,",
+        "[[",
+        "]",
+        "''+",
+        "a{",
+        "'\\",
+        "r'",
+        "0x",
+        "1e",
+        "spec.engine.args['a']==",
+        "spek.x||",
+        "1==",
+        "in ",
+        "x in ",
+        "\n",
+        "?",
+        ":",
     ];
     for piece in pieces {
         for whole in ["", "true", "1", "x"] {
@@ -91,7 +132,10 @@ fn costly() -> Vec<(&'static str, EvaluationErrorKind)> {
         ("big.map(a, text) == []", EvaluationErrorKind::NotBoolean),
         ("big.map(a, big.map(b, big.map(c, c))) == []", values),
         ("[text].map(a,a+a).map(a,a+a).map(a,a+a).map(a,a+a).map(a,a+a).map(a,a+a) == []", values),
-        ("['a'].map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a) == []", values),
+        (
+            "['a'].map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a) == []",
+            values,
+        ),
     ]
 }
 
@@ -99,7 +143,8 @@ fn costly() -> Vec<(&'static str, EvaluationErrorKind)> {
 fn evaluation_is_bounded() {
     let variables = vec![("big", Type::List(&Type::Int)), ("text", Type::String), ("wide", Type::Map(&Type::Int))];
     let environment = Environment::new(variables, Limits::default());
-    let wide: serde_json::Map<String, Value> = (0..10_000).map(|index| (format!("key-{index}"), json!(index))).collect();
+    let wide: serde_json::Map<String, Value> =
+        (0..10_000).map(|index| (format!("key-{index}"), json!(index))).collect();
     let input = json!({"big": (0..10_000).collect::<Vec<_>>(), "text": "x".repeat(100_000), "wide": wide});
     for (expression, kind) in costly() {
         let (rule, _) = environment.compile(expression).unwrap_or_else(|errors| panic!("{expression}: {errors:?}"));
@@ -124,7 +169,18 @@ fn deep_input_is_not_compared_beyond_the_limit() {
 #[test]
 fn numbers_at_the_edges() {
     let environment = Environment::new(vec![("a", Type::Dyn), ("b", Type::Dyn)], Limits::default());
-    let numbers = [json!(i64::MIN), json!(-1), json!(0), json!(1), json!(i64::MAX), json!(u64::MAX), json!(1e308), json!(-1e308), json!(-0.0), json!(0.5)];
+    let numbers = [
+        json!(i64::MIN),
+        json!(-1),
+        json!(0),
+        json!(1),
+        json!(i64::MAX),
+        json!(u64::MAX),
+        json!(1e308),
+        json!(-1e308),
+        json!(-0.0),
+        json!(0.5),
+    ];
     for operator in ["+", "-", "*", "/", "%"] {
         let (rule, _) = environment.compile(&format!("a {operator} b != 0 || true")).unwrap();
         for a in &numbers {
@@ -136,10 +192,68 @@ fn numbers_at_the_edges() {
 }
 
 const TOKENS: [&str; 62] = [
-    "spec", "metadata", "x", "engine", "type", "args", "env", "gpu", ".", ".", ".", "(", ")", "[", "]", "{", "}", ",",
-    "?", ":", "&&", "||", "!", "-", "+", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", " in ", "1", "0", "2.5",
-    "'a'", "\"b\"", "''", "true", "false", "null", "has(", "size(", ".all(x,", ".exists(x,", ".map(x,", ".filter(x,",
-    ".exists_one(x,", "int(", "string(", ".startsWith(", "spec.engine.type", "spec.overrides", "spec.ports", "spec.env", "//", "\n", "ö", "\0",
+    "spec",
+    "metadata",
+    "x",
+    "engine",
+    "type",
+    "args",
+    "env",
+    "gpu",
+    ".",
+    ".",
+    ".",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "?",
+    ":",
+    "&&",
+    "||",
+    "!",
+    "-",
+    "+",
+    "*",
+    "/",
+    "%",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    " in ",
+    "1",
+    "0",
+    "2.5",
+    "'a'",
+    "\"b\"",
+    "''",
+    "true",
+    "false",
+    "null",
+    "has(",
+    "size(",
+    ".all(x,",
+    ".exists(x,",
+    ".map(x,",
+    ".filter(x,",
+    ".exists_one(x,",
+    "int(",
+    "string(",
+    ".startsWith(",
+    "spec.engine.type",
+    "spec.overrides",
+    "spec.ports",
+    "spec.env",
+    "//",
+    "\n",
+    "ö",
+    "\0",
 ];
 
 proptest! {

@@ -18,8 +18,7 @@ static ENGINE: [FieldType; 3] = [
     FieldType::required("args", Type::Map(&Type::String)),
     FieldType::optional("contextLength", Type::Int),
 ];
-static GPU: [FieldType; 2] =
-    [FieldType::required("count", Type::Int), FieldType::optional("type", Type::String)];
+static GPU: [FieldType; 2] = [FieldType::required("count", Type::Int), FieldType::optional("type", Type::String)];
 static RESOURCES: [FieldType; 2] =
     [FieldType::optional("gpu", Type::Object(&GPU)), FieldType::optional("memory", Type::String)];
 static VARIABLE: [FieldType; 2] =

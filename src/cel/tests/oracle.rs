@@ -111,7 +111,8 @@ fn condition() -> impl Strategy<Value = String> {
             (inner.clone(), inner.clone()).prop_map(|(left, right)| format!("{left} && {right}")),
             (inner.clone(), inner.clone()).prop_map(|(left, right)| format!("({left} || {right})")),
             inner.clone().prop_map(|term| format!("!({term})")),
-            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(test, then, other)| format!("(({test}) ? ({then}) : ({other}))")),
+            (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(test, then, other)| format!("(({test}) ? ({then}) : ({other}))")),
             inner.clone().prop_map(|body| format!("l.all(a, {body})")),
             inner.clone().prop_map(|body| format!("l.exists(b, {body})")),
             inner.clone().prop_map(|body| format!("l.exists_one(a, {body})")),
