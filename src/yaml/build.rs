@@ -9,6 +9,7 @@ use super::mapping::{Key, MappingFrame};
 use super::parse::{bytes, passed};
 use super::place::{after_colon, token_start};
 use super::scalar::{self, Scalar};
+use super::strict::{self, Before};
 use super::{Failure, FailureKind, Limits, Node, Span, Value};
 
 /// Whether to go on with the document.
@@ -67,13 +68,17 @@ pub(super) struct Builder<'t> {
     anchored_nodes: usize,
     nodes: usize,
     alias_weight: Weight,
+    /// Whether gaps and scalars must be looked at for what YAML 1.1 refuses.
+    suspicious: bool,
+    /// Whether the last token was a plain scalar.
+    after_plain: bool,
     /// Open collections below the one that is too deep, itself included.
     skipping: usize,
     problems: Vec<Failure>,
 }
 
 impl<'t> Builder<'t> {
-    pub(super) fn new(text: &'t str, limits: Limits, start: usize, cursor: usize) -> Self {
+    pub(super) fn new(text: &'t str, limits: Limits, start: usize, cursor: usize, suspicious: bool) -> Self {
         Self {
             text,
             limits,
@@ -86,6 +91,8 @@ impl<'t> Builder<'t> {
             anchored_nodes: 0,
             nodes: 0,
             alias_weight: Weight::default(),
+            suspicious,
+            after_plain: false,
             skipping: 0,
             problems: Vec::new(),
         }
@@ -104,6 +111,13 @@ impl<'t> Builder<'t> {
         if self.skipping > 0 {
             self.skipping = self.skipping + usize::from(opens) - usize::from(closes);
             self.cursor = self.cursor.max(span.end);
+            return Step::GoOn;
+        }
+        if let Event::Anchor(_, name) = &event {
+            if !strict::is_anchor_name(name) {
+                let message = format!("the anchor `&{name}`; expected a name of letters, digits, `-` and `_`");
+                self.problem(Failure::new(FailureKind::Syntax, span, message));
+            }
             return Step::GoOn;
         }
         if !closes {
@@ -147,6 +161,9 @@ impl<'t> Builder<'t> {
 
     /// The tree and its problems, unless the document is empty. Collections that are still open are closed.
     pub(super) fn finish(mut self, end: usize) -> Option<(Node<'t>, Vec<Failure>)> {
+        if !self.problems.iter().any(|problem| problem.kind.is_limit()) {
+            self.token(Span { start: end, end }, false);
+        }
         while !self.stack.is_empty() {
             self.close(None);
         }
@@ -173,11 +190,22 @@ impl<'t> Builder<'t> {
         let text = match text {
             _ if absent => Cow::Borrowed(""),
             // Like go-yaml, add no line break that the text does not have.
-            text if is_block(style) && span.end == self.text.len() && !self.text.ends_with(['\n', '\r']) => without_last_break(text),
+            text if is_block(style) && span.end == self.text.len() && ends_inside_line(self.text) => without_last_break(text),
             text => text,
         };
         let span = self.scalar_span(style, span, absent);
-        self.cursor = self.cursor.max(span.end);
+        if style == ScalarStyle::Plain && self.ambiguous_colon(span.end) {
+            let at = Span { start: span.end, end: span.end + 1 };
+            let message = "a `:` right before a bracket or comma, which YAML readers disagree on; expected a space after it";
+            self.problem(Failure::new(FailureKind::Syntax, at, message));
+        }
+        if !absent {
+            self.token(span, style == ScalarStyle::Plain);
+        }
+        if self.suspicious {
+            let quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
+            self.refuse(strict::in_scalar(self.text, span, quoted));
+        }
         self.empty = absent && anchor == 0 && tag.is_none() && self.stack.is_empty();
         let is_merge = text == "<<"
             && match tag {
@@ -240,8 +268,35 @@ impl<'t> Builder<'t> {
         Span { start, end: start + length }
     }
 
-    fn alias(&mut self, id: usize, span: Span) -> Step {
+    /// Whether the plain scalar that ends at `end` is a key in a flow collection whose colon touches an indicator.
+    fn ambiguous_colon(&self, end: usize) -> bool {
+        self.stack.last().is_some_and(|frame| frame.flow)
+            && matches!(self.text.as_bytes().get(end..), Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]))
+    }
+
+    /// Goes on to a token, past the gap before it.
+    fn token(&mut self, span: Span, plain: bool) {
+        if self.suspicious && span.start > self.cursor {
+            let gap = Span { start: self.cursor, end: span.start };
+            let before = Before {
+                flow: self.stack.last().is_some_and(|frame| frame.flow),
+                line_start: gap.start == 0 || matches!(self.text.as_bytes().get(gap.start - 1), Some(b'\n' | b'\r')),
+                plain_in: self.stack.last().filter(|_| self.after_plain).map(|frame| frame.start),
+            };
+            self.refuse(strict::in_gap(self.text, gap, before));
+        }
+        self.after_plain = plain;
         self.cursor = self.cursor.max(span.end);
+    }
+
+    fn refuse(&mut self, found: Option<(Span, &'static str)>) {
+        if let Some((span, message)) = found {
+            self.problem(Failure::new(FailureKind::Syntax, span, message));
+        }
+    }
+
+    fn alias(&mut self, id: usize, span: Span) -> Step {
+        self.token(span, false);
         let Some(Some(done)) = self.anchors.get(&id) else {
             if self.anchors.contains_key(&id) {
                 self.unknown_alias(span, "an alias inside the collection that it names; expected one outside");
@@ -276,7 +331,7 @@ impl<'t> Builder<'t> {
     }
 
     fn unknown_alias(&mut self, span: Span, message: impl Into<String>) {
-        self.cursor = self.cursor.max(span.end);
+        self.token(span, false);
         self.problem(Failure::new(FailureKind::UnknownAlias, span, message));
         self.leaf(span);
     }
@@ -296,7 +351,11 @@ impl<'t> Builder<'t> {
             // For a list at its key's own indentation the parser gives the place behind the first dash.
             start = token_start(self.text, self.cursor, true).min(start);
         }
-        self.cursor = self.cursor.max(if flow { span.end } else { start });
+        if flow {
+            self.token(span, false);
+        } else if start > self.cursor {
+            self.token(Span { start, end: start }, false);
+        }
         if anchor != 0 {
             self.anchors.insert(anchor, None);
         }
@@ -307,6 +366,7 @@ impl<'t> Builder<'t> {
     fn close(&mut self, span: Option<Span>) {
         let Some(frame) = self.stack.pop() else { return };
         if let (true, Some(span)) = (frame.flow, span) {
+            self.after_plain = false;
             self.cursor = self.cursor.max(span.end);
         }
         let (value, first, last) = match frame.contents {
@@ -369,6 +429,11 @@ impl<'t> Builder<'t> {
 
 fn is_block(style: ScalarStyle) -> bool {
     matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
+}
+
+fn ends_inside_line(text: &str) -> bool {
+    let line = text.rfind(['\n', '\r']).map_or(text, |end| text.get(end + 1..).unwrap_or(""));
+    !line.trim().is_empty()
 }
 
 fn without_last_break(text: Cow<'_, str>) -> Cow<'_, str> {
