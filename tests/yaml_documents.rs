@@ -1,5 +1,5 @@
 //! Documents, spans and strict-mode problems.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::format_collect)]
 
 use kubefoundry::path::FieldPath;
 use kubefoundry::yaml::{FailureKind, Limits, Node, Parsed, Span, parse};
@@ -38,7 +38,8 @@ fn places(text: &str) -> Vec<&str> {
 
 #[test]
 fn documents_keep_their_text_and_position() {
-    let text = "# licence\n---\n# first\na: 1\n# after\n---\n---\n# only this\n--- # beside\nb: 2\n...\n# third\nc: 3\n";
+    let text =
+        "# licence\n---\n# first\na: 1\n# after\n---\n---\n# only this\n--- # beside\nb: 2\n...\n# third\nc: 3\n";
     let parsed = read(text);
     let documents: Vec<_> = parsed.documents.iter().map(|it| (it.index, slice(text, it.span))).collect();
     assert_eq!(documents, [(1, "# first\na: 1\n# after\n"), (4, "# beside\nb: 2\n"), (5, "# third\nc: 3\n")]);
@@ -70,11 +71,20 @@ fn json_is_yaml() {
 
 #[test]
 fn spans_are_the_tokens() {
-    assert_eq!(places("a: 'x' # c\nb: [1, \"y\"]\n"), ["a: 'x' # c\nb: [1, \"y\"]", "a", "'x'", "b", "[1, \"y\"]", "1", "\"y\""]);
+    assert_eq!(
+        places("a: 'x' # c\nb: [1, \"y\"]\n"),
+        ["a: 'x' # c\nb: [1, \"y\"]", "a", "'x'", "b", "[1, \"y\"]", "1", "\"y\""]
+    );
     assert_eq!(places("k:\n- a\n- b: 1\n"), ["k:\n- a\n- b: 1", "k", "- a\n- b: 1", "a", "b: 1", "b", "1"]);
     assert_eq!(places("k: # c\n  - &x a\n  -\n"), ["k: # c\n  - &x a\n  -", "k", "- &x a\n  -", "a", ""]);
-    assert_eq!(places("- - a\n  - b\n- {c: d}\n"), ["- - a\n  - b\n- {c: d}", "- a\n  - b", "a", "b", "{c: d}", "c", "d"]);
-    assert_eq!(places("a: |-\n  x\n  y\n\nb: >\n  z\n"), ["a: |-\n  x\n  y\n\nb: >\n  z", "a", "|-\n  x\n  y", "b", ">\n  z"]);
+    assert_eq!(
+        places("- - a\n  - b\n- {c: d}\n"),
+        ["- - a\n  - b\n- {c: d}", "- a\n  - b", "a", "b", "{c: d}", "c", "d"]
+    );
+    assert_eq!(
+        places("a: |-\n  x\n  y\n\nb: >\n  z\n"),
+        ["a: |-\n  x\n  y\n\nb: >\n  z", "a", "|-\n  x\n  y", "b", ">\n  z"]
+    );
     assert_eq!(places("- | # c\n  x\n- &a !t |\n  y\n"), ["- | # c\n  x\n- &a !t |\n  y", "| # c\n  x", "|\n  y"]);
     assert_eq!(places("a: &x {b: 1}\nc: *x\n")[4..], ["1", "c", "*x", "b", "1"]);
     assert_eq!(places("\"a\" : 'é'\n"), ["\"a\" : 'é'", "\"a\"", "'é'"]);
@@ -83,7 +93,9 @@ fn spans_are_the_tokens() {
 
 #[test]
 fn an_absent_value_is_the_place_behind_its_colon() {
-    for (text, at) in [("a:\nb: 1\n", 2), ("\"a\" :   \n", 5), ("a:", 2), ("{a: , b: 1}", 3), ("a: &x\nb: 1", 2), ("a: # c\n", 2)] {
+    for (text, at) in
+        [("a:\nb: 1\n", 2), ("\"a\" :   \n", 5), ("a:", 2), ("{a: , b: 1}", 3), ("a: &x\nb: 1", 2), ("a: # c\n", 2)]
+    {
         let parsed = read(text);
         let node = root(&parsed).get("a").unwrap();
         assert_eq!(node.span, Span { start: at, end: at }, "{text:?}");
@@ -192,7 +204,14 @@ fn what_only_yaml_1_2_allows_is_a_problem() {
     ] {
         assert_eq!(problems(text), [(FailureKind::Syntax, place, None)], "{text:?}");
     }
-    for text in ["a:\t1\t# c\n", "a: [\n 1,\t2 ]\n", "{\n\t\"a\": 1\n}", "a: \"x\u{2028}y\"\n", "a: |\n  \tx\n", "a: x\n  \t\nb: 1\n"] {
+    for text in [
+        "a:\t1\t# c\n",
+        "a: [\n 1,\t2 ]\n",
+        "{\n\t\"a\": 1\n}",
+        "a: \"x\u{2028}y\"\n",
+        "a: |\n  \tx\n",
+        "a: x\n  \t\nb: 1\n",
+    ] {
         assert_eq!(problems(text), [], "{text:?}");
     }
 }
@@ -210,7 +229,19 @@ fn reading_goes_on_behind_a_broken_document() {
 
 #[test]
 fn syntax_errors_say_what_was_found_and_expected() {
-    for text in ["a: b: c", "a: [1", "a: {b", "a: 'x", "a: \"\\q\"", "a:\n  - b\n c: d", "a: \"b\" c", "a: @x", "a: - b", "\0", "a: \u{7f}"] {
+    for text in [
+        "a: b: c",
+        "a: [1",
+        "a: {b",
+        "a: 'x",
+        "a: \"\\q\"",
+        "a:\n  - b\n c: d",
+        "a: \"b\" c",
+        "a: @x",
+        "a: - b",
+        "\0",
+        "a: \u{7f}",
+    ] {
         let parsed = read(text);
         let failure = parsed.failure.unwrap_or_else(|| panic!("{text:?} was read"));
         assert!(failure.message.contains("; expected "), "{text:?}: {}", failure.message);

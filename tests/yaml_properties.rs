@@ -1,10 +1,11 @@
 //! What holds for any value and any text.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use kubefoundry::yaml::{Limits, Node, Parsed, parse, to_yaml, to_yaml_stream};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+#[rustfmt::skip]
 const NASTY: &[&str] = &[
     "", " ", "\n", "\n\n", "\t", "\r", "\r\n", "~", "null", "Null", "y", "n", "yes", "NO", "on", "off", "true", "False", "0", "-0",
     "0777", "0o17", "0x1F", "0b1", "08", "1:30", "190:20:30", "1e3", "1E400", "1_000", ".5", "5.", ".inf", "-.INF", ".nan", "+1",
@@ -56,10 +57,15 @@ fn canonical(value: &Value) -> Value {
             if float == 0.0 {
                 return json!(0);
             }
-            text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<u64>().map(Value::from)).unwrap_or_else(|_| value.clone())
+            text.parse::<i64>()
+                .map(Value::from)
+                .or_else(|_| text.parse::<u64>().map(Value::from))
+                .unwrap_or_else(|_| value.clone())
         }
         Value::Array(items) => items.iter().map(canonical).collect(),
-        Value::Object(entries) => Value::Object(entries.iter().map(|(key, value)| (key.clone(), canonical(value))).collect()),
+        Value::Object(entries) => {
+            Value::Object(entries.iter().map(|(key, value)| (key.clone(), canonical(value))).collect())
+        }
         other => other.clone(),
     }
 }
@@ -84,11 +90,16 @@ fn check(text: &str, parsed: &Parsed<'_>) {
     }
     let mut end = 0;
     for document in &parsed.documents {
-        assert!(document.span.start >= end && text.get(document.span.start..document.span.end).is_some(), "{:?}", document.span);
+        assert!(
+            document.span.start >= end && text.get(document.span.start..document.span.end).is_some(),
+            "{:?}",
+            document.span
+        );
         end = document.span.end;
         walk(text, &document.root);
     }
-    let failures = parsed.documents.iter().flat_map(|it| &it.problems).chain(&parsed.failure).chain(&parsed.later_failures);
+    let failures =
+        parsed.documents.iter().flat_map(|it| &it.problems).chain(&parsed.failure).chain(&parsed.later_failures);
     for failure in failures {
         assert!(text.get(failure.span.start..failure.span.end).is_some(), "{failure:?}");
         assert!(!failure.message.contains('\n'), "{failure:?}");

@@ -33,7 +33,10 @@ pub(super) fn in_gap(text: &str, gap: Span, before: Before) -> Option<(Span, &'s
     for (at, found) in content.char_indices() {
         let span = Span { start: gap.start + at, end: gap.start + at + found.len_utf8() };
         if SEPARATORS.contains(&found) {
-            return Some((span, "a line separator character, which YAML readers disagree on; expected an ordinary line break"));
+            return Some((
+                span,
+                "a line separator character, which YAML readers disagree on; expected an ordinary line break",
+            ));
         }
         if matches!(found, '\n' | '\r') {
             (line_start, indicator, comment, property, column) = (true, false, false, false, 0);
@@ -66,7 +69,7 @@ pub(super) fn in_gap(text: &str, gap: Span, before: Before) -> Option<(Span, &'s
 pub(super) fn in_scalar(text: &str, span: Span, quoted: bool) -> Option<(Span, &'static str)> {
     let content = text.get(span.start..span.end)?;
     let (at, found) = content.char_indices().find(|(at, found)| {
-        let blank = |near: Option<char>| near.is_some_and(|near| near.is_whitespace());
+        let blank = |near: Option<char>| near.is_some_and(char::is_whitespace);
         let after = at + found.len_utf8();
         let apart = || {
             !blank(content.get(..*at).and_then(|rest| rest.chars().next_back()))
