@@ -58,7 +58,7 @@ fn keys_become_the_strings_that_go_makes_of_them() {
     check(KEYS, |text| format!("{text}: v\n"), key, 161);
 }
 
-const PLAIN: &str = r##"on => true ;; On => true ;; ON => true ;; oN ;; off => false ;; Off => false ;; OFF => false ;; y => true
+const PLAIN: &str = r#"on => true ;; On => true ;; ON => true ;; oN ;; off => false ;; Off => false ;; OFF => false ;; y => true
 Y => true ;; n => false ;; N => false ;; yes => true ;; Yes => true ;; YES => true ;; yEs ;; no => false
 No => false ;; NO => false ;; nO ;; true => true ;; True => true ;; TRUE => true ;; tRue ;; false => false
 False => false ;; FALSE => false ;; ~ => null ;; null => null ;; Null => null ;; NULL => null ;; nULL ;; nil
@@ -95,9 +95,9 @@ none ;; 0 => 0 ;; -0 => 0 ;; +0 => 0 ;; 00 => 0 ;; 000 => 0 ;; 0777 => 511 ;; 0o
 2024 => 2024 ;; 20240101 => 20240101 ;; 12-34 ;; 1-2 ;; 1.2.3 ;; 10.0.0.1 ;; 1.2.3.4/24 ;; v1 ;; 1a ;; 0a ;; 1Gi
 500m ;; 1k ;; 0x1p3 ;; 0x1.8p1 ;; 1p3 ;; 1f ;; 1d ;; 1L ;; 0.5Gi ;; 1e3Gi ;; 1,000 ;; $1 ;; 1% ;; = ;; << ;; <
 <<< ;; true1 ;; truee ;; yess ;; onn ;; nullx ;; ~x ;; ~~ ;; é ;; naïve ;; 日本 ;; 😀 ;; ½ ;; ٣ ;; １ ;; 1\u0660
-1 000 ;; + 1 ;; 1 2 ;; 2001-12-14 21:59:43.10 ;; yes no ;; true false ;; 0x 1F ;; .5 .5 ;; 1e3 1 ;; null null"##;
+1 000 ;; + 1 ;; 1 2 ;; 2001-12-14 21:59:43.10 ;; yes no ;; true false ;; 0x 1F ;; .5 .5 ;; 1e3 1 ;; null null"#;
 
-const TAGGED: &str = r##"!!str 3 => "3" ;; !!str "3" => "3" ;; !!str 3.0 => "3.0" ;; !!str 3.5 => "3.5" ;; !!str 1e3 => "1e3"
+const TAGGED: &str = r#"!!str 3 => "3" ;; !!str "3" => "3" ;; !!str 3.0 => "3.0" ;; !!str 3.5 => "3.5" ;; !!str 1e3 => "1e3"
 !!str abc => "abc" ;; !!str "" => "" ;; !!str '' => "" ;; !!str true => "true" ;; !!str "true" => "true"
 !!str yes => "yes" ;; !!str ~ => "~" ;; !!str null => "null" ;; !!str 0777 => "0777"
 !!str 18446744073709551615 => "18446744073709551615" ;; !!str .inf => ".inf" ;; !!str aGVsbG8= => "aGVsbG8="
@@ -156,10 +156,10 @@ const TAGGED: &str = r##"!!str 3 => "3" ;; !!str "3" => "3" ;; !!str 3.0 => "3.0
 !!merge true => "true" ;; !!merge ~ => "~" ;; !!merge << => "<<" ;; "3" => "3" ;; "true" => "true"
 "null" => "null" ;; "" => "" ;; "~" => "~" ;; "0777" => "0777" ;; ".inf" => ".inf" ;; "<<" => "<<"
 "yes" => "yes" ;; '3' => "3" ;; 'true' => "true" ;; 'null' => "null" ;; '' => "" ;; '~' => "~"
-'0777' => "0777" ;; '.inf' => ".inf" ;; '<<' => "<<" ;; 'yes' => "yes""##;
+'0777' => "0777" ;; '.inf' => ".inf" ;; '<<' => "<<" ;; 'yes' => "yes""#;
 
 /// Keys that are no strings; the others stay as they are.
-const KEYS: &str = r##"on => "true" ;; On => "true" ;; ON => "true" ;; off => "false" ;; Off => "false" ;; OFF => "false"
+const KEYS: &str = r#"on => "true" ;; On => "true" ;; ON => "true" ;; off => "false" ;; Off => "false" ;; OFF => "false"
 y => "true" ;; Y => "true" ;; n => "false" ;; N => "false" ;; yes => "true" ;; Yes => "true" ;; YES => "true"
 no => "false" ;; No => "false" ;; NO => "false" ;; True => "true" ;; TRUE => "true" ;; False => "false"
 FALSE => "false" ;; ~ => ! ;; null => ! ;; Null => ! ;; NULL => ! ;; -0 => "0" ;; +0 => "0" ;; 00 => "0"
@@ -193,4 +193,4 @@ FALSE => "false" ;; ~ => ! ;; null => ! ;; Null => ! ;; NULL => ! ;; -0 => "0" ;
 1e39 => ".inf" ;; -1e39 => "-.inf" ;; 16777217.0 => "1.6777216e+07" ;; 3.4028235e38 => "3.4028235e+38"
 100000.0 => "100000" ;; 1000000.0 => "1e+06" ;; 999999.0 => "999999" ;; 1e-50 => "0"
 123456700000.0 => "1.234567e+11" ;; 12345678901.5 => "1.2345679e+10" ;; 2e10 => "2e+10" ;; 1e15 => "1e+15"
-21e5 => "2.1e+06" ;; 1.25e6 => "1.25e+06""##;
+21e5 => "2.1e+06" ;; 1.25e6 => "1.25e+06""#;
