@@ -1,5 +1,5 @@
 //! What scalars mean: every row was run through `sigs.k8s.io/yaml` v1.6.0 `YAMLToJSONStrict`.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::format_collect)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::format_collect, clippy::needless_raw_string_hashes)]
 
 use kubefoundry::yaml::{Limits, parse};
 use serde_json::Value;
