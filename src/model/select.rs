@@ -131,7 +131,9 @@ fn assess(
             Ok(value) => Some(value),
             Err(error) => {
                 let message = format!("rule {} of {} fails: {}", index + 1, candidate.name, error.message);
-                let reported = findings.report(&codes::RULE_FAILED, "spec", message).help(format!("the rule is {:?}", rule.condition));
+                let reported = findings
+                    .report(&codes::RULE_FAILED, "spec", message)
+                    .help(format!("the rule is {:?}", rule.condition));
                 if let Some(origin) = candidate.origin {
                     reported.related_in(origin.source, origin.document, origin.span, "configured here");
                 }
@@ -187,8 +189,11 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
         return false;
     };
     if candidate.ready == Some(false) {
-        findings
-            .report(&codes::PROVIDER_NOT_READY, "spec.provider.name", format!("provider {name:?} reports ready: false"));
+        findings.report(
+            &codes::PROVIDER_NOT_READY,
+            "spec.provider.name",
+            format!("provider {name:?} reports ready: false"),
+        );
     }
     true
 }
@@ -196,10 +201,14 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
 /// Checks an explicit choice against the provider's capabilities, with the messages of spec/1 §8.
 pub fn check_compatibility(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     let Some(candidate) = catalog.get(name) else { return };
-    let display = provider::find(name).map_or(name, provider::Provider::display_name);
+    let display = provider::find(name).map_or(name, |provider| provider.display_name());
     let engine = deployment.engine.kind.as_str();
     let Some(support) = candidate.engines.iter().find(|support| support.name == engine) else {
-        findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", format!("{display} does not support {engine} engine"));
+        findings.report(
+            &codes::ENGINE_NOT_SUPPORTED,
+            "spec.engine.type",
+            format!("{display} does not support {engine} engine"),
+        );
         return;
     };
     let mode = deployment.workload.mode();
@@ -248,7 +257,7 @@ fn report_none(deployment: &Deployment, catalog: &Catalog, selection: &Selection
         deployment.workload.uses_gpu(),
         gates.join("; ")
     );
-    findings.report(&codes::NO_COMPATIBLE_PROVIDER, "spec", message).help(
-        "change the engine or the mode, or set spec.provider.name for a provider that is only chosen explicitly",
-    );
+    findings
+        .report(&codes::NO_COMPATIBLE_PROVIDER, "spec", message)
+        .help("change the engine or the mode, or set spec.provider.name for a provider that is only chosen explicitly");
 }

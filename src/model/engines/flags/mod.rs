@@ -11,7 +11,7 @@ mod value;
 pub use flag::{Flag, Group, Kind, Repeat, ValueType};
 pub use runtimes::{
     DYNAMO_VERSIONS, DynamoTables, Engine, RAY_VERSIONS, Runtime, dynamo, llama_server, ray, sglang, trtllm_keys, vllm,
-    wrapper_replacement,
+    vllm_of_image, wrapper_replacement,
 };
 pub use table::{FlagTable, Spelling};
 pub use value::ValueProblem;

@@ -113,6 +113,24 @@ pub fn vllm(version: &str) -> Option<FlagTable> {
     FlagTable::new(VLLM, version)
 }
 
+/// The vLLM flags of an image: those of the version that its tag names (`v0.26.0`, `0.26.0-cu130`), or of the newest
+/// known one before it; without a version in the tag, those of the newest known version.
+///
+/// ```
+/// use kubefoundry::model::engines::flags;
+/// let old = flags::vllm_of_image("vllm/vllm-openai:v0.20.2");
+/// assert!(old.lookup("max-num-partial-prefills").is_some());
+/// assert!(flags::vllm_of_image("registry:5000/vllm:latest").lookup("max-num-partial-prefills").is_none());
+/// ```
+pub fn vllm_of_image(image: &str) -> FlagTable {
+    let name = image.split('@').next().unwrap_or(image);
+    let tag = name.rsplit('/').next().and_then(|last| last.split_once(':')).map_or("", |(_, tag)| tag);
+    let version = tag.strip_prefix('v').unwrap_or(tag);
+    let core = version.split('-').next().unwrap_or(version);
+    let is_version = core.split('.').count() >= 3 && core.starts_with(|c: char| c.is_ascii_digit());
+    if is_version { FlagTable::nearest(VLLM, core) } else { FlagTable::newest(VLLM) }
+}
+
 /// The flags of an SGLang version; none for an unknown version.
 ///
 /// ```

@@ -48,6 +48,15 @@ impl FlagTable {
         Self::with_letters(text, newest, newest)
     }
 
+    /// The table in `text` as the newest version not after `version` sees it; of an older one than all, as the oldest.
+    pub(super) fn nearest(text: &'static str, version: &str) -> Self {
+        let wanted = numbers(version);
+        let known = versions(text).filter(|(_, known)| numbers(known) <= wanted).next_back();
+        let letter = known.or_else(|| versions(text).next()).and_then(|(letter, _)| letter.bytes().next());
+        let newest = versions(text).next_back().and_then(|(letter, _)| letter.bytes().next()).unwrap_or(b'a');
+        Self::with_letters(text, letter.unwrap_or(newest), newest)
+    }
+
     fn with_letters(text: &'static str, version: u8, newest: u8) -> Self {
         let mut entries = text;
         let mut uncertain = false;
@@ -293,6 +302,11 @@ fn letters(text: &'static str, version: &str) -> Option<(u8, u8)> {
 fn versions(text: &'static str) -> impl DoubleEndedIterator<Item = (&'static str, &'static str)> {
     let line = text.lines().find_map(|line| line.strip_prefix("#versions ")).unwrap_or_default();
     line.split(' ').filter_map(|word| word.split_once('='))
+}
+
+/// The numbers of a version, for comparison.
+fn numbers(version: &str) -> Vec<u32> {
+    version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }
 
 fn entry(line: &'static str) -> Entry {
