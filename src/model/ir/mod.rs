@@ -66,6 +66,8 @@ pub struct Deployment {
     pub provider: ProviderRequest,
     /// Which engine, and how it is set.
     pub engine: Engine,
+    /// Where the serving mode, which the workload shows, came from.
+    pub mode_origin: Origin,
     /// What runs: one kind of worker, or two.
     pub workload: Workload,
     /// A container image instead of the provider's, and the field it was given in.
