@@ -1,5 +1,9 @@
 //! A deployment after validation: every default applied, every choice made, and for each value where it came from.
 
+mod leaves;
+
+pub use leaves::LeafEntry;
+
 use crate::dialect::Dialect;
 use crate::path::FieldPath;
 pub use crate::wire::{AccessMode, EngineType, EnvVar, ModelSource, ServingMode, Toleration, VolumePurpose};
