@@ -5,3 +5,4 @@ pub mod ir;
 pub mod provider;
 pub mod providers;
 pub mod support;
+pub mod validate;
