@@ -57,7 +57,7 @@ pub fn validate(
     let engine = engine::engine(spec.engine.as_ref(), &mut check);
     let workload = workload::workload(spec, &mut check);
     let pod = pod::pod(spec, &mut check);
-    if !check.absent(&FieldPath::parse("spec.gateway")) {
+    if check.given(&FieldPath::parse("spec.gateway")) {
         let place = Place::key(&FieldPath::parse("spec.gateway"));
         check
             .findings
