@@ -50,7 +50,7 @@ fn repeat_memory_fraction(config: &mut Map<String, Value>, invocation: &Invocati
     let fraction = invocation.get(MEMORY_FRACTION).and_then(|argument| match &argument.value {
         ArgumentValue::Number(number) => Some(number.clone()),
         ArgumentValue::Text(text) => text.parse().ok().and_then(Number::from_f64),
-        ArgumentValue::On | ArgumentValue::Off(_) | ArgumentValue::Json(_) => None,
+        ArgumentValue::On | ArgumentValue::Off(_) | ArgumentValue::List(_) | ArgumentValue::Json(_) => None,
     });
     if let Some(fraction) = fraction {
         cache.entry("free_gpu_memory_fraction").or_insert(Value::Number(fraction));
@@ -61,7 +61,7 @@ fn parse(given: &Argument, findings: &mut Findings<'_>) -> Option<Map<String, Va
     let value = match &given.value {
         ArgumentValue::Json(value) => Some(value.clone()),
         ArgumentValue::Text(text) => serde_json::from_str(text).ok(),
-        ArgumentValue::On | ArgumentValue::Off(_) | ArgumentValue::Number(_) => None,
+        ArgumentValue::On | ArgumentValue::Off(_) | ArgumentValue::List(_) | ArgumentValue::Number(_) => None,
     };
     if let Some(Value::Object(keys)) = value {
         return Some(keys);
