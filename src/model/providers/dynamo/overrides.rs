@@ -3,7 +3,7 @@
 use super::codes::ROUTER_MODE_NONE;
 use crate::diagnostic::{Findings, codes};
 use crate::model::ir::{Deployment, ProviderRequest};
-use crate::model::providers::pod::is_quantity;
+use crate::model::validate::quantity::positive_quantity;
 use crate::path::FieldPath;
 use crate::wire::{Read as _, Reader, wire_object, words};
 
@@ -127,12 +127,12 @@ fn non_negative(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
 
 fn quantity(given: Option<String>, field: &'static str, findings: &mut Findings<'_>) -> Option<String> {
     let text = given?;
-    if is_quantity(&text) {
+    let Err(expected) = positive_quantity(&text) else {
         return Some(text);
-    }
+    };
     let path = path(field);
-    let message = format!("{path} is {text:?}, expected a quantity such as 2, 500m or 4Gi");
-    findings.report(&codes::INVALID_QUANTITY, &path, message).help("see Kubernetes resource quantities");
+    let message = format!("{path} is {text:?}, expected {expected}");
+    findings.report(&codes::INVALID_QUANTITY, &path, message).help("write cpu as 2 or 500m, memory as 4Gi");
     None
 }
 
