@@ -2,7 +2,7 @@
 
 use crate::model::ir::{EngineType, Role};
 
-/// One engine in Dynamo's terms (docs/upstreams §3.2).
+/// One engine in Dynamo's terms (`examples/backends/*/deploy` of ai-dynamo/dynamo).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Backend {
     /// The engine.
@@ -58,7 +58,7 @@ impl Backend {
     }
 
     /// What a worker runs: exec form, and `python3` first, which the operator needs to recognise to add flags of its
-    /// own (docs/engine-flags §3).
+    /// own (injectFlagsIntoContainerCommand in `deploy/operator/internal/dynamo`).
     pub(super) fn command(&self) -> Vec<String> {
         ["python3", "-m", self.module].map(str::to_owned).to_vec()
     }

@@ -1,6 +1,6 @@
 //! What the Dynamo operator does when a field of a graph changes.
 //!
-//! Sources are files of ai-dynamo/dynamo under `deploy/operator` (docs/upstreams §3).
+//! Sources are files of ai-dynamo/dynamo under `deploy/operator`, chart 1.5.0.
 
 use crate::model::provider::Behavior;
 use crate::model::provider::Reaction::{self, InPlace, Refused, RollingRestart};

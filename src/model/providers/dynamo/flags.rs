@@ -1,4 +1,5 @@
-//! The flags that Dynamo's serving modes need, per engine (docs/engine-flags §4). What the user said on a flag wins.
+//! The flags that Dynamo's serving modes need, per engine (DESIGN §6; upstream `examples/backends/*/deploy`).
+//! What the user said on a flag wins.
 
 use serde_json::{Value, json};
 
@@ -72,7 +73,7 @@ fn disaggregate(invocation: &mut Invocation, stack: Stack<'_>) {
     invocation.set_default("disaggregation-mode", text(stack.role.as_str()));
     match stack.engine {
         EngineType::Vllm => {
-            // `kv_both` is deprecated in vLLM 0.33 and only needed by pools that swap roles (docs/engine-flags §4).
+            // `kv_both` is deprecated in vLLM 0.33 and only needed by pools that swap roles.
             let kv_role = if stack.role == Role::Prefill { "kv_producer" } else { "kv_consumer" };
             let transfer = json!({"kv_connector": "NixlConnector", "kv_role": kv_role});
             invocation.set_default("kv-transfer-config", ArgumentValue::Json(transfer));
@@ -87,7 +88,8 @@ fn disaggregate(invocation: &mut Invocation, stack: Stack<'_>) {
     }
 }
 
-/// Without events a KV router knows of no cache and does not fall back to guessing (docs/engine-flags §4).
+/// Without events a KV router knows of no cache and does not fall back to guessing
+/// (router overview of Dynamo's documentation).
 fn publish_kv_events(invocation: &mut Invocation, stack: Stack<'_>) {
     match stack.engine {
         EngineType::Vllm => {

@@ -41,8 +41,8 @@ const V1BETA1: &str = "nvidia.com/v1beta1";
 const RUNTIMES: &[&str] = &["1.4.0", "1.1.1", "1.6.1"];
 /// Where the frontend listens (DynamoServicePort upstream).
 const PORT: u16 = 8000;
-/// The operator builds pod names from the graph's name and a component's: together no longer than this (docs/upstreams
-/// §3.1, consts.go).
+/// The operator builds pod names from the graph's name and a component's: together no longer than this
+/// (validateComponentNameLength in `deploy/operator/internal/webhook/validation/dynamographdeployment.go`).
 const NAMES: usize = 45;
 
 /// Dynamo.

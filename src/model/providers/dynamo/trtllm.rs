@@ -30,7 +30,7 @@ pub(super) fn write_engine_config(invocation: &mut Invocation, role: Role, findi
 }
 
 /// What the roles of disaggregated serving need: a way for KV blocks to travel, and no overlap where the next step of a
-/// request runs elsewhere (docs/engine-flags §4; engine_configs/qwen3 upstream).
+/// request runs elsewhere (upstream `examples/backends/trtllm/engine_configs/qwen3`).
 fn role_defaults(role: Role) -> Map<String, Value> {
     let mut defaults = Map::new();
     if role != Role::Aggregated {

@@ -66,7 +66,7 @@ fn environment(deployment: &Deployment, role: Role, storage: Vec<EnvVar>) -> Vec
     for variable in storage {
         set_default_env(&mut env, variable);
     }
-    // Its default is `localhost`, where no other pod finds the KV blocks (docs/engine-flags §4).
+    // Its default is `localhost`, where no other pod finds the KV blocks (vllm/envs.py).
     if deployment.engine.kind == EngineType::Vllm && role != Role::Aggregated {
         set_default_env(&mut env, env_field("VLLM_NIXL_SIDE_CHANNEL_HOST", "status.podIP"));
     }
