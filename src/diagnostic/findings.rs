@@ -91,6 +91,11 @@ impl<'d> Findings<'d> {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
+    /// How many errors there are so far.
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+    }
+
     /// How many findings there are so far.
     pub fn len(&self) -> usize {
         self.diagnostics.len()
@@ -129,6 +134,25 @@ impl Reported<'_, '_> {
     /// Adds a second place in the same document.
     pub fn related(mut self, place: impl Into<Place>, message: impl Into<String>) -> Self {
         let location = self.findings.scope.locate(&place.into());
+        if let Some(diagnostic) = self.last() {
+            diagnostic.related.push(Related { location, message: message.into() });
+        }
+        self
+    }
+
+    /// Adds a second place in the same document by its bytes.
+    pub fn related_at(mut self, span: Span, message: impl Into<String>) -> Self {
+        if let Some(diagnostic) = self.last()
+            && let Some(location) = diagnostic.location.clone()
+        {
+            diagnostic.related.push(Related { location: Location { span, ..location }, message: message.into() });
+        }
+        self
+    }
+
+    /// Adds a second place in any document.
+    pub fn related_in(mut self, source: SourceId, document: usize, span: Span, message: impl Into<String>) -> Self {
+        let location = Location { source, span, document, path: crate::path::FieldPath::root() };
         if let Some(diagnostic) = self.last() {
             diagnostic.related.push(Related { location, message: message.into() });
         }

@@ -1,0 +1,101 @@
+//! TensorRT-LLM: what is no flag of the wrapper is a key of the LLM API's configuration, nested where it belongs.
+
+use serde_json::{Map, Value};
+
+use super::invocation::Invocation;
+use super::typed::insert_nested;
+use super::user::{Given, GivenValue};
+use super::value::json_or_text;
+use super::vocabulary::Vocabulary;
+use crate::diagnostic::{Findings, Place, codes};
+use crate::wire::shorten;
+
+/// Adds a configuration key. Its value is JSON when it is, text when it is not.
+pub(super) fn add(
+    given: &Given<'_>,
+    vocabulary: &Vocabulary<'_>,
+    invocation: &mut Invocation,
+    findings: &mut Findings<'_>,
+) {
+    if !given.from_mapping {
+        findings
+            .report(
+                &codes::INVALID_EXTRA_ARGUMENT,
+                &given.path,
+                format!("{} has no flag --{}", vocabulary.program, shorten(given.name)),
+            )
+            .help("extraArgs takes flags of the Dynamo wrapper; configuration keys go to engine.args");
+        return;
+    }
+    let key = given.name.replace('-', "_");
+    let Some((known, _)) = vocabulary.keys.and_then(|keys| keys.lookup(&key)) else {
+        let reported = findings.report(
+            &codes::UNKNOWN_ARGUMENT,
+            Place::key(&given.path),
+            format!("{key} is not a known configuration key of TensorRT-LLM; it is passed on, and an engine that does not know it will not start"),
+        );
+        if let Some(suggestion) = vocabulary.keys.and_then(|keys| keys.suggest(&key)) {
+            reported.help(format!("did you mean {:?}?", suggestion.replace('-', "_")));
+        }
+        insert(given, &[key.as_str()], value_of(given), invocation, findings);
+        return;
+    };
+    let value = value_of(given);
+    if let GivenValue::One(text) = given.value
+        && let Err(problem) = known.check_value(text)
+    {
+        findings.report(
+            &codes::INVALID_ARGUMENT_VALUE,
+            &given.path,
+            format!("{key} is {:?}, {problem}", shorten(text)),
+        );
+        return;
+    }
+    let full = known.key();
+    let keys: Vec<&str> = full.split('.').collect();
+    insert(given, &keys, value, invocation, findings);
+}
+
+fn value_of(given: &Given<'_>) -> Value {
+    match given.value {
+        GivenValue::One(text) => json_or_text(text),
+        GivenValue::Nothing | GivenValue::Many(_) => Value::Bool(true),
+    }
+}
+
+/// Puts a value in, leaf by leaf, so that two keys that set one leaf are found.
+fn insert(given: &Given<'_>, keys: &[&str], value: Value, invocation: &mut Invocation, findings: &mut Findings<'_>) {
+    if let Value::Object(fields) = &value
+        && !fields.is_empty()
+    {
+        for (field, inner) in fields {
+            let mut keys = keys.to_vec();
+            keys.push(field);
+            insert(given, &keys, inner.clone(), invocation, findings);
+        }
+        return;
+    }
+    if is_set(&invocation.engine_config, keys) {
+        findings
+            .report(
+                &codes::DUPLICATE_FLAG,
+                Place::key(&given.path),
+                format!("{} is given twice: here and by another field", keys.join(".")),
+            )
+            .help("remove one of the two");
+    } else {
+        insert_nested(&mut invocation.engine_config, keys, value);
+    }
+}
+
+fn is_set(config: &Map<String, Value>, keys: &[&str]) -> bool {
+    match keys {
+        [] => true,
+        [last] => config.contains_key(*last),
+        [first, rest @ ..] => match config.get(*first) {
+            Some(Value::Object(inner)) => is_set(inner, rest),
+            Some(_) => true,
+            None => false,
+        },
+    }
+}
