@@ -42,7 +42,8 @@ impl Options {
     pub fn apply(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
         let mut reader = Reader::strict(findings);
         let Some(render) = wire::Render::read(root, &FieldPath::root(), &mut reader) else { return };
-        let ours = render.api_version.as_deref() == Some(wire::RENDER_API_VERSION) && render.kind.as_deref() == Some("Render");
+        let ours =
+            render.api_version.as_deref() == Some(wire::RENDER_API_VERSION) && render.kind.as_deref() == Some("Render");
         if !ours {
             let expected = format!("expected apiVersion {} and kind Render", wire::RENDER_API_VERSION);
             findings.report(&codes::INVALID_OPTION, &FieldPath::root(), format!("these are not options, {expected}"));
@@ -108,8 +109,11 @@ impl Options {
     fn apply_rule(&mut self, name: &str, severity: RuleSeverity, findings: &mut Findings<'_>) {
         let path = FieldPath::parse("rules").key(name.to_owned());
         let Some(code) = codes::find(name) else {
-            let reported =
-                findings.report(&codes::INVALID_OPTION, &path, format!("there is no diagnostic {name:?}, expected a code or its name"));
+            let reported = findings.report(
+                &codes::INVALID_OPTION,
+                &path,
+                format!("there is no diagnostic {name:?}, expected a code or its name"),
+            );
             if let Some(meant) = closest(name, codes::all().map(|code| code.name)) {
                 reported.help(format!("did you mean {meant:?}?"));
             }
@@ -179,7 +183,11 @@ fn known_word(word: &str, extra: &str, known: &[&str], path: &FieldPath, finding
         if !extra.is_empty() {
             words.push(extra);
         }
-        let expected = if words.is_empty() { "nothing: there is none to choose".to_owned() } else { format!("one of {}", words.join(", ")) };
+        let expected = if words.is_empty() {
+            "nothing: there is none to choose".to_owned()
+        } else {
+            format!("one of {}", words.join(", "))
+        };
         findings.report(&codes::INVALID_OPTION, path, format!("{path} is {word:?}, expected {expected}"));
     }
     fine

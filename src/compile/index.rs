@@ -1,8 +1,8 @@
 //! Phase 1: read every text, and learn of every document what it is and where it stands.
 
 use super::kustomize;
-use crate::dialect::Dialect;
 use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Scope, codes};
+use crate::dialect::Dialect;
 use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId, SourceSet};
@@ -72,8 +72,12 @@ pub struct InputDocument {
     pub span: Span,
     /// What it is.
     pub header: Header,
+    /// Where its name stands.
+    pub name_span: Span,
     /// Whether it is a ModelDeployment that is rendered.
     pub rendered: bool,
+    /// The ModelDeployment that it was generated from earlier, by its annotation.
+    pub owner: Option<String>,
 }
 
 /// Everything that the input holds.
@@ -164,7 +168,8 @@ pub(super) fn index<'t>(sources: &'t SourceSet, options: &Options) -> Index<'t> 
             }
         }
     }
-    let is_patch = |document: &Document<'t>| patched.contains(&kustomize::normalize("", &sources.get(document.source).name));
+    let is_patch =
+        |document: &Document<'t>| patched.contains(&kustomize::normalize("", &sources.get(document.source).name));
     let (patches, deployments) = std::mem::take(&mut index.deployments).into_iter().partition(is_patch);
     index.patches = patches;
     index.deployments = deployments;
@@ -196,7 +201,9 @@ impl<'t> Index<'t> {
                 index: document.index,
                 span,
                 header: header.clone(),
+                name_span: document.root.locate(&FieldPath::parse("metadata.name"), yaml::Target::Value),
                 rendered: deployment,
+                owner: owner_of(&document.root),
             });
         }
         let Some(dialect) = dialect else {
@@ -226,7 +233,9 @@ impl<'t> Index<'t> {
                 let message = format!("{} has no kind {kind:?}, expected {}", dialect.group, kinds.join(" or "));
                 let reported = findings.report(&codes::UNKNOWN_KIND, "kind", message);
                 if let Some(meant) = crate::wire::closest(kind, kinds) {
-                    reported.help(format!("did you mean {meant}?")).replace_with(format!("change it to {meant}"), meant);
+                    reported
+                        .help(format!("did you mean {meant}?"))
+                        .replace_with(format!("change it to {meant}"), meant);
                 }
                 self.diagnostics.extend(findings.into_diagnostics());
             }
@@ -246,7 +255,14 @@ impl<'t> Index<'t> {
     }
 }
 
-fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
+/// The deployment that an object of ours names as its origin.
+fn owner_of(root: &Node<'_>) -> Option<String> {
+    let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"))?;
+    let owner = |dialect: &Dialect| annotations.get(&dialect.label("model-deployment")).and_then(Node::as_str);
+    crate::dialect::DIALECTS.iter().find_map(owner).map(str::to_owned)
+}
+
+pub(super) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
     let code = match failure.kind {
         FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
         FailureKind::DuplicateKey | FailureKind::MergeOverride => &codes::DUPLICATE_KEY,

@@ -7,7 +7,8 @@ use crate::yaml::Node;
 pub(super) fn is_kustomization(source: &str, header: &Header) -> bool {
     let file = source.rsplit('/').next().unwrap_or(source);
     matches!(file, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
-        || (header.group() == "kustomize.config.k8s.io" && matches!(header.kind.as_str(), "Kustomization" | "Component"))
+        || (header.group() == "kustomize.config.k8s.io"
+            && matches!(header.kind.as_str(), "Kustomization" | "Component"))
 }
 
 /// The files it applies as patches, as paths from where its own path starts: `patches[].path`,

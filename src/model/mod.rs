@@ -8,3 +8,4 @@ pub mod providers;
 pub mod rule_types;
 pub mod select;
 pub mod support;
+pub mod validate;
