@@ -91,6 +91,11 @@ impl<'d> Findings<'d> {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
+    /// How many errors there are so far.
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+    }
+
     /// How many findings there are so far.
     pub fn len(&self) -> usize {
         self.diagnostics.len()

@@ -2,6 +2,16 @@
 //!
 //! Reading gives the values that `sigs.k8s.io/yaml` in strict mode gives (what kubectl and the apiserver use).
 
+mod build;
+mod emit;
+mod failure;
+mod mapping;
 mod node;
+mod parse;
+mod place;
+mod scalar;
 
+pub use emit::{to_yaml, to_yaml_stream};
+pub use failure::{Failure, FailureKind};
 pub use node::{Entry, Node, Span, Target, Value};
+pub use parse::{Document, Limits, Parsed, parse};

@@ -24,10 +24,23 @@ pub enum ArgumentValue {
     Off(String),
     /// Text, as the user wrote it.
     Text(String),
+    /// Several values of one flag (`--flag a b`).
+    List(Vec<String>),
     /// A number that we made or checked; written bare into keyword arguments.
     Number(serde_json::Number),
     /// A JSON value, written by our own serializer.
     Json(Value),
+}
+
+impl ArgumentValue {
+    /// The value as a count, when it is one.
+    pub fn as_u32(&self) -> Option<u32> {
+        match self {
+            Self::Number(number) => number.as_u64().and_then(|value| u32::try_from(value).ok()),
+            Self::Text(text) => text.parse().ok(),
+            Self::On | Self::Off(_) | Self::List(_) | Self::Json(_) => None,
+        }
+    }
 }
 
 /// How a model is split over the GPUs of one worker.
@@ -57,6 +70,17 @@ pub struct Invocation {
 }
 
 impl Invocation {
+    /// No settings yet.
+    pub(super) fn new(separate: &'static [&'static str], all_separate: bool) -> Self {
+        Self {
+            arguments: Vec::new(),
+            engine_config: Map::new(),
+            parallelism: Parallelism { tensor: 1, pipeline: 1, data: 1 },
+            separate,
+            all_separate,
+        }
+    }
+
     /// The argument for a flag, by canonical name.
     pub fn get(&self, name: &str) -> Option<&Argument> {
         self.arguments.iter().find(|argument| argument.name == name)
@@ -88,9 +112,14 @@ impl Invocation {
                     argv.push(format!("--{off}"));
                     continue;
                 }
+                ArgumentValue::List(texts) => {
+                    argv.push(format!("--{name}"));
+                    argv.extend(texts.iter().map(|text| escape_expansion(text)));
+                    continue;
+                }
                 ArgumentValue::Text(text) => escape_expansion(text),
                 ArgumentValue::Number(number) => number.to_string(),
-                ArgumentValue::Json(json) => escape_expansion(&json.to_string()),
+                ArgumentValue::Json(json) => escape_expansion(&quiet_json(json)),
             };
             if self.all_separate || self.separate.contains(&name.as_str()) {
                 argv.extend([format!("--{name}"), text]);
@@ -107,11 +136,18 @@ impl Invocation {
             ArgumentValue::On => Value::Bool(true),
             ArgumentValue::Off(_) => Value::Bool(false),
             ArgumentValue::Text(text) => Value::String(text.clone()),
+            ArgumentValue::List(texts) => Value::from(texts.clone()),
             ArgumentValue::Number(number) => Value::Number(number.clone()),
             ArgumentValue::Json(json) => json.clone(),
         };
         self.arguments.iter().map(|argument| (argument.name.replace('-', "_"), typed(&argument.value))).collect()
     }
+}
+
+/// JSON without the characters that mean something between a shell's quotes. They can stand only inside strings, where
+/// JSON has an escape for each; any parser reads the same value back.
+fn quiet_json(json: &Value) -> String {
+    json.to_string().replace('\'', "\\u0027").replace('`', "\\u0060").replace('$', "\\u0024").replace('!', "\\u0021")
 }
 
 /// Text that the kubelet will not expand: `$(NAME)` in a container's args is replaced from its environment before the

@@ -8,13 +8,25 @@
 //! ```
 //! Providers add what their stack needs with [`Invocation::set_default`]; what the user said on the same flag wins.
 
+mod config_keys;
 pub mod flags;
+pub mod grammar;
 mod invocation;
+mod llamacpp;
+mod parallelism;
+mod sglang;
+mod trtllm;
+mod typed;
+mod user;
+mod value;
+mod vllm;
+mod vocabulary;
 
 pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_expansion};
 
-use super::ir::{Deployment, Worker};
+use super::ir::{Deployment, EngineType, Worker};
 use crate::diagnostic::Findings;
+use vocabulary::Vocabulary;
 
 /// The program that takes the flags, which decides what is legal and in what form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +53,26 @@ pub enum Launcher<'v> {
     LlamaServer,
 }
 
+impl Launcher<'_> {
+    /// Whether the model and its served name are among the flags; the other launchers name them elsewhere.
+    fn takes_model(self) -> bool {
+        matches!(self, Self::DynamoWorker { .. } | Self::VllmServer { .. })
+    }
+
+    /// The flags that must be two elements. Dynamo's operator finds these three only so when it injects multi-node
+    /// flags for vLLM (deploy/operator internal/dynamo/backend_vllm.go, getFlagValue).
+    fn separate(self, engine: EngineType) -> &'static [&'static str] {
+        match (self, engine) {
+            (Self::DynamoWorker { .. }, EngineType::Vllm) => {
+                &["tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"]
+            }
+            _ => &[],
+        }
+    }
+}
+
 /// Resolves everything that sets the engine, for one worker: typed fields, `engine.args`, `engine.extraArgs`,
-/// parallelism. `None` means that findings say why not.
+/// parallelism (DESIGN §4 and §6). `None` means that findings say why not; all of them are reported.
 ///
 /// The model and the served name are not among the arguments of [`Launcher::KaitoPreset`], [`Launcher::RayServe`] and
 /// [`Launcher::LlamaServer`]: those name them elsewhere.
@@ -52,6 +82,17 @@ pub fn resolve(
     launcher: Launcher<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<Invocation> {
-    let _ = (deployment, worker, launcher, findings);
-    None
+    let engine = deployment.engine.kind;
+    let grammar = grammar::of(engine);
+    let vocabulary = Vocabulary::of(engine, launcher);
+    let errors_before = findings.errors();
+    let mut invocation =
+        Invocation::new(launcher.separate(engine), matches!(launcher, Launcher::LlamaServer));
+    typed::add(deployment, grammar, launcher, &mut invocation, findings);
+    for argument in &invocation.arguments {
+        value::is_acceptable(argument, &vocabulary, findings);
+    }
+    user::add(deployment, grammar, &vocabulary, &mut invocation, findings);
+    parallelism::resolve(worker, grammar, launcher, &mut invocation, findings);
+    (findings.errors() == errors_before).then_some(invocation)
 }

@@ -1,0 +1,22 @@
+//! SGLang (its `ServerArgs`; facts in `flags/data`).
+
+use super::grammar::{Grammar, ParallelismFlags, Setting};
+
+/// How SGLang is told what a deployment says.
+pub static GRAMMAR: Grammar = Grammar {
+    display_name: "SGLang",
+    model: "model-path",
+    served_name: "served-model-name",
+    context_length: "context-length",
+    trust_remote_code: Setting::Switch("trust-remote-code"),
+    // The radix cache is on unless it is disabled; there is no flag to turn it on.
+    prefix_caching_on: Setting::Default,
+    prefix_caching_off: Setting::Switch("disable-radix-cache"),
+    enforce_eager: Setting::Switch("disable-cuda-graph"),
+    parallelism: Some(ParallelismFlags {
+        tensor: "tp-size",
+        pipeline: "pp-size",
+        data: Some("dp-size"),
+        data_inside_tensor: Some("enable-dp-attention"),
+    }),
+};

@@ -1,0 +1,26 @@
+//! TensorRT-LLM under Dynamo's wrapper: few flags, the rest are keys of the LLM API's configuration.
+
+use super::grammar::{ConfigValue, Grammar, ParallelismFlags, Setting};
+
+/// How TensorRT-LLM is told what a deployment says.
+pub static GRAMMAR: Grammar = Grammar {
+    display_name: "TensorRT-LLM",
+    model: "model",
+    served_name: "served-model-name",
+    context_length: "max-seq-len",
+    trust_remote_code: Setting::Key(&["trust_remote_code"], ConfigValue::Bool(true)),
+    prefix_caching_on: Setting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(true)),
+    prefix_caching_off: Setting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(false)),
+    enforce_eager: Setting::Key(&["cuda_graph_config"], ConfigValue::Null),
+    parallelism: Some(ParallelismFlags {
+        tensor: "tensor-parallel-size",
+        pipeline: "pipeline-parallel-size",
+        // Attention data parallelism shares the tensor parallel GPUs; there is no size of its own.
+        data: None,
+        data_inside_tensor: None,
+    }),
+};
+
+/// The warning for a `contextLength` (DESIGN §6, TensorRT-LLM).
+pub(super) const CONTEXT_LENGTH_WARNING: &str =
+    "contextLength is passed as --max-seq-len; a prebuilt TensorRT-LLM engine's own limit wins";

@@ -1,0 +1,104 @@
+//! Typed fields (`contextLength`, `trustRemoteCode`, ...) to arguments.
+
+use serde_json::{Map, Value};
+
+use super::grammar::{ConfigValue, Grammar, Setting};
+use super::invocation::{Argument, ArgumentValue, Invocation};
+use super::{Launcher, trtllm};
+use crate::diagnostic::{Findings, codes};
+use crate::model::ir::{Deployment, EngineType};
+use crate::path::FieldPath;
+
+/// Adds what typed fields say: model, served name, context length and the switches.
+pub(super) fn add(
+    deployment: &Deployment,
+    grammar: &'static Grammar,
+    launcher: Launcher<'_>,
+    invocation: &mut Invocation,
+    findings: &mut Findings<'_>,
+) {
+    if launcher.takes_model() {
+        if let Some(id) = &deployment.model.id {
+            text(invocation, grammar.model, id, "spec.model.id");
+        }
+        if let Some(name) = &deployment.model.served_name {
+            text(invocation, grammar.served_name, &name.value, "spec.model.servedName");
+        }
+    }
+    let engine = &deployment.engine;
+    if let Some(length) = engine.context_length {
+        if engine.kind == EngineType::Trtllm {
+            findings
+                .report(&codes::CONTEXT_LENGTH_LIMITED, "spec.engine.contextLength", trtllm::CONTEXT_LENGTH_WARNING)
+                .help("build the engine with at least this context length, or load the model from its checkpoint");
+        }
+        push(invocation, grammar.context_length, ArgumentValue::Number(length.into()), "spec.engine.contextLength");
+    }
+    if engine.trust_remote_code.value {
+        setting(grammar, grammar.trust_remote_code, "spec.engine.trustRemoteCode", invocation, findings);
+    }
+    match engine.enable_prefix_caching {
+        Some(true) => {
+            setting(grammar, grammar.prefix_caching_on, "spec.engine.enablePrefixCaching", invocation, findings);
+        }
+        Some(false) => {
+            setting(grammar, grammar.prefix_caching_off, "spec.engine.enablePrefixCaching", invocation, findings);
+        }
+        None => {}
+    }
+    if engine.enforce_eager.value {
+        setting(grammar, grammar.enforce_eager, "spec.engine.enforceEager", invocation, findings);
+    }
+}
+
+fn setting(
+    grammar: &Grammar,
+    setting: Setting,
+    path: &'static str,
+    invocation: &mut Invocation,
+    findings: &mut Findings<'_>,
+) {
+    match setting {
+        Setting::Switch(name) => push(invocation, name, ArgumentValue::On, path),
+        Setting::Off(name, off) => push(invocation, name, ArgumentValue::Off(off.to_owned()), path),
+        Setting::Key(keys, value) => {
+            let value = match value {
+                ConfigValue::Bool(value) => Value::Bool(value),
+                ConfigValue::Null => Value::Null,
+            };
+            insert_nested(&mut invocation.engine_config, keys, value);
+        }
+        Setting::Default => {}
+        Setting::Ignored(why) => {
+            findings.report(
+                &codes::FIELD_IGNORED,
+                path,
+                format!("{path} has no effect on {}: {why}", grammar.display_name),
+            );
+        }
+    }
+}
+
+fn text(invocation: &mut Invocation, name: &str, value: &str, path: &'static str) {
+    push(invocation, name, ArgumentValue::Text(value.to_owned()), path);
+}
+
+fn push(invocation: &mut Invocation, name: &str, value: ArgumentValue, path: &'static str) {
+    invocation.arguments.push(Argument { name: name.to_owned(), value, path: FieldPath::parse(path) });
+}
+
+/// Puts a value under nested keys, making the maps between; a value that is not a map is replaced.
+pub(super) fn insert_nested(config: &mut Map<String, Value>, keys: &[&str], value: Value) {
+    let Some((first, rest)) = keys.split_first() else { return };
+    if rest.is_empty() {
+        config.insert((*first).to_owned(), value);
+        return;
+    }
+    let slot = config.entry((*first).to_owned()).or_insert_with(|| Value::Object(Map::new()));
+    if !slot.is_object() {
+        *slot = Value::Object(Map::new());
+    }
+    if let Value::Object(inner) = slot {
+        insert_nested(inner, rest, value);
+    }
+}

@@ -1,0 +1,180 @@
+//! A mapping while it is read: keys to strings, duplicates, and `<<`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::build::Done;
+use super::scalar;
+use super::{Entry, Failure, FailureKind, Node, Span, Value};
+
+/// From so many keys on, looking one up goes through an index.
+const INDEX_FROM: usize = 16;
+
+/// A key that waits for its value.
+pub(super) struct Key<'t> {
+    span: Span,
+    role: Role<'t>,
+}
+
+enum Role<'t> {
+    Name(Cow<'t, str>),
+    Merge,
+    /// It was refused; its value is dropped.
+    Refused,
+}
+
+impl<'t> Key<'t> {
+    /// Makes a key of a finished node.
+    pub(super) fn new(done: Done<'t>, found: &mut Vec<Failure>) -> Self {
+        let span = done.node.span;
+        if done.is_merge {
+            return Self { span, role: Role::Merge };
+        }
+        let described = done.node.describe();
+        let text = match done.node.value {
+            Value::String(text) => text,
+            _ => Cow::Borrowed(""),
+        };
+        let refusal = match done.scalar.map(|scalar| scalar::key_text(scalar, text)) {
+            Some(Ok(name)) => return Self { span, role: Role::Name(name) },
+            Some(Err(refusal)) => refusal.to_owned(),
+            None => format!("{described} as a key; expected a string"),
+        };
+        found.push(Failure::new(FailureKind::NotJson, span, refusal));
+        Self { span, role: Role::Refused }
+    }
+}
+
+/// A mapping that is not finished.
+#[derive(Default)]
+pub(super) struct MappingFrame<'t> {
+    entries: Vec<Entry<'t>>,
+    index: BTreeMap<Cow<'t, str>, usize>,
+    /// The entries that came through `<<`, in order.
+    merged: Vec<usize>,
+    pending: Option<Key<'t>>,
+    first_start: Option<usize>,
+    last_end: Option<usize>,
+}
+
+impl<'t> MappingFrame<'t> {
+    pub(super) fn awaits_key(&self) -> bool {
+        self.pending.is_none()
+    }
+
+    /// Where the key ends whose value comes next.
+    pub(super) fn key_end(&self) -> Option<usize> {
+        self.pending.as_ref().map(|key| key.span.end)
+    }
+
+    /// Where the first key starts.
+    pub(super) fn first_start(&self) -> Option<usize> {
+        self.first_start
+    }
+
+    /// Where the last key or value ends.
+    pub(super) fn last_end(&self) -> Option<usize> {
+        self.last_end
+    }
+
+    pub(super) fn into_entries(self) -> Vec<Entry<'t>> {
+        self.entries
+    }
+
+    pub(super) fn key(&mut self, key: Key<'t>) {
+        self.first_start.get_or_insert(key.span.start);
+        self.last_end = Some(key.span.end);
+        self.pending = Some(key);
+    }
+
+    /// Takes the value of the pending key.
+    pub(super) fn value(&mut self, done: Done<'t>, found: &mut Vec<Failure>) {
+        let Some(key) = self.pending.take() else { return };
+        self.last_end = Some(done.node.span.end.max(key.span.end));
+        match key.role {
+            Role::Refused => {}
+            Role::Merge => self.merge(key.span, done, found),
+            Role::Name(name) => self.set(Entry { key: name, key_span: key.span, node: done.node }, found),
+        }
+    }
+
+    fn set(&mut self, entry: Entry<'t>, found: &mut Vec<Failure>) {
+        let Some(at) = self.position(&entry.key) else {
+            self.push(entry);
+            return;
+        };
+        let merged = self.merged.binary_search(&at);
+        let Some(earlier) = self.entries.get_mut(at) else { return };
+        match merged {
+            Ok(position) => {
+                found.push(overridden(&entry.key, entry.key_span, earlier.key_span));
+                *earlier = entry;
+                self.merged.remove(position);
+            }
+            Err(_) => {
+                let message = format!("the key {:?} a second time in one mapping; expected it once", entry.key);
+                found.push(
+                    Failure::new(FailureKind::DuplicateKey, entry.key_span, message)
+                        .with_related(earlier.key_span, "first set here"),
+                );
+            }
+        }
+    }
+
+    fn merge(&mut self, key_span: Span, done: Done<'t>, found: &mut Vec<Failure>) {
+        let refuse = |node: &Node<'t>| {
+            let message = format!("`<<` with {}; expected a mapping or a list of mappings", node.describe());
+            Failure::new(FailureKind::BadMerge, node.span, message)
+        };
+        match done.node.value {
+            Value::Mapping(entries) => self.merge_entries(key_span, entries, found),
+            // As in go-yaml, only a list that is written out counts, not an alias of one.
+            Value::Sequence(items) if !done.is_alias => {
+                for item in items {
+                    match item.value {
+                        Value::Mapping(entries) => self.merge_entries(key_span, entries, found),
+                        _ => found.push(refuse(&item)),
+                    }
+                }
+            }
+            // Already reported.
+            Value::Null if done.scalar.is_none() => {}
+            _ => found.push(refuse(&done.node)),
+        }
+    }
+
+    fn merge_entries(&mut self, key_span: Span, entries: Vec<Entry<'t>>, found: &mut Vec<Failure>) {
+        for entry in entries {
+            match self.position(&entry.key).and_then(|at| self.entries.get(at)) {
+                Some(earlier) => found.push(overridden(&entry.key, key_span, earlier.key_span)),
+                None => {
+                    self.merged.push(self.entries.len());
+                    self.push(entry);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, entry: Entry<'t>) {
+        if self.entries.len() == INDEX_FROM {
+            self.index = self.entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
+        }
+        if self.entries.len() >= INDEX_FROM {
+            self.index.insert(entry.key.clone(), self.entries.len());
+        }
+        self.entries.push(entry);
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        if self.entries.len() > INDEX_FROM {
+            self.index.get(key).copied()
+        } else {
+            self.entries.iter().position(|entry| entry.key == key)
+        }
+    }
+}
+
+fn overridden(key: &str, span: Span, other: Span) -> Failure {
+    let message = format!("the key {key:?} both merged through `<<` and set again; expected it once");
+    Failure::new(FailureKind::MergeOverride, span, message).with_related(other, "also set here")
+}
