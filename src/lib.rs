@@ -1,10 +1,32 @@
-//! kubefoundry: a `ModelDeployment` in, the manifests of the serving stack that runs it out.
-pub mod cel;
-pub mod diagnostic;
-pub mod dialect;
-pub mod manifest;
-pub mod model;
-pub mod path;
+//! kubefoundry turns a `ModelDeployment` (model, engine, GPUs, serving mode) into the manifests of the serving stack
+//! that runs it: a KAITO Workspace, a Dynamo DynamoGraphDeployment or a KubeRay RayService.
+//!
+//! A pure function: the same texts give the same bytes. No cluster, network, clock, environment or file system.
+//!
+//! ```text
+//! text ─ source ─ yaml ─ wire ─ model::validate ─ model::select ─ model::providers ─ manifest ─ yaml ─ text
+//!                          └──────────────── diagnostic (collected, sorted) ────────────────┘
+//! ```
+//! Modules stand in the order in which data flows through them.
+
 pub mod source;
-pub mod wire;
+
+pub mod path;
 pub mod yaml;
+
+pub mod diagnostic;
+
+pub mod dialect;
+pub mod wire;
+
+pub mod options;
+
+pub mod cel;
+pub mod model;
+
+pub mod manifest;
+
+pub mod compile;
+
+pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
+pub use source::{Purpose, SourceSet};

@@ -137,6 +137,11 @@ pub fn mark_owned(manifest: &mut Manifest, dialect: &Dialect, namespace: Option<
     if manifest.kind != "PersistentVolumeClaim" {
         manifest.metadata.labels.insert(dialect.label("managed-by"), Value::from(dialect.manager));
     }
-    let owner = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"));
+    let owner = owner_name(namespace, name);
     manifest.metadata.annotations.insert(dialect.label("model-deployment"), Value::from(owner));
+}
+
+/// How the annotation names a deployment: `namespace/name`, or just the name where there is no namespace.
+pub fn owner_name(namespace: Option<&str>, name: &str) -> String {
+    namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
 }

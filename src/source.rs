@@ -4,9 +4,23 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct SourceId(pub usize);
 
+/// What a text is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Purpose {
+    /// Resources: ModelDeployments, provider configurations, and whatever stands beside them.
+    #[default]
+    Input,
+    /// Provider configurations only (`--providers`).
+    Providers,
+    /// Options: a `Render` document. Later ones win over earlier ones.
+    Options,
+}
+
 /// One input text: a file, standard input, or an item of a KRM `ResourceList`.
 #[derive(Debug, Clone)]
 pub struct Source {
+    /// What it is read for.
+    pub purpose: Purpose,
     /// How diagnostics name it, such as `models/llama.yaml` or `<stdin>`.
     pub name: String,
     /// YAML or JSON text, one or more documents.
@@ -27,9 +41,14 @@ pub struct SourceSet {
 }
 
 impl SourceSet {
-    /// Adds a text and returns its id.
+    /// Adds a text with resources and returns its id.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        self.sources.push(Source { name: name.into(), text: text.into() });
+        self.add_for(Purpose::Input, name, text)
+    }
+
+    /// Adds a text for a purpose and returns its id.
+    pub fn add_for(&mut self, purpose: Purpose, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        self.sources.push(Source { purpose, name: name.into(), text: text.into() });
         SourceId(self.sources.len() - 1)
     }
 

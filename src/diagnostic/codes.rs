@@ -40,7 +40,6 @@ codes! {
     UNKNOWN_KIND = "KF0006" "unknown-kind" Error "one of our groups with a kind that does not exist";
     FOREIGN_MODEL_DEPLOYMENT = "KF0007" "foreign-model-deployment" Warning "a ModelDeployment of a group that is not ours";
     NO_MODEL_DEPLOYMENT = "KF0008" "no-model-deployment" Error "nothing to render in the input";
-    NOT_AN_INPUT = "KF0009" "not-an-input" Error "options where resources are expected";
 
     // Shape
     WRONG_TYPE = "KF0101" "wrong-type" Error "a value of another type than the field's";

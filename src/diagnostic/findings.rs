@@ -140,6 +140,25 @@ impl Reported<'_, '_> {
         self
     }
 
+    /// Adds a second place in the same document by its bytes.
+    pub fn related_at(mut self, span: Span, message: impl Into<String>) -> Self {
+        if let Some(diagnostic) = self.last()
+            && let Some(location) = diagnostic.location.clone()
+        {
+            diagnostic.related.push(Related { location: Location { span, ..location }, message: message.into() });
+        }
+        self
+    }
+
+    /// Adds a second place in any document.
+    pub fn related_in(mut self, source: SourceId, document: usize, span: Span, message: impl Into<String>) -> Self {
+        let location = Location { source, span, document, path: crate::path::FieldPath::root() };
+        if let Some(diagnostic) = self.last() {
+            diagnostic.related.push(Related { location, message: message.into() });
+        }
+        self
+    }
+
     /// Adds a fix that replaces bytes of the source.
     pub fn fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
         if let Some(diagnostic) = self.last() {

@@ -1,7 +1,11 @@
 //! The `ModelDeployment` transformation: wire object, validated deployment, provider, manifests.
 
+pub mod catalog;
 pub mod engines;
 pub mod ir;
 pub mod provider;
 pub mod providers;
+pub mod rule_types;
+pub mod select;
 pub mod support;
+pub mod validate;

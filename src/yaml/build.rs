@@ -1,14 +1,16 @@
 //! The parser's events of one document to a tree, with an explicit stack.
 
-use std::borrow::Cow;
+mod leaf;
+
 use std::collections::BTreeMap;
 
-use granit_parser::{Event, ScalarStyle, Span as Place, StructureStyle, Tag};
+use granit_parser::{Event, Span as Place, StructureStyle};
 
 use super::mapping::{Key, MappingFrame};
 use super::parse::{bytes, passed};
-use super::place::{after_colon, token_start};
-use super::scalar::{self, Scalar};
+use super::place::token_start;
+use super::scalar::Scalar;
+use super::strict::{self, Before};
 use super::{Failure, FailureKind, Limits, Node, Span, Value};
 
 /// Whether to go on with the document.
@@ -67,13 +69,17 @@ pub(super) struct Builder<'t> {
     anchored_nodes: usize,
     nodes: usize,
     alias_weight: Weight,
+    /// Whether gaps and scalars must be looked at for what YAML 1.1 refuses.
+    suspicious: bool,
+    /// Whether the last token was a plain scalar.
+    after_plain: bool,
     /// Open collections below the one that is too deep, itself included.
     skipping: usize,
     problems: Vec<Failure>,
 }
 
 impl<'t> Builder<'t> {
-    pub(super) fn new(text: &'t str, limits: Limits, start: usize, cursor: usize) -> Self {
+    pub(super) fn new(text: &'t str, limits: Limits, start: usize, cursor: usize, suspicious: bool) -> Self {
         Self {
             text,
             limits,
@@ -86,6 +92,8 @@ impl<'t> Builder<'t> {
             anchored_nodes: 0,
             nodes: 0,
             alias_weight: Weight::default(),
+            suspicious,
+            after_plain: false,
             skipping: 0,
             problems: Vec::new(),
         }
@@ -106,10 +114,22 @@ impl<'t> Builder<'t> {
             self.cursor = self.cursor.max(span.end);
             return Step::GoOn;
         }
+        if let Event::Anchor(_, name) = &event {
+            if !strict::is_anchor_name(name) {
+                let message = format!("the anchor `&{name}`; expected a name of letters, digits, `-` and `_`");
+                self.problem(Failure::new(FailureKind::Syntax, span, message));
+            }
+            return Step::GoOn;
+        }
         if !closes {
             self.nodes += 1;
             if self.nodes > self.limits.nodes {
-                self.limit(FailureKind::TooManyNodes, span, "a document of more nodes than are read", self.limits.nodes);
+                self.limit(
+                    FailureKind::TooManyNodes,
+                    span,
+                    "a document of more nodes than are read",
+                    self.limits.nodes,
+                );
                 return Step::Stop;
             }
         }
@@ -131,7 +151,10 @@ impl<'t> Builder<'t> {
             Event::SequenceEnd | Event::MappingEnd => self.close(Some(span)),
             Event::Alias(id) => return self.alias(id, span),
             Event::UnresolvedAlias(name) => {
-                self.unknown_alias(span, format!("the alias `*{name}` without an anchor; expected `&{name}` before it"));
+                self.unknown_alias(
+                    span,
+                    format!("the alias `*{name}` without an anchor; expected `&{name}` before it"),
+                );
             }
             _ => {}
         }
@@ -147,6 +170,9 @@ impl<'t> Builder<'t> {
 
     /// The tree and its problems, unless the document is empty. Collections that are still open are closed.
     pub(super) fn finish(mut self, end: usize) -> Option<(Node<'t>, Vec<Failure>)> {
+        if !self.problems.iter().any(|problem| problem.kind.is_limit()) {
+            self.token(Span { start: end, end }, false);
+        }
         while !self.stack.is_empty() {
             self.close(None);
         }
@@ -168,124 +194,25 @@ impl<'t> Builder<'t> {
         self.problem(passed(kind, span, what, limit));
     }
 
-    fn scalar(&mut self, text: Cow<'t, str>, style: ScalarStyle, anchor: usize, tag: Option<&Tag>, span: Span) {
-        let absent = style == ScalarStyle::Plain && span.start == span.end;
-        let text = match text {
-            _ if absent => Cow::Borrowed(""),
-            // Like go-yaml, add no line break that the text does not have.
-            text if is_block(style) && span.end == self.text.len() && !self.text.ends_with(['\n', '\r']) => without_last_break(text),
-            text => text,
-        };
-        let span = self.scalar_span(style, span, absent);
-        self.cursor = self.cursor.max(span.end);
-        self.empty = absent && anchor == 0 && tag.is_none() && self.stack.is_empty();
-        let is_merge = text == "<<"
-            && match tag {
-                None => style == ScalarStyle::Plain,
-                Some(tag) => tag.suffix_in_namespace(scalar::OWN_TAGS).as_deref() == Some("merge"),
+    /// Goes on to a token, past the gap before it.
+    fn token(&mut self, span: Span, plain: bool) {
+        if self.suspicious && span.start > self.cursor {
+            let gap = Span { start: self.cursor, end: span.start };
+            let before = Before {
+                flow: self.stack.last().is_some_and(|frame| frame.flow),
+                line_start: gap.start == 0 || matches!(self.text.as_bytes().get(gap.start - 1), Some(b'\n' | b'\r')),
+                plain_in: self.stack.last().filter(|_| self.after_plain).map(|frame| frame.start),
             };
-        let (meaning, text) = match tag.map(|tag| tag.suffix_in_namespace(scalar::OWN_TAGS)) {
-            None if style == ScalarStyle::Plain => (scalar::resolve_plain(&text), text),
-            None | Some(None) => (Scalar::Text, text),
-            Some(Some(kind)) => match scalar::resolve_tagged(&kind, text) {
-                Ok(resolved) => resolved,
-                Err(message) => {
-                    self.problem(Failure::new(FailureKind::BadTag, span, message));
-                    (Scalar::Null, Cow::Borrowed(""))
-                }
-            },
-        };
-        let weight = Weight { nodes: 1, bytes: text.len(), height: 0 };
-        let value = self.value(meaning, text, span);
-        let node = Node { value, span };
-        self.complete(Done { node, scalar: Some(meaning), is_alias: false, is_merge, weight }, anchor);
-    }
-
-    fn value(&mut self, meaning: Scalar, text: Cow<'t, str>, span: Span) -> Value<'t> {
-        match meaning {
-            Scalar::Null => Value::Null,
-            Scalar::Bool(value) => Value::Bool(value),
-            Scalar::Integer(value) => Value::Integer(value),
-            Scalar::Float(value) if value.is_finite() => scalar::integral(value).map_or(Value::Float(value), Value::Integer),
-            Scalar::Float(_) if self.awaits_key() => Value::Null,
-            Scalar::Float(_) => {
-                let message = format!("`{text}`, which JSON has no number for; expected a finite number, or quotes");
-                self.problem(Failure::new(FailureKind::NotJson, span, message));
-                Value::Null
-            }
-            Scalar::Text => Value::String(text),
+            self.refuse(strict::in_gap(self.text, gap, before));
         }
-    }
-
-    fn awaits_key(&self) -> bool {
-        matches!(self.stack.last(), Some(Frame { contents: Contents::Mapping(frame), .. }) if frame.awaits_key())
-    }
-
-    /// The parser places block scalars behind their header, and absent values before their colon.
-    fn scalar_span(&self, style: ScalarStyle, span: Span, absent: bool) -> Span {
-        if absent {
-            let key_end = match self.stack.last() {
-                Some(Frame { contents: Contents::Mapping(frame), .. }) => frame.key_end(),
-                _ => None,
-            };
-            let at = key_end.and_then(|end| after_colon(self.text, end)).unwrap_or(span.start);
-            return Span { start: at, end: at };
-        }
-        if !is_block(style) {
-            return span;
-        }
-        let header = token_start(self.text, self.cursor, false);
-        let start = if header < span.start { header } else { span.start };
-        let length = self.text.get(start..span.end).map_or(0, |content| content.trim_end().len());
-        Span { start, end: start + length }
-    }
-
-    fn alias(&mut self, id: usize, span: Span) -> Step {
+        self.after_plain = plain;
         self.cursor = self.cursor.max(span.end);
-        let Some(Some(done)) = self.anchors.get(&id) else {
-            if self.anchors.contains_key(&id) {
-                self.unknown_alias(span, "an alias inside the collection that it names; expected one outside");
-            } else {
-                self.leaf(span);
-            }
-            return Step::GoOn;
-        };
-        let weight = done.weight;
-        if self.stack.len() + weight.height > self.limits.depth {
-            self.too_deep(span);
-            self.leaf(span);
-            return Step::GoOn;
+    }
+
+    fn refuse(&mut self, found: Option<(Span, &'static str)>) {
+        if let Some((span, message)) = found {
+            self.problem(Failure::new(FailureKind::Syntax, span, message));
         }
-        self.alias_weight.nodes = self.alias_weight.nodes.saturating_add(weight.nodes);
-        self.alias_weight.bytes = self.alias_weight.bytes.saturating_add(weight.bytes);
-        self.nodes = self.nodes.saturating_add(weight.nodes);
-        let (what, limit) = if self.alias_weight.nodes > self.limits.alias_nodes {
-            ("aliases that stand for more nodes than are read", self.limits.alias_nodes)
-        } else if self.alias_weight.bytes > self.limits.document_bytes {
-            ("aliases that stand for more bytes than are read", self.limits.document_bytes)
-        } else {
-            let mut copy = done.clone();
-            copy.node.span = span;
-            copy.is_alias = true;
-            copy.is_merge = false;
-            self.complete(copy, 0);
-            return Step::GoOn;
-        };
-        self.limit(FailureKind::TooManyAliases, span, what, limit);
-        Step::Stop
-    }
-
-    fn unknown_alias(&mut self, span: Span, message: impl Into<String>) {
-        self.cursor = self.cursor.max(span.end);
-        self.problem(Failure::new(FailureKind::UnknownAlias, span, message));
-        self.leaf(span);
-    }
-
-    /// A null in place of what could not be read.
-    fn leaf(&mut self, span: Span) {
-        let node = Node { value: Value::Null, span };
-        let weight = Weight { nodes: 1, ..Weight::default() };
-        self.complete(Done { node, scalar: None, is_alias: true, is_merge: false, weight }, 0);
     }
 
     fn open(&mut self, contents: Contents<'t>, style: StructureStyle, anchor: usize, span: Span) {
@@ -296,7 +223,11 @@ impl<'t> Builder<'t> {
             // For a list at its key's own indentation the parser gives the place behind the first dash.
             start = token_start(self.text, self.cursor, true).min(start);
         }
-        self.cursor = self.cursor.max(if flow { span.end } else { start });
+        if flow {
+            self.token(span, false);
+        } else if start > self.cursor {
+            self.token(Span { start, end: start }, false);
+        }
         if anchor != 0 {
             self.anchors.insert(anchor, None);
         }
@@ -307,6 +238,7 @@ impl<'t> Builder<'t> {
     fn close(&mut self, span: Option<Span>) {
         let Some(frame) = self.stack.pop() else { return };
         if let (true, Some(span)) = (frame.flow, span) {
+            self.after_plain = false;
             self.cursor = self.cursor.max(span.end);
         }
         let (value, first, last) = match frame.contents {
@@ -326,7 +258,10 @@ impl<'t> Builder<'t> {
             Span { start, end: last.unwrap_or(start).max(start) }
         };
         let node = Node { value, span };
-        self.complete(Done { node, scalar: None, is_alias: false, is_merge: false, weight: frame.weight }, frame.anchor);
+        self.complete(
+            Done { node, scalar: None, is_alias: false, is_merge: false, weight: frame.weight },
+            frame.anchor,
+        );
     }
 
     /// Hands a finished node to its parent.
@@ -349,36 +284,6 @@ impl<'t> Builder<'t> {
         }
         for failure in found {
             self.problem(failure);
-        }
-    }
-
-    /// Keeps a copy for the aliases to come. Copies inside copies are bounded like the document itself.
-    fn remember(&mut self, done: &Done<'t>, anchor: usize) {
-        self.anchored_nodes = self.anchored_nodes.saturating_add(done.weight.nodes);
-        if self.anchored_nodes <= self.limits.nodes {
-            self.anchors.insert(anchor, Some(done.clone()));
-            return;
-        }
-        self.anchors.remove(&anchor);
-        if !self.problems.iter().any(|problem| problem.kind == FailureKind::TooManyNodes) {
-            let what = "anchors on more nodes than are read, nested ones counted again";
-            self.limit(FailureKind::TooManyNodes, done.node.span, what, self.limits.nodes);
-        }
-    }
-}
-
-fn is_block(style: ScalarStyle) -> bool {
-    matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
-}
-
-fn without_last_break(text: Cow<'_, str>) -> Cow<'_, str> {
-    match text {
-        Cow::Borrowed(text) => Cow::Borrowed(text.strip_suffix('\n').unwrap_or(text)),
-        Cow::Owned(mut text) => {
-            if text.ends_with('\n') {
-                text.pop();
-            }
-            Cow::Owned(text)
         }
     }
 }

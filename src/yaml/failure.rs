@@ -81,7 +81,8 @@ fn syntax_message(kind: &ErrorKind) -> String {
         | ErrorKind::TabInPlainScalar
         | ErrorKind::TabAtBlockScalarStart => "a tab as indentation; expected spaces".to_owned(),
         ErrorKind::MappingValueNotAllowed => {
-            "`: ` where no key can stand; expected one key per line, or quotes around a value that contains `: `".to_owned()
+            "`: ` where no key can stand; expected one key per line, or quotes around a value that contains `: `"
+                .to_owned()
         }
         ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
             "a line that is neither `key: value` nor part of the value before it; expected `:` after a key".to_owned()
@@ -96,7 +97,9 @@ fn syntax_message(kind: &ErrorKind) -> String {
         ErrorKind::UnexpectedEofFlowMapping | ErrorKind::ExpectedFlowMappingSeparator => {
             "a `{` mapping that is not closed; expected `,` or `}`".to_owned()
         }
-        ErrorKind::UnclosedFlowCollection { open } => format!("`{open}` that is never closed; expected its closing bracket"),
+        ErrorKind::UnclosedFlowCollection { open } => {
+            format!("`{open}` that is never closed; expected its closing bracket")
+        }
         ErrorKind::UnclosedQuotedScalar | ErrorKind::DocumentIndicatorInQuotedScalar => {
             "a quote that is never closed; expected the same quote again".to_owned()
         }
@@ -110,7 +113,9 @@ fn syntax_message(kind: &ErrorKind) -> String {
             "the character `{}` where no value can start with it; expected quotes around it",
             character.escape_default()
         ),
-        ErrorKind::BlockSequenceEntryNotAllowed => "`- ` after a key on one line; expected the list on the next line".to_owned(),
+        ErrorKind::BlockSequenceEntryNotAllowed => {
+            "`- ` after a key on one line; expected the list on the next line".to_owned()
+        }
         ErrorKind::InvalidQuotedScalarIndent => {
             "a quoted string whose next line is indented too little; expected more spaces than its key".to_owned()
         }

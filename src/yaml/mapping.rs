@@ -105,19 +105,14 @@ impl<'t> MappingFrame<'t> {
         };
         let merged = self.merged.binary_search(&at);
         let Some(earlier) = self.entries.get_mut(at) else { return };
-        match merged {
-            Ok(position) => {
-                found.push(overridden(&entry.key, entry.key_span, earlier.key_span));
-                *earlier = entry;
-                self.merged.remove(position);
-            }
-            Err(_) => {
-                let message = format!("the key {:?} a second time in one mapping; expected it once", entry.key);
-                found.push(
-                    Failure::new(FailureKind::DuplicateKey, entry.key_span, message)
-                        .with_related(earlier.key_span, "first set here"),
-                );
-            }
+        if let Ok(position) = merged {
+            found.push(overridden(&entry.key, entry.key_span, earlier.key_span));
+            *earlier = entry;
+            self.merged.remove(position);
+        } else {
+            let message = format!("the key {:?} a second time in one mapping; expected it once", entry.key);
+            let failure = Failure::new(FailureKind::DuplicateKey, entry.key_span, message);
+            found.push(failure.with_related(earlier.key_span, "first set here"));
         }
     }
 
@@ -131,9 +126,10 @@ impl<'t> MappingFrame<'t> {
             // As in go-yaml, only a list that is written out counts, not an alias of one.
             Value::Sequence(items) if !done.is_alias => {
                 for item in items {
-                    match item.value {
-                        Value::Mapping(entries) => self.merge_entries(key_span, entries, found),
-                        _ => found.push(refuse(&item)),
+                    if let Value::Mapping(entries) = item.value {
+                        self.merge_entries(key_span, entries, found);
+                    } else {
+                        found.push(refuse(&item));
                     }
                 }
             }
@@ -145,12 +141,11 @@ impl<'t> MappingFrame<'t> {
 
     fn merge_entries(&mut self, key_span: Span, entries: Vec<Entry<'t>>, found: &mut Vec<Failure>) {
         for entry in entries {
-            match self.position(&entry.key).and_then(|at| self.entries.get(at)) {
-                Some(earlier) => found.push(overridden(&entry.key, key_span, earlier.key_span)),
-                None => {
-                    self.merged.push(self.entries.len());
-                    self.push(entry);
-                }
+            if let Some(earlier) = self.position(&entry.key).and_then(|at| self.entries.get(at)) {
+                found.push(overridden(&entry.key, key_span, earlier.key_span));
+            } else {
+                self.merged.push(self.entries.len());
+                self.push(entry);
             }
         }
     }

@@ -10,6 +10,7 @@ mod node;
 mod parse;
 mod place;
 mod scalar;
+mod strict;
 
 pub use emit::{to_yaml, to_yaml_stream};
 pub use failure::{Failure, FailureKind};

@@ -4,6 +4,7 @@ use granit_parser::{ErrorKind, Event, Parser, ScanError, Span as Place, StrInput
 
 use super::build::{Builder, Step};
 use super::place::{content_start, next_marker};
+use super::strict::is_suspicious;
 use super::{Failure, FailureKind, Node, Span};
 
 /// How much a document may hold. What passes a limit is reported in bounded time and memory.
@@ -65,6 +66,7 @@ pub fn parse<'t>(text: &'t str, limits: &Limits) -> Parsed<'t> {
     let nesting = limits.depth.max(254) + 1;
     let mut options = granit_parser::options! {
         emit_unresolved_aliases: true,
+        emit_anchor_events: true,
         flow_nesting_limit: nesting,
         block_nesting_limit: nesting,
     };
@@ -77,6 +79,7 @@ pub fn parse<'t>(text: &'t str, limits: &Limits) -> Parsed<'t> {
         parsed: Parsed::default(),
         boundary: Some(start),
         next_index: 0,
+        suspicious: is_suspicious(text),
     };
     reader.run();
     reader.parsed
@@ -90,6 +93,7 @@ struct Reader<'t> {
     /// Where the next document starts if it starts without `---`; unknown after a failure.
     boundary: Option<usize>,
     next_index: usize,
+    suspicious: bool,
 }
 
 impl<'t> Reader<'t> {
@@ -130,7 +134,7 @@ impl<'t> Reader<'t> {
         self.next_index += 1;
         self.boundary = None;
         let cursor = if explicit { marker.end } else { start };
-        let mut builder = Builder::new(self.text, self.limits, start, cursor);
+        let mut builder = Builder::new(self.text, self.limits, start, cursor, self.suspicious);
         loop {
             match self.parser.next_event() {
                 Some(Ok((Event::DocumentEnd, place))) => {

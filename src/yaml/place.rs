@@ -8,14 +8,13 @@ pub(crate) fn token_start(text: &str, cursor: usize, at_dash: bool) -> usize {
     while let Some(byte) = bytes.get(at) {
         let blank_after = matches!(bytes.get(at + 1), None | Some(b' ' | b'\t' | b'\r' | b'\n'));
         match byte {
-            b' ' | b'\t' | b'\r' | b'\n' | b',' => at += 1,
+            b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b'?' => at += 1,
             b'#' => at = line_end(bytes, at),
             b'!' | b'&' => {
                 while bytes.get(at).is_some_and(|byte| !byte.is_ascii_whitespace()) {
                     at += 1;
                 }
             }
-            b':' | b'?' => at += 1,
             b'-' if at_dash && blank_after => break,
             b'-' if blank_after => at += 1,
             _ if text.get(at..).is_some_and(|rest| rest.starts_with('\u{feff}')) => at += '\u{feff}'.len_utf8(),

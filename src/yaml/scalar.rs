@@ -53,9 +53,10 @@ pub(crate) fn resolve_plain(text: &str) -> Scalar {
 pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scalar, Cow<'t, str>), String> {
     let found = resolve_plain(&text);
     let accepted = match (kind, found) {
-        ("bool", Scalar::Bool(_)) | ("int", Scalar::Integer(_)) | ("float", Scalar::Float(_)) | ("null", Scalar::Null) => {
-            Some(found)
-        }
+        ("bool", Scalar::Bool(_))
+        | ("int", Scalar::Integer(_))
+        | ("float", Scalar::Float(_))
+        | ("null", Scalar::Null) => Some(found),
         // go-yaml takes a signed integer under `!!float`, but not one that needs the 64th bit.
         #[allow(clippy::cast_precision_loss)]
         ("float", Scalar::Integer(value)) if i64::try_from(value).is_ok() => Some(Scalar::Float(value as f64)),
@@ -74,7 +75,7 @@ pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scal
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn integral(value: f64) -> Option<i128> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.trunc() != value || value.abs() >= 1e21 {
+    if value.fract().abs() > 0.0 || value.abs() >= 1e21 {
         return None;
     }
     let integer = if value.abs() <= EXACT {
@@ -87,7 +88,7 @@ pub(crate) fn integral(value: f64) -> Option<i128> {
 }
 
 /// The string that a key of another type becomes, or why it cannot be a key.
-pub(crate) fn key_text<'t>(scalar: Scalar, text: Cow<'t, str>) -> Result<Cow<'t, str>, &'static str> {
+pub(crate) fn key_text(scalar: Scalar, text: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
     Ok(match scalar {
         Scalar::Text => text,
         Scalar::Null => return Err("null as a key; expected a string"),
@@ -214,8 +215,10 @@ fn is_decimal(text: &str) -> bool {
 
 /// The shape of a date with or without a time; the calendar is not checked.
 fn looks_like_a_date(text: &str) -> bool {
-    let (date, time) = text.find(['T', 't', ' ']).map_or((text, None), |at| (text.get(..at).unwrap_or(""), text.get(at..)));
-    let number = |part: &str, most: u32| part.len() <= 2 && part.parse::<u32>().is_ok_and(|value| (1..=most).contains(&value));
+    let (date, time) =
+        text.find(['T', 't', ' ']).map_or((text, None), |at| (text.get(..at).unwrap_or(""), text.get(at..)));
+    let number =
+        |part: &str, most: u32| part.len() <= 2 && part.parse::<u32>().is_ok_and(|value| (1..=most).contains(&value));
     let mut parts = date.split('-');
     let year = parts.next().is_some_and(|year| year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit()));
     let month = parts.next().is_some_and(|month| number(month, 12));

@@ -11,7 +11,12 @@ use crate::diagnostic::{Findings, Place, codes};
 use crate::wire::shorten;
 
 /// Adds a configuration key. Its value is JSON when it is, text when it is not.
-pub(super) fn add(given: &Given<'_>, vocabulary: &Vocabulary<'_>, invocation: &mut Invocation, findings: &mut Findings<'_>) {
+pub(super) fn add(
+    given: &Given<'_>,
+    vocabulary: &Vocabulary<'_>,
+    invocation: &mut Invocation,
+    findings: &mut Findings<'_>,
+) {
     if !given.from_mapping {
         findings
             .report(
@@ -23,26 +28,31 @@ pub(super) fn add(given: &Given<'_>, vocabulary: &Vocabulary<'_>, invocation: &m
         return;
     }
     let key = given.name.replace('-', "_");
-    let Some(keys) = locate(&key, vocabulary) else {
+    let Some((known, _)) = vocabulary.keys.and_then(|keys| keys.lookup(&key)) else {
         let reported = findings.report(
             &codes::UNKNOWN_ARGUMENT,
             Place::key(&given.path),
             format!("{key} is not a known configuration key of TensorRT-LLM; it is passed on, and an engine that does not know it will not start"),
         );
-        if let Some(suggestion) = vocabulary.suggest(&key.replace('_', "-")) {
-            reported.help(format!("did you mean {suggestion:?}?"));
+        if let Some(suggestion) = vocabulary.keys.and_then(|keys| keys.suggest(&key)) {
+            reported.help(format!("did you mean {:?}?", suggestion.replace('-', "_")));
         }
         insert(given, &[key.as_str()], value_of(given), invocation, findings);
         return;
     };
     let value = value_of(given);
-    if matches!(&value, Value::String(text) if text.starts_with(['{', '['])) {
-        findings
-            .report(&codes::INVALID_ARGUMENT_VALUE, &given.path, format!("{key} is not valid JSON"))
-            .help("write the value as one JSON object or list");
+    if let GivenValue::One(text) = given.value
+        && let Err(problem) = known.check_value(text)
+    {
+        findings.report(
+            &codes::INVALID_ARGUMENT_VALUE,
+            &given.path,
+            format!("{key} is {:?}, {problem}", shorten(text)),
+        );
         return;
     }
-    let keys: Vec<&str> = keys.split('.').collect();
+    let full = known.key();
+    let keys: Vec<&str> = full.split('.').collect();
     insert(given, &keys, value, invocation, findings);
 }
 
@@ -51,21 +61,6 @@ fn value_of(given: &Given<'_>) -> Value {
         GivenValue::One(text) => json_or_text(text),
         GivenValue::Nothing | GivenValue::Many(_) => Value::Bool(true),
     }
-}
-
-/// The full name of a key: itself at the top level, or the one nested key that ends in it.
-fn locate(key: &str, vocabulary: &Vocabulary<'_>) -> Option<String> {
-    let keys = vocabulary.keys.as_ref()?;
-    let mut nested = None;
-    for name in keys.names() {
-        if name == key {
-            return Some(name.to_owned());
-        }
-        if name.rsplit_once('.').is_some_and(|(_, last)| last == key) && nested.is_none() {
-            nested = Some(name.to_owned());
-        }
-    }
-    nested
 }
 
 /// Puts a value in, leaf by leaf, so that two keys that set one leaf are found.

@@ -3,7 +3,7 @@
 use super::grammar::{Grammar, Setting};
 
 /// How llama.cpp is told what a deployment says.
-pub static GRAMMAR: Grammar = Grammar {
+pub(super) static GRAMMAR: Grammar = Grammar {
     display_name: "llama.cpp",
     model: "model",
     served_name: "alias",

@@ -86,8 +86,7 @@ pub fn resolve(
     let grammar = grammar::of(engine);
     let vocabulary = Vocabulary::of(engine, launcher);
     let errors_before = findings.errors();
-    let mut invocation =
-        Invocation::new(launcher.separate(engine), matches!(launcher, Launcher::LlamaServer));
+    let mut invocation = Invocation::new(launcher.separate(engine), matches!(launcher, Launcher::LlamaServer));
     typed::add(deployment, grammar, launcher, &mut invocation, findings);
     for argument in &invocation.arguments {
         value::is_acceptable(argument, &vocabulary, findings);

@@ -17,7 +17,9 @@ pub(super) fn resolve(
 ) {
     let gpus = worker.gpu_count.value;
     // KAITO splits over the GPUs of the instance type; the deployment's own count has no effect there.
-    let Some(flags) = grammar.parallelism.as_ref().filter(|_| gpus > 0 && launcher != Launcher::KaitoPreset) else { return };
+    let Some(flags) = grammar.parallelism.as_ref().filter(|_| gpus > 0 && launcher != Launcher::KaitoPreset) else {
+        return;
+    };
     let Some(sizes) = Said::of(flags, invocation, findings) else { return };
     let data = if sizes.data_inside_tensor { 1 } else { sizes.data.unwrap_or(1) };
     let pipeline = sizes.pipeline.unwrap_or(1);
@@ -70,7 +72,11 @@ pub(super) fn resolve(
     }
     if sizes.tensor.is_none() && tensor > 1 {
         // Before the user's own flags, beside the other settings that come from fields.
-        let at = invocation.arguments.iter().position(|argument| is_user_flag(&argument.path)).unwrap_or(invocation.arguments.len());
+        let at = invocation
+            .arguments
+            .iter()
+            .position(|argument| is_user_flag(&argument.path))
+            .unwrap_or(invocation.arguments.len());
         invocation.arguments.insert(
             at,
             Argument {
@@ -84,7 +90,8 @@ pub(super) fn resolve(
 }
 
 fn is_user_flag(path: &FieldPath) -> bool {
-    path.starts_with(&FieldPath::parse("spec.engine.args")) || path.starts_with(&FieldPath::parse("spec.engine.extraArgs"))
+    path.starts_with(&FieldPath::parse("spec.engine.args"))
+        || path.starts_with(&FieldPath::parse("spec.engine.extraArgs"))
 }
 
 /// The sizes that the user said.

@@ -3,7 +3,7 @@
 use super::grammar::{Grammar, ParallelismFlags, Setting};
 
 /// How SGLang is told what a deployment says.
-pub static GRAMMAR: Grammar = Grammar {
+pub(super) static GRAMMAR: Grammar = Grammar {
     display_name: "SGLang",
     model: "model-path",
     served_name: "served-model-name",

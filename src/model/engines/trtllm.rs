@@ -3,7 +3,7 @@
 use super::grammar::{ConfigValue, Grammar, ParallelismFlags, Setting};
 
 /// How TensorRT-LLM is told what a deployment says.
-pub static GRAMMAR: Grammar = Grammar {
+pub(super) static GRAMMAR: Grammar = Grammar {
     display_name: "TensorRT-LLM",
     model: "model",
     served_name: "served-model-name",

@@ -1,6 +1,6 @@
 //! What the user says flag by flag: `engine.args` and `engine.extraArgs`, looked up in the runtime's tables.
 
-use super::flags::{Flag, Group, Kind, Spelling};
+use super::flags::{Flag, Group, Kind, Repeat, Spelling};
 use super::invocation::{Argument, ArgumentValue, Invocation};
 use super::value;
 use super::vocabulary::{Known, Vocabulary};
@@ -76,7 +76,8 @@ fn from_list<'u>(
     let mut elements = deployment.engine.extra_args.iter().enumerate().peekable();
     while let Some((index, element)) = elements.next() {
         let path = base.index(index);
-        let Some(flag) = element.strip_prefix("--").filter(|flag| is_flag_name(flag.split('=').next().unwrap_or(""))) else {
+        let Some(flag) = element.strip_prefix("--").filter(|flag| is_flag_name(flag.split('=').next().unwrap_or("")))
+        else {
             findings
                 .report(
                     &codes::INVALID_EXTRA_ARGUMENT,
@@ -94,7 +95,7 @@ fn from_list<'u>(
         if let Some(Known { flag: known, .. }) = vocabulary.lookup(flag)
             && matches!(known.kind, Kind::Value | Kind::OptionalValue)
         {
-            let most = if known.is_list() { usize::MAX } else { 1 };
+            let most = if known.repeat == Repeat::List { usize::MAX } else { 1 };
             while values.len() < most
                 && let Some((_, next)) = elements.next_if(|(_, next)| !next.starts_with("--"))
             {
@@ -169,7 +170,7 @@ fn is_safe(given: &Given<'_>, findings: &mut Findings<'_>) -> bool {
 /// Whether a known flag may not be given here at all.
 fn refuse(
     given: &Given<'_>,
-    known: &Known<'_>,
+    known: &Known,
     grammar: &'static Grammar,
     vocabulary: &Vocabulary<'_>,
     findings: &mut Findings<'_>,
@@ -208,7 +209,7 @@ fn refuse(
 /// The value for a flag of the table; `None` when a finding says why not, or when a switch is simply left off.
 fn known_value(
     given: &Given<'_>,
-    known: &Known<'_>,
+    known: &Known,
     vocabulary: &Vocabulary<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<ArgumentValue> {
@@ -220,7 +221,7 @@ fn known_value(
             format!("--{} is deprecated in {}", flag.name, vocabulary.program),
         );
         if let Some(replacement) = flag.replaced_by {
-            reported.help(format!("use --{replacement}"));
+            reported.help(format!("use {replacement}"));
         }
     }
     match flag.kind {
@@ -230,12 +231,7 @@ fn known_value(
     }
 }
 
-fn switch(
-    given: &Given<'_>,
-    flag: &Flag<'_>,
-    spelling: Spelling,
-    findings: &mut Findings<'_>,
-) -> Option<ArgumentValue> {
+fn switch(given: &Given<'_>, flag: &Flag, spelling: Spelling, findings: &mut Findings<'_>) -> Option<ArgumentValue> {
     let said = match &given.value {
         GivenValue::Nothing => true,
         GivenValue::One("true") if given.from_mapping => true,
@@ -250,7 +246,7 @@ fn switch(
             return None;
         }
     };
-    let on = said == (spelling == Spelling::On);
+    let on = said == (spelling != Spelling::Off);
     match (on, flag.off) {
         (true, _) => Some(ArgumentValue::On),
         (false, Some(off)) => Some(ArgumentValue::Off(off.to_owned())),
@@ -267,12 +263,15 @@ fn add_unknown(
     findings: &mut Findings<'_>,
 ) {
     let name = given.name.replace('_', "-");
+    let elsewhere = if vocabulary.known_elsewhere(&name) { ", another version has it" } else { "" };
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,
         Place::key(&given.path),
-        format!("--{name} is not a known flag of {}; it is passed on", vocabulary.program),
+        format!("--{name} is not a known flag of {}{elsewhere}; it is passed on", vocabulary.program),
     );
-    if let Some(suggestion) = vocabulary.suggest(&name) {
+    if let Some(replacement) = vocabulary.replacement(&name) {
+        reported.help(format!("this version has {replacement} instead"));
+    } else if let Some(suggestion) = vocabulary.suggest(&name) {
         reported.help(format!("did you mean {suggestion:?}?"));
     }
     let value = match &given.value {

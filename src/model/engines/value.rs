@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::Launcher;
-use super::flags::{Flag, ValueType};
+use super::flags::{Flag, Repeat, ValueType};
 use super::invocation::{Argument, ArgumentValue};
 use super::user::{Given, GivenValue};
 use super::vocabulary::Vocabulary;
@@ -13,7 +13,7 @@ use crate::wire::shorten;
 /// The value of a valued flag of the table.
 pub(super) fn known(
     given: &Given<'_>,
-    flag: &Flag<'_>,
+    flag: &Flag,
     vocabulary: &Vocabulary<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<ArgumentValue> {
@@ -44,7 +44,7 @@ pub(super) fn known(
         return None;
     }
     match texts.as_slice() {
-        [text] => Some(typed(text, flag.value_type, vocabulary.launcher)),
+        [text] => Some(typed(text, flag, vocabulary.launcher)),
         _ => Some(ArgumentValue::List(texts.iter().map(|text| (*text).to_owned()).collect())),
     }
 }
@@ -57,27 +57,35 @@ pub(super) fn unknown(text: &str, vocabulary: &Vocabulary<'_>) -> ArgumentValue 
     }
 }
 
-fn typed(text: &str, value_type: ValueType, launcher: Launcher<'_>) -> ArgumentValue {
+fn typed(text: &str, flag: &Flag, launcher: Launcher<'_>) -> ArgumentValue {
     let plain = || ArgumentValue::Text(text.to_owned());
     match launcher {
         // Keyword arguments are Python values, and Ray reads dicts where a command line has JSON text.
-        Launcher::RayServe { .. } => match value_type {
-            ValueType::Integer => exact_number(text).map_or_else(plain, ArgumentValue::Number),
-            ValueType::HumanInteger => human_integer(text).map_or_else(plain, ArgumentValue::Number),
+        Launcher::RayServe { .. } if flag.repeat == Repeat::List => match json_or_text(text) {
+            list @ Value::Array(_) => ArgumentValue::Json(list),
+            _ => ArgumentValue::Json(Value::Array(vec![Value::from(text)])),
+        },
+        Launcher::RayServe { .. } => match flag.value_type {
+            ValueType::Integer | ValueType::HumanInteger | ValueType::SiInteger => {
+                flag.integer(text).map_or_else(plain, |value| ArgumentValue::Number(value.into()))
+            }
             ValueType::Float => float(text).map_or_else(plain, ArgumentValue::Number),
-            ValueType::Json | ValueType::Boolean => ArgumentValue::Json(json_or_text(text)),
-            ValueType::List => match json_or_text(text) {
-                list @ Value::Array(_) => ArgumentValue::Json(list),
-                _ => ArgumentValue::Json(Value::Array(vec![Value::from(text)])),
-            },
-            ValueType::Text => plain(),
+            ValueType::Json | ValueType::JsonObject | ValueType::JsonOrText | ValueType::Boolean => {
+                ArgumentValue::Json(json_or_text(text))
+            }
+            ValueType::Text | ValueType::Path => plain(),
         },
         // KAITO writes `str(value)`: a number must come out as it went in.
         Launcher::KaitoPreset => exact_number(text).map_or_else(plain, ArgumentValue::Number),
-        Launcher::DynamoWorker { .. } | Launcher::VllmServer { .. } if value_type == ValueType::Json => {
-            ArgumentValue::Json(json_or_text(text))
-        }
-        Launcher::DynamoWorker { .. } | Launcher::VllmServer { .. } | Launcher::LlamaServer => plain(),
+        Launcher::DynamoWorker { .. } | Launcher::VllmServer { .. } => match flag.value_type {
+            ValueType::Json | ValueType::JsonObject => ArgumentValue::Json(json_or_text(text)),
+            ValueType::JsonOrText => match json_or_text(text) {
+                object @ Value::Object(_) => ArgumentValue::Json(object),
+                _ => plain(),
+            },
+            _ => plain(),
+        },
+        Launcher::LlamaServer => plain(),
     }
 }
 
@@ -94,26 +102,6 @@ fn exact_number(text: &str) -> Option<Number> {
 
 fn float(text: &str) -> Option<Number> {
     exact_number(text).or_else(|| text.parse().ok().and_then(Number::from_f64))
-}
-
-/// vLLM's `human_readable_int`: `8k` is 8,000, `8K` is 8,192, `auto` is -1.
-fn human_integer(text: &str) -> Option<Number> {
-    if text.eq_ignore_ascii_case("auto") {
-        return Some((-1).into());
-    }
-    let (digits, scale) = match text.char_indices().last()? {
-        (at, 'k') => (&text[..at], 1_000.0),
-        (at, 'm') => (&text[..at], 1_000_000.0),
-        (at, 'g') => (&text[..at], 1_000_000_000.0),
-        (at, 'K') => (&text[..at], 1_024.0),
-        (at, 'M') => (&text[..at], 1_048_576.0),
-        (at, 'G') => (&text[..at], 1_073_741_824.0),
-        _ => return text.parse::<i64>().ok().map(Number::from),
-    };
-    let value = digits.parse::<f64>().ok()? * scale;
-    #[expect(clippy::cast_possible_truncation, reason = "truncation is what vLLM's int() does")]
-    let whole = value as i64;
-    Some(whole.into())
 }
 
 /// Whether an argument may go to its launcher. Dynamo's operator may re-quote a worker's args into a shell for

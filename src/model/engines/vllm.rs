@@ -3,7 +3,7 @@
 use super::grammar::{Grammar, ParallelismFlags, Setting};
 
 /// How vLLM is told what a deployment says.
-pub static GRAMMAR: Grammar = Grammar {
+pub(super) static GRAMMAR: Grammar = Grammar {
     display_name: "vLLM",
     model: "model",
     served_name: "served-model-name",

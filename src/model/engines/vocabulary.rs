@@ -21,9 +21,9 @@ pub(super) struct Vocabulary<'v> {
 
 /// A flag of a table, and how it was spelled.
 #[derive(Debug)]
-pub(super) struct Known<'t> {
+pub(super) struct Known {
     /// The flag.
-    pub(super) flag: Flag<'t>,
+    pub(super) flag: Flag,
     /// Whether its on- or its off-form was written.
     pub(super) spelling: Spelling,
 }
@@ -38,7 +38,13 @@ impl<'v> Vocabulary<'v> {
             Launcher::DynamoWorker { version } => {
                 vocabulary.program = format!("Dynamo {version}'s {name} worker");
                 vocabulary.refuses_server_flags = engine == EngineType::Vllm;
-                if let Some(runtime) = flags::dynamo(engine, version) {
+                let wrapped = match engine {
+                    EngineType::Vllm => Some(flags::Engine::Vllm),
+                    EngineType::Sglang => Some(flags::Engine::Sglang),
+                    EngineType::Trtllm => Some(flags::Engine::Trtllm),
+                    EngineType::Llamacpp => None,
+                };
+                if let Some(runtime) = wrapped.and_then(|engine| flags::dynamo(engine, version)) {
                     vocabulary.tables.push(runtime.wrapper);
                     if engine == EngineType::Trtllm {
                         vocabulary.keys = Some(runtime.engine);
@@ -54,7 +60,7 @@ impl<'v> Vocabulary<'v> {
             Launcher::VllmServer { image } => vocabulary.tables.push(flags::vllm_of_image(image)),
             Launcher::KaitoPreset => {
                 "KAITO's vLLM".clone_into(&mut vocabulary.program);
-                vocabulary.tables.push(flags::vllm_newest());
+                vocabulary.tables.push(flags::vllm_of_image(""));
             }
             Launcher::LlamaServer => vocabulary.tables.push(flags::llama_server()),
         }
@@ -62,12 +68,22 @@ impl<'v> Vocabulary<'v> {
     }
 
     /// The flag of this name, kebab-case or snake_case, without dashes.
-    pub(super) fn lookup(&self, name: &str) -> Option<Known<'_>> {
+    pub(super) fn lookup(&self, name: &str) -> Option<Known> {
         self.tables.iter().find_map(|table| table.lookup(name)).map(|(flag, spelling)| Known { flag, spelling })
     }
 
     /// The flag that was probably meant.
-    pub(super) fn suggest(&self, name: &str) -> Option<&str> {
+    pub(super) fn suggest(&self, name: &str) -> Option<&'static str> {
         self.tables.iter().find_map(|table| table.suggest(name))
+    }
+
+    /// What replaces a flag that this version does not have, as a command line says it.
+    pub(super) fn replacement(&self, name: &str) -> Option<&'static str> {
+        self.tables.iter().find_map(|table| table.replacement(name))
+    }
+
+    /// Whether another version has this flag.
+    pub(super) fn known_elsewhere(&self, name: &str) -> bool {
+        self.tables.iter().any(|table| table.known_elsewhere(name))
     }
 }

@@ -1,5 +1,9 @@
 //! A deployment after validation: every default applied, every choice made, and for each value where it came from.
 
+mod leaves;
+
+pub use leaves::LeafEntry;
+
 use crate::dialect::Dialect;
 use crate::path::FieldPath;
 pub use crate::wire::{AccessMode, EngineType, EnvVar, ModelSource, ServingMode, Toleration, VolumePurpose};
@@ -66,6 +70,8 @@ pub struct Deployment {
     pub provider: ProviderRequest,
     /// Which engine, and how it is set.
     pub engine: Engine,
+    /// Where the serving mode, which the workload shows, came from.
+    pub mode_origin: Origin,
     /// What runs: one kind of worker, or two.
     pub workload: Workload,
     /// A container image instead of the provider's, and the field it was given in.

@@ -1,0 +1,279 @@
+//! Types of expressions, before any rule runs.
+
+use std::collections::BTreeSet;
+
+use super::error::{CompileError, CompileErrorKind, Span, Warning, WarningKind, closest};
+use super::syntax::{Kind, Macro, MacroKind, Node};
+use super::types::{FieldType, Inferred, Type};
+
+/// Walks a rule once and collects what is wrong with it and what it reads.
+pub(super) struct Checker<'e> {
+    pub(super) text: &'e str,
+    pub(super) variables: &'e [(&'static str, Type)],
+    /// Names bound by macros, innermost last.
+    pub(super) locals: Vec<(String, Inferred)>,
+    pub(super) errors: Vec<CompileError>,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) reads: BTreeSet<String>,
+}
+
+impl<'e> Checker<'e> {
+    pub(super) fn new(text: &'e str, variables: &'e [(&'static str, Type)]) -> Self {
+        Self { text, variables, locals: Vec::new(), errors: Vec::new(), warnings: Vec::new(), reads: BTreeSet::new() }
+    }
+
+    /// Checks a whole rule, which has to be a condition.
+    pub(super) fn rule(&mut self, node: &mut Node) {
+        let found = self.operand(node);
+        if !matches!(found, Inferred::Bool) && !found.is_open() {
+            let message = format!("a rule is a condition, true or false; this is of type {found}");
+            self.errors.push(CompileError::new(CompileErrorKind::NotBoolean, node.span, message));
+        }
+    }
+
+    pub(super) fn error(&mut self, kind: CompileErrorKind, span: Span, message: impl Into<String>) -> Inferred {
+        self.errors.push(CompileError::new(kind, span, message));
+        Inferred::Unknown
+    }
+
+    pub(super) fn mismatch(&mut self, span: Span, message: impl Into<String>) -> Inferred {
+        self.error(CompileErrorKind::TypeMismatch, span, message)
+    }
+
+    /// The type of a value that something is done with; says so if that cannot be checked.
+    pub(super) fn operand(&mut self, node: &mut Node) -> Inferred {
+        let found = self.check(node);
+        if found == Inferred::Dyn && !self.is_local(node) {
+            let message = format!(
+                "`{}` has no declared type: what is done with it is not statically checked",
+                node.span.quote(self.text)
+            );
+            self.warnings.push(Warning { kind: WarningKind::Unchecked, message, offset: node.span.range() });
+        }
+        found
+    }
+
+    /// Checks an operand that has to be a bool.
+    fn condition(&mut self, node: &mut Node, purpose: &str) {
+        let found = self.operand(node);
+        if found != Inferred::Bool && !found.is_open() {
+            self.mismatch(node.span, format!("{purpose} takes bools, this is of type {found}"));
+        }
+    }
+
+    /// The type of an expression. Notes what it reads, unless it is the inner part of a longer path.
+    fn check(&mut self, node: &mut Node) -> Inferred {
+        if let Some(path) = self.path(node) {
+            self.reads.insert(path.to_string());
+        }
+        self.check_inner(node)
+    }
+
+    fn check_inner(&mut self, node: &mut Node) -> Inferred {
+        let span = node.span;
+        let on_path = self.begins_path(node);
+        let found = match &mut node.kind {
+            Kind::Null => Inferred::Null,
+            Kind::Bool(_) => Inferred::Bool,
+            Kind::Int(_) => Inferred::Int,
+            Kind::Double(_) => Inferred::Double,
+            Kind::Text(_) => Inferred::String,
+            Kind::Variable(name) => {
+                let local = self.locals.iter().rev().find(|(local, _)| local == name);
+                let declared = self.variables.iter().find(|(declared, _)| declared == name);
+                match (local, declared) {
+                    (Some((_, found)), _) => found.clone(),
+                    (None, Some((_, declared))) => (*declared).into(),
+                    (None, None) => {
+                        let name = name.clone();
+                        self.unknown_identifier(&name, span)
+                    }
+                }
+            }
+            Kind::List(elements) => self.list(elements),
+            Kind::Map(entries) => self.map(entries),
+            Kind::Select { operand, field, field_span, test } => {
+                let container = self.container(operand, on_path);
+                self.select(&container, operand.span, field, *field_span, *test)
+            }
+            Kind::Index { operand, index } => {
+                let container = self.container(operand, on_path);
+                let key = self.operand(index);
+                self.index(&container, &key, operand.span, index.span)
+            }
+            Kind::Not(operand) => {
+                self.condition(operand, "`!`");
+                Inferred::Bool
+            }
+            Kind::Negate(operand) => {
+                let found = self.operand(operand);
+                if !found.is_number() && !found.is_open() {
+                    self.mismatch(operand.span, format!("`-` takes a number, this is of type {found}"));
+                }
+                found
+            }
+            Kind::Binary { operator, left, right } => self.binary(*operator, left, right, span),
+            Kind::Logic { or, terms } => {
+                let purpose = if *or { "`||`" } else { "`&&`" };
+                for term in terms {
+                    self.condition(term, purpose);
+                }
+                Inferred::Bool
+            }
+            Kind::Conditional(parts) => {
+                let [condition, then, otherwise] = &mut **parts;
+                self.condition(condition, "the condition of `a ? b : c`");
+                let (first, second) = (self.check(then), self.check(otherwise));
+                first.unify(&second).unwrap_or_else(|| {
+                    let message = format!("both values of `a ? b : c` need one type; found {first} and {second}");
+                    self.mismatch(span, message)
+                })
+            }
+            Kind::Call(call) => self.call(call, span),
+            Kind::Macro(parts) => self.comprehension(parts),
+        };
+        node.double = found == Inferred::Double;
+        found
+    }
+
+    /// The operand of a field access or index; on a path it has been noted in full.
+    fn container(&mut self, node: &mut Node, on_path: bool) -> Inferred {
+        if on_path { self.check_inner(node) } else { self.check(node) }
+    }
+
+    fn list(&mut self, elements: &mut [Node]) -> Inferred {
+        let mut common: Option<Inferred> = None;
+        for element in elements {
+            let found = self.check(element);
+            common = Some(match common {
+                None => found,
+                Some(before) => before.unify(&found).unwrap_or_else(|| {
+                    let message = format!("the elements of a list need one type; found {before}, then {found}");
+                    self.mismatch(element.span, message)
+                }),
+            });
+        }
+        Inferred::List(Box::new(common.unwrap_or(Inferred::Unknown)))
+    }
+
+    fn map(&mut self, entries: &mut [(Node, Node)]) -> Inferred {
+        let mut common: Option<(Inferred, Inferred)> = None;
+        for (key, value) in entries {
+            let found_key = self.operand(key);
+            if !matches!(found_key, Inferred::Int | Inferred::Bool) && !found_key.is_text() {
+                self.mismatch(key.span, format!("a map key is a string, int or bool, not {found_key}"));
+            }
+            let found = self.check(value);
+            let (before_key, before) = common.take().unwrap_or_else(|| (found_key.clone(), found.clone()));
+            let unified_key = before_key.unify(&found_key).unwrap_or_else(|| {
+                let message = format!("the keys of a map need one type; found {before_key}, then {found_key}");
+                self.mismatch(key.span, message)
+            });
+            let unified = before.unify(&found).unwrap_or_else(|| {
+                let message = format!("the values of a map need one type; found {before}, then {found}");
+                self.mismatch(value.span, message)
+            });
+            common = Some((unified_key, unified));
+        }
+        let (key, value) = common.unwrap_or((Inferred::Unknown, Inferred::Unknown));
+        Inferred::Map(Box::new(key), Box::new(value))
+    }
+
+    fn select(&mut self, container: &Inferred, operand: Span, field: &str, span: Span, test: bool) -> Inferred {
+        let found = match container {
+            Inferred::Object(fields) => match fields.iter().find(|declared| declared.name == field) {
+                Some(declared) => declared.ty.into(),
+                None => self.unknown_field(fields, operand, field, span),
+            },
+            Inferred::Map(key, value) if key.is_text() => (**value).clone(),
+            open if open.is_open() => open.clone(),
+            other => {
+                let message = format!("`{}` is of type {other} and has no fields", operand.quote(self.text));
+                self.mismatch(span, message)
+            }
+        };
+        if test && found != Inferred::Unknown { Inferred::Bool } else { found }
+    }
+
+    fn unknown_field(&mut self, fields: &[FieldType], operand: Span, field: &str, span: Span) -> Inferred {
+        let suggestion = closest(field, fields.iter().map(|declared| declared.name)).map(str::to_owned);
+        let help = if let Some(name) = &suggestion {
+            format!("did you mean `{name}`?")
+        } else {
+            let names: Vec<_> = fields.iter().map(|declared| declared.name).collect();
+            format!("it has {}", names.join(", "))
+        };
+        let message = format!("`{}` has no field `{field}`; {help}", operand.quote(self.text));
+        self.error(CompileErrorKind::UnknownField { suggestion }, span, message)
+    }
+
+    fn unknown_identifier(&mut self, name: &str, span: Span) -> Inferred {
+        let holder = self.variables.iter().find(
+            |(_, declared)| matches!(declared, Type::Object(fields) if fields.iter().any(|field| field.name == name)),
+        );
+        let suggestion = if let Some((holder, _)) = holder {
+            Some(format!("{holder}.{name}"))
+        } else {
+            let locals = self.locals.iter().rev().map(|(local, _)| local.as_str());
+            closest(name, locals.chain(self.variables.iter().map(|(declared, _)| *declared))).map(str::to_owned)
+        };
+        let help = if let Some(meant) = &suggestion {
+            format!("did you mean `{meant}`?")
+        } else {
+            let names: Vec<_> = self.variables.iter().map(|(declared, _)| *declared).collect();
+            format!("a rule can read {}; text stands in quotes", names.join(" and "))
+        };
+        let message = format!("unknown name `{}`; {help}", span.quote(self.text));
+        self.error(CompileErrorKind::UnknownIdentifier { suggestion }, span, message)
+    }
+
+    fn index(&mut self, container: &Inferred, key: &Inferred, operand: Span, index: Span) -> Inferred {
+        let (expected, found) = match container {
+            Inferred::List(element) => (Inferred::Int, (**element).clone()),
+            Inferred::Map(key, value) => ((**key).clone(), (**value).clone()),
+            open if open.is_open() => return open.clone(),
+            Inferred::Object(_) => {
+                let quote = operand.quote(self.text);
+                let message = format!("`{quote}` is an object, not a map; its fields are read as `{quote}.field`");
+                return self.mismatch(index, message);
+            }
+            other => {
+                let message = format!("`{}` is of type {other} and cannot be indexed", operand.quote(self.text));
+                return self.mismatch(index, message);
+            }
+        };
+        if expected.unify(key).is_none() {
+            let message = format!(
+                "`{}` is of type {container} and is indexed by {expected}, not {key}",
+                operand.quote(self.text)
+            );
+            self.mismatch(index, message);
+        }
+        found
+    }
+
+    fn comprehension(&mut self, parts: &mut Macro) -> Inferred {
+        let element = match self.operand(&mut parts.range) {
+            Inferred::List(element) => *element,
+            Inferred::Map(key, _) => *key,
+            open if open.is_open() => open,
+            other => {
+                let message = format!("only the elements of a list or map can be gone through; this is {other}");
+                self.mismatch(parts.range.span, message)
+            }
+        };
+        self.locals.push((parts.variable.clone(), element.clone()));
+        if let Some(filter) = &mut parts.filter {
+            self.condition(filter, "the condition of map()");
+        }
+        let found = match parts.kind {
+            MacroKind::Map => Inferred::List(Box::new(self.check(&mut parts.body))),
+            kind => {
+                self.condition(&mut parts.body, "the condition of a macro");
+                if kind == MacroKind::Filter { Inferred::List(Box::new(element)) } else { Inferred::Bool }
+            }
+        };
+        self.locals.pop();
+        found
+    }
+}

@@ -1,0 +1,149 @@
+//! The functions that rules may call, and those of CEL that they may not.
+
+/// A function of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Function {
+    Size,
+    Contains,
+    StartsWith,
+    EndsWith,
+    LowerAscii,
+    UpperAscii,
+    Trim,
+    String,
+    Int,
+    Double,
+    Bool,
+    Dyn,
+}
+
+/// How a function may be called: `receiver.f(…)`, `f(…)`.
+pub(super) struct Signature {
+    pub(super) function: Function,
+    pub(super) name: &'static str,
+    pub(super) method: bool,
+    pub(super) global: bool,
+    /// Values that it takes, the receiver included.
+    pub(super) arity: usize,
+    /// How it is written, for messages.
+    pub(super) usage: &'static str,
+}
+
+const fn method(function: Function, name: &'static str, arity: usize, usage: &'static str) -> Signature {
+    Signature { function, name, method: true, global: false, arity, usage }
+}
+
+const fn conversion(function: Function, name: &'static str, usage: &'static str) -> Signature {
+    Signature { function, name, method: false, global: true, arity: 1, usage }
+}
+
+static SIGNATURES: [Signature; 12] = [
+    Signature {
+        function: Function::Size,
+        name: "size",
+        method: true,
+        global: true,
+        arity: 1,
+        usage: "size(value) or value.size()",
+    },
+    method(Function::Contains, "contains", 2, "text.contains(part)"),
+    method(Function::StartsWith, "startsWith", 2, "text.startsWith(prefix)"),
+    method(Function::EndsWith, "endsWith", 2, "text.endsWith(suffix)"),
+    method(Function::LowerAscii, "lowerAscii", 1, "text.lowerAscii()"),
+    method(Function::UpperAscii, "upperAscii", 1, "text.upperAscii()"),
+    method(Function::Trim, "trim", 1, "text.trim()"),
+    conversion(Function::String, "string", "string(value)"),
+    conversion(Function::Int, "int", "int(value)"),
+    conversion(Function::Double, "double", "double(value)"),
+    conversion(Function::Bool, "bool", "bool(value)"),
+    conversion(Function::Dyn, "dyn", "dyn(value)"),
+];
+
+/// Names that macros of CEL have, for suggestions.
+pub(super) const MACROS: [&str; 6] = ["has", "all", "exists", "exists_one", "filter", "map"];
+
+/// Functions and macros that Kubernetes has and selection rules have not.
+const ELSEWHERE: [&str; 62] = [
+    "matches",
+    "uint",
+    "bytes",
+    "type",
+    "timestamp",
+    "duration",
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getFullYear",
+    "getHours",
+    "getMilliseconds",
+    "getMinutes",
+    "getMonth",
+    "getSeconds",
+    "charAt",
+    "format",
+    "indexOf",
+    "join",
+    "lastIndexOf",
+    "replace",
+    "reverse",
+    "split",
+    "substring",
+    "strings.quote",
+    "find",
+    "findAll",
+    "isSorted",
+    "max",
+    "min",
+    "sum",
+    "first",
+    "last",
+    "distinct",
+    "flatten",
+    "slice",
+    "sort",
+    "sortBy",
+    "lists.range",
+    "transformList",
+    "transformMap",
+    "transformMapEntry",
+    "optMap",
+    "optFlatMap",
+    "optional.of",
+    "optional.none",
+    "or",
+    "orValue",
+    "hasValue",
+    "value",
+    "quantity",
+    "isQuantity",
+    "url",
+    "isURL",
+    "ip",
+    "isIP",
+    "cidr",
+    "isCIDR",
+    "semver",
+    "isSemver",
+    "cel.bind",
+];
+
+impl Function {
+    pub(super) fn by_name(name: &str) -> Option<Self> {
+        SIGNATURES.iter().find(|signature| signature.name == name).map(|signature| signature.function)
+    }
+
+    pub(super) fn signature(self) -> Option<&'static Signature> {
+        SIGNATURES.iter().find(|signature| signature.function == self)
+    }
+}
+
+/// All names that can be called.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    SIGNATURES.iter().map(|signature| signature.name).chain(MACROS)
+}
+
+/// Whether Kubernetes knows a function of this name; namespaces such as `cel.` are not part of `name`.
+pub(super) fn exists_elsewhere(name: &str) -> bool {
+    ELSEWHERE.iter().any(|known| *known == name || known.split_once('.').is_some_and(|(_, last)| last == name))
+}

@@ -1,0 +1,227 @@
+//! Tokens to a tree, in linear time and bounded depth.
+
+use super::error::{CompileError, CompileErrorKind, Span};
+use super::lexer::{Lexer, Token};
+use super::syntax::{Kind, Node, Operator};
+
+pub(super) type Parsed = Result<Node, CompileError>;
+
+/// Parses one expression that nests at most `nesting` deep.
+pub(super) fn parse(text: &str, nesting: usize) -> Parsed {
+    let mut parser = Parser {
+        text,
+        lexer: Lexer::new(text),
+        token: Token::End,
+        span: Span { start: 0, end: 0 },
+        previous_end: 0,
+        depth: 0,
+        nesting,
+    };
+    parser.advance()?;
+    let node = parser.expression()?;
+    match parser.token {
+        Token::End => Ok(node),
+        Token::Symbol("&&" | "||" | "?" | ":") => Err(parser.unexpected("an operator or the end of the rule")),
+        _ => Err(parser.unexpected("an operator such as `&&` or `==`, or the end of the rule")),
+    }
+}
+
+pub(super) struct Parser<'t> {
+    pub(super) text: &'t str,
+    lexer: Lexer<'t>,
+    /// The token to be read next, and where it is.
+    pub(super) token: Token,
+    pub(super) span: Span,
+    /// Where the token before it ends.
+    previous_end: usize,
+    depth: usize,
+    nesting: usize,
+}
+
+impl Parser<'_> {
+    pub(super) fn advance(&mut self) -> Result<Token, CompileError> {
+        let (token, span) = self.lexer.next()?;
+        self.previous_end = self.span.end;
+        self.span = span;
+        Ok(std::mem::replace(&mut self.token, token))
+    }
+
+    pub(super) fn eat(&mut self, symbol: &str) -> Result<bool, CompileError> {
+        let found = matches!(self.token, Token::Symbol(found) if found == symbol);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn expect(&mut self, symbol: &str, purpose: &str) -> Result<(), CompileError> {
+        if self.eat(symbol)? { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}` {purpose}"))) }
+    }
+
+    pub(super) fn unexpected(&self, expected: &str) -> CompileError {
+        let found = match &self.token {
+            Token::End => "the rule ends".to_owned(),
+            _ => format!("found `{}`", self.span.quote(self.text)),
+        };
+        CompileError::new(CompileErrorKind::Parse, self.span, format!("{found}, expected {expected}"))
+    }
+
+    pub(super) fn unsupported(span: Span, what: &str) -> CompileError {
+        CompileError::new(CompileErrorKind::Unsupported, span, format!("{what} cannot be used in selection rules"))
+    }
+
+    fn since(&self, start: usize) -> Span {
+        Span { start, end: self.previous_end }
+    }
+
+    fn too_deep(&self, span: Span) -> CompileError {
+        let message = format!("the rule nests deeper than {} levels here; split it into several rules", self.nesting);
+        CompileError::new(CompileErrorKind::TooDeep, span, message)
+    }
+
+    /// A node that began at `start` and whose highest child has this height.
+    pub(super) fn node(&self, start: usize, children: usize, kind: Kind) -> Parsed {
+        let span = self.since(start);
+        if children >= self.nesting {
+            return Err(self.too_deep(span));
+        }
+        Ok(Node { kind, span, height: children + 1, double: false })
+    }
+
+    pub(super) fn expression(&mut self) -> Parsed {
+        if self.depth >= self.nesting {
+            return Err(self.too_deep(self.span));
+        }
+        self.depth += 1;
+        let start = self.span.start;
+        let mut node = self.logic(true)?;
+        if self.eat("?")? {
+            let then = self.logic(true)?;
+            self.expect(":", "between the two values of `condition ? a : b`")?;
+            let otherwise = self.expression()?;
+            let height = node.height.max(then.height).max(otherwise.height);
+            node = self.node(start, height, Kind::Conditional(Box::new([node, then, otherwise])))?;
+        }
+        self.depth -= 1;
+        Ok(node)
+    }
+
+    /// Operands joined by `||`, or by `&&`, which binds tighter.
+    fn logic(&mut self, or: bool) -> Parsed {
+        let symbol = if or { "||" } else { "&&" };
+        let start = self.span.start;
+        let first = self.operand_of_logic(or)?;
+        let mut height = first.height;
+        if !self.eat(symbol)? {
+            return Ok(first);
+        }
+        let mut terms = vec![first];
+        loop {
+            let term = self.operand_of_logic(or)?;
+            height = height.max(term.height);
+            terms.push(term);
+            if !self.eat(symbol)? {
+                return self.node(start, height, Kind::Logic { or, terms });
+            }
+        }
+    }
+
+    fn operand_of_logic(&mut self, or: bool) -> Parsed {
+        if or { self.logic(false) } else { self.binary(0) }
+    }
+
+    /// Comparisons, sums and products that bind at least as tightly as `precedence`.
+    fn binary(&mut self, precedence: u8) -> Parsed {
+        let start = self.span.start;
+        let mut left = self.unary()?;
+        while let Token::Symbol(symbol) = self.token {
+            let Some(operator) = Operator::by_symbol(symbol).filter(|found| found.precedence() >= precedence) else {
+                break;
+            };
+            self.advance()?;
+            let right = self.binary(operator.precedence() + 1)?;
+            let height = left.height.max(right.height);
+            left = self.node(start, height, Kind::Binary { operator, left: Box::new(left), right: Box::new(right) })?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Parsed {
+        let start = self.span.start;
+        let Token::Symbol(symbol @ ("!" | "-")) = self.token else { return self.member() };
+        let mut times = 0_usize;
+        while self.eat(symbol)? {
+            times += 1;
+        }
+        if let (Token::Int(value), "-") = (&self.token, symbol) {
+            // The smallest integer has no positive counterpart, so the sign is part of the number.
+            let value = 0_i64.checked_sub_unsigned(*value).ok_or_else(|| self.too_large())?;
+            self.advance()?;
+            times -= 1;
+            let number = self.node(start, 0, Kind::Int(value))?;
+            let member = self.postfix(start, number)?;
+            return self.repeat(start, symbol, times, member);
+        }
+        let member = self.member()?;
+        self.repeat(start, symbol, times, member)
+    }
+
+    /// Applies a prefix operator as often as it was written; two of them cancel, checks apart.
+    fn repeat(&mut self, start: usize, symbol: &str, times: usize, mut node: Node) -> Parsed {
+        let effective = if times > 2 { 2 - times % 2 } else { times };
+        for _ in 0..effective {
+            let (height, inner) = (node.height, Box::new(node));
+            node = self.node(start, height, if symbol == "!" { Kind::Not(inner) } else { Kind::Negate(inner) })?;
+        }
+        Ok(node)
+    }
+
+    pub(super) fn too_large(&self) -> CompileError {
+        let message = format!("`{}` does not fit into a 64-bit integer", self.span.quote(self.text));
+        CompileError::new(CompileErrorKind::Parse, self.span, message)
+    }
+
+    fn member(&mut self) -> Parsed {
+        let start = self.span.start;
+        let node = self.primary()?;
+        self.postfix(start, node)
+    }
+
+    /// What follows a value: `.field`, `.call(…)`, `[index]`.
+    fn postfix(&mut self, start: usize, mut node: Node) -> Parsed {
+        loop {
+            if self.eat(".")? {
+                if matches!(self.token, Token::Symbol("?")) {
+                    return Err(Self::unsupported(self.since(start), "optional values (`.?`)"));
+                }
+                if matches!(self.token, Token::Symbol("`")) {
+                    return Err(self.unexpected("a field name; other keys are read with [\"key\"]"));
+                }
+                let (name, name_span) = self.name("a field name")?;
+                node = if self.eat("(")? {
+                    self.call(start, Some(node), name, name_span)?
+                } else {
+                    let height = node.height;
+                    let kind =
+                        Kind::Select { operand: Box::new(node), field: name, field_span: name_span, test: false };
+                    self.node(start, height, kind)?
+                };
+            } else if self.eat("[")? {
+                if matches!(self.token, Token::Symbol("?")) {
+                    return Err(Self::unsupported(self.since(start), "optional values (`[?`)"));
+                }
+                let index = self.expression()?;
+                self.expect("]", "after the index")?;
+                let height = node.height.max(index.height);
+                node = self.node(start, height, Kind::Index { operand: Box::new(node), index: Box::new(index) })?;
+            } else if matches!(self.token, Token::Symbol("{"))
+                && matches!(node.kind, Kind::Variable(_) | Kind::Select { .. })
+            {
+                let span = Span { start, end: self.span.end };
+                return Err(Self::unsupported(span, "objects of a named type (`Type{…}`)"));
+            } else {
+                return Ok(node);
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Rules with a value, and rules that fail for one input only.
+
+use super::super::{EvaluationErrorKind, WarningKind};
+use super::{compile, evaluate, input, rule};
+use serde_json::json;
+
+#[test]
+fn true_rules() {
+    let rules = [
+        "true",
+        "!has(spec.resources.gpu) || spec.resources.gpu.count == 0",
+        "spec.engine.type == 'vllm'",
+        "spec.engine.type != \"sglang\" && metadata.name == 'llama'",
+        "spec.engine.type in ['vllm', 'sglang']",
+        "'quantization' in spec.engine.args",
+        "!('seed' in spec.engine.args)",
+        "spec.engine.args['tensor-parallel-size'] == '2'",
+        "int(spec.engine.args['tensor-parallel-size']) * 2 > 3",
+        "spec.engine.args.quantization.startsWith('fp')",
+        "has(spec.engine.args.quantization) && !has(spec.engine.args.seed)",
+        "!has(spec.engine.contextLength)",
+        "!has(spec.resources.gpu.type)",
+        "spec.model.id.contains('Llama') && spec.model.id.endsWith('-8B')",
+        "spec.model.id.lowerAscii().startsWith('meta-llama/llama')",
+        "spec.model.servedName.size() == 5 && size(spec.model.servedName) == 5",
+        "size(spec.env) == 2 && spec.ports.size() == 2 && size(spec.engine.args) == 2",
+        "spec.scaling.replicas + 1 == 4 && 7 / 2 == 3 && 7 % 2 == 1 && -7 / 2 == -3",
+        "spec.scaling.replicas > 2.5 && 2.5 < spec.scaling.replicas && 3 <= 3.0",
+        "spec.scaling.utilization == 1.0 && spec.scaling.utilization / 2.0 == 0.5",
+        "spec.env.exists(e, e.name == 'DEBUG' && !has(e.value))",
+        "spec.env.all(e, e.name != '')",
+        "spec.env.exists_one(e, e.name.startsWith('HF_')) && spec.ports.existsOne(p, p == 8000)",
+        "spec.env.filter(e, has(e.value)).map(e, e.value) == ['/cache']",
+        "spec.ports.map(p, p > 8000, p - 8000) == [80]",
+        "spec.engine.args.all(key, spec.engine.args[key] != '')",
+        "spec.ports[0] == 8000 && 8080 in spec.ports",
+        "spec.ports + [1] == [8000, 8080, 1] && [] + [1] == [1] && spec.ports != []",
+        "metadata.name + '-' + string(spec.scaling.replicas) == 'llama-3'",
+        "spec.scaling.replicas > 1 ? metadata.name == 'llama' : false",
+        "{'a': 1, 'b': 2}['b'] == 2 && {1: 'x'}[1] == 'x' && {'a': 1}.a == 1 && 'a' in {'a': 1}",
+        "{'a': [1]} == {'a': [1]} && [[1], []] != [[1], [2]]",
+        "!!true && !!!false && --5 == 5 && ---5 == -5 && -9223372036854775808 < 0 && 0x1F == 31",
+        "1 < 2 && 'a' < 'b' && false < true && 1e3 == 1000.0 && .5 == 0.5",
+        "'\\u00e9\\x41\\101\\n' == \"éAA\\n\" && r'\\n' == '\\\\n' && '''a'b''' == \"a'b\" && '\\U0001F600' == '😀'",
+        "double('1.5') == 1.5 && int(1.9) == 1 && bool('true') && string(1.0) == '1' && ' a '.trim() == 'a'",
+        "dyn(1) == 1.0 && dyn(2) > 1.5 && [dyn(3)].exists(x, x == 3.0)",
+        "dyn('a') != 1 && dyn(9007199254740993) != 9007199254740992.0",
+        "spec.overrides.router.mode == 'kv' && spec.overrides.replicas == 2",
+        "true || spec.overrides.none == 1",
+        "spec.overrides.none == 1 || true",
+        "!(spec.overrides.none == 1 && false) && !(false && spec.overrides.none == 1)",
+        "[0, 1].exists(x, 1 / x == 1) && !([0, 2].all(x, 1 / x == 1))",
+        "[1, 2].all(spec, spec > 0)",
+        "1 == 1 // a comment\n && // another\n true",
+        "[1, 2,].size() == 2 && {'a': 1,}.size() == 1",
+        "false ? false : true ? true : false",
+    ];
+    for expression in rules {
+        assert_eq!(evaluate(expression), Ok(true), "{expression}");
+    }
+}
+
+#[test]
+fn the_rule_of_the_specification_is_true_for_a_cpu_model() {
+    let condition = rule("!has(spec.resources.gpu) || spec.resources.gpu.count == 0");
+    for (resources, expected) in
+        [(json!({"gpu": {"count": 0}}), true), (json!({}), true), (json!({"gpu": {"count": 1}}), false)]
+    {
+        assert_eq!(condition.evaluate(&json!({"spec": {"resources": resources}})), Ok(expected), "{resources}");
+    }
+}
+
+#[test]
+fn rules_without_a_value_are_errors_with_a_place() {
+    let cases = [
+        ("spec.engine.contextLength > 1", EvaluationErrorKind::NoSuchField, "contextLength"),
+        ("has(spec.overrides.none.mode)", EvaluationErrorKind::NoSuchField, "none"),
+        ("spec.engine.args['seed'] == '1'", EvaluationErrorKind::NoSuchField, "'seed'"),
+        ("spec.engine.args.seed == '1'", EvaluationErrorKind::NoSuchField, "seed"),
+        ("spec.ports[2] == 1", EvaluationErrorKind::IndexOutOfRange, "2"),
+        ("spec.ports[-1] == 1", EvaluationErrorKind::IndexOutOfRange, "-1"),
+        ("1 / spec.resources.gpu.count == 1", EvaluationErrorKind::DivisionByZero, "1 / spec.resources.gpu.count"),
+        (
+            "9223372036854775807 + spec.scaling.replicas > 0",
+            EvaluationErrorKind::Overflow,
+            "9223372036854775807 + spec.scaling.replicas",
+        ),
+        ("-(-9223372036854775808) > 0", EvaluationErrorKind::Overflow, "-(-9223372036854775808)"),
+        ("-9223372036854775808 / -1 > 0", EvaluationErrorKind::Overflow, "-9223372036854775808 / -1"),
+        ("int('1x') == 1", EvaluationErrorKind::Conversion, "int('1x')"),
+        ("int(1e19) == 1", EvaluationErrorKind::Overflow, "int(1e19)"),
+        ("spec.overrides.router", EvaluationErrorKind::NotBoolean, "spec.overrides.router"),
+        ("spec.overrides.router.mode.x == 1", EvaluationErrorKind::TypeMismatch, "x"),
+        ("has(spec.overrides.router.mode.x)", EvaluationErrorKind::TypeMismatch, "x"),
+        ("spec.overrides.router < 1", EvaluationErrorKind::TypeMismatch, "spec.overrides.router < 1"),
+        ("!spec.overrides.router.mode", EvaluationErrorKind::TypeMismatch, "spec.overrides.router.mode"),
+        ("spec.overrides.replicas + 'a' == 'a'", EvaluationErrorKind::TypeMismatch, "spec.overrides.replicas + 'a'"),
+        ("spec.overrides.none || false", EvaluationErrorKind::NoSuchField, "none"),
+        ("{metadata.name: 1, 'llama': 2}.size() == 1", EvaluationErrorKind::RepeatedKey, "'llama'"),
+        ("[0, 2].exists(x, 1 / x == 1)", EvaluationErrorKind::DivisionByZero, "1 / x"),
+    ];
+    for (expression, kind, place) in cases {
+        let error = evaluate(expression).expect_err(expression);
+        assert_eq!((&error.kind, &expression[error.offset.clone()]), (&kind, place), "{expression}: {error}");
+        assert!(!error.message.contains('\n'));
+    }
+    let error = rule("spec.scaling.replicas > 0").evaluate(&json!({})).unwrap_err();
+    assert_eq!(error.kind, EvaluationErrorKind::MissingVariable);
+}
+
+#[test]
+fn what_was_not_checked_is_said_once() {
+    let cases = [
+        ("spec.overrides.a.b == 1", WarningKind::Unchecked, "spec.overrides.a.b"),
+        ("spec.overrides.all(x, x.y == 1 && x.z)", WarningKind::Unchecked, "spec.overrides"),
+        ("spec.overrides", WarningKind::Unchecked, "spec.overrides"),
+        ("spec.engine.type == 'vlm'", WarningKind::NeverEqual, "'vlm'"),
+        ("spec.engine.type in ['vllm', 'trt']", WarningKind::NeverEqual, "'trt'"),
+    ];
+    for (expression, kind, place) in cases {
+        let (_, warnings) = compile(expression).expect(expression);
+        let found: Vec<_> =
+            warnings.iter().map(|warning| (warning.kind, &expression[warning.offset.clone()])).collect();
+        assert_eq!(found, [(kind, place)], "{expression}");
+    }
+    let (_, warnings) = compile("spec.engine.type == 'vlm'").unwrap();
+    assert_eq!(warnings[0].message, "the field is never 'vlm'; did you mean 'vllm'?");
+    assert!(compile("has(spec.overrides) && size(spec.env) > 0").unwrap().1.is_empty());
+}
+
+#[test]
+fn reads_are_the_longest_paths() {
+    let cases: [(&str, &[&str]); 6] = [
+        ("true", &[]),
+        ("spec.engine.type == 'vllm'", &["spec.engine.type"]),
+        (
+            "spec.engine.args['max-num-seqs'] == '1' && spec.engine.args.seed == '1'",
+            &["spec.engine.args.seed", "spec.engine.args[\"max-num-seqs\"]"],
+        ),
+        ("spec.engine.args[metadata.name] == '1'", &["metadata.name", "spec.engine.args"]),
+        ("spec.env.all(spec, spec.name == 'a') && spec.ports[0] == 1", &["spec.env", "spec.ports[0]"]),
+        ("has(spec.resources.gpu) && size(spec.env) > 0", &["spec.env", "spec.resources.gpu"]),
+    ];
+    for (expression, expected) in cases {
+        assert_eq!(rule(expression).reads(), expected, "{expression}");
+    }
+}
+
+#[test]
+fn rules_are_shared_between_threads() {
+    fn shared<T: Send + Sync>(value: T) -> T {
+        value
+    }
+    assert_eq!(shared(rule("spec.scaling.replicas == 3")).evaluate(&input()), Ok(true));
+}

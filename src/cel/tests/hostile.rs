@@ -1,0 +1,290 @@
+//! Rules and inputs that are made to hurt.
+
+use std::time::{Duration, Instant};
+
+use super::super::{CompileErrorKind, Environment, EvaluationErrorKind, Limits, Type};
+use super::{compile, environment, input};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A build without optimization on a busy machine may take this long; a release build takes a twentieth of it.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+fn quickly<T>(name: &str, work: impl FnOnce() -> T) -> T {
+    #[expect(clippy::disallowed_methods, reason = "the test is about time")]
+    let start = Instant::now();
+    let result = work();
+    let taken = start.elapsed();
+    println!("{taken:>12.1?}  {name}");
+    assert!(taken < PATIENCE, "{name} took {taken:?}");
+    result
+}
+
+#[test]
+fn long_rules_are_refused_unread() {
+    for piece in ["1+", "a.", "[", "(", "!", "-", "a?b:", "'", "\0", "ö", "{1:", "a&&", "//", "f("] {
+        let expression = piece.repeat((1 << 20) / piece.len());
+        let errors = quickly(piece, || compile(&expression)).unwrap_err();
+        assert_eq!(errors[0].kind, CompileErrorKind::TooLong);
+    }
+}
+
+#[test]
+fn rules_as_long_as_allowed_end_quickly() {
+    let pieces = [
+        "1+",
+        "1*",
+        "a.b",
+        ".a",
+        "[",
+        "(",
+        "!",
+        "-",
+        "!(",
+        "!!(",
+        "-(",
+        "a?b:",
+        "true?true:",
+        "'",
+        "\"",
+        "\0",
+        "ö",
+        "{1:",
+        "true&&",
+        "true||",
+        "//",
+        "f(",
+        "[1].all(x,",
+        "[1].map(x,",
+        "has(",
+        "has(spec.",
+        "spec[",
+        "1,",
+        "[[",
+        "]",
+        "''+",
+        "a{",
+        "'\\",
+        "r'",
+        "0x",
+        "1e",
+        "spec.engine.args['a']==",
+        "spek.x||",
+        "1==",
+        "in ",
+        "x in ",
+        "\n",
+        "?",
+        ":",
+    ];
+    for piece in pieces {
+        for whole in ["", "true", "1", "x"] {
+            let expression = format!("{}{whole}", piece.repeat((4096 - whole.len()) / piece.len()));
+            if let Ok((rule, _)) = quickly(piece, || compile(&expression)) {
+                let _ = quickly(piece, || rule.evaluate(&input()));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_longest_chains_that_are_allowed_do_not_overflow_a_small_stack() {
+    let nested = [
+        format!("1{} == 31", "+1".repeat(30)),
+        format!("{}true{}", "(".repeat(31), ")".repeat(31)),
+        format!("{}true{}", "!(".repeat(31), ")".repeat(31)),
+        format!("{}true", "true ? true : ".repeat(31)),
+        format!("{}1{} != []", "[".repeat(30), "]".repeat(30)),
+        format!("{}true{}", "[1].all(x, ".repeat(30), ")".repeat(30)),
+        format!("spec.overrides{}", ".a".repeat(29)),
+        format!("{}1{} == 1", "int(".repeat(29), ")".repeat(29)),
+    ];
+    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
+        for expression in nested {
+            let (rule, _) = compile(&expression).unwrap_or_else(|errors| panic!("{expression}: {errors:?}"));
+            let _ = rule.evaluate(&input());
+        }
+    });
+    thread.unwrap().join().unwrap();
+}
+
+fn costly() -> Vec<(&'static str, EvaluationErrorKind)> {
+    let steps = EvaluationErrorKind::StepLimit;
+    let values = EvaluationErrorKind::ValueLimit;
+    vec![
+        ("big.all(a, big.all(b, big.all(c, a + b + c >= 0)))", steps),
+        ("big.all(a, big == big)", steps),
+        ("big.all(a, big.map(x, -x) != [])", values),
+        ("big.all(a, !(-1 in big))", steps),
+        ("big.all(a, size(text) > 0)", steps),
+        ("big.all(a, !text.contains('zz'))", steps),
+        ("big.all(a, text == text)", steps),
+        ("big.all(a, text <= text)", steps),
+        ("big.all(a, text + text != '')", values),
+        ("big.all(a, big + big != [])", values),
+        ("big.all(a, text.upperAscii() != '')", values),
+        ("big.all(a, {text: 1}[text] == 1)", values),
+        ("big.all(a, wide[text] == 1 || true)", steps),
+        ("big.all(a, wide.all(k, true))", values),
+        ("big.all(a, wide == wide)", values),
+        ("big.all(a, 1 / 0 == 1)", EvaluationErrorKind::DivisionByZero),
+        ("big.exists(a, big.exists(b, 1 / 0 == 1))", steps),
+        ("big.map(a, text) == []", EvaluationErrorKind::NotBoolean),
+        ("big.map(a, big.map(b, big.map(c, c))) == []", values),
+        ("[text].map(a,a+a).map(a,a+a).map(a,a+a).map(a,a+a).map(a,a+a).map(a,a+a) == []", values),
+        (
+            "['a'].map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a) == []",
+            values,
+        ),
+    ]
+}
+
+#[test]
+fn evaluation_is_bounded() {
+    let variables = vec![("big", Type::List(&Type::Int)), ("text", Type::String), ("wide", Type::Map(&Type::Int))];
+    let environment = Environment::new(variables, Limits::default());
+    let wide: serde_json::Map<String, Value> =
+        (0..10_000).map(|index| (format!("key-{index}"), json!(index))).collect();
+    let input = json!({"big": (0..10_000).collect::<Vec<_>>(), "text": "x".repeat(100_000), "wide": wide});
+    for (expression, kind) in costly() {
+        let (rule, _) = environment.compile(expression).unwrap_or_else(|errors| panic!("{expression}: {errors:?}"));
+        match quickly(expression, || rule.evaluate(&input)) {
+            Err(error) => assert_eq!(error.kind, kind, "{expression}: {error}"),
+            // References to one text cost nothing, so this one has a value.
+            Ok(value) => assert_eq!((value, kind), (false, EvaluationErrorKind::NotBoolean), "{expression}"),
+        }
+    }
+}
+
+#[test]
+fn deep_input_is_not_compared_beyond_the_limit() {
+    let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let environment = Environment::new(vec![("a", Type::Dyn), ("b", Type::Dyn)], Limits::default());
+    let (rule, _) = environment.compile("a == b").unwrap();
+    assert_eq!(rule.evaluate(&json!({"a": deep(28), "b": deep(28)})), Ok(true));
+    let error = rule.evaluate(&json!({"a": deep(100), "b": deep(100)})).unwrap_err();
+    assert_eq!(error.kind, EvaluationErrorKind::ValueLimit);
+}
+
+#[test]
+fn numbers_at_the_edges() {
+    let environment = Environment::new(vec![("a", Type::Dyn), ("b", Type::Dyn)], Limits::default());
+    let numbers = [
+        json!(i64::MIN),
+        json!(-1),
+        json!(0),
+        json!(1),
+        json!(i64::MAX),
+        json!(u64::MAX),
+        json!(1e308),
+        json!(-1e308),
+        json!(-0.0),
+        json!(0.5),
+    ];
+    for operator in ["+", "-", "*", "/", "%"] {
+        let (rule, _) = environment.compile(&format!("a {operator} b != 0 || true")).unwrap();
+        for a in &numbers {
+            for b in &numbers {
+                assert_eq!(rule.evaluate(&json!({"a": a, "b": b})), Ok(true));
+            }
+        }
+    }
+}
+
+const TOKENS: [&str; 62] = [
+    "spec",
+    "metadata",
+    "x",
+    "engine",
+    "type",
+    "args",
+    "env",
+    "gpu",
+    ".",
+    ".",
+    ".",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "?",
+    ":",
+    "&&",
+    "||",
+    "!",
+    "-",
+    "+",
+    "*",
+    "/",
+    "%",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    " in ",
+    "1",
+    "0",
+    "2.5",
+    "'a'",
+    "\"b\"",
+    "''",
+    "true",
+    "false",
+    "null",
+    "has(",
+    "size(",
+    ".all(x,",
+    ".exists(x,",
+    ".map(x,",
+    ".filter(x,",
+    ".exists_one(x,",
+    "int(",
+    "string(",
+    ".startsWith(",
+    "spec.engine.type",
+    "spec.overrides",
+    "spec.ports",
+    "spec.env",
+    "//",
+    "\n",
+    "ö",
+    "\0",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn token_soup_does_not_panic(tokens in prop::collection::vec(prop::sample::select(&TOKENS[..]), 0..60)) {
+        let expression = tokens.concat();
+        match environment().compile(&expression) {
+            Ok((rule, _)) => {
+                if let Err(error) = rule.evaluate(&input()) {
+                    prop_assert!(expression.get(error.offset.clone()).is_some());
+                    prop_assert!(!error.message.contains('\n'));
+                }
+            }
+            Err(errors) => {
+                prop_assert!(!errors.is_empty());
+                for error in errors {
+                    prop_assert!(expression.get(error.offset.clone()).is_some(), "{expression:?} {error:?}");
+                    prop_assert!(!error.message.contains(['\n', '\0']), "{error:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_does_not_panic(expression in "\\PC{0,80}|[ -~\\n]{0,80}") {
+        if let Err(errors) = environment().compile(&expression) {
+            for error in errors {
+                prop_assert!(expression.get(error.offset.clone()).is_some(), "{expression:?} {error:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a `kustomization.yaml` says of the files beside it: which of them are patches, that is, parts of objects.
+
+use super::index::Header;
+use crate::yaml::Node;
+
+/// Whether a document is a kustomization, by the names that kustomize itself looks for or by its kind.
+pub(super) fn is_kustomization(source: &str, header: &Header) -> bool {
+    let file = source.rsplit('/').next().unwrap_or(source);
+    matches!(file, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
+        || (header.group() == "kustomize.config.k8s.io"
+            && matches!(header.kind.as_str(), "Kustomization" | "Component"))
+}
+
+/// The files it applies as patches, as paths from where its own path starts: `patches[].path`,
+/// `patchesStrategicMerge[]`, `patchesJson6902[].path`.
+pub(super) fn patch_paths(source: &str, root: &Node<'_>) -> Vec<String> {
+    let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let listed = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
+    let with_path = listed("patches").iter().chain(listed("patchesJson6902")).filter_map(|patch| patch.get("path"));
+    with_path
+        .chain(listed("patchesStrategicMerge"))
+        .filter_map(Node::as_str)
+        .filter(|path| !path.contains('\n'))
+        .map(|path| normalize(directory, path))
+        .collect()
+}
+
+/// Joins a relative path to a directory and resolves `.` and `..` without asking a file system.
+pub(super) fn normalize(directory: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let absolute = directory.starts_with('/');
+    for part in directory.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            other => parts.push(other),
+        }
+    }
+    format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_joined_to_the_kustomizations_own_folder() {
+        for (directory, path, joined) in [
+            ("overlays/prod", "patch.yaml", "overlays/prod/patch.yaml"),
+            ("overlays/prod", "../../base/p.yaml", "base/p.yaml"),
+            ("", "./patch.yaml", "patch.yaml"),
+            ("/abs/dir", "../p.yaml", "/abs/p.yaml"),
+            ("", "../up.yaml", "../up.yaml"),
+        ] {
+            assert_eq!(normalize(directory, path), joined, "{directory} + {path}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+use super::runtimes::{ALL, replaced_flags};
+use super::*;
+
+fn known_versions(text: &'static str) -> Vec<&'static str> {
+    let line = text.lines().find_map(|line| line.strip_prefix("#versions ")).expect("a version line");
+    line.split(' ').map(|word| word.split_once('=').expect("letter=version").1).collect()
+}
+
+fn every_table() -> Vec<(String, FlagTable)> {
+    let mut tables = Vec::new();
+    for (name, text) in ALL {
+        for version in known_versions(text) {
+            tables.push((format!("{name} {version}"), FlagTable::new(text, version).expect("a listed version")));
+        }
+    }
+    tables
+}
+
+/// Panics where the table lacks the flag.
+fn flag(table: &FlagTable, name: &str) -> Flag {
+    table.lookup(name).unwrap_or_else(|| panic!("no flag {name}")).0
+}
+
+#[test]
+fn entries_are_sorted_and_a_name_is_unique_in_a_version() {
+    for (name, text) in ALL {
+        let names: Vec<&str> =
+            text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(' ').next().unwrap()).collect();
+        assert!(names.is_sorted(), "{name}");
+        assert!(names.iter().all(|entry| !entry.contains('_') && !entry.starts_with('-')), "{name}");
+    }
+    for (table_name, table) in every_table() {
+        let mut names: Vec<&str> = table.names().collect();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all, "{table_name}");
+    }
+}
+
+#[test]
+fn every_name_alias_and_off_form_resolves_to_its_flag() {
+    for (table_name, table) in every_table() {
+        for name in table.names() {
+            let (flag, spelling) = table.lookup(name).unwrap_or_else(|| panic!("{table_name}: {name}"));
+            assert_eq!((flag.name, spelling), (name, Spelling::Name), "{table_name}");
+            assert_eq!(table.lookup(&flag.key()).map(|(found, _)| found.name), Some(name), "{table_name}");
+            assert_eq!(flag.kind == Kind::Pair, flag.off.is_some(), "{table_name}: {name}");
+            if let Some(off) = flag.off {
+                assert_eq!(
+                    table.lookup(off).map(|(found, how)| (found.name, how)),
+                    Some((name, Spelling::Off)),
+                    "{table_name}"
+                );
+            }
+            for alias in table.aliases(name) {
+                assert_eq!(table.lookup(alias).map(|(found, how)| (found.name, how)), Some((name, Spelling::Alias)));
+            }
+            for choice in flag.choices() {
+                assert_eq!(flag.check_value(choice), Ok(()), "{table_name}: {name}={choice}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_entry_is_reached_by_the_search() {
+    for (name, text) in ALL {
+        let tables: Vec<FlagTable> =
+            known_versions(text).iter().map(|version| FlagTable::new(text, version).unwrap()).collect();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let entry = line.split(' ').next().unwrap();
+            assert!(tables.iter().any(|table| table.lookup(entry).is_some()), "{name}: {line}");
+        }
+    }
+}
+
+#[test]
+fn runtimes_have_tables() {
+    for runtime in DYNAMO_VERSIONS {
+        for engine in [Engine::Vllm, Engine::Sglang, Engine::Trtllm] {
+            let tables = dynamo(engine, runtime.version).expect("tables");
+            assert!(tables.wrapper.names().all(|name| flag(&tables.wrapper, name).group == Group::Wrapper));
+            assert!(tables.engine.names().all(|name| flag(&tables.engine, name).group != Group::Wrapper));
+            assert!(tables.wrapper.lookup("disaggregation-mode").is_some() || engine == Engine::Sglang);
+        }
+    }
+    for runtime in RAY_VERSIONS {
+        assert!(ray(runtime.version).is_some());
+    }
+}
+
+#[test]
+fn counts_are_those_of_the_packages() {
+    let counts: Vec<(String, usize)> =
+        every_table().into_iter().map(|(name, table)| (name, table.names().count())).collect();
+    let counts: Vec<(&str, usize)> = counts.iter().map(|(name, count)| (name.as_str(), *count)).collect();
+    assert_eq!(
+        counts,
+        [
+            ("dynamo-sglang 1.1.1", 28),
+            ("dynamo-sglang 1.4.0", 38),
+            ("dynamo-sglang 1.6.1", 56),
+            ("dynamo-trtllm 1.1.1", 70),
+            ("dynamo-trtllm 1.4.0", 75),
+            ("dynamo-trtllm 1.6.1", 92),
+            ("dynamo-vllm 1.1.1", 40),
+            ("dynamo-vllm 1.4.0", 49),
+            ("dynamo-vllm 1.6.1", 72),
+            ("llama-server stored-readme-00dc8057", 40),
+            ("sglang 0.5.10.post1", 354),
+            ("sglang 0.5.12.post1", 387),
+            ("sglang 0.5.16", 460),
+            ("sglang 0.5.21", 512),
+            ("sglang 0.5.23", 531),
+            ("trtllm stored-main-0004396", 43),
+            ("vllm 0.19.0", 230),
+            ("vllm 0.20.2", 239),
+            ("vllm 0.22.0", 261),
+            ("vllm 0.26.0", 274),
+            ("vllm 0.29.0", 292),
+            ("vllm 0.31.0", 311),
+            ("vllm 0.33.0", 320),
+        ]
+    );
+    let vllm = vllm("0.33.0").unwrap();
+    let frontend = vllm.names().filter(|name| flag(&vllm, name).group == Group::Frontend).count();
+    assert_eq!(frontend, 66);
+}
+
+#[test]
+fn vllm_facts_hold_in_every_version() {
+    for version in known_versions(ALL.iter().find(|(name, _)| *name == "vllm").unwrap().1) {
+        let vllm = vllm(version).unwrap();
+        for (name, kind) in [
+            ("max-model-len", Kind::Value),
+            ("trust-remote-code", Kind::Pair),
+            ("enable-prefix-caching", Kind::Pair),
+            ("enforce-eager", Kind::Pair),
+            ("enable-lora", Kind::Pair),
+            ("enable-chunked-prefill", Kind::Pair),
+            ("disable-log-stats", Kind::Switch),
+            ("headless", Kind::Switch),
+            ("hf-token", Kind::OptionalValue),
+        ] {
+            assert_eq!(flag(&vllm, name).kind, kind, "{version} {name}");
+        }
+        for (name, value_type) in [
+            ("max-model-len", ValueType::HumanInteger),
+            ("max-num-batched-tokens", ValueType::HumanInteger),
+            ("gpu-memory-utilization", ValueType::Float),
+            ("tensor-parallel-size", ValueType::Integer),
+            ("kv-transfer-config", ValueType::JsonObject),
+            ("kv-events-config", ValueType::JsonObject),
+            ("hf-overrides", ValueType::JsonOrText),
+            ("limit-mm-per-prompt", ValueType::Json),
+            ("quantization", ValueType::Text),
+        ] {
+            assert_eq!(flag(&vllm, name).value_type, value_type, "{version} {name}");
+        }
+        for name in
+            ["tool-call-parser", "enable-auto-tool-choice", "host", "port", "chat-template", "lora-modules", "api-key"]
+        {
+            assert_eq!(flag(&vllm, name).group, Group::Frontend, "{version} {name}");
+        }
+        for name in ["reasoning-parser", "max-model-len", "served-model-name", "enable-lora"] {
+            assert_eq!(flag(&vllm, name).group, Group::Engine, "{version} {name}");
+        }
+        assert_eq!(flag(&vllm, "served-model-name").repeat, Repeat::List);
+        assert_eq!(flag(&vllm, "middleware").repeat, Repeat::Append);
+        for (short, name) in [
+            ("tp", "tensor-parallel-size"),
+            ("pp", "pipeline-parallel-size"),
+            ("dp", "data-parallel-size"),
+            ("q", "quantization"),
+        ] {
+            assert_eq!(flag(&vllm, short).name, name);
+        }
+        assert!(flag(&vllm, "quantization").choices().next().is_none(), "an open set");
+        assert!(vllm.lookup("task").is_none() && vllm.lookup("swap-space").is_none());
+    }
+}
+
+#[test]
+fn versions_differ_where_the_packages_do() {
+    let has = |version: &str, name: &str| vllm(version).unwrap().lookup(name).map(|(flag, how)| (flag.name, how));
+    assert_eq!(has("0.26.0", "disable-prefix-caching"), None);
+    assert_eq!(has("0.33.0", "disable-prefix-caching"), Some(("enable-prefix-caching", Spelling::Off)));
+    assert_eq!(has("0.33.0", "disable-log-requests"), Some(("enable-log-requests", Spelling::Off)));
+    assert_eq!(has("0.26.0", "calculate-kv-scales"), Some(("calculate-kv-scales", Spelling::Name)));
+    assert_eq!(has("0.33.0", "calculate-kv-scales"), None);
+    assert_eq!(has("0.33.0", "device-memory-utilization"), Some(("gpu-memory-utilization", Spelling::Alias)));
+    assert!(flag(&vllm("0.33.0").unwrap(), "mamba-cache-mode").deprecated);
+    assert!(!flag(&vllm("0.26.0").unwrap(), "mamba-cache-mode").deprecated);
+
+    let wrapper = |version| dynamo(Engine::Vllm, version).unwrap().wrapper;
+    let prefill = flag(&wrapper("1.1.1"), "is-prefill-worker");
+    assert_eq!((prefill.deprecated, prefill.replaced_by), (true, Some("--disaggregation-mode=prefill")));
+    assert!(wrapper("1.4.0").lookup("is-prefill-worker").is_none());
+    assert_eq!(wrapper("1.4.0").replacement("is_prefill_worker"), Some("--disaggregation-mode=prefill"));
+
+    let sglang = |version| sglang(version).unwrap();
+    assert_eq!(flag(&sglang("0.5.16"), "enable-fused-qk-norm-rope").kind, Kind::Switch);
+    assert_eq!(flag(&sglang("0.5.23"), "enable-fused-qk-norm-rope").kind, Kind::Pair);
+    assert!(!flag(&sglang("0.5.12.post1"), "disable-cuda-graph").deprecated);
+    assert!(flag(&sglang("0.5.23"), "disable-cuda-graph").deprecated);
+    assert!(!flag(&sglang("0.5.23"), "smg-grpc-mode").deprecated);
+}
+
+#[test]
+fn sglang_facts_hold_in_every_version() {
+    for version in known_versions(ALL.iter().find(|(name, _)| *name == "sglang").unwrap().1) {
+        let sglang = sglang(version).unwrap();
+        assert_eq!(
+            sglang.lookup("tensor-parallel-size").map(|(flag, how)| (flag.name, how)),
+            Some(("tp-size", Spelling::Alias)),
+            "{version}"
+        );
+        assert_eq!(flag(&sglang, "model").name, "model-path");
+        assert!(sglang.lookup("enable-prefix-caching").is_none());
+        assert!(sglang.lookup("no-trust-remote-code").is_none(), "a switch has no off form");
+        for (name, kind) in [
+            ("trust-remote-code", Kind::Switch),
+            ("disable-radix-cache", Kind::Switch),
+            ("enable-metrics", Kind::Switch),
+            ("model-checksum", Kind::OptionalValue),
+        ] {
+            assert_eq!(flag(&sglang, name).kind, kind, "{version} {name}");
+        }
+        assert_eq!(flag(&sglang, "context-length").value_type, ValueType::SiInteger);
+        assert_eq!(flag(&sglang, "lora-paths").repeat, Repeat::List);
+        assert!(flag(&sglang, "quantization").choices().any(|choice| choice == "fp8"));
+    }
+}
+
+#[test]
+fn transcribed_tables_say_so() {
+    assert!(llama_server().names().all(|name| flag(&llama_server(), name).uncertain));
+    assert!(trtllm_keys().names().all(|name| flag(&trtllm_keys(), name).uncertain));
+    assert!(!flag(&vllm("0.19.0").unwrap(), "dtype").uncertain);
+    assert_eq!(llama_server().lookup("no-cache-prompt").map(|(_, how)| how), Some(Spelling::Off));
+    assert_eq!(flag(&llama_server(), "c").name, "ctx-size");
+    assert!(trtllm_keys().lookup("quantization").is_none());
+}
+
+#[test]
+fn replacements_exist_in_every_wrapper() {
+    let vllm = vllm("0.26.0").unwrap();
+    for (frontend, replacement) in replaced_flags() {
+        assert!(vllm.lookup(frontend).is_some(), "{frontend}");
+        for runtime in DYNAMO_VERSIONS {
+            let wrapper = dynamo(Engine::Vllm, runtime.version).unwrap().wrapper;
+            assert!(wrapper.lookup(replacement).is_some(), "{} {replacement}", runtime.version);
+        }
+    }
+}
+
+#[test]
+fn values_are_checked() {
+    let vllm = vllm("0.26.0").unwrap();
+    let sglang = sglang("0.5.16").unwrap();
+    let long = "expected an integer, which may end in k, m, g, t (decimal) or K, M, G, T (binary), or auto";
+    for (table, name, value, expected) in [
+        (&vllm, "max-model-len", "32768", None),
+        (&vllm, "max-model-len", "-1", None),
+        (&vllm, "max-model-len", "auto", None),
+        (&vllm, "max-model-len", "25.6k", None),
+        (&vllm, "max-model-len", "1.5K", Some(long)),
+        (&vllm, "max-model-len", "-1k", Some(long)),
+        (&vllm, "max-model-len", "k", Some(long)),
+        (&vllm, "max-model-len", "", Some(long)),
+        (&vllm, "tensor-parallel-size", "2.5", Some("expected an integer")),
+        (&vllm, "gpu-memory-utilization", ".9", None),
+        (&vllm, "gpu-memory-utilization", "90%", Some("expected a number")),
+        (&vllm, "kv-transfer-config", r#"{"kv_role":"kv_both"}"#, None),
+        (&vllm, "kv-transfer-config", "{kv_role: kv_both}", Some("expected a JSON object")),
+        (&vllm, "kv-transfer-config", "[]", Some("expected a JSON object")),
+        (&vllm, "hf-overrides", "some.module", None),
+        (&vllm, "hf-overrides", "{bad}", Some("expected a JSON object or a text without braces around it")),
+        (&vllm, "quantization", "of-tomorrow", None),
+        (&vllm, "max-lora-rank", "64", None),
+        (&vllm, "max-lora-rank", "7", Some("expected one of 1, 8, 16, 32, 64, 128, 256, 320, 512")),
+        (&vllm, "enforce-eager", "", None),
+        (&vllm, "enforce-eager", "false", None),
+        (&vllm, "enforce-eager", "yes", Some("expected true or false")),
+        (&vllm, "cudagraph-capture-sizes", "1 2 4", None),
+        (&vllm, "cudagraph-capture-sizes", "1,2", Some("expected integers")),
+        (&vllm, "hf-token", "", None),
+        (&sglang, "context-length", "32Ki", None),
+        (
+            &sglang,
+            "context-length",
+            "32K",
+            Some("expected an integer, which may end in k, M, G, T (decimal) or Ki, Mi, Gi, Ti (binary)"),
+        ),
+    ] {
+        let problem = flag(table, name).check_value(value).err().map(|problem| problem.to_string());
+        assert_eq!(problem.as_deref(), expected, "{name}={value}");
+    }
+}
+
+#[test]
+fn lookups_of_anything_are_harmless() {
+    for (_, table) in every_table() {
+        for name in ["", "-", "_", "no-", "no_", "é", "zzzz", "--model", "\n", " ", "#versions"] {
+            assert!(table.lookup(name).is_none(), "{name:?}");
+            assert!(table.replacement(name).is_none());
+        }
+    }
+}

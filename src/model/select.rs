@@ -1,0 +1,263 @@
+//! Which provider runs a deployment, and why (DESIGN §5): gates by capability, then the highest priority among the
+//! rules that are true.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::catalog::{Candidate, Catalog};
+use super::ir::{Deployment, ServingMode};
+use super::provider;
+use crate::diagnostic::{Findings, codes};
+use crate::wire::closest;
+
+/// The choice, and how it came about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Selection {
+    /// The provider that was chosen; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Why, for people; the text of the `selected-reason` annotation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether the user named it.
+    pub explicit: bool,
+    /// What was found about every candidate, by name.
+    pub candidates: Vec<Assessment>,
+}
+
+/// What was found about one candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Assessment {
+    /// The candidate.
+    pub provider: String,
+    /// Why it cannot run the deployment; absent when it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_gate: Option<String>,
+    /// Its rules with their values.
+    pub rules: Vec<RuleValue>,
+    /// The highest priority among its true rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<i32>,
+}
+
+/// A rule and what it came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleValue {
+    /// The condition.
+    pub condition: String,
+    /// Its priority.
+    pub priority: i32,
+    /// True or false; absent when its evaluation failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<bool>,
+}
+
+/// Selects. `variables` is what rules see; it is made only when rules are evaluated.
+///
+/// With `every_rule`, the rules are evaluated for an explicit choice and for candidates behind a closed gate, too
+/// (`explain` and `lint` show or check them all).
+pub fn select(
+    deployment: &Deployment,
+    catalog: &Catalog,
+    variables: impl FnOnce() -> Value,
+    every_rule: bool,
+    findings: &mut Findings<'_>,
+) -> Selection {
+    let explicit = deployment.provider.name.as_deref();
+    let variables = (explicit.is_none() || every_rule).then(variables);
+    let assessed: Vec<(Assessment, Option<String>)> = catalog
+        .candidates()
+        .iter()
+        .map(|candidate| assess(candidate, deployment, catalog, variables.as_ref(), every_rule, findings))
+        .collect();
+    let mut selection = Selection {
+        provider: None,
+        reason: None,
+        explicit: explicit.is_some(),
+        candidates: assessed.iter().map(|(assessment, _)| assessment.clone()).collect(),
+    };
+    if let Some(name) = explicit {
+        if accept_explicit(name, catalog, findings) {
+            selection.provider = Some(name.to_owned());
+            selection.reason = Some("explicit provider selection".to_owned());
+        }
+        return selection;
+    }
+    let failed = assessed.iter().flat_map(|(assessment, _)| &assessment.rules).any(|rule| rule.value.is_none());
+    if failed && variables.is_some() && findings.has_errors() {
+        return selection;
+    }
+    // The list is ordered by name, and only a higher score replaces: ties go to the first name.
+    let mut best: Option<(i32, &str, String)> = None;
+    for (assessment, reason) in &assessed {
+        if let (Some(score), Some(reason)) = (assessment.score, reason)
+            && best.as_ref().is_none_or(|(highest, ..)| score > *highest)
+        {
+            best = Some((score, &assessment.provider, reason.clone()));
+        }
+    }
+    match best {
+        Some((_, name, reason)) => {
+            selection.provider = Some(name.to_owned());
+            selection.reason = Some(reason);
+        }
+        None => report_none(deployment, catalog, &selection, findings),
+    }
+    selection
+}
+
+fn assess(
+    candidate: &Candidate,
+    deployment: &Deployment,
+    catalog: &Catalog,
+    variables: Option<&Value>,
+    every_rule: bool,
+    findings: &mut Findings<'_>,
+) -> (Assessment, Option<String>) {
+    let closed_gate = if candidate.ready == Some(false) {
+        Some("reports ready: false".to_owned())
+    } else {
+        closed_gate(candidate, deployment)
+    };
+    let evaluate = variables.filter(|_| every_rule || closed_gate.is_none());
+    let mut rules = Vec::new();
+    let mut winner: Option<(i32, String)> = None;
+    for (index, rule) in candidate.rules.iter().enumerate() {
+        let Some(variables) = evaluate else { continue };
+        let value = rule.compiled(catalog.environment()).and_then(|compiled| match compiled.evaluate(variables) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let message = format!("rule {} of {} fails: {}", index + 1, candidate.name, error.message);
+                let reported = findings
+                    .report(&codes::RULE_FAILED, "spec", message)
+                    .help(format!("the rule is {:?}", rule.condition));
+                if let Some(origin) = candidate.origin {
+                    reported.related_in(origin.source, origin.document, origin.span, "configured here");
+                }
+                None
+            }
+        });
+        if value == Some(true) && winner.as_ref().is_none_or(|(priority, _)| rule.priority > *priority) {
+            let reason = rule.reason.as_ref().map_or_else(
+                || format!("rule {} of {} (priority {})", index + 1, candidate.name, rule.priority),
+                |reason| reason.replace("{engine}", deployment.engine.kind.as_str()),
+            );
+            winner = Some((rule.priority, reason));
+        }
+        rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value });
+    }
+    let winner = winner.filter(|_| closed_gate.is_none());
+    let assessment = Assessment {
+        provider: candidate.name.clone(),
+        closed_gate,
+        rules,
+        score: winner.as_ref().map(|(priority, _)| *priority),
+    };
+    (assessment, winner.map(|(_, reason)| reason))
+}
+
+/// Why a candidate's capabilities do not admit a deployment.
+fn closed_gate(candidate: &Candidate, deployment: &Deployment) -> Option<String> {
+    let engine = deployment.engine.kind.as_str();
+    let Some(support) = candidate.engines.iter().find(|support| support.name == engine) else {
+        return Some(format!("does not support {engine} engine"));
+    };
+    let mode = deployment.workload.mode();
+    if !support.modes.contains(&mode) {
+        return Some(format!("does not support {mode} mode"));
+    }
+    if deployment.workload.uses_gpu() {
+        (!support.gpu).then(|| "does not support GPUs".to_owned())
+    } else {
+        (!support.cpu).then(|| "requires GPU".to_owned())
+    }
+}
+
+fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -> bool {
+    let Some(candidate) = catalog.get(name) else {
+        let names = catalog.candidates().iter().map(|candidate| candidate.name.as_str());
+        let known: Vec<&str> = names.clone().collect();
+        let message = format!("there is no provider {name:?}, expected one of {}", known.join(", "));
+        let reported = findings.report(&codes::UNKNOWN_PROVIDER, "spec.provider.name", message);
+        match closest(name, names) {
+            Some(meant) => reported.help(format!("did you mean {meant:?}?")),
+            None => reported.help("a third-party provider is known once its InferenceProviderConfig is in the input"),
+        };
+        return false;
+    };
+    if candidate.ready == Some(false) {
+        findings.report(
+            &codes::PROVIDER_NOT_READY,
+            "spec.provider.name",
+            format!("provider {name:?} reports ready: false"),
+        );
+    }
+    true
+}
+
+/// Checks an explicit choice against the provider's capabilities, with the messages of spec/1 §8.
+pub fn check_compatibility(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
+    let Some(candidate) = catalog.get(name) else { return };
+    let display = provider::find(name).map_or(name, |provider| provider.display_name());
+    let engine = deployment.engine.kind.as_str();
+    let Some(support) = candidate.engines.iter().find(|support| support.name == engine) else {
+        findings.report(
+            &codes::ENGINE_NOT_SUPPORTED,
+            "spec.engine.type",
+            format!("{display} does not support {engine} engine"),
+        );
+        return;
+    };
+    let mode = deployment.workload.mode();
+    if !support.modes.contains(&mode) {
+        let message = if mode == ServingMode::Disaggregated {
+            format!("{display} does not support disaggregated mode")
+        } else {
+            format!("{display} does not support {mode} mode")
+        };
+        findings.report(&codes::MODE_NOT_SUPPORTED, "spec.serving.mode", message);
+    }
+    if deployment.workload.uses_gpu() {
+        if !support.gpu {
+            findings.report(
+                &codes::FIELD_NOT_SUPPORTED,
+                "spec.resources.gpu.count",
+                format!("{display} does not support GPUs for {engine}"),
+            );
+        }
+    } else if !support.cpu {
+        findings.report(
+            &codes::PROVIDER_REQUIRES_GPU,
+            "spec.resources.gpu.count",
+            format!("{display} requires GPU (set resources.gpu.count > 0)"),
+        );
+    }
+}
+
+fn report_none(deployment: &Deployment, catalog: &Catalog, selection: &Selection, findings: &mut Findings<'_>) {
+    if catalog.candidates().iter().all(|candidate| candidate.ready == Some(false)) {
+        findings.report(&codes::NO_HEALTHY_PROVIDER, "spec", "No healthy providers available");
+        return;
+    }
+    let gates: Vec<String> = selection
+        .candidates
+        .iter()
+        .map(|candidate| {
+            let gate = candidate.closed_gate.as_deref().unwrap_or("no rule of it is true");
+            format!("{}: {gate}", candidate.provider)
+        })
+        .collect();
+    let message = format!(
+        "No compatible provider for engine={}, mode={}, gpu={} ({})",
+        deployment.engine.kind,
+        deployment.workload.mode(),
+        deployment.workload.uses_gpu(),
+        gates.join("; ")
+    );
+    findings
+        .report(&codes::NO_COMPATIBLE_PROVIDER, "spec", message)
+        .help("change the engine or the mode, or set spec.provider.name for a provider that is only chosen explicitly");
+}

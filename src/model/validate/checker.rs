@@ -1,0 +1,198 @@
+//! The one place where the answers of checks become findings.
+
+use super::{Checked, names, quantity};
+use crate::diagnostic::{Code, Findings, Place, codes};
+use crate::dialect::Dialect;
+use crate::path::{FieldPath, Segment};
+use crate::wire::{closest, shorten};
+use crate::yaml::Value;
+
+/// What every check is handed: whose habits apply, and where findings go.
+#[derive(Debug)]
+pub(super) struct Checker<'f, 'd> {
+    /// The document's dialect.
+    pub(super) dialect: &'static Dialect,
+    /// Where findings go.
+    pub(super) findings: &'f mut Findings<'d>,
+}
+
+/// A text field; empty means absent, as it does to Kubernetes' own types (spec/1 §4.1 writes `image: ""`).
+pub(super) fn text(field: Option<&str>) -> Option<&str> {
+    field.filter(|text| !text.is_empty())
+}
+
+impl Checker<'_, '_> {
+    /// Whether the document says nothing at `path`. What is there and could not be read is not absent.
+    pub(super) fn absent(&self, path: &FieldPath) -> bool {
+        let mut node = self.findings.scope().root;
+        for segment in path.segments() {
+            let next = match (&node.value, segment) {
+                (Value::Null, _) => return true,
+                (Value::Mapping(_), Segment::Key(key)) => node.get(key),
+                (Value::Sequence(items), Segment::Index(index)) => items.get(*index),
+                _ => return false,
+            };
+            let Some(next) = next else { return true };
+            node = next;
+        }
+        node.value == Value::Null
+    }
+
+    /// Whether the document says nothing at `path`, or gives an empty string.
+    pub(super) fn absent_or_empty(&self, path: &FieldPath) -> bool {
+        let node = self.findings.scope().root.at(path);
+        self.absent(path) || node.is_some_and(|node| node.as_str() == Some(""))
+    }
+
+    /// Whether a text field is missing: empty, or absent from the document.
+    pub(super) fn missing(&self, field: Option<&str>, path: &FieldPath) -> bool {
+        field.map_or_else(|| self.absent(path), str::is_empty)
+    }
+
+    /// Reports a value that does not have the syntax it must have; whether it has.
+    pub(super) fn expect(&mut self, code: &'static Code, path: &FieldPath, value: &str, checked: Checked) -> bool {
+        if let Err(expected) = checked {
+            let value = shorten(value);
+            self.findings.report(code, path, format!("{path} is {value:?}, expected {expected}"));
+        }
+        checked.is_ok()
+    }
+
+    /// The same for the key of an entry of a mapping, `path` being the mapping's.
+    pub(super) fn expect_key(&mut self, code: &'static Code, path: &FieldPath, key: &str, checked: Checked) {
+        if let Err(expected) = checked {
+            let place = Place::key(&path.key(key.to_owned()));
+            let key = shorten(key);
+            self.findings.report(code, place, format!("{path} has the key {key:?}, expected {expected}"));
+        }
+    }
+
+    /// Reports a name that does not have the syntax it must have; the fix is lower case where that is enough.
+    pub(super) fn name(&mut self, path: &FieldPath, name: &str, syntax: fn(&str) -> Checked) {
+        let Err(expected) = syntax(name) else { return };
+        let lower = name.to_ascii_lowercase();
+        let replacement = syntax(&lower).ok().and_then(|()| self.replacement(&Place::value(path), name, &lower));
+        let message = format!("{path} is {:?}, expected {expected}", shorten(name));
+        let reported = self.findings.report(&codes::INVALID_NAME, path, message);
+        if let Some(replacement) = replacement {
+            reported.replace_with("write it in lower case", replacement);
+        }
+    }
+
+    /// Checks a required name: reports it when it is missing, or when its syntax is wrong.
+    pub(super) fn required_name(&mut self, path: &FieldPath, name: Option<&str>, syntax: fn(&str) -> Checked) {
+        if self.missing(name, path) {
+            self.required(path);
+        } else if let Some(name) = name {
+            self.name(path, name, syntax);
+        }
+    }
+
+    /// Reports a missing field.
+    pub(super) fn required(&mut self, path: &FieldPath) {
+        self.findings.report(&codes::REQUIRED_FIELD, path, format!("{path} is required"));
+    }
+
+    /// Checks a quantity that must be above zero; whether it is.
+    pub(super) fn quantity(&mut self, path: &FieldPath, value: &str) -> bool {
+        let checked = quantity::positive_quantity(value);
+        let Err(expected) = checked else { return true };
+        let message = format!("{path} is {:?}, expected {expected}", shorten(value));
+        let reported = self.findings.report(&codes::INVALID_QUANTITY, path, message);
+        if let Some(suggestion) = quantity::suggestion(value) {
+            reported.help(format!("did you mean {suggestion:?}?"));
+        }
+        false
+    }
+
+    /// Checks a word against the allowed ones.
+    pub(super) fn word(&mut self, code: &'static Code, path: &FieldPath, word: &str, allowed: &'static [&'static str]) {
+        if allowed.contains(&word) {
+            return;
+        }
+        let message = format!("{path} is {:?}, expected one of {}", shorten(word), allowed.join(", "));
+        let reported = self.findings.report(code, path, message);
+        if let Some(meant) = closest(word, allowed.iter().copied()) {
+            reported.help(format!("did you mean {meant:?}?"));
+        }
+    }
+
+    /// Refuses control characters.
+    pub(super) fn one_line(&mut self, path: &FieldPath, value: &str) {
+        self.without(path, value, char::is_control, "one line of text without control characters");
+    }
+
+    /// Refuses control characters other than tabs and line ends.
+    pub(super) fn lines(&mut self, path: &FieldPath, value: &str) {
+        let refused = |character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t');
+        self.without(path, value, refused, "text without control characters");
+    }
+
+    /// Values may be secrets: the message names the character and not the value.
+    fn without(&mut self, path: &FieldPath, value: &str, refused: impl Fn(char) -> bool, expected: &str) {
+        if let Some(character) = value.chars().find(|character| refused(*character)) {
+            let code = u32::from(character);
+            let message = format!("{path} has the character U+{code:04X}, expected {expected}");
+            self.findings.report(&codes::INVALID_VALUE, path, message);
+        }
+    }
+
+    /// Reports the second of two entries that have one name.
+    pub(super) fn duplicate(&mut self, path: &FieldPath, name: &str, first: &FieldPath) {
+        let message = format!("{path} is {:?} again, expected one entry of that name", shorten(name));
+        self.findings.report(&codes::DUPLICATE_ENTRY, path, message).related(first, "first here");
+    }
+
+    /// Checks labels, or a node selector.
+    pub(super) fn labels(&mut self, path: &FieldPath, labels: &[(String, String)]) {
+        for (key, value) in labels {
+            self.expect_key(&codes::INVALID_LABEL, path, key, super::labels::label_key(key));
+            let at = path.key(key.clone());
+            self.expect(&codes::INVALID_LABEL, &at, value, super::labels::label_value(value));
+        }
+    }
+
+    /// Checks annotations.
+    pub(super) fn annotations(&mut self, path: &FieldPath, annotations: &[(String, String)]) {
+        for (key, value) in annotations {
+            self.expect_key(&codes::INVALID_LABEL, path, key, super::labels::annotation_key(key));
+            self.lines(&path.key(key.clone()), value);
+        }
+        if let Err(expected) = super::labels::annotations_size(annotations) {
+            self.findings.report(&codes::INVALID_LABEL, path, format!("{path} is too large, expected {expected}"));
+        }
+    }
+
+    /// Refuses the labels and annotations that say what we made and why.
+    pub(super) fn reserved(&mut self, path: &FieldPath, entries: &[(String, String)]) {
+        for name in ["managed-by", "model-deployment", "selected-reason"] {
+            let reserved = self.dialect.label(name);
+            if entries.iter().any(|(key, _)| *key == reserved) {
+                let place = Place::key(&path.key(reserved.clone()));
+                let message = format!("{path} has the key {reserved:?}, which only {} sets", self.dialect.manager);
+                self.findings.report(&codes::RESERVED_LABEL, place, message).help("remove it");
+            }
+        }
+    }
+
+    /// The text that turns one scalar of the source into another one, quoted as the first was; none where the source
+    /// does not spell the scalar out (an alias, an escape, a block scalar).
+    pub(super) fn replacement(&self, place: &Place, old: &str, new: &str) -> Option<String> {
+        let span = self.findings.scope().locate(place).span;
+        let source = self.findings.scope().text.get(span.start..span.end)?;
+        if source == old && is_plain(new) {
+            return Some(new.to_owned());
+        }
+        let spelled_out = source == old || source == format!("\"{old}\"") || source == format!("'{old}'");
+        spelled_out.then(|| serde_json::Value::from(new).to_string())
+    }
+}
+
+/// Whether every YAML reader takes this for a string without quotes.
+fn is_plain(text: &str) -> bool {
+    const WORDS: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
+    text.starts_with(|character: char| character.is_ascii_alphabetic())
+        && (names::dns_1123_subdomain(text).is_ok()
+            || text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')))
+        && !WORDS.contains(&text.to_ascii_lowercase().as_str())
+}

@@ -1,0 +1,100 @@
+//! The engine: what can be said of its settings without a flag table.
+
+use super::checker::Checker;
+use crate::diagnostic::{Place, codes};
+use crate::model::ir::{Engine, Leaf};
+use crate::path::FieldPath;
+use crate::wire;
+
+/// Checks the engine. None without a type.
+pub(super) fn engine(wire: Option<&wire::Engine>, check: &mut Checker<'_, '_>) -> Option<Engine> {
+    let empty = wire::Engine::default();
+    let wire = wire.unwrap_or(&empty);
+    let path = FieldPath::parse("spec.engine");
+    let type_path = path.join("type");
+    if wire.engine_type.is_none() && check.absent(&type_path) {
+        check
+            .findings
+            .report(&codes::ENGINE_TYPE_REQUIRED, &type_path, "engine.type is required")
+            .help("one of vllm, sglang, trtllm, llamacpp");
+    }
+    let context_length = wire.context_length.and_then(|length| context_length(length, check));
+    let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
+    for (key, _) in args {
+        argument_key(key, args, check);
+    }
+    let extra_args = wire.extra_args.as_deref().unwrap_or_default();
+    extra_arguments(extra_args, check);
+    Some(Engine {
+        kind: wire.engine_type?,
+        context_length,
+        trust_remote_code: Leaf::or_default(wire.trust_remote_code, false),
+        enable_prefix_caching: wire.enable_prefix_caching,
+        enforce_eager: Leaf::or_default(wire.enforce_eager, false),
+        args: args.to_vec(),
+        extra_args: extra_args.to_vec(),
+    })
+}
+
+fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
+    let positive = u32::try_from(length).ok().filter(|length| *length > 0);
+    if positive.is_none() {
+        let message = format!("spec.engine.contextLength is {length}, expected a number above 0");
+        check.findings.report(&codes::OUT_OF_RANGE, "spec.engine.contextLength", message);
+    }
+    positive
+}
+
+/// Keys are flag names without dashes (DESIGN §4).
+fn argument_key(key: &str, args: &[(String, String)], check: &mut Checker<'_, '_>) {
+    if is_flag_name(key) {
+        return;
+    }
+    let path = FieldPath::parse("spec.engine.args");
+    let place = Place::key(&path.key(key.to_owned()));
+    let bare = key.trim_start_matches(['-', '.']);
+    let rename = is_flag_name(bare) && args.iter().all(|(other, _)| other != bare);
+    let replacement = if rename { check.replacement(&place, key, bare) } else { None };
+    let message = format!(
+        "{path} has the key {:?}, expected a bare flag name of lower-case letters, digits, '-' and '_'",
+        wire::shorten(key)
+    );
+    let reported = check.findings.report(&codes::INVALID_ARGUMENT_KEY, place, message);
+    let reported = match key.split_once('.') {
+        Some((parent, child)) if is_flag_name(parent) && !child.is_empty() => {
+            reported.help(format!("give {parent:?} the whole setting as a JSON value"))
+        }
+        _ if bare.contains(['=', ' ']) => reported.help("a flag's value is the value of its key"),
+        _ => reported,
+    };
+    if let Some(replacement) = replacement {
+        reported.replace_with(format!("rename it to {bare}"), replacement);
+    }
+}
+
+/// Lower-case letters, digits, `-` and `_`, starting and ending with a letter or digit.
+fn is_flag_name(key: &str) -> bool {
+    let alphanumeric = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
+    key.starts_with(alphanumeric)
+        && key.ends_with(alphanumeric)
+        && key.chars().all(|character| alphanumeric(character) || matches!(character, '-' | '_'))
+}
+
+/// What must hold of `engine.extraArgs` whatever the engine: flags come first, and nothing ends them.
+fn extra_arguments(elements: &[String], check: &mut Checker<'_, '_>) {
+    let path = FieldPath::parse("spec.engine.extraArgs");
+    for (index, element) in elements.iter().enumerate() {
+        let checked = if element.is_empty() {
+            Err("a flag or the value of one")
+        } else if element.chars().any(|character| matches!(character, '\0' | '\n' | '\r')) {
+            Err("one line")
+        } else if element == "--" {
+            Err("a flag: \"--\" alone ends the flags")
+        } else if index == 0 && !element.starts_with("--") {
+            Err("a flag that starts with \"--\"")
+        } else {
+            Ok(())
+        };
+        check.expect(&codes::INVALID_EXTRA_ARGUMENT, &path.index(index), element, checked);
+    }
+}

@@ -1,0 +1,100 @@
+//! From what was written to what is meant: defaults, and every check that needs neither a provider nor a flag table.
+//!
+//! ```text
+//! wire::ModelDeployment ─┬─ metadata ─ model ─ storage ─ engine ─ workload ─ pod ─┬─ ir::Deployment
+//!                        └──────────────────── Findings ──────────────────────────┘
+//! ```
+//! Every part looks at its own fields and reports all it finds; nothing stops at the first. What the syntax of a
+//! value must be is said by small functions ([`names`], [`labels`], [`quantity`], [`image`]) that providers use too;
+//! [`Checker`] alone turns their answers into findings.
+
+mod checker;
+mod engine;
+mod environment;
+pub mod image;
+pub mod labels;
+mod metadata;
+mod model;
+pub mod names;
+mod pod;
+pub mod quantity;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod tolerations;
+mod workload;
+
+use self::checker::Checker;
+use super::ir::{Deployment, ProviderRequest};
+use crate::diagnostic::{Findings, Place, codes};
+use crate::dialect::Dialect;
+use crate::path::FieldPath;
+use crate::wire;
+
+/// The answer of a syntax check; the error completes the sentence "…, expected …".
+pub type Checked = Result<(), &'static str>;
+
+/// Validates a deployment and applies its defaults (spec/1 §4.1 and §8, DESIGN §3 and §4).
+///
+/// `wire` is the document that `findings` looks at, as it was read; `dialect` is its group's. Whether a provider can
+/// take the deployment, what its overrides say and what the engine's flags mean is checked elsewhere.
+///
+/// `None` means that an error was reported for this document, here or when it was read. A field that could not be read
+/// has its finding already and draws no second one.
+pub fn validate(
+    wire: &wire::ModelDeployment,
+    dialect: &'static Dialect,
+    findings: &mut Findings<'_>,
+) -> Option<Deployment> {
+    let empty = wire::ModelDeploymentSpec::default();
+    let spec = wire.spec.as_ref().unwrap_or(&empty);
+    let mut check = Checker { dialect, findings };
+    let metadata = metadata::metadata(wire.metadata.as_ref(), &mut check);
+    let image = pod::image(spec, &mut check);
+    let name = metadata.as_ref().map_or("", |metadata| metadata.name.as_str());
+    let model = model::model(spec, name, image.is_some(), &mut check);
+    let provider = provider(spec, &mut check);
+    let engine = engine::engine(spec.engine.as_ref(), &mut check);
+    let workload = workload::workload(spec, &mut check);
+    let pod = pod::pod(spec, &mut check);
+    if !check.absent(&FieldPath::parse("spec.gateway")) {
+        let place = Place::key(&FieldPath::parse("spec.gateway"));
+        check
+            .findings
+            .report(&codes::GATEWAY_NOT_RENDERED, place, "spec.gateway is not rendered yet")
+            .help("remove it, and write the InferencePool and the HTTPRoute yourself");
+    }
+    if check.findings.has_errors() {
+        return None;
+    }
+    let (mode_origin, workload) = workload?;
+    Some(Deployment {
+        dialect,
+        metadata: metadata?,
+        model: model?,
+        provider,
+        engine: engine?,
+        mode_origin,
+        workload,
+        image,
+        env: pod.env,
+        pod_labels: pod.labels,
+        pod_annotations: pod.annotations,
+        hugging_face_token: pod.hugging_face_token,
+        image_pull_secrets: pod.image_pull_secrets,
+        node_selector: pod.node_selector,
+        tolerations: pod.tolerations,
+    })
+}
+
+/// Which provider is asked for; whether it exists is for selection to say.
+fn provider(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> ProviderRequest {
+    let Some(wire::Provider { name, overrides }) = &spec.provider else {
+        return ProviderRequest::default();
+    };
+    let name = checker::text(name.as_deref());
+    if let Some(name) = name {
+        check.one_line(&FieldPath::parse("spec.provider.name"), name);
+    }
+    ProviderRequest { name: name.map(str::to_owned), overrides: overrides.clone() }
+}

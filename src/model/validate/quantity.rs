@@ -1,0 +1,60 @@
+//! Kubernetes resource quantities: `32Gi`, `500m`, `1.5`, `2e3`. An error completes the sentence "…, expected …".
+//!
+//! Rule: `ParseQuantity` in `k8s.io/apimachinery/pkg/api/resource/quantity.go`. The apiserver's schema pattern also
+//! lets fractions into an exponent, which `ParseQuantity` then refuses.
+
+use super::Checked;
+
+const SUFFIXES: &[&str] = &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "n", "u", "m", "k", "M", "G", "T", "P", "E"];
+
+/// A quantity: a sign, a decimal number, a suffix.
+///
+/// ```
+/// use kubefoundry::model::validate::quantity::quantity;
+/// for text in ["0", "32Gi", "500m", "+1.5", ".5Mi", "5.", "2e3", "2E-3", "1E", "-1k"] {
+///     assert!(quantity(text).is_ok(), "{text}");
+/// }
+/// for text in ["", "Gi", "64GB", "64 Gi", "1gi", "1.2.3", "--1", "1e", "1e2.5", "0x10", "1Ki5"] {
+///     assert!(quantity(text).is_err(), "{text}");
+/// }
+/// ```
+pub fn quantity(text: &str) -> Checked {
+    if parts(text).is_some() { Ok(()) } else { Err("a quantity such as 32Gi, 500m or 4") }
+}
+
+/// A quantity above zero, as memory, CPU and volumes need it.
+///
+/// ```
+/// use kubefoundry::model::validate::quantity::positive_quantity;
+/// assert!(positive_quantity("0.5").is_ok());
+/// assert!(positive_quantity("0Gi").is_err());
+/// assert!(positive_quantity("-1").is_err());
+/// assert!(positive_quantity("lots").is_err());
+/// ```
+pub fn positive_quantity(text: &str) -> Checked {
+    quantity(text)?;
+    let positive = parts(text)
+        .is_some_and(|(negative, number)| !negative && number.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
+    if positive { Ok(()) } else { Err("a quantity above zero") }
+}
+
+/// What was probably meant by text that is no quantity: without spaces, without the `B` of bytes.
+pub(super) fn suggestion(text: &str) -> Option<String> {
+    let compact: String = text.chars().filter(|character| !character.is_whitespace()).collect();
+    let trimmed = compact.trim_end_matches(['b', 'B']);
+    (trimmed != text && quantity(trimmed).is_ok()).then(|| trimmed.to_owned())
+}
+
+/// Whether there is a minus, and the number without sign and suffix.
+fn parts(text: &str) -> Option<(bool, &str)> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+    let (number, suffix) = unsigned.split_at(end);
+    let decimal = number.matches('.').count() <= 1 && number.bytes().any(|byte| byte.is_ascii_digit());
+    let scaled = SUFFIXES.contains(&suffix) || suffix.strip_prefix(['e', 'E']).is_some_and(is_exponent);
+    (decimal && scaled).then_some((text.starts_with('-'), number))
+}
+
+fn is_exponent(text: &str) -> bool {
+    text.parse::<i32>().is_ok()
+}

@@ -1,0 +1,145 @@
+//! Volumes for model data (DESIGN §3; shapes and defaults of the live system's `model.storage`).
+
+use super::checker::{Checker, text};
+use super::{Checked, names};
+use crate::diagnostic::{Code, Place, codes};
+use crate::model::ir::{AccessMode, Leaf, NewClaim, Volume, VolumePurpose};
+use crate::path::FieldPath;
+use crate::wire::{Storage, StorageVolume};
+
+/// The most volumes that a deployment may have.
+const LIMIT: usize = 8;
+
+/// Checks the volumes of the deployment that is called `deployment`.
+pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut Checker<'_, '_>) -> Vec<Volume> {
+    let path = FieldPath::parse("spec.model.storage.volumes");
+    let wire = storage.and_then(|storage| storage.volumes.as_deref()).unwrap_or_default();
+    if wire.len() > LIMIT {
+        let message = format!("{path} has {} entries, expected at most {LIMIT}", wire.len());
+        check.findings.report(&codes::INVALID_VOLUME, &path, message);
+    }
+    let volumes: Vec<Volume> =
+        wire.iter().enumerate().map(|(index, entry)| volume(entry, &path.index(index), deployment, check)).collect();
+    unique(&volumes, &path, "name", |volume| Some(volume.name.as_str()), check);
+    unique(&volumes, &path, "mountPath", |volume| Some(volume.mount_path.value.trim_end_matches('/')), check);
+    unique(
+        &volumes,
+        &path,
+        "claimName",
+        |volume| volume.new_claim.as_ref().map(|_| volume.claim_name.value.as_str()),
+        check,
+    );
+    volumes
+}
+
+/// Whether `path` is the directory `mount`, or in it.
+pub(super) fn holds(mount: &str, path: &str) -> bool {
+    let mount = mount.trim_end_matches('/');
+    path.strip_prefix(mount).is_some_and(|rest| !mount.is_empty() && (rest.is_empty() || rest.starts_with('/')))
+}
+
+fn volume(wire: &StorageVolume, path: &FieldPath, deployment: &str, check: &mut Checker<'_, '_>) -> Volume {
+    check.required_name(&path.join("name"), wire.name.as_deref(), names::dns_1123_label);
+    let name = wire.name.clone().unwrap_or_default();
+    let purpose_unread = wire.purpose.is_none() && !check.absent(&path.join("purpose"));
+    let purpose = Leaf::or_default(wire.purpose, VolumePurpose::Custom);
+    let mount_path = mount_path(wire, path, (!purpose_unread).then_some(purpose.value), check);
+    let new_claim = new_claim(wire, path, check);
+    let claim_name = claim_name(wire, path, format!("{deployment}-{name}"), check);
+    Volume { name, purpose, mount_path, claim_name, new_claim, read_only: Leaf::or_default(wire.read_only, false) }
+}
+
+fn mount_path(
+    wire: &StorageVolume,
+    path: &FieldPath,
+    purpose: Option<VolumePurpose>,
+    check: &mut Checker<'_, '_>,
+) -> Leaf<String> {
+    let path = path.join("mountPath");
+    if let Some(mount_path) = text(wire.mount_path.as_deref()) {
+        check.expect(&codes::INVALID_VOLUME, &path, mount_path, check_mount_path(mount_path));
+        return Leaf::written(mount_path.to_owned());
+    }
+    let default = match purpose {
+        Some(VolumePurpose::ModelCache) => "/model-cache",
+        Some(VolumePurpose::CompilationCache) => "/compilation-cache",
+        Some(VolumePurpose::Custom) => {
+            if check.missing(wire.mount_path.as_deref(), &path) {
+                let message = format!("{path} is required when purpose is custom");
+                check.findings.report(&codes::REQUIRED_FIELD, &path, message);
+            }
+            ""
+        }
+        None => "",
+    };
+    Leaf::defaulted(default.to_owned())
+}
+
+fn check_mount_path(path: &str) -> Checked {
+    if !path.starts_with('/') || path.trim_end_matches('/').is_empty() {
+        Err("an absolute path below \"/\"")
+    } else if path.split('/').any(|part| part == "..") {
+        Err("a path without \"..\"")
+    } else if path.contains(':') || path.chars().any(char::is_control) {
+        Err("a path without ':' and control characters")
+    } else {
+        Ok(())
+    }
+}
+
+fn claim_name(wire: &StorageVolume, path: &FieldPath, default: String, check: &mut Checker<'_, '_>) -> Leaf<String> {
+    let path_to_name = path.join("claimName");
+    if let Some(claim) = text(wire.claim_name.as_deref()) {
+        check.name(&path_to_name, claim, names::dns_1123_subdomain);
+        return Leaf::written(claim.to_owned());
+    }
+    if check.absent(&path.join("size")) && check.missing(wire.claim_name.as_deref(), &path_to_name) {
+        check
+            .findings
+            .report(&codes::REQUIRED_FIELD, &path_to_name, format!("{path_to_name} is required without a size"))
+            .help("name an existing PersistentVolumeClaim, or give a size for a new one");
+    }
+    Leaf::derived(default)
+}
+
+fn new_claim(wire: &StorageVolume, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<NewClaim> {
+    let class = wire.storage_class_name.as_deref();
+    if let Some(class) = text(class) {
+        check.name(&path.join("storageClassName"), class, names::dns_1123_subdomain);
+    }
+    if check.absent(&path.join("size")) {
+        only_with_size(&codes::INVALID_VOLUME, &path.join("storageClassName"), check);
+        only_with_size(&codes::INVALID_VOLUME, &path.join("accessMode"), check);
+        return None;
+    }
+    let size = wire.size.as_ref()?;
+    check.quantity(&path.join("size"), &size.0);
+    Some(NewClaim {
+        size: size.0.clone(),
+        storage_class_name: class.map(str::to_owned),
+        access_mode: Leaf::or_default(wire.access_mode, AccessMode::ReadWriteMany),
+    })
+}
+
+fn only_with_size(code: &'static Code, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    if !check.absent(path) {
+        let message = format!("{path} belongs to a new claim, expected a size beside it");
+        check.findings.report(code, Place::key(path), message);
+    }
+}
+
+/// Reports every volume whose `field` repeats that of an earlier one.
+fn unique<'v>(
+    volumes: &'v [Volume],
+    path: &FieldPath,
+    field: &'static str,
+    value: impl Fn(&'v Volume) -> Option<&'v str>,
+    check: &mut Checker<'_, '_>,
+) {
+    let values: Vec<&str> = volumes.iter().map(|volume| value(volume).unwrap_or_default()).collect();
+    for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.is_empty()) {
+        if let Some(first) = values.iter().take(index).position(|earlier| earlier == value) {
+            check.duplicate(&path.index(index).join(field), value, &path.index(first).join(field));
+        }
+    }
+}

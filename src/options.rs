@@ -1,0 +1,194 @@
+//! The options of a run, resolved from any number of [`wire::Render`] documents.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Code, Diagnostic, Findings, Severity, codes};
+use crate::model::provider::{self, Provider};
+use crate::path::FieldPath;
+use crate::wire::{self, OutputMode, Read as _, Reader, RuleSeverity, closest};
+use crate::yaml;
+
+/// The options of a run. The default is what a run without any option does.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Provider to CRD version.
+    pub targets: BTreeMap<String, String>,
+    /// Provider to runtime version.
+    pub runtimes: BTreeMap<String, String>,
+    /// Image prefix to replacement.
+    pub images: Vec<(String, String)>,
+    /// Whether the cluster's KAITO provisions nodes, when that is known.
+    pub kaito_node_auto_provisioning: Option<bool>,
+    /// What is printed; each front end has its own default.
+    pub output: Option<OutputMode>,
+    /// Whether objects that are no longer generated are removed.
+    pub prune: bool,
+    /// Whether ownerReferences are set.
+    pub owner_references: bool,
+    /// Whether an input without a ModelDeployment is fine.
+    pub allow_empty: bool,
+    /// Whether warnings are errors.
+    pub strict: bool,
+    /// Limits on documents.
+    pub limits: yaml::Limits,
+    /// Limits on CEL rules.
+    pub rule_limits: crate::cel::Limits,
+    /// Severity per code; `None` means that it is not reported.
+    pub rules: BTreeMap<&'static str, Option<Severity>>,
+}
+
+impl Options {
+    /// Applies a `Render` document: what it says wins over what was said before. Findings name what does not fit.
+    pub fn apply(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
+        let mut reader = Reader::strict(findings);
+        let Some(render) = wire::Render::read(root, &FieldPath::root(), &mut reader) else { return };
+        let ours =
+            render.api_version.as_deref() == Some(wire::RENDER_API_VERSION) && render.kind.as_deref() == Some("Render");
+        if !ours {
+            let expected = format!("expected apiVersion {} and kind Render", wire::RENDER_API_VERSION);
+            findings.report(&codes::INVALID_OPTION, &FieldPath::root(), format!("these are not options, {expected}"));
+            return;
+        }
+        for (name, target) in render.targets.unwrap_or_default().0 {
+            let path = FieldPath::parse("targets").key(name.clone());
+            if let Some(provider) = known_provider(&name, &path, findings)
+                && known_word(&target, "auto", provider.targets(), &path, findings)
+            {
+                self.targets.insert(name, target);
+            }
+        }
+        for (name, version) in render.runtimes.unwrap_or_default().0 {
+            let path = FieldPath::parse("runtimes").key(name.clone());
+            if let Some(provider) = known_provider(&name, &path, findings)
+                && known_word(&version, "", provider.runtimes(), &path, findings)
+            {
+                self.runtimes.insert(name, version);
+            }
+        }
+        for (prefix, replacement) in render.images.unwrap_or_default().0 {
+            self.images.retain(|(known, _)| *known != prefix);
+            self.images.push((prefix, replacement));
+        }
+        if let Some(kaito) = render.kaito {
+            self.kaito_node_auto_provisioning = kaito.node_auto_provisioning.or(self.kaito_node_auto_provisioning);
+        }
+        self.output = render.output.or(self.output);
+        self.prune = render.prune.unwrap_or(self.prune);
+        self.owner_references = render.owner_references.unwrap_or(self.owner_references);
+        self.allow_empty = render.allow_empty.unwrap_or(self.allow_empty);
+        self.strict = render.strict.unwrap_or(self.strict);
+        if let Some(limits) = render.limits {
+            self.apply_limits(&limits, findings);
+        }
+        for (name, severity) in render.rules.unwrap_or_default().0 {
+            self.apply_rule(&name, severity, findings);
+        }
+    }
+
+    fn apply_limits(&mut self, limits: &wire::Limits, findings: &mut Findings<'_>) {
+        let mut set = |value: Option<i64>, field: &'static str, limit: &mut usize| {
+            let Some(value) = value else { return };
+            match usize::try_from(value).ok().filter(|value| *value > 0) {
+                Some(value) => *limit = value,
+                None => {
+                    let path = FieldPath::parse("limits").key(field);
+                    findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is {value}, expected at least 1"));
+                }
+            }
+        };
+        set(limits.document_bytes, "documentBytes", &mut self.limits.document_bytes);
+        set(limits.nodes, "nodes", &mut self.limits.nodes);
+        set(limits.depth, "depth", &mut self.limits.depth);
+        set(limits.alias_nodes, "aliasNodes", &mut self.limits.alias_nodes);
+        set(limits.rule_bytes, "ruleBytes", &mut self.rule_limits.expression_bytes);
+        let mut steps = usize::try_from(self.rule_limits.steps).unwrap_or(usize::MAX);
+        set(limits.rule_steps, "ruleSteps", &mut steps);
+        self.rule_limits.steps = u64::try_from(steps).unwrap_or(u64::MAX);
+    }
+
+    fn apply_rule(&mut self, name: &str, severity: RuleSeverity, findings: &mut Findings<'_>) {
+        let path = FieldPath::parse("rules").key(name.to_owned());
+        let Some(code) = codes::find(name) else {
+            let reported = findings.report(
+                &codes::INVALID_OPTION,
+                &path,
+                format!("there is no diagnostic {name:?}, expected a code or its name"),
+            );
+            if let Some(meant) = closest(name, codes::all().map(|code| code.name)) {
+                reported.help(format!("did you mean {meant:?}?"));
+            }
+            return;
+        };
+        let severity = match severity {
+            RuleSeverity::Error => Some(Severity::Error),
+            RuleSeverity::Warning => Some(Severity::Warning),
+            RuleSeverity::Info => Some(Severity::Info),
+            RuleSeverity::Off => None,
+        };
+        if code.severity == Severity::Error && severity != Some(Severity::Error) {
+            findings
+                .report(&codes::INVALID_OPTION, &path, format!("{} is an error, and cannot be made less", code.id))
+                .help("what it flags cannot be rendered; only warnings and infos can be changed");
+            return;
+        }
+        self.rules.insert(code.id, severity);
+    }
+
+    /// The CRD version to write for a provider.
+    pub fn target<'o>(&'o self, provider: &'static dyn Provider) -> &'o str {
+        match self.targets.get(provider.name()).map(String::as_str) {
+            // Without a CRD dump to choose from, `auto` is the default.
+            None | Some("auto") => provider.targets().first().copied().unwrap_or_default(),
+            Some(target) => target,
+        }
+    }
+
+    /// A diagnostic as these options want it; `None` when it is off.
+    pub fn adjust(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
+        if let Some(severity) = self.rules.get(diagnostic.code.id) {
+            diagnostic.severity = (*severity)?;
+        }
+        if self.strict && diagnostic.severity == Severity::Warning {
+            diagnostic.severity = Severity::Error;
+        }
+        Some(diagnostic)
+    }
+
+    /// What a code's severity is under these options; `None` when it is off.
+    pub fn severity(&self, code: &'static Code) -> Option<Severity> {
+        self.adjust(Diagnostic::new(code, "")).map(|diagnostic| diagnostic.severity)
+    }
+}
+
+fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> Option<&'static dyn Provider> {
+    let provider = provider::find(name);
+    if provider.is_none() {
+        let names: Vec<&str> = provider::PROVIDERS.iter().map(|provider| provider.name()).collect();
+        let reported = findings.report(
+            &codes::INVALID_OPTION,
+            path,
+            format!("{path} names no provider of this program, expected one of {}", names.join(", ")),
+        );
+        if let Some(meant) = closest(name, names.iter().copied()) {
+            reported.help(format!("did you mean {meant:?}?"));
+        }
+    }
+    provider
+}
+
+fn known_word(word: &str, extra: &str, known: &[&str], path: &FieldPath, findings: &mut Findings<'_>) -> bool {
+    let fine = known.contains(&word) || (!extra.is_empty() && word == extra);
+    if !fine {
+        let mut words = known.to_vec();
+        if !extra.is_empty() {
+            words.push(extra);
+        }
+        let expected = if words.is_empty() {
+            "nothing: there is none to choose".to_owned()
+        } else {
+            format!("one of {}", words.join(", "))
+        };
+        findings.report(&codes::INVALID_OPTION, path, format!("{path} is {word:?}, expected {expected}"));
+    }
+    fine
+}

@@ -1,0 +1,196 @@
+//! Scalars and aliases: the nodes that open nothing.
+
+use std::borrow::Cow;
+
+use granit_parser::{ScalarStyle, Tag};
+
+use super::super::place::{after_colon, token_start};
+use super::super::scalar::{self, Scalar};
+use super::super::{Failure, FailureKind, Node, Span, Value, strict};
+use super::{Builder, Contents, Done, Frame, Step, Weight};
+
+impl<'t> Builder<'t> {
+    pub(super) fn scalar(
+        &mut self,
+        text: Cow<'t, str>,
+        style: ScalarStyle,
+        anchor: usize,
+        tag: Option<&Tag>,
+        span: Span,
+    ) {
+        let absent = style == ScalarStyle::Plain && span.start == span.end;
+        let text = match text {
+            _ if absent => Cow::Borrowed(""),
+            // Like go-yaml, add no line break that the text does not have.
+            text if is_block(style) && span.end == self.text.len() && ends_inside_line(self.text) => {
+                without_last_break(text)
+            }
+            text => text,
+        };
+        let span = self.scalar_span(style, span, absent);
+        if style == ScalarStyle::Plain && self.ambiguous_colon(span.end) {
+            let at = Span { start: span.end, end: span.end + 1 };
+            let message =
+                "a `:` right before a bracket or comma, which YAML readers disagree on; expected a space after it";
+            self.problem(Failure::new(FailureKind::Syntax, at, message));
+        }
+        if !absent {
+            self.token(span, style == ScalarStyle::Plain);
+        }
+        if self.suspicious {
+            let quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
+            self.refuse(strict::in_scalar(self.text, span, quoted));
+        }
+        self.empty = absent && anchor == 0 && tag.is_none() && self.stack.is_empty();
+        let is_merge = text == "<<"
+            && match tag {
+                None => style == ScalarStyle::Plain,
+                Some(tag) => tag.suffix_in_namespace(scalar::OWN_TAGS).as_deref() == Some("merge"),
+            };
+        let (meaning, text) = match tag.map(|tag| tag.suffix_in_namespace(scalar::OWN_TAGS)) {
+            None if style == ScalarStyle::Plain => (scalar::resolve_plain(&text), text),
+            None | Some(None) => (Scalar::Text, text),
+            Some(Some(kind)) => match scalar::resolve_tagged(&kind, text) {
+                Ok(resolved) => resolved,
+                Err(message) => {
+                    self.problem(Failure::new(FailureKind::BadTag, span, message));
+                    (Scalar::Null, Cow::Borrowed(""))
+                }
+            },
+        };
+        let weight = Weight { nodes: 1, bytes: text.len(), height: 0 };
+        let value = self.value(meaning, text, span);
+        let node = Node { value, span };
+        self.complete(Done { node, scalar: Some(meaning), is_alias: false, is_merge, weight }, anchor);
+    }
+
+    fn value(&mut self, meaning: Scalar, text: Cow<'t, str>, span: Span) -> Value<'t> {
+        match meaning {
+            Scalar::Null => Value::Null,
+            Scalar::Bool(value) => Value::Bool(value),
+            Scalar::Integer(value) => Value::Integer(value),
+            Scalar::Float(value) if value.is_finite() => {
+                scalar::integral(value).map_or(Value::Float(value), Value::Integer)
+            }
+            Scalar::Float(_) if self.awaits_key() => Value::Null,
+            Scalar::Float(_) => {
+                let message = format!("`{text}`, which JSON has no number for; expected a finite number, or quotes");
+                self.problem(Failure::new(FailureKind::NotJson, span, message));
+                Value::Null
+            }
+            Scalar::Text => Value::String(text),
+        }
+    }
+
+    fn awaits_key(&self) -> bool {
+        matches!(self.stack.last(), Some(Frame { contents: Contents::Mapping(frame), .. }) if frame.awaits_key())
+    }
+
+    /// The parser places block scalars behind their header, and absent values before their colon.
+    fn scalar_span(&self, style: ScalarStyle, span: Span, absent: bool) -> Span {
+        if absent {
+            let key_end = match self.stack.last() {
+                Some(Frame { contents: Contents::Mapping(frame), .. }) => frame.key_end(),
+                _ => None,
+            };
+            let at = key_end.and_then(|end| after_colon(self.text, end)).unwrap_or(span.start);
+            return Span { start: at, end: at };
+        }
+        if !is_block(style) {
+            return span;
+        }
+        let header = token_start(self.text, self.cursor, false);
+        let start = if header < span.start { header } else { span.start };
+        let length = self.text.get(start..span.end).map_or(0, |content| content.trim_end().len());
+        Span { start, end: start + length }
+    }
+
+    /// Whether the plain scalar that ends at `end` is a key in a flow collection whose colon touches an indicator.
+    fn ambiguous_colon(&self, end: usize) -> bool {
+        self.stack.last().is_some_and(|frame| frame.flow)
+            && matches!(self.text.as_bytes().get(end..), Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]))
+    }
+
+    pub(super) fn alias(&mut self, id: usize, span: Span) -> Step {
+        self.token(span, false);
+        let Some(Some(done)) = self.anchors.get(&id) else {
+            if self.anchors.contains_key(&id) {
+                self.unknown_alias(span, "an alias inside the collection that it names; expected one outside");
+            } else {
+                self.leaf(span);
+            }
+            return Step::GoOn;
+        };
+        let weight = done.weight;
+        if self.stack.len() + weight.height > self.limits.depth {
+            self.too_deep(span);
+            self.leaf(span);
+            return Step::GoOn;
+        }
+        self.alias_weight.nodes = self.alias_weight.nodes.saturating_add(weight.nodes);
+        self.alias_weight.bytes = self.alias_weight.bytes.saturating_add(weight.bytes);
+        self.nodes = self.nodes.saturating_add(weight.nodes);
+        let (what, limit) = if self.alias_weight.nodes > self.limits.alias_nodes {
+            ("aliases that stand for more nodes than are read", self.limits.alias_nodes)
+        } else if self.alias_weight.bytes > self.limits.document_bytes {
+            ("aliases that stand for more bytes than are read", self.limits.document_bytes)
+        } else {
+            let mut copy = done.clone();
+            copy.node.span = span;
+            copy.is_alias = true;
+            copy.is_merge = false;
+            self.complete(copy, 0);
+            return Step::GoOn;
+        };
+        self.limit(FailureKind::TooManyAliases, span, what, limit);
+        Step::Stop
+    }
+
+    pub(super) fn unknown_alias(&mut self, span: Span, message: impl Into<String>) {
+        self.token(span, false);
+        self.problem(Failure::new(FailureKind::UnknownAlias, span, message));
+        self.leaf(span);
+    }
+
+    /// A null in place of what could not be read.
+    fn leaf(&mut self, span: Span) {
+        let node = Node { value: Value::Null, span };
+        let weight = Weight { nodes: 1, ..Weight::default() };
+        self.complete(Done { node, scalar: None, is_alias: true, is_merge: false, weight }, 0);
+    }
+
+    /// Keeps a copy for the aliases to come. Copies inside copies are bounded like the document itself.
+    pub(super) fn remember(&mut self, done: &Done<'t>, anchor: usize) {
+        self.anchored_nodes = self.anchored_nodes.saturating_add(done.weight.nodes);
+        if self.anchored_nodes <= self.limits.nodes {
+            self.anchors.insert(anchor, Some(done.clone()));
+            return;
+        }
+        self.anchors.remove(&anchor);
+        if !self.problems.iter().any(|problem| problem.kind == FailureKind::TooManyNodes) {
+            let what = "anchors on more nodes than are read, nested ones counted again";
+            self.limit(FailureKind::TooManyNodes, done.node.span, what, self.limits.nodes);
+        }
+    }
+}
+
+fn is_block(style: ScalarStyle) -> bool {
+    matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
+}
+
+fn ends_inside_line(text: &str) -> bool {
+    let line = text.rfind(['\n', '\r']).map_or(text, |end| text.get(end + 1..).unwrap_or(""));
+    !line.trim().is_empty()
+}
+
+fn without_last_break(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.strip_suffix('\n').unwrap_or(text)),
+        Cow::Owned(mut text) => {
+            if text.ends_with('\n') {
+                text.pop();
+            }
+            Cow::Owned(text)
+        }
+    }
+}
