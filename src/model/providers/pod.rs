@@ -3,7 +3,10 @@
 
 mod volume;
 
-pub use volume::{ClaimSource, EmptyDir, Volume, VolumeMount, claims, shared_memory, storage_mounts, storage_volumes};
+pub use volume::{
+    ClaimSource, EmptyDir, Volume, VolumeMount, claims, model_cache_home, shared_memory, storage_mounts,
+    storage_volumes,
+};
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 

@@ -1,9 +1,9 @@
 //! Storage: claims, the volumes and mounts that they are in a pod, and shared memory.
 
-use super::{StringMap, WithSpec};
+use super::{StringMap, WithSpec, env_value};
 use crate::manifest::Manifest;
-use crate::model::ir::{self, Deployment, NewClaim};
-use crate::wire::AccessMode;
+use crate::model::ir::{self, Deployment, NewClaim, VolumePurpose};
+use crate::wire::{AccessMode, EnvVar};
 
 /// A volume of a pod (core/v1 Volume): exactly one of its sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -70,6 +70,14 @@ pub fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
         read_only: volume.read_only.value,
     };
     deployment.model.volumes.iter().map(mount).collect()
+}
+
+/// `HF_HOME`, so that the first `modelCache` volume holds what is downloaded from Hugging Face; the caller lets a
+/// variable of that name that the user set win.
+pub fn model_cache_home(deployment: &Deployment) -> Option<EnvVar> {
+    let is_cache = |volume: &&ir::Volume| volume.purpose.value == VolumePurpose::ModelCache;
+    let cache = deployment.model.volumes.iter().find(is_cache)?;
+    Some(env_value("HF_HOME", &cache.mount_path.value))
 }
 
 /// A volume in memory for `/dev/shm`, which tensor-parallel ranks talk through (Kubernetes gives them 64 MiB;
