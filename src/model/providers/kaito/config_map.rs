@@ -39,7 +39,8 @@ fn setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
     let Argument { name, value, path } = argument;
     if is_reserved(name) {
         let message = format!("--{name} is set by KAITO in a preset, expected no such argument");
-        findings.report(&codes::RESERVED_ARGUMENT, Place::key(path), message).help(WAY_OUT);
+        let help = if name.starts_with("kaito-") { "remove it" } else { WAY_OUT };
+        findings.report(&codes::RESERVED_ARGUMENT, Place::key(path), message).help(help);
         return None;
     }
     let value = match value {

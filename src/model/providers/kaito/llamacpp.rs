@@ -3,7 +3,7 @@
 use super::codes::{MODEL_FILE_NOT_NAMED, UNKNOWN_RUNNER};
 use super::overrides::{self, Overrides, Runner};
 use super::runner::{self, ModelRef};
-use super::template::{Start, NO_ID, NO_ID_HELP, PORT, ignore_engine_settings, reserve};
+use super::template::{NO_ID, NO_ID_HELP, PORT, Start, ignore_engine_settings, reserve};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::engines::{self, Argument, ArgumentValue, Invocation, Launcher, escape_expansion, flags};
 use crate::model::ir::{Deployment, Leaf, Worker};
@@ -170,19 +170,20 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
         }
     };
     let mut invocation = engines::resolve(deployment, worker, Launcher::LlamaServer, findings)?;
-    let model = model?;
+    let ours = model.clone().unwrap_or_default();
     let port = PORT.to_string();
     let mut reserved = vec![reserve(&invocation, "port", Some(&port), "KAITO's Service sends to port 5000", findings)];
     for name in ["hf-repo", "hf-file"] {
-        let ours = model.iter().find(|(flag, _)| *flag == name).map(|(_, value)| *value);
+        let value = ours.iter().find(|(flag, _)| *flag == name).map(|(_, value)| *value);
         // A file may be chosen for an id that names none.
-        if name == "hf-repo" || ours.is_some() || matches!(ModelRef::parse(id), ModelRef::Path(_)) {
-            reserved.push(reserve(&invocation, name, ours, "spec.model.id says it", findings));
+        if name == "hf-repo" || value.is_some() || matches!(ModelRef::parse(id), ModelRef::Path(_)) {
+            reserved.push(reserve(&invocation, name, value, "spec.model.id says it", findings));
         }
     }
     if reserved.contains(&None) {
         return None;
     }
+    let model = model?;
     invocation.arguments.retain(|argument| !model.iter().any(|(flag, _)| *flag == argument.name));
     invocation.set_default("host", ArgumentValue::Text("0.0.0.0".to_owned()));
     invocation.set_default("port", ArgumentValue::Text(port));

@@ -34,9 +34,12 @@ impl Nodes {
         findings: &mut Findings<'_>,
     ) -> Self {
         let instance_type = overrides.instance_type.clone();
-        check_instance_type(deployment, instance_type.as_deref(), context, findings);
+        // An instance type that was given and is wrong has been reported.
+        let written = deployment.provider.overrides.as_ref().and_then(|node| node.get("instanceType"));
+        let missing = written.is_none_or(|node| node.value == Value::Null);
+        check_instance_type(instance_type.as_deref(), missing, context, findings);
         let provisions = context.kaito_node_auto_provisioning == Some(true);
-        if is_preset && deployment.node_selector.is_empty() && instance_type.is_none() && !provisions {
+        if is_preset && deployment.node_selector.is_empty() && missing && !provisions {
             findings
                 .report(
                     &SELECTS_EVERY_NODE,
@@ -67,19 +70,10 @@ impl Nodes {
 
 /// Whether KAITO's webhook takes the instance type, or its absence (api/v1beta1/workspace_validation.go,
 /// validateCreate): it is required where nodes are provisioned, which is KAITO's default, and refused elsewhere.
-fn check_instance_type(
-    deployment: &Deployment,
-    given: Option<&str>,
-    context: &Context<'_>,
-    findings: &mut Findings<'_>,
-) {
+fn check_instance_type(given: Option<&str>, missing: bool, context: &Context<'_>, findings: &mut Findings<'_>) {
     let path = overrides::path("instanceType");
-    // An instance type that was given and is wrong has been reported.
-    let written = deployment.provider.overrides.as_ref().and_then(|node| node.get("instanceType"));
-    let misread = given.is_none() && written.is_some_and(|node| node.value != Value::Null);
     match (context.kaito_node_auto_provisioning, given) {
-        _ if misread => {}
-        (Some(true), None) => {
+        (Some(true), None) if missing => {
             let message = format!("{path} is required: KAITO provisions the nodes (kaito.nodeAutoProvisioning: true)");
             findings.report(&INSTANCE_TYPE_REQUIRED, &path, message).help("set it, such as Standard_NC24ads_A100_v4");
         }
@@ -91,7 +85,7 @@ fn check_instance_type(
                 .report(&INSTANCE_TYPE_REFUSED, &path, message)
                 .help("remove it, and choose nodes by spec.nodeSelector");
         }
-        (None, None) => {
+        (None, None) if missing => {
             let message = format!("{path} is not set, and a KAITO that provisions nodes, its default, rejects that");
             findings
                 .report(&INSTANCE_TYPE_MISSING, &path, message)
