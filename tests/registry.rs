@@ -109,7 +109,7 @@ fn deployment(provider: &str, engine: &str, mode: &str) -> String {
         if engine == "llamacpp" && provider == "kaito" { ", overrides: {runner: llama-server}" } else { "" };
     format!(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\nspec:\n  \
-         model: {{id: org/model/model.gguf}}\n  provider: {{name: {provider}{overrides}}}\n  engine: {{type: {engine}}}\n  \
+         model: {{id: {id}}}\n  provider: {{name: {provider}{overrides}}}\n  engine: {{type: {engine}}}\n  \
          serving: {{mode: {mode}}}\n{image}{workload}"
     )
 }
