@@ -27,7 +27,7 @@ pub(super) fn command(
         let message =
             format!("the image {:?} does not say how it is started, expected a runner for it", shorten(image));
         findings
-            .report(&UNKNOWN_RUNNER, overrides_or_image(deployment), message)
+            .report(&UNKNOWN_RUNNER, image_place(deployment), message)
             .help(format!("set {} to llama-server, llama-cpp-runner or aikit", overrides::path("runner")));
         return None;
     };
@@ -38,7 +38,7 @@ pub(super) fn command(
     }
 }
 
-fn overrides_or_image(deployment: &Deployment) -> Place {
+fn image_place(deployment: &Deployment) -> Place {
     deployment.image.as_ref().map_or_else(|| Place::from("spec.image"), |(_, path)| Place::value(path))
 }
 
