@@ -37,7 +37,11 @@ pub(super) static FIELDS: &[FieldSupport] = &[
          compilationCache VLLM_CACHE_ROOT; preset: refused",
     ),
     row("spec.provider.overrides", Rendered, "instanceType, runner, workload; other keys are warned about"),
-    row("spec.engine.type", Rendered, "preset or template, and the command; sglang and trtllm are not run"),
+    row(
+        "spec.engine.type",
+        Partly,
+        "preset or template, and the command; llamacpp needs an image; sglang and trtllm are not run",
+    ),
     row(
         "spec.engine.contextLength",
         Partly,
