@@ -6,7 +6,7 @@ use super::runner::{self, ModelRef};
 use super::template::{NO_ID, NO_ID_HELP, PORT, Start, ignore_engine_settings, reserve};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::engines::{self, Argument, ArgumentValue, Invocation, Launcher, escape_expansion, flags};
-use crate::model::ir::{Deployment, Leaf, Worker};
+use crate::model::ir::{Deployment, Leaf, ModelSource, Worker};
 use crate::wire::shorten;
 
 const WITH_LLAMA_SERVER: &str = "use an image of llama-server, such as ghcr.io/ggml-org/llama.cpp:server";
@@ -27,7 +27,7 @@ pub(super) fn command(
         let message =
             format!("the image {:?} does not say how it is started, expected a runner for it", shorten(image));
         findings
-            .report(&UNKNOWN_RUNNER, overrides_or_image(deployment), message)
+            .report(&UNKNOWN_RUNNER, image_place(deployment), message)
             .help(format!("set {} to llama-server, llama-cpp-runner or aikit", overrides::path("runner")));
         return None;
     };
@@ -38,7 +38,7 @@ pub(super) fn command(
     }
 }
 
-fn overrides_or_image(deployment: &Deployment) -> Place {
+fn image_place(deployment: &Deployment) -> Place {
     deployment.image.as_ref().map_or_else(|| Place::from("spec.image"), |(_, path)| Place::value(path))
 }
 
@@ -106,6 +106,11 @@ fn local_ai(
                     .help(format!("name the file to run: {id}/<file>.gguf"));
             }
             Some(runner::download(image, repository, file))
+        }
+        ModelRef::Path(_) if deployment.model.source.value == ModelSource::Custom => {
+            let message = "spec.model.source is custom with a model.id, and this runner downloads the model";
+            findings.report(&codes::FIELD_NOT_SUPPORTED, "spec.model.source", message).help(WITH_LLAMA_SERVER);
+            None
         }
         ModelRef::Path(_) | ModelRef::Bare => {
             let message = format!("spec.model.id is {id:?}, expected org/name or org/name/file.gguf for this runner");
