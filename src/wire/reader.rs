@@ -257,7 +257,10 @@ pub(crate) fn unknown_field(
         Some(field) if node.get(field).is_none() => {
             reported.help(format!("did you mean {field:?}?")).replace_with(format!("rename it to {field}"), field);
         }
-        _ => {
+        Some(field) => {
+            reported.help(format!("did you mean {field:?}, which is there too?"));
+        }
+        None => {
             reported.help(format!("known fields: {}", known.join(", ")));
         }
     }
