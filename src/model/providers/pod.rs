@@ -12,6 +12,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::manifest::Manifest;
 use crate::model::ir::{Deployment, Worker};
+use crate::model::validate::quantity::positive_quantity;
 use crate::wire::{EnvVar, EnvVarSource, FieldSelector, LocalObjectReference, Toleration};
 
 /// A mapping of strings, written in the order of its entries.
@@ -283,20 +284,13 @@ pub fn is_nvidia(gpu_type: &str) -> bool {
     gpu_type.starts_with("nvidia.com/")
 }
 
-/// Whether text looks like a resource quantity: `4`, `500m`, `1.5Gi`.
+/// Whether text is a resource quantity above zero: `4`, `500m`, `1.5Gi`.
 ///
 /// ```
 /// use kubefoundry::model::providers::pod::is_quantity;
 /// assert!(["4", "500m", "1.5Gi", ".5", "12e6"].into_iter().all(is_quantity));
-/// assert!(!["", "4 Gi", "1GiB", "-1", "lots", "."].into_iter().any(is_quantity));
+/// assert!(!["", "4 Gi", "1GiB", "-1", "0", "lots", "."].into_iter().any(is_quantity));
 /// ```
 pub fn is_quantity(text: &str) -> bool {
-    const SUFFIXES: &[&str] = &["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-    let after_digits = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let fraction = after_digits.strip_prefix('.').unwrap_or(after_digits);
-    let suffix = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number = text.strip_suffix(suffix).unwrap_or(text);
-    let exponent = suffix.strip_prefix(['e', 'E']).map(|rest| rest.strip_prefix(['+', '-']).unwrap_or(rest));
-    let exponent = exponent.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
-    number.bytes().any(|byte| byte.is_ascii_digit()) && (exponent || SUFFIXES.contains(&suffix))
+    positive_quantity(text).is_ok()
 }
