@@ -105,6 +105,7 @@ fn deployment(provider: &str, engine: &str, mode: &str) -> String {
         format!("  scaling: {{prefill: {role}, decode: {role}}}\n")
     };
     let image = if engine == "llamacpp" { "  image: ghcr.io/ggml-org/llama.cpp:server-cuda\n" } else { "" };
+    let id = if engine == "llamacpp" { "org/model/model.gguf" } else { "org/model" };
     let overrides =
         if engine == "llamacpp" && provider == "kaito" { ", overrides: {runner: llama-server}" } else { "" };
     format!(
