@@ -37,9 +37,24 @@ struct Start {
 const STARTS: &[Start] = &[
     Start { provider: "kaito", engine: "vllm", mode: "aggregated", image: None },
     Start { provider: "kaito", engine: "vllm", mode: "aggregated", image: Some("vllm/vllm-openai:v0.26.0") },
-    Start { provider: "kaito", engine: "llamacpp", mode: "aggregated", image: Some("ghcr.io/ggml-org/llama.cpp:server-cuda") },
-    Start { provider: "kaito", engine: "llamacpp", mode: "aggregated", image: Some("ghcr.io/sozercan/llama-cpp-runner:v1") },
-    Start { provider: "kaito", engine: "llamacpp", mode: "aggregated", image: Some("ghcr.io/kaito-project/aikit/llama3.2:3b") },
+    Start {
+        provider: "kaito",
+        engine: "llamacpp",
+        mode: "aggregated",
+        image: Some("ghcr.io/ggml-org/llama.cpp:server-cuda"),
+    },
+    Start {
+        provider: "kaito",
+        engine: "llamacpp",
+        mode: "aggregated",
+        image: Some("ghcr.io/sozercan/llama-cpp-runner:v1"),
+    },
+    Start {
+        provider: "kaito",
+        engine: "llamacpp",
+        mode: "aggregated",
+        image: Some("ghcr.io/kaito-project/aikit/llama3.2:3b"),
+    },
     Start { provider: "dynamo", engine: "vllm", mode: "aggregated", image: None },
     Start { provider: "dynamo", engine: "vllm", mode: "disaggregated", image: None },
     Start { provider: "dynamo", engine: "sglang", mode: "aggregated", image: None },
@@ -104,9 +119,7 @@ fn values(field: &str, start: Start) -> (Value, Value) {
             "dynamo" => (json!({"frontend": {"replicas": 1}}), json!({"frontend": {"replicas": 2}})),
             _ => (json!({"head": {"resources": {"cpu": "1"}}}), json!({"head": {"resources": {"cpu": "2"}}})),
         },
-        "spec.engine.type" => {
-            (json!(start.engine), json!(if start.engine == "vllm" { "sglang" } else { "vllm" }))
-        }
+        "spec.engine.type" => (json!(start.engine), json!(if start.engine == "vllm" { "sglang" } else { "vllm" })),
         "spec.engine.contextLength" => (json!(4096), json!(8192)),
         "spec.engine.trustRemoteCode" | "spec.engine.enforceEager" | "spec.engine.enablePrefixCaching" => {
             (json!(false), json!(true))
@@ -121,11 +134,15 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         }
         "spec.scaling.replicas" => (json!(1), json!(3)),
         "spec.scaling.prefill.replicas" | "spec.scaling.decode.replicas" => (json!(1), json!(3)),
-        "spec.scaling.prefill.gpu.count" | "spec.scaling.decode.gpu.count" | "spec.resources.gpu.count" => (json!(2), json!(4)),
+        "spec.scaling.prefill.gpu.count" | "spec.scaling.decode.gpu.count" | "spec.resources.gpu.count" => {
+            (json!(2), json!(4))
+        }
         "spec.scaling.prefill.gpu.type" | "spec.scaling.decode.gpu.type" | "spec.resources.gpu.type" => {
             (json!("nvidia.com/gpu"), json!("nvidia.com/mig-1g.10gb"))
         }
-        "spec.scaling.prefill.memory" | "spec.scaling.decode.memory" | "spec.resources.memory" => (json!("32Gi"), json!("64Gi")),
+        "spec.scaling.prefill.memory" | "spec.scaling.decode.memory" | "spec.resources.memory" => {
+            (json!("32Gi"), json!("64Gi"))
+        }
         "spec.resources.cpu" => (json!("4"), json!("8")),
         "spec.env[]" => (json!([{"name": "A", "value": "1"}]), json!([{"name": "A", "value": "2"}])),
         "spec.podTemplate.metadata.labels.*" => (json!({"team": "one"}), json!({"team": "other"})),
@@ -133,10 +150,9 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         "spec.secrets.huggingFaceToken" => (json!("one"), json!("other")),
         "spec.imagePullSecrets[]" => (json!([{"name": "one"}]), json!([{"name": "other"}])),
         "spec.nodeSelector.*" => (json!({"pool": "one"}), json!({"pool": "other"})),
-        "spec.tolerations[]" => (
-            json!([{"key": "one", "operator": "Exists"}]),
-            json!([{"key": "other", "operator": "Exists"}]),
-        ),
+        "spec.tolerations[]" => {
+            (json!([{"key": "one", "operator": "Exists"}]), json!([{"key": "other", "operator": "Exists"}]))
+        }
         other => panic!("no values for {other}"),
     }
 }
@@ -154,8 +170,10 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
     let mut document = start.document();
     if field == "spec.model.source" {
         // The one id that means something from both sources: a path that is in the image, and on a volume over it.
-        document["spec"]["model"]["id"] = json!(if start.engine == "llamacpp" { "/models/m.gguf" } else { "/models/m" });
-        document["spec"]["model"]["storage"] = json!({"volumes": [{"name": "v", "mountPath": "/models", "claimName": "c"}]});
+        document["spec"]["model"]["id"] =
+            json!(if start.engine == "llamacpp" { "/models/m.gguf" } else { "/models/m" });
+        document["spec"]["model"]["storage"] =
+            json!({"volumes": [{"name": "v", "mountPath": "/models", "claimName": "c"}]});
         document["spec"]["image"] = json!(start.image.unwrap_or("registry.example.com/image:1.4.0"));
     }
     if field == "spec.engine.image" && !value.is_null() {
@@ -180,7 +198,9 @@ fn names(diagnostic: &Diagnostic, field: &str) -> bool {
     let path = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
     // What an id may be depends on the source, and the finding stands at the id.
     let field = if field == "spec.model.source" && path == "spec.model.id" { "spec.model.id" } else { parent(field) };
-    let inside = |outer: &str, inner: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+    let inside = |outer: &str, inner: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
     path != "spec" && !path.is_empty() && (inside(field, &path) || inside(&path, field))
 }
 

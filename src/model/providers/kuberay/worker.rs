@@ -30,7 +30,7 @@ impl<'d> Group<'d> {
         ray: &str,
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
-        let mut invocation = engines::resolve(deployment, worker, Launcher::RayServe { version: ray }, findings)?;
+        let mut invocation = engines::resolve(deployment, worker, Launcher::RayServe { version: ray }, findings);
         if !flags::check(&invocation, findings) {
             return None;
         }
