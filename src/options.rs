@@ -10,6 +10,7 @@ use crate::yaml;
 
 /// The options of a run. The default is what a run without any option does.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the Render kind")]
 pub struct Options {
     /// Provider to CRD version.
     pub targets: BTreeMap<String, String>,
@@ -88,12 +89,11 @@ impl Options {
     fn apply_limits(&mut self, limits: &wire::Limits, findings: &mut Findings<'_>) {
         let mut set = |value: Option<i64>, field: &'static str, limit: &mut usize| {
             let Some(value) = value else { return };
-            match usize::try_from(value).ok().filter(|value| *value > 0) {
-                Some(value) => *limit = value,
-                None => {
-                    let path = FieldPath::parse("limits").key(field);
-                    findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is {value}, expected at least 1"));
-                }
+            if let Some(value) = usize::try_from(value).ok().filter(|value| *value > 0) {
+                *limit = value;
+            } else {
+                let path = FieldPath::parse("limits").key(field);
+                findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is {value}, expected at least 1"));
             }
         };
         set(limits.document_bytes, "documentBytes", &mut self.limits.document_bytes);

@@ -1,5 +1,12 @@
 //! The documentation is true: every ModelDeployment in it is accepted, and where it shows what one becomes, that is what
 //! it becomes. (What the command line prints is checked in `cli/tests/docs.rs`.)
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test reads its cases from files, and fails by panicking"
+)]
 
 mod common;
 
@@ -7,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{compile_all, output};
-use kubefoundry::SourceSet;
+use kubefoundry::{Purpose, SourceSet};
 
 /// Every Markdown file that users read.
 fn pages() -> Vec<PathBuf> {
@@ -58,6 +65,34 @@ fn every_model_deployment_in_the_documentation_is_accepted() {
         }
     }
     assert!(count >= 3, "{count} ModelDeployments found in the documentation");
+}
+
+/// Options and provider configurations that the documentation shows are ones that work.
+#[test]
+fn options_and_configurations_in_the_documentation_are_accepted() {
+    let model = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec:\n  \
+                 model: {id: org/model}\n  engine: {type: vllm}\n  resources: {gpu: {count: 1}}\n";
+    let mut count = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for (_, block) in blocks(&text, "yaml") {
+            let purpose = if block.contains("\nkind: Render") {
+                Purpose::Options
+            } else if block.contains("\nkind: InferenceProviderConfig") {
+                Purpose::Providers
+            } else {
+                continue;
+            };
+            let mut sources = SourceSet::default();
+            sources.add("model.yaml", model);
+            sources.add_for(purpose, "page.yaml", block);
+            let compilation = compile_all(&sources);
+            let messages: Vec<&str> = compilation.diagnostics.iter().map(|found| found.message.as_str()).collect();
+            assert!(!compilation.has_errors(), "{}: {messages:?}\n{block}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "{count} found in the documentation");
 }
 
 #[test]

@@ -1,4 +1,11 @@
 //! Every case folder, rendered and compared with the snapshots beside its input; and what must hold for each of them.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test reads its cases from files, and fails by panicking"
+)]
 
 mod common;
 

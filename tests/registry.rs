@@ -1,4 +1,11 @@
 //! The registries as a whole: what must hold for every provider and every diagnostic code, whoever adds one.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test reads its cases from files, and fails by panicking"
+)]
 
 mod common;
 

@@ -91,7 +91,7 @@ pub(super) struct Index<'t> {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl<'t> Document<'t> {
+impl Document<'_> {
     /// The scope for findings in this document.
     pub(super) fn scope(&self) -> Scope<'_> {
         let object = (!self.header.kind.is_empty()).then(|| self.header.object());

@@ -33,7 +33,7 @@ pub(super) struct Mapped {
 #[derive(Debug)]
 pub(super) enum Mark {
     /// A generated object.
-    Generated(Manifest),
+    Generated(Box<Manifest>),
     /// The ModelDeployment itself, annotated.
     PassedOn(Value),
 }
@@ -146,7 +146,7 @@ fn select_and_translate(
     let Some(translation) = translation else { return (decision, Vec::new()) };
     decision.endpoint = Some(translation.endpoint);
     let manifests = own(translation.manifests, deployment, &decision.selection, options, findings);
-    (decision, manifests.into_iter().map(Mark::Generated).collect())
+    (decision, manifests.into_iter().map(Box::new).map(Mark::Generated).collect())
 }
 
 /// Adds to every object what says whose it is: namespace, labels, annotations, owner.

@@ -1,6 +1,5 @@
 //! What the tests of the whole pipeline share: reading a case folder, and rendering it as the command line does.
 #![allow(dead_code, reason = "each test binary uses a part")]
-#![allow(clippy::disallowed_methods, reason = "tests read their cases from files")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
