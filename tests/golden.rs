@@ -79,8 +79,7 @@ fn document_order_changes_only_the_order() {
         }
         let objects = |sources: &SourceSet| {
             let compilation = compile_all(sources);
-            let mut objects: Vec<String> =
-                compilation.outputs.iter().map(|output| output.object.to_string()).collect();
+            let mut objects: Vec<String> = compilation.outputs.iter().map(|output| output.object.to_string()).collect();
             objects.sort();
             (objects, compilation.diagnostics.len())
         };

@@ -31,7 +31,8 @@ fn every_code_has_a_golden() {
     for folder in case_folders() {
         shown.extend(compile_all(&read_case(&folder)).diagnostics.iter().map(|diagnostic| diagnostic.code.id));
     }
-    let missing: Vec<_> = codes::all().filter(|code| !shown.contains(code.id)).map(|code| (code.id, code.name)).collect();
+    let missing: Vec<_> =
+        codes::all().filter(|code| !shown.contains(code.id)).map(|code| (code.id, code.name)).collect();
     assert!(missing.is_empty(), "no case shows {missing:?}");
 }
 
@@ -90,7 +91,9 @@ fn every_cell_of_the_matrix_is_rendered_or_refused() {
 fn supported(provider: &str, engine: &str, mode: &str) -> bool {
     matches!(
         (provider, engine, mode),
-        ("kaito", "vllm" | "llamacpp", "aggregated") | ("dynamo", "vllm" | "sglang" | "trtllm", _) | ("kuberay", "vllm", _)
+        ("kaito", "vllm" | "llamacpp", "aggregated")
+            | ("dynamo", "vllm" | "sglang" | "trtllm", _)
+            | ("kuberay", "vllm", _)
     )
 }
 
@@ -102,7 +105,8 @@ fn deployment(provider: &str, engine: &str, mode: &str) -> String {
         format!("  scaling: {{prefill: {role}, decode: {role}}}\n")
     };
     let image = if engine == "llamacpp" { "  image: ghcr.io/ggml-org/llama.cpp:server-cuda\n" } else { "" };
-    let overrides = if engine == "llamacpp" && provider == "kaito" { ", overrides: {runner: llama-server}" } else { "" };
+    let overrides =
+        if engine == "llamacpp" && provider == "kaito" { ", overrides: {runner: llama-server}" } else { "" };
     format!(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\nspec:\n  \
          model: {{id: org/model/model.gguf}}\n  provider: {{name: {provider}{overrides}}}\n  engine: {{type: {engine}}}\n  \
@@ -144,7 +148,10 @@ fn what_has_no_provider_says_so() {
     sources.add("none.yaml", text);
     let compilation = compile(&sources, Thoroughness::Needed);
     let message = &compilation.diagnostics[0].message;
-    assert!(message.starts_with("No compatible provider for engine=llamacpp, mode=disaggregated, gpu=true"), "{message}");
+    assert!(
+        message.starts_with("No compatible provider for engine=llamacpp, mode=disaggregated, gpu=true"),
+        "{message}"
+    );
     for provider in PROVIDERS {
         assert!(message.contains(provider.name()), "{message} names every candidate");
     }

@@ -78,9 +78,29 @@ fn one(
     let dialect = Dialect::of_group(document.header.group())?;
     let wire = ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(findings))?;
     let deployment = validate::validate(&wire, dialect, findings)?;
+    if !findings.has_errors() {
+        return Some(select_and_translate(document, &deployment, catalog, options, thoroughness, findings));
+    }
+    // Nothing will come out, but what else is wrong is found in the same run. The provider's own word about GPUs stands
+    // beside the engine's (spec/1 §8 has both).
+    let mut later = Findings::new(document.scope());
+    let (decision, _) = select_and_translate(document, &deployment, catalog, options, thoroughness, &mut later);
+    findings.absorb(later, |found| found.code == &codes::PROVIDER_REQUIRES_GPU);
+    Some((decision, Vec::new()))
+}
+
+fn select_and_translate(
+    document: &Document<'_>,
+    deployment: &Deployment,
+    catalog: &Catalog,
+    options: &Options,
+    thoroughness: Thoroughness,
+    findings: &mut Findings<'_>,
+) -> (Decision, Vec<Mark>) {
+    let dialect = deployment.dialect;
     let every_rule = thoroughness == Thoroughness::Everything;
-    let variables = || rule_types::variables(&document.root, &deployment);
-    let selection = select::select(&deployment, catalog, variables, every_rule, findings);
+    let variables = || rule_types::variables(&document.root, deployment);
+    let selection = select::select(deployment, catalog, variables, every_rule, findings);
     let mut decision = Decision {
         object: document.header.object(),
         source: document.source,
@@ -96,16 +116,16 @@ fn one(
             .map(|leaf| Field { path: leaf.path.to_string(), value: leaf.value, origin: leaf.origin })
             .collect(),
     };
-    let Some(name) = decision.selection.provider.clone() else { return Some((decision, Vec::new())) };
+    let Some(name) = decision.selection.provider.clone() else { return (decision, Vec::new()) };
     let Some(provider) = provider::find(&name) else {
         let passed_on = pass_on(document, dialect, &decision.selection, findings);
-        return Some((decision, vec![Mark::PassedOn(passed_on)]));
+        return (decision, vec![Mark::PassedOn(passed_on)]);
     };
     if decision.selection.explicit {
         let before = findings.errors();
-        select::check_compatibility(&name, &deployment, catalog, findings);
+        select::check_compatibility(&name, deployment, catalog, findings);
         if findings.errors() > before {
-            return Some((decision, Vec::new()));
+            return (decision, Vec::new());
         }
     }
     let target = options.target(provider).to_owned();
@@ -118,13 +138,13 @@ fn one(
         images: &options.images,
         kaito_node_auto_provisioning: options.kaito_node_auto_provisioning,
     };
-    let translation = provider.translate(&deployment, &context, findings);
+    let translation = provider.translate(deployment, &context, findings);
     decision.target = Some(target);
     decision.runtime = (!runtime.is_empty()).then_some(runtime);
-    let Some(translation) = translation else { return Some((decision, Vec::new())) };
+    let Some(translation) = translation else { return (decision, Vec::new()) };
     decision.endpoint = Some(translation.endpoint);
-    let manifests = own(translation.manifests, &deployment, &decision.selection, options, findings);
-    Some((decision, manifests.into_iter().map(Mark::Generated).collect()))
+    let manifests = own(translation.manifests, deployment, &decision.selection, options, findings);
+    (decision, manifests.into_iter().map(Mark::Generated).collect())
 }
 
 /// Adds to every object what says whose it is: namespace, labels, annotations, owner.

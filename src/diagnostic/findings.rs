@@ -106,6 +106,18 @@ impl<'d> Findings<'d> {
         self.diagnostics.is_empty()
     }
 
+    /// Takes in what a later phase found in a document that an earlier one found errors in: all but the echoes, that is,
+    /// what is said of a field that has its error already, unless `always` keeps it.
+    pub fn absorb(&mut self, later: Findings<'_>, always: impl Fn(&Diagnostic) -> bool) {
+        let path = |diagnostic: &Diagnostic| diagnostic.location.as_ref().map(|location| location.path.clone());
+        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        let errors: Vec<_> = errors.filter_map(path).collect();
+        let is_echo = |diagnostic: &Diagnostic| {
+            path(diagnostic).is_none_or(|at| errors.iter().any(|error| at.starts_with(error) || error.starts_with(&at)))
+        };
+        self.diagnostics.extend(later.diagnostics.into_iter().filter(|found| always(found) || !is_echo(found)));
+    }
+
     /// Everything found.
     pub fn into_diagnostics(self) -> Vec<Diagnostic> {
         self.diagnostics

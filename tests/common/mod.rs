@@ -1,6 +1,6 @@
 //! What the tests of the whole pipeline share: reading a case folder, and rendering it as the command line does.
 #![allow(dead_code, reason = "each test binary uses a part")]
-#![expect(clippy::disallowed_methods, reason = "tests read their cases from files")]
+#![allow(clippy::disallowed_methods, reason = "tests read their cases from files")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use kubefoundry::diagnostic::render;
 use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
 
 /// The folders with cases: `testdata/golden/<group>/<case>` and `examples/<story>`.
-pub fn case_folders() -> Vec<PathBuf> {
+pub(crate) fn case_folders() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = Vec::new();
     for group in folders_in(&root.join("testdata/golden")) {
@@ -27,7 +27,7 @@ fn folders_in(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The input texts of a case: `kubefoundry.yaml` is its options, every other `.yaml` its input.
-pub fn read_case(folder: &Path) -> SourceSet {
+pub(crate) fn read_case(folder: &Path) -> SourceSet {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -44,12 +44,12 @@ pub fn read_case(folder: &Path) -> SourceSet {
 }
 
 /// Compiles with every rule evaluated, so that a case shows all there is to say.
-pub fn compile_all(sources: &SourceSet) -> Compilation {
+pub(crate) fn compile_all(sources: &SourceSet) -> Compilation {
     compile(sources, Thoroughness::Everything)
 }
 
 /// What the command line would print: the objects as a YAML stream, nothing when there is an error.
-pub fn output(compilation: &Compilation) -> String {
+pub(crate) fn output(compilation: &Compilation) -> String {
     if compilation.has_errors() {
         return String::new();
     }
@@ -57,6 +57,6 @@ pub fn output(compilation: &Compilation) -> String {
 }
 
 /// The findings as the command line shows them.
-pub fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> String {
+pub(crate) fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> String {
     render::text(&compilation.diagnostics, sources, render::Style::Plain)
 }

@@ -15,6 +15,8 @@ mod invocation;
 mod llamacpp;
 mod parallelism;
 mod sglang;
+#[cfg(test)]
+mod tests;
 mod trtllm;
 mod typed;
 mod user;

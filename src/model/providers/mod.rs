@@ -3,3 +3,4 @@
 pub mod dynamo;
 pub mod kaito;
 pub mod kuberay;
+pub mod pod;
