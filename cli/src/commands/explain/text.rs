@@ -24,8 +24,11 @@ fn block(placed: &Placed<'_>, style: Style) -> String {
     let mut out = format!("{title}  {}\n", paint(&place, Paint::Dim, style));
     out.push_str(&table(&summary(decision, style), 2));
     section(&mut out, "candidates", style);
-    for candidate in &decision.selection.candidates {
-        out.push_str(&table(&[verdict(candidate, &decision.selection, style)], 4));
+    let candidates = &decision.selection.candidates;
+    let verdicts: Vec<_> = candidates.iter().map(|it| verdict(it, &decision.selection, style)).collect();
+    for (candidate, verdict) in candidates.iter().zip(table(&verdicts, 4).lines()) {
+        out.push_str(verdict);
+        out.push('\n');
         out.push_str(&table(&candidate.rules.iter().map(|rule| rule_row(rule, style)).collect::<Vec<_>>(), 6));
     }
     if !decision.objects.is_empty() {
@@ -73,6 +76,7 @@ fn verdict(candidate: &Assessment, selection: &Selection, style: Style) -> Vec<C
         (Some(gate), _) => (format!("closed: {gate}"), Paint::Red),
         (None, Some(score)) => (format!("open, priority {score}"), Paint::Dim),
         (None, None) if selection.explicit => ("open".to_owned(), Paint::Dim),
+        (None, None) if candidate.rules.is_empty() => ("open, only chosen by name".to_owned(), Paint::Dim),
         (None, None) => ("open, but no rule of it is true".to_owned(), Paint::Dim),
     };
     let name = Cell::new(&candidate.provider);
@@ -88,7 +92,7 @@ fn rule_row(rule: &RuleValue, style: Style) -> Vec<Cell> {
         Some(false) => Cell::painted("false", Paint::Dim, style),
         None => Cell::painted("failed", Paint::Red, style),
     };
-    vec![value, Cell::new(&rule.priority.to_string()), Cell::new(&rule.condition)]
+    vec![value, Cell::new(&format!("priority {}", rule.priority)), Cell::new(&rule.condition)]
 }
 
 fn object_row(object: &ObjectRef) -> Vec<Cell> {
