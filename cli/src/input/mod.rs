@@ -32,8 +32,8 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) enum InputError {
     #[error("{0}: {1}")]
     Read(String, io::Error),
-    #[error("{0}: {1}")]
-    Walk(String, ignore::Error),
+    #[error("{0}")]
+    Walk(ignore::Error),
     #[error("{0}: line {1} is not UTF-8")]
     NotUtf8(String, usize),
     #[error("{0}: larger than {limit} MiB", limit = MAX_BYTES / (1024 * 1024))]
@@ -52,7 +52,6 @@ pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Sour
         reader.file(Purpose::Options, &walk::tidy(&directory.join(OPTIONS_FILE)))?;
     }
     if let Some(file) = &args.config {
-        // Named twice it counts once, and where it is stronger; naming it on its own changes nothing.
         reader.file(Purpose::Options, file)?;
     }
     if let Some(render) = flags(args, options) {

@@ -5,7 +5,7 @@ mod out_dir;
 
 use kubefoundry::wire::OutputMode;
 use kubefoundry::{Compilation, SourceSet, yaml};
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use crate::args::ObjectFormat;
 use merge::{Inputs, Piece};
@@ -93,9 +93,10 @@ fn json_document(mut objects: Vec<Value>) -> String {
 fn integers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
-            let integer = number.as_f64().and_then(|float| float.to_string().parse::<i64>().ok());
-            if let Some(integer) = integer {
-                *value = Value::from(integer);
+            // Rust writes a float without an exponent, and without a fraction that it does not have.
+            let written = number.as_f64().and_then(|float| float.to_string().parse::<Number>().ok());
+            if let Some(written) = written {
+                *number = written;
             }
         }
         Value::Array(items) => items.iter_mut().for_each(integers),

@@ -59,7 +59,6 @@ pub(crate) fn write_files(
     }
     for (file, path) in written {
         file.persist(path).map_err(|error| failed(path, error.error))?;
-        made.0.clear();
     }
     Ok(())
 }
@@ -171,7 +170,7 @@ fn beside(target: &Target, folder: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Directories that were made on the way, innermost last; dropped before anything is in them, they go again.
+/// Directories that were made on the way, innermost last. In the end those that are empty go again.
 struct MadeDirectories(Vec<PathBuf>);
 
 impl MadeDirectories {
@@ -191,7 +190,7 @@ impl MadeDirectories {
 impl Drop for MadeDirectories {
     fn drop(&mut self) {
         for directory in self.0.iter().rev() {
-            // One that is not empty is not removed, and that is right.
+            // Fails for one that is not empty.
             let _ = fs::remove_dir(directory);
         }
     }

@@ -36,15 +36,22 @@ fn ignored_and_hidden_files_are_left_out() {
     assert_eq!(files_with_findings(&ran), ["kept/f.yaml"]);
 }
 
-/// The .gitignore above a directory speaks for what is in it.
+/// Inside a repository, the .gitignore above a directory speaks for what is in it, as it does for git. Outside of one
+/// there is no telling what a file somewhere above was meant for: a home directory's may name everything.
 #[test]
-fn a_gitignore_above_counts() {
+fn a_gitignore_above_counts_in_a_repository() {
     let sandbox = Sandbox::new()
         .with(".gitignore", "*.local.yaml\n")
         .with("models/a.local.yaml", broken("a"))
         .with("models/b.yaml", broken("b"));
     let ran = sandbox.run(&["lint", "models", "-o", "concise"]).exits(1);
+    assert_eq!(files_with_findings(&ran), ["models/a.local.yaml", "models/b.yaml"]);
+    let sandbox = sandbox.with(".git/HEAD", "");
+    let ran = sandbox.run(&["lint", "models", "-o", "concise"]).exits(1);
     assert_eq!(files_with_findings(&ran), ["models/b.yaml"]);
+    let sandbox = sandbox.with(".gitignore", "*\n").with("models/.git/HEAD", "");
+    let ran = sandbox.run(&["lint", "models", "-o", "concise"]).exits(1);
+    assert_eq!(files_with_findings(&ran), ["models/a.local.yaml", "models/b.yaml"], "above the repository");
 }
 
 /// Whoever names a file wants it, ignored or not, whatever its ending.
@@ -177,6 +184,19 @@ fn linked_files_are_read_once() {
     std::os::unix::fs::symlink("tree", sandbox.path("link")).unwrap();
     let ran = sandbox.run(&["lint", "link", "-o", "concise"]).exits(1);
     assert_eq!(files_with_findings(&ran), ["link/a.yaml"]);
+}
+
+/// A link to nothing is a file that was not read; a link to a pipe or a device is no file.
+#[cfg(unix)]
+#[test]
+fn links_that_lead_to_no_file() {
+    let sandbox = Sandbox::new().with("a.yaml", broken("a"));
+    std::os::unix::fs::symlink("/dev/zero", sandbox.path("b.yaml")).unwrap();
+    let ran = sandbox.run(&["lint", ".", "-o", "concise"]).exits(1);
+    assert_eq!(files_with_findings(&ran), ["a.yaml"]);
+    std::os::unix::fs::symlink("nowhere", sandbox.path("c.yaml")).unwrap();
+    let ran = sandbox.run(&["lint", "."]).exits(2);
+    assert!(ran.err.starts_with("kubefoundry: c.yaml: "), "{}", ran.err);
 }
 
 /// Templates and other tools' files live beside models, and are not ours to judge.
