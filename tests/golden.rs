@@ -69,6 +69,9 @@ fn output_reads_back_as_it_was_made() {
 fn document_order_changes_only_the_order() {
     for folder in case_folders() {
         let sources = read_case(&folder);
+        if sources.iter().any(|(_, source)| yaml::parse(&source.text, &yaml::Limits::default()).failure.is_some()) {
+            continue;
+        }
         let mut reversed = SourceSet::default();
         let all: Vec<_> = sources.iter().map(|(_, source)| source.clone()).collect();
         for source in all.into_iter().rev() {

@@ -105,11 +105,12 @@ fn deployment(provider: &str, engine: &str, mode: &str) -> String {
         format!("  scaling: {{prefill: {role}, decode: {role}}}\n")
     };
     let image = if engine == "llamacpp" { "  image: ghcr.io/ggml-org/llama.cpp:server-cuda\n" } else { "" };
+    let id = if engine == "llamacpp" { "org/model/model.gguf" } else { "org/model" };
     let overrides =
         if engine == "llamacpp" && provider == "kaito" { ", overrides: {runner: llama-server}" } else { "" };
     format!(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\nspec:\n  \
-         model: {{id: org/model/model.gguf}}\n  provider: {{name: {provider}{overrides}}}\n  engine: {{type: {engine}}}\n  \
+         model: {{id: {id}}}\n  provider: {{name: {provider}{overrides}}}\n  engine: {{type: {engine}}}\n  \
          serving: {{mode: {mode}}}\n{image}{workload}"
     )
 }

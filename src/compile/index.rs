@@ -271,7 +271,7 @@ pub(super) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
             &codes::LIMIT_EXCEEDED
         }
     };
-    let reported = findings.report_at(code, &FieldPath::root(), failure.span, failure.message.clone());
+    let reported = findings.report_at(code, &FieldPath::root(), failure.span, failure.sentence());
     if let Some((span, message)) = &failure.related {
         reported.related_at(*span, message.clone());
     }

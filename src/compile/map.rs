@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::index::{Document, Index};
 use super::{Decision, Field, Thoroughness};
-use crate::diagnostic::{Diagnostic, Findings, codes};
+use crate::diagnostic::{Diagnostic, Findings, Severity, codes};
 use crate::dialect::Dialect;
 use crate::manifest::{self, Manifest, OwnerReference};
 use crate::model::catalog::Catalog;
@@ -81,11 +81,13 @@ fn one(
     if !findings.has_errors() {
         return Some(select_and_translate(document, &deployment, catalog, options, thoroughness, findings));
     }
-    // Nothing will come out, but what else is wrong is found in the same run. The provider's own word about GPUs stands
-    // beside the engine's (spec/1 §8 has both).
+    // Nothing will come out, but what else is wrong is found in the same run. Of a provider that was selected after an
+    // error only errors are of use: with the error mended, it may be another.
     let mut later = Findings::new(document.scope());
     let (decision, _) = select_and_translate(document, &deployment, catalog, options, thoroughness, &mut later);
-    findings.absorb(later, |found| found.code == &codes::PROVIDER_REQUIRES_GPU);
+    let least = if decision.selection.explicit { Severity::Warning } else { Severity::Error };
+    // The provider's own word about GPUs stands beside the engine's (spec/1 §8 has both).
+    findings.absorb(later, least, &codes::PROVIDER_REQUIRES_GPU);
     Some((decision, Vec::new()))
 }
 

@@ -74,7 +74,8 @@ impl Launcher<'_> {
 }
 
 /// Resolves everything that sets the engine, for one worker: typed fields, `engine.args`, `engine.extraArgs`,
-/// parallelism (DESIGN §4 and §6). `None` means that findings say why not; all of them are reported.
+/// parallelism (DESIGN §4 and §6). What cannot be passed is left out, and an error says why; the rest comes back, so that
+/// a provider can look at it in the same run.
 ///
 /// The model and the served name are not among the arguments of [`Launcher::KaitoPreset`], [`Launcher::RayServe`] and
 /// [`Launcher::LlamaServer`]: those name them elsewhere.
@@ -83,11 +84,10 @@ pub fn resolve(
     worker: &Worker,
     launcher: Launcher<'_>,
     findings: &mut Findings<'_>,
-) -> Option<Invocation> {
+) -> Invocation {
     let engine = deployment.engine.kind;
     let grammar = grammar::of(engine);
     let vocabulary = Vocabulary::of(engine, launcher);
-    let errors_before = findings.errors();
     let mut invocation = Invocation::new(launcher.separate(engine), matches!(launcher, Launcher::LlamaServer));
     typed::add(deployment, grammar, launcher, &mut invocation, findings);
     for argument in &invocation.arguments {
@@ -95,5 +95,5 @@ pub fn resolve(
     }
     user::add(deployment, grammar, &vocabulary, &mut invocation, findings);
     parallelism::resolve(worker, grammar, launcher, &mut invocation, findings);
-    (findings.errors() == errors_before).then_some(invocation)
+    invocation
 }

@@ -27,7 +27,7 @@ pub(super) static FIELDS: &[FieldSupport] = &[
         Rendered,
         "--trust-remote-code; a key of --override-engine-args for TensorRT-LLM",
     ),
-    row("spec.engine.enablePrefixCaching", Partly, "the engine's switch or key; false is refused with routerMode kv"),
+    row("spec.engine.enablePrefixCaching", Rendered, "the engine's switch or key; false is refused with routerMode kv"),
     row("spec.engine.enforceEager", Rendered, "the engine's switch or key"),
     row("spec.engine.image", Rendered, "as spec.image"),
     row(

@@ -22,7 +22,7 @@ pub(super) fn component(
     findings: &mut Findings<'_>,
 ) -> Option<Component> {
     let launcher = Launcher::DynamoWorker { version: runtime.version };
-    let mut invocation = engines::resolve(deployment, worker, launcher, findings)?;
+    let mut invocation = engines::resolve(deployment, worker, launcher, findings);
     let stack = flags::Stack {
         engine: backend.engine,
         role: worker.role,

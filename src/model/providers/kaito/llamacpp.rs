@@ -6,7 +6,7 @@ use super::runner::{self, ModelRef};
 use super::template::{NO_ID, NO_ID_HELP, PORT, Start, ignore_engine_settings, reserve};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::engines::{self, Argument, ArgumentValue, Invocation, Launcher, escape_expansion, flags};
-use crate::model::ir::{Deployment, Leaf, Worker};
+use crate::model::ir::{Deployment, Leaf, ModelSource, Worker};
 use crate::wire::shorten;
 
 const WITH_LLAMA_SERVER: &str = "use an image of llama-server, such as ghcr.io/ggml-org/llama.cpp:server";
@@ -27,7 +27,7 @@ pub(super) fn command(
         let message =
             format!("the image {:?} does not say how it is started, expected a runner for it", shorten(image));
         findings
-            .report(&UNKNOWN_RUNNER, overrides_or_image(deployment), message)
+            .report(&UNKNOWN_RUNNER, image_place(deployment), message)
             .help(format!("set {} to llama-server, llama-cpp-runner or aikit", overrides::path("runner")));
         return None;
     };
@@ -38,7 +38,7 @@ pub(super) fn command(
     }
 }
 
-fn overrides_or_image(deployment: &Deployment) -> Place {
+fn image_place(deployment: &Deployment) -> Place {
     deployment.image.as_ref().map_or_else(|| Place::from("spec.image"), |(_, path)| Place::value(path))
 }
 
@@ -107,13 +107,18 @@ fn local_ai(
             }
             Some(runner::download(image, repository, file))
         }
+        ModelRef::Path(_) if deployment.model.source.value == ModelSource::Custom => {
+            let message = "spec.model.source is custom with a model.id, and this runner downloads the model";
+            findings.report(&codes::FIELD_NOT_SUPPORTED, "spec.model.source", message).help(WITH_LLAMA_SERVER);
+            None
+        }
         ModelRef::Path(_) | ModelRef::Bare => {
             let message = format!("spec.model.id is {id:?}, expected org/name or org/name/file.gguf for this runner");
             findings.report(&codes::FIELD_NOT_SUPPORTED, "spec.model.id", message).help(WITH_LLAMA_SERVER);
             None
         }
     };
-    let invocation = engines::resolve(deployment, worker, Launcher::LlamaServer, findings)?;
+    let invocation = engines::resolve(deployment, worker, Launcher::LlamaServer, findings);
     let flags = local_ai_flags(&invocation, findings)?;
     Some(Start { args: [model?, address()].into_iter().chain(flags).collect(), ..Start::default() })
 }
@@ -169,7 +174,7 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
             None
         }
     };
-    let mut invocation = engines::resolve(deployment, worker, Launcher::LlamaServer, findings)?;
+    let mut invocation = engines::resolve(deployment, worker, Launcher::LlamaServer, findings);
     let ours = model.clone().unwrap_or_default();
     let port = PORT.to_string();
     let mut reserved = vec![reserve(&invocation, "port", Some(&port), "KAITO's Service sends to port 5000", findings)];

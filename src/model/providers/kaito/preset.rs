@@ -65,14 +65,13 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String>
 fn settings(deployment: &Deployment, worker: &Worker, findings: &mut Findings<'_>) -> Option<config_map::Settings> {
     if deployment.engine.extra_args.is_empty() {
         let invocation = engines::resolve(deployment, worker, Launcher::KaitoPreset, findings);
-        return invocation.and_then(|invocation| config_map::settings(&invocation, findings));
+        return config_map::settings(&invocation, findings);
     }
     refuse("spec.engine.extraArgs", findings);
     let mut deployment = deployment.clone();
     deployment.engine.extra_args.clear();
-    if let Some(invocation) = engines::resolve(&deployment, worker, Launcher::KaitoPreset, findings) {
-        config_map::settings(&invocation, findings);
-    }
+    let invocation = engines::resolve(&deployment, worker, Launcher::KaitoPreset, findings);
+    config_map::settings(&invocation, findings);
     None
 }
 

@@ -24,7 +24,12 @@ pub(super) static FIELDS: &[FieldSupport] = &[
         "vLLM template: --served-model-name; llama-server: --alias; preset, llama-cpp-runner and AIKit name the model \
          themselves: ignored with a warning",
     ),
-    row("spec.model.source", Rendered, "label model-source; custom without an id: a template without command and args"),
+    row(
+        "spec.model.source",
+        Partly,
+        "label model-source; custom without an id: a template without command and args; custom with an id is refused for \
+         llama-cpp-runner, which downloads",
+    ),
     row(
         "spec.model.storage.volumes[]",
         Partly,
@@ -32,7 +37,11 @@ pub(super) static FIELDS: &[FieldSupport] = &[
          compilationCache VLLM_CACHE_ROOT; preset: refused",
     ),
     row("spec.provider.overrides", Rendered, "instanceType, runner, workload; other keys are warned about"),
-    row("spec.engine.type", Rendered, "preset or template, and the command; sglang and trtllm are not run"),
+    row(
+        "spec.engine.type",
+        Partly,
+        "preset or template, and the command; llamacpp needs an image; sglang and trtllm are not run",
+    ),
     row(
         "spec.engine.contextLength",
         Partly,

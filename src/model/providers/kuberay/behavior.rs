@@ -43,5 +43,9 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     // Claims
     claim("metadata", InPlace, "Kubernetes: labels and annotations do not bind"),
     claim("spec", Refused, "Kubernetes: the spec of a claim is immutable but for its requests"),
-    claim("spec.resources.requests.storage", InPlace, "Kubernetes: grows where the StorageClass allows it, never shrinks"),
+    claim(
+        "spec.resources.requests.storage",
+        InPlace,
+        "Kubernetes: grows where the StorageClass allows it, never shrinks",
+    ),
 ];

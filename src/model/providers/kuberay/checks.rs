@@ -71,7 +71,9 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
             "spec.model.servedName is {:?}: Ray Serve takes what follows a colon for the name of an adapter",
             name.value
         );
-        findings.report(&codes::INVALID_SERVED_NAME, "spec.model.servedName", message).help("use a name without colons");
+        findings
+            .report(&codes::INVALID_SERVED_NAME, "spec.model.servedName", message)
+            .help("use a name without colons");
     }
 }
 

@@ -39,20 +39,24 @@ const OF_THE_SERVER: &[&str] = &[
 
 /// Reports the flags that Ray Serve cannot pass on. Returns whether there are none.
 pub(super) fn check(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
-    let refused: Vec<(&Argument, &str)> = invocation.arguments.iter().filter_map(|argument| {
-        let name = argument.name.as_str();
-        let help = if OF_THE_PROGRAM.contains(&name) {
-            "ray.serve.llm starts vLLM as a library, not as vllm serve; remove the flag"
-        } else if OF_THE_SERVER.contains(&name) {
-            "Ray Serve is the HTTP server here, on port 8000 without a key or TLS of its own; remove the flag"
-        } else if name == "distributed-executor-backend" && argument.value != ArgumentValue::Text("ray".to_owned()) {
-            "Ray runs the ranks of a model as its own actors; remove the flag"
-        } else {
-            return None;
-        };
-        Some((argument, help))
-    })
-    .collect();
+    let refused: Vec<(&Argument, &str)> = invocation
+        .arguments
+        .iter()
+        .filter_map(|argument| {
+            let name = argument.name.as_str();
+            let help = if OF_THE_PROGRAM.contains(&name) {
+                "ray.serve.llm starts vLLM as a library, not as vllm serve; remove the flag"
+            } else if OF_THE_SERVER.contains(&name) {
+                "Ray Serve is the HTTP server here, on port 8000 without a key or TLS of its own; remove the flag"
+            } else if name == "distributed-executor-backend" && argument.value != ArgumentValue::Text("ray".to_owned())
+            {
+                "Ray runs the ranks of a model as its own actors; remove the flag"
+            } else {
+                return None;
+            };
+            Some((argument, help))
+        })
+        .collect();
     for (Argument { name, path, .. }, help) in &refused {
         let message = format!("ray.serve.llm does not take the flag --{name}");
         findings.report(&codes::FLAG_NOT_ACCEPTED, Place::key(path), message).help(*help);

@@ -25,11 +25,7 @@ pub(super) struct Runtime<'v> {
 }
 
 /// Chooses the image.
-pub(super) fn runtime<'c>(
-    deployment: &Deployment,
-    context: &Context<'c>,
-    findings: &mut Findings<'_>,
-) -> Runtime<'c> {
+pub(super) fn runtime<'c>(deployment: &Deployment, context: &Context<'c>, findings: &mut Findings<'_>) -> Runtime<'c> {
     let default = context.runtime;
     let Some((image, path)) = &deployment.image else {
         check_accelerators(deployment, findings);
@@ -112,7 +108,8 @@ mod tests {
 
     #[test]
     fn other_images_say_none() {
-        for image in ["ray-llm", "localhost:5000/ray-llm", "ray-llm:nightly", "ray-llm:2.56", "mistray:1.2.3", "app:1.2.3"]
+        for image in
+            ["ray-llm", "localhost:5000/ray-llm", "ray-llm:nightly", "ray-llm:2.56", "mistray:1.2.3", "app:1.2.3"]
         {
             assert_eq!(tag_version(image), None, "{image}");
         }

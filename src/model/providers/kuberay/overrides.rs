@@ -3,7 +3,7 @@
 use super::start_params;
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::ir::{Deployment, ProviderRequest};
-use crate::model::providers::pod::is_quantity;
+use crate::model::validate::quantity::positive_quantity;
 use crate::path::FieldPath;
 use crate::wire::{Map, Read as _, Reader, wire_object, words};
 use crate::yaml::Node;
@@ -165,11 +165,9 @@ fn refuse_routing(findings: &mut Findings<'_>) {
 
 fn quantity(given: Option<String>, field: &'static str, findings: &mut Findings<'_>) -> Option<String> {
     let text = given?;
-    if is_quantity(&text) {
-        return Some(text);
-    }
+    let Err(expected) = positive_quantity(&text) else { return Some(text) };
     let path = path(field);
-    let message = format!("{path} is {text:?}, expected a quantity such as 2, 500m or 4Gi");
-    findings.report(&codes::INVALID_QUANTITY, &path, message).help("see Kubernetes resource quantities");
+    let message = format!("{path} is {text:?}, expected {expected}");
+    findings.report(&codes::INVALID_QUANTITY, &path, message).help("write cpu as 2 or 500m, memory as 4Gi");
     None
 }

@@ -32,11 +32,11 @@ struct Application {
 #[serde(untagged)]
 enum Args {
     /// `build_openai_app`.
-    Models { llm_configs: [LlmConfig; 1] },
+    Models { llm_configs: Vec<LlmConfig> },
     /// `build_dp_openai_app`: each replica is a gang of data-parallel ranks.
-    DataParallel { llm_config: LlmConfig },
+    DataParallel { llm_config: Box<LlmConfig> },
     /// `build_pd_openai_app`.
-    PrefillDecode { prefill_config: LlmConfig, decode_config: LlmConfig },
+    PrefillDecode { prefill_config: Box<LlmConfig>, decode_config: Box<LlmConfig> },
 }
 
 impl Args {
@@ -96,15 +96,18 @@ enum DeploymentConfig {
 
 #[derive(Debug, Clone, Serialize)]
 struct AutoscalingConfig {
-    min_replicas: u32,
-    initial_replicas: u32,
-    max_replicas: u32,
+    #[serde(rename = "min_replicas")]
+    least: u32,
+    #[serde(rename = "initial_replicas")]
+    initial: u32,
+    #[serde(rename = "max_replicas")]
+    most: u32,
 }
 
 impl DeploymentConfig {
     fn of(worker: &Worker) -> Self {
         match worker.replicas.value {
-            0 => Self::AutoscalingConfig(AutoscalingConfig { min_replicas: 0, initial_replicas: 0, max_replicas: 1 }),
+            0 => Self::AutoscalingConfig(AutoscalingConfig { least: 0, initial: 0, most: 1 }),
             replicas => Self::NumReplicas(replicas),
         }
     }
@@ -132,14 +135,16 @@ pub(super) fn config(
     accelerator: Option<AcceleratorType>,
 ) -> Option<String> {
     let id = deployment.model.id.as_deref()?;
-    let llm_config = |group: &Group<'_>| LlmConfig::of(deployment, id, group, accelerator);
+    let llm_config = |group| LlmConfig::of(deployment, id, group, accelerator);
     let args = match groups {
-        [prefill, decode] => {
-            Args::PrefillDecode { prefill_config: llm_config(prefill), decode_config: llm_config(decode) }
+        [prefill, decode] => Args::PrefillDecode {
+            prefill_config: Box::new(llm_config(prefill)),
+            decode_config: Box::new(llm_config(decode)),
+        },
+        [group] if group.invocation.parallelism.data > 1 => {
+            Args::DataParallel { llm_config: Box::new(llm_config(group)) }
         }
-        [group] if group.invocation.parallelism.data > 1 => Args::DataParallel { llm_config: llm_config(group) },
-        [group] => Args::Models { llm_configs: [llm_config(group)] },
-        _ => return None,
+        _ => Args::Models { llm_configs: groups.iter().map(llm_config).collect() },
     };
     let application = Application {
         name: deployment.metadata.name.clone(),

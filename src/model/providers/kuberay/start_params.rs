@@ -75,14 +75,13 @@ pub(super) fn checked(
         if !is_option(key, &path, ray, findings) {
             continue;
         }
-        match shell_word(value) {
-            Some(word) => passed.push((key.clone(), word)),
-            None => {
-                let message = format!("{path} is {:?}, which KubeRay would hand to a shell", shorten(value));
-                findings
-                    .report(&INVALID_RAY_START_PARAMETER, &path, message)
-                    .help("expected letters, digits and . _ / : @ = , + - or a JSON object without ' and $");
-            }
+        if let Some(word) = shell_word(value) {
+            passed.push((key.clone(), word));
+        } else {
+            let message = format!("{path} is {:?}, which KubeRay would hand to a shell", shorten(value));
+            findings
+                .report(&INVALID_RAY_START_PARAMETER, &path, message)
+                .help("expected letters, digits and . _ / : @ = , + - or a JSON object without ' and $");
         }
     }
     passed

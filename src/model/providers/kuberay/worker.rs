@@ -30,7 +30,7 @@ impl<'d> Group<'d> {
         ray: &str,
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
-        let mut invocation = engines::resolve(deployment, worker, Launcher::RayServe { version: ray }, findings)?;
+        let mut invocation = engines::resolve(deployment, worker, Launcher::RayServe { version: ray }, findings);
         if !flags::check(&invocation, findings) {
             return None;
         }
@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn quantities_round_up_to_whole_cpus() {
-        for (quantity, needed) in [("2", 2), ("1500m", 2), ("1.5", 2), ("2e0", 2), ("1k", 2), ("4", 2), ("1000001u", 2)] {
+        for (quantity, needed) in [("2", 2), ("1500m", 2), ("1.5", 2), ("2e0", 2), ("1k", 2), ("4", 2), ("1000001u", 2)]
+        {
             assert!(covers(quantity, needed), "{quantity}");
         }
         for (quantity, needed) in [("1", 2), ("500m", 2), ("1000m", 2), ("2", 3), ("1000000u", 2)] {
