@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::diagnostic::{Code, Diagnostic, Findings, Severity, codes};
 use crate::model::provider::{self, Provider};
 use crate::path::FieldPath;
+use crate::registry;
 use crate::wire::{self, OutputMode, Read as _, Reader, RuleSeverity, closest};
 use crate::yaml;
 
@@ -108,13 +109,13 @@ impl Options {
 
     fn apply_rule(&mut self, name: &str, severity: RuleSeverity, findings: &mut Findings<'_>) {
         let path = FieldPath::parse("rules").key(name.to_owned());
-        let Some(code) = codes::find(name) else {
+        let Some(code) = registry::code(name) else {
             let reported = findings.report(
                 &codes::INVALID_OPTION,
                 &path,
                 format!("there is no diagnostic {name:?}, expected a code or its name"),
             );
-            if let Some(meant) = closest(name, codes::all().map(|code| code.name)) {
+            if let Some(meant) = closest(name, registry::codes().map(|code| code.name)) {
                 reported.help(format!("did you mean {meant:?}?"));
             }
             return;

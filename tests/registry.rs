@@ -12,9 +12,9 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{case_folders, compile_all, read_case};
-use kubefoundry::diagnostic::codes;
 use kubefoundry::model::provider::PROVIDERS;
 use kubefoundry::model::support;
+use kubefoundry::registry;
 use kubefoundry::wire::{EngineType, ServingMode, Word as _};
 use kubefoundry::{SourceSet, Thoroughness, compile};
 
@@ -22,7 +22,7 @@ use kubefoundry::{SourceSet, Thoroughness, compile};
 #[test]
 fn codes_are_unique() {
     let mut seen = BTreeSet::new();
-    for code in codes::all() {
+    for code in registry::codes() {
         assert!(seen.insert(code.id) && seen.insert(code.name), "{} {} is used twice", code.id, code.name);
         let digits = code.id.strip_prefix("KF").unwrap();
         assert!(digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit()), "{}", code.id);
@@ -39,7 +39,7 @@ fn every_code_has_a_golden() {
         shown.extend(compile_all(&read_case(&folder)).diagnostics.iter().map(|diagnostic| diagnostic.code.id));
     }
     let missing: Vec<_> =
-        codes::all().filter(|code| !shown.contains(code.id)).map(|code| (code.id, code.name)).collect();
+        registry::codes().filter(|code| !shown.contains(code.id)).map(|code| (code.id, code.name)).collect();
     assert!(missing.is_empty(), "no case shows {missing:?}");
 }
 

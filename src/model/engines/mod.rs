@@ -28,6 +28,7 @@ pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_ex
 
 use super::ir::{Deployment, EngineType, Worker};
 use crate::diagnostic::Findings;
+use grammar::Grammar;
 use vocabulary::Vocabulary;
 
 /// The program that takes the flags, which decides what is legal and in what form.
@@ -73,6 +74,16 @@ impl Launcher<'_> {
     }
 }
 
+/// What an engine calls the settings that a deployment has fields for.
+pub fn grammar(engine: EngineType) -> &'static Grammar {
+    match engine {
+        EngineType::Vllm => &vllm::GRAMMAR,
+        EngineType::Sglang => &sglang::GRAMMAR,
+        EngineType::Trtllm => &trtllm::GRAMMAR,
+        EngineType::Llamacpp => &llamacpp::GRAMMAR,
+    }
+}
+
 /// Resolves everything that sets the engine, for one worker: typed fields, `engine.args`, `engine.extraArgs`,
 /// parallelism (DESIGN §4 and §6). What cannot be passed is left out, and an error says why; the rest comes back, so that
 /// a provider can look at it in the same run.
@@ -86,7 +97,7 @@ pub fn resolve(
     findings: &mut Findings<'_>,
 ) -> Invocation {
     let engine = deployment.engine.kind;
-    let grammar = grammar::of(engine);
+    let grammar = grammar(engine);
     let vocabulary = Vocabulary::of(engine, launcher);
     let mut invocation = Invocation::new(launcher.separate(engine), matches!(launcher, Launcher::LlamaServer));
     typed::add(deployment, grammar, launcher, &mut invocation, findings);
