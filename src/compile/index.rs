@@ -155,7 +155,7 @@ pub(super) fn index<'t>(sources: &'t SourceSet, options: &Options) -> Index<'t> 
                 header,
                 problems: document.problems,
             };
-            if kustomize::is_kustomization(&source.name, &document.header) {
+            if kustomize::is_kustomization(&source.name, document.header.group(), &document.header.kind) {
                 patched.extend(kustomize::patch_paths(&source.name, &document.root));
             }
             if document.header.is_list() {
