@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::diagnostic::{Code, Diagnostic, Findings, Severity, codes};
-use crate::model::provider::{self, Provider};
+use crate::model::provider::Provider;
+use crate::model::providers;
 use crate::path::FieldPath;
 use crate::registry;
 use crate::wire::{self, OutputMode, Read as _, Reader, RuleSeverity, closest};
@@ -162,9 +163,9 @@ impl Options {
 }
 
 fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> Option<&'static dyn Provider> {
-    let provider = provider::find(name);
+    let provider = providers::find(name);
     if provider.is_none() {
-        let names: Vec<&str> = provider::PROVIDERS.iter().map(|provider| provider.name()).collect();
+        let names: Vec<&str> = providers::PROVIDERS.iter().map(|provider| provider.name()).collect();
         let reported = findings.report(
             &codes::INVALID_OPTION,
             path,

@@ -1,7 +1,7 @@
 //! Every diagnostic code there is: those of [`crate::diagnostic::codes`], then each provider's own.
 
 use crate::diagnostic::{Code, codes};
-use crate::model::provider::PROVIDERS;
+use crate::model::providers::PROVIDERS;
 
 /// Every code, the shared ones first, then provider by provider.
 ///

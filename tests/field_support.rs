@@ -13,7 +13,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::model::provider::PROVIDERS;
+use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::model::support::{FIELDS, Support};
 use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{case_folders, compile_all, read_case};
-use kubefoundry::model::provider::PROVIDERS;
+use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::model::support;
 use kubefoundry::registry;
 use kubefoundry::wire::{EngineType, ServingMode, Word as _};

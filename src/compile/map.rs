@@ -10,7 +10,8 @@ use crate::dialect::Dialect;
 use crate::manifest::{self, Manifest, OwnerReference};
 use crate::model::catalog::Catalog;
 use crate::model::ir::Deployment;
-use crate::model::provider::{self, Context};
+use crate::model::provider::Context;
+use crate::model::providers;
 use crate::model::rule_types;
 use crate::model::select::{self, Selection};
 use crate::model::validate;
@@ -119,7 +120,7 @@ fn select_and_translate(
             .collect(),
     };
     let Some(name) = decision.selection.provider.clone() else { return (decision, Vec::new()) };
-    let Some(provider) = provider::find(&name) else {
+    let Some(provider) = providers::find(&name) else {
         let passed_on = pass_on(document, dialect, &decision.selection, findings);
         return (decision, vec![Mark::PassedOn(passed_on)]);
     };

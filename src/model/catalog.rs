@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::provider::PROVIDERS;
+use super::providers::PROVIDERS;
 use super::rule_types;
 use crate::cel::{self, Environment};
 use crate::diagnostic::{Findings, Place, Scope, codes};

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::catalog::{Candidate, Catalog, EngineSupport};
 use super::ir::Deployment;
-use super::provider;
+use super::providers;
 use crate::diagnostic::{Findings, codes};
 use crate::wire::closest;
 
@@ -202,7 +202,7 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
 /// is said; of an engine that the provider does not run, mode and GPUs are held against the engines that it does.
 pub fn check_compatibility(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     let Some(candidate) = catalog.get(name) else { return };
-    let display = provider::find(name).map_or(name, |provider| provider.display_name());
+    let display = providers::find(name).map_or(name, |provider| provider.display_name());
     let engine = deployment.engine.kind.as_str();
     let of_engine: Vec<&EngineSupport> = candidate.engines.iter().filter(|support| support.name == engine).collect();
     if of_engine.is_empty() {
