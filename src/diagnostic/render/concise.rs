@@ -2,18 +2,21 @@
 
 use std::fmt::Write as _;
 
-use super::position::LineIndex;
+use super::position::line_indexes;
 use crate::diagnostic::Diagnostic;
 use crate::source::SourceSet;
 
 /// Each finding on one line, in the form that editors and `grep` read.
 pub fn concise(diagnostics: &[Diagnostic], sources: &SourceSet) -> String {
+    let indexes = line_indexes(diagnostics, sources);
     let mut out = String::new();
     for diagnostic in diagnostics {
-        if let Some(location) = &diagnostic.location {
-            let source = sources.get(location.source);
-            let position = LineIndex::new(&source.text).position(location.span.start);
-            let _ = write!(out, "{}:{}:{}: ", source.name, position.line, position.column);
+        if let Some(location) = &diagnostic.location
+            && let Some(index) = indexes.get(&location.source)
+        {
+            let name = &sources.get(location.source).name;
+            let position = index.position(location.span.start);
+            let _ = write!(out, "{name}:{}:{}: ", position.line, position.column);
         }
         let _ = writeln!(out, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, one_line(&diagnostic.message));
     }
