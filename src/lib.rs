@@ -19,12 +19,13 @@ pub mod diagnostic;
 pub mod dialect;
 pub mod wire;
 
-pub mod options;
-
 pub mod cel;
+pub mod manifest;
 pub mod model;
 
-pub mod manifest;
+pub mod registry;
+
+pub mod options;
 
 pub mod compile;
 

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::diagnostic::{Code, Diagnostic, Findings, Severity, codes};
-use crate::model::provider::{self, Provider};
+use crate::model::provider::Provider;
+use crate::model::providers;
 use crate::path::FieldPath;
+use crate::registry;
 use crate::wire::{self, OutputMode, Read as _, Reader, RuleSeverity, closest};
 use crate::yaml;
 
 /// The options of a run. The default is what a run without any option does.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the Render kind")]
 pub struct Options {
     /// Provider to CRD version.
     pub targets: BTreeMap<String, String>,
@@ -88,12 +91,11 @@ impl Options {
     fn apply_limits(&mut self, limits: &wire::Limits, findings: &mut Findings<'_>) {
         let mut set = |value: Option<i64>, field: &'static str, limit: &mut usize| {
             let Some(value) = value else { return };
-            match usize::try_from(value).ok().filter(|value| *value > 0) {
-                Some(value) => *limit = value,
-                None => {
-                    let path = FieldPath::parse("limits").key(field);
-                    findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is {value}, expected at least 1"));
-                }
+            if let Some(value) = usize::try_from(value).ok().filter(|value| *value > 0) {
+                *limit = value;
+            } else {
+                let path = FieldPath::parse("limits").key(field);
+                findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is {value}, expected at least 1"));
             }
         };
         set(limits.document_bytes, "documentBytes", &mut self.limits.document_bytes);
@@ -108,13 +110,13 @@ impl Options {
 
     fn apply_rule(&mut self, name: &str, severity: RuleSeverity, findings: &mut Findings<'_>) {
         let path = FieldPath::parse("rules").key(name.to_owned());
-        let Some(code) = codes::find(name) else {
+        let Some(code) = registry::code(name) else {
             let reported = findings.report(
                 &codes::INVALID_OPTION,
                 &path,
                 format!("there is no diagnostic {name:?}, expected a code or its name"),
             );
-            if let Some(meant) = closest(name, codes::all().map(|code| code.name)) {
+            if let Some(meant) = closest(name, registry::codes().map(|code| code.name)) {
                 reported.help(format!("did you mean {meant:?}?"));
             }
             return;
@@ -161,9 +163,9 @@ impl Options {
 }
 
 fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> Option<&'static dyn Provider> {
-    let provider = provider::find(name);
+    let provider = providers::find(name);
     if provider.is_none() {
-        let names: Vec<&str> = provider::PROVIDERS.iter().map(|provider| provider.name()).collect();
+        let names: Vec<&str> = providers::PROVIDERS.iter().map(|provider| provider.name()).collect();
         let reported = findings.report(
             &codes::INVALID_OPTION,
             path,

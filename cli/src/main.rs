@@ -1,2 +1,27 @@
-//! The `kubefoundry` command.
-fn main() {}
+//! The `kubefoundry` command: files, standard input and flags in; manifests, findings and reasons out.
+//!
+//! A thin front end. Everything that decides anything is in the `kubefoundry` library; what is here reads texts, hands
+//! them in, and prints what comes back.
+#![expect(clippy::disallowed_methods, reason = "the command line is where files and the environment are")]
+
+mod args;
+mod commands;
+mod console;
+mod exit;
+mod input;
+mod output;
+mod style;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let console = console::Console::new(args.color);
+    let status = commands::run(&args.command, &console).unwrap_or_else(|error| {
+        console::note(&format!("kubefoundry: {}\n", style::printable(&error.to_string())));
+        exit::ExitStatus::Failure
+    });
+    status.into()
+}

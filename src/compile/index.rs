@@ -91,7 +91,7 @@ pub(super) struct Index<'t> {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl<'t> Document<'t> {
+impl Document<'_> {
     /// The scope for findings in this document.
     pub(super) fn scope(&self) -> Scope<'_> {
         let object = (!self.header.kind.is_empty()).then(|| self.header.object());
@@ -155,7 +155,7 @@ pub(super) fn index<'t>(sources: &'t SourceSet, options: &Options) -> Index<'t> 
                 header,
                 problems: document.problems,
             };
-            if kustomize::is_kustomization(&source.name, &document.header) {
+            if kustomize::is_kustomization(&source.name, document.header.group(), &document.header.kind) {
                 patched.extend(kustomize::patch_paths(&source.name, &document.root));
             }
             if document.header.is_list() {
@@ -271,7 +271,7 @@ pub(super) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
             &codes::LIMIT_EXCEEDED
         }
     };
-    let reported = findings.report_at(code, &FieldPath::root(), failure.span, failure.message.clone());
+    let reported = findings.report_at(code, &FieldPath::root(), failure.span, failure.sentence());
     if let Some((span, message)) = &failure.related {
         reported.related_at(*span, message.clone());
     }

@@ -1,14 +1,12 @@
 //! What a `kustomization.yaml` says of the files beside it: which of them are patches, that is, parts of objects.
 
-use super::index::Header;
 use crate::yaml::Node;
 
 /// Whether a document is a kustomization, by the names that kustomize itself looks for or by its kind.
-pub(super) fn is_kustomization(source: &str, header: &Header) -> bool {
+pub(super) fn is_kustomization(source: &str, group: &str, kind: &str) -> bool {
     let file = source.rsplit('/').next().unwrap_or(source);
     matches!(file, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
-        || (header.group() == "kustomize.config.k8s.io"
-            && matches!(header.kind.as_str(), "Kustomization" | "Component"))
+        || (group == "kustomize.config.k8s.io" && matches!(kind, "Kustomization" | "Component"))
 }
 
 /// The files it applies as patches, as paths from where its own path starts: `patches[].path`,

@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use super::index::{Document, Index};
 use super::{Decision, Field, Thoroughness};
-use crate::diagnostic::{Diagnostic, Findings, codes};
+use crate::diagnostic::{Diagnostic, Findings, Severity, codes};
 use crate::dialect::Dialect;
 use crate::manifest::{self, Manifest, OwnerReference};
 use crate::model::catalog::Catalog;
 use crate::model::ir::Deployment;
-use crate::model::provider::{self, Context};
+use crate::model::provider::Context;
+use crate::model::providers;
 use crate::model::rule_types;
 use crate::model::select::{self, Selection};
 use crate::model::validate;
@@ -33,7 +34,7 @@ pub(super) struct Mapped {
 #[derive(Debug)]
 pub(super) enum Mark {
     /// A generated object.
-    Generated(Manifest),
+    Generated(Box<Manifest>),
     /// The ModelDeployment itself, annotated.
     PassedOn(Value),
 }
@@ -78,9 +79,31 @@ fn one(
     let dialect = Dialect::of_group(document.header.group())?;
     let wire = ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(findings))?;
     let deployment = validate::validate(&wire, dialect, findings)?;
+    if !findings.has_errors() {
+        return Some(select_and_translate(document, &deployment, catalog, options, thoroughness, findings));
+    }
+    // Nothing will come out, but what else is wrong is found in the same run. Of a provider that was selected after an
+    // error only errors are of use: with the error mended, it may be another.
+    let mut later = Findings::new(document.scope());
+    let (decision, _) = select_and_translate(document, &deployment, catalog, options, thoroughness, &mut later);
+    let least = if decision.selection.explicit { Severity::Warning } else { Severity::Error };
+    // The provider's own word about GPUs stands beside the engine's (spec/1 §8 has both).
+    findings.absorb(later, least, &codes::PROVIDER_REQUIRES_GPU);
+    Some((decision, Vec::new()))
+}
+
+fn select_and_translate(
+    document: &Document<'_>,
+    deployment: &Deployment,
+    catalog: &Catalog,
+    options: &Options,
+    thoroughness: Thoroughness,
+    findings: &mut Findings<'_>,
+) -> (Decision, Vec<Mark>) {
+    let dialect = deployment.dialect;
     let every_rule = thoroughness == Thoroughness::Everything;
-    let variables = || rule_types::variables(&document.root, &deployment);
-    let selection = select::select(&deployment, catalog, variables, every_rule, findings);
+    let variables = || rule_types::variables(&document.root, deployment);
+    let selection = select::select(deployment, catalog, variables, every_rule, findings);
     let mut decision = Decision {
         object: document.header.object(),
         source: document.source,
@@ -96,16 +119,16 @@ fn one(
             .map(|leaf| Field { path: leaf.path.to_string(), value: leaf.value, origin: leaf.origin })
             .collect(),
     };
-    let Some(name) = decision.selection.provider.clone() else { return Some((decision, Vec::new())) };
-    let Some(provider) = provider::find(&name) else {
+    let Some(name) = decision.selection.provider.clone() else { return (decision, Vec::new()) };
+    let Some(provider) = providers::find(&name) else {
         let passed_on = pass_on(document, dialect, &decision.selection, findings);
-        return Some((decision, vec![Mark::PassedOn(passed_on)]));
+        return (decision, vec![Mark::PassedOn(passed_on)]);
     };
     if decision.selection.explicit {
         let before = findings.errors();
-        select::check_compatibility(&name, &deployment, catalog, findings);
+        select::check_compatibility(&name, deployment, catalog, findings);
         if findings.errors() > before {
-            return Some((decision, Vec::new()));
+            return (decision, Vec::new());
         }
     }
     let target = options.target(provider).to_owned();
@@ -118,13 +141,13 @@ fn one(
         images: &options.images,
         kaito_node_auto_provisioning: options.kaito_node_auto_provisioning,
     };
-    let translation = provider.translate(&deployment, &context, findings);
+    let translation = provider.translate(deployment, &context, findings);
     decision.target = Some(target);
     decision.runtime = (!runtime.is_empty()).then_some(runtime);
-    let Some(translation) = translation else { return Some((decision, Vec::new())) };
+    let Some(translation) = translation else { return (decision, Vec::new()) };
     decision.endpoint = Some(translation.endpoint);
-    let manifests = own(translation.manifests, &deployment, &decision.selection, options, findings);
-    Some((decision, manifests.into_iter().map(Mark::Generated).collect()))
+    let manifests = own(translation.manifests, deployment, &decision.selection, options, findings);
+    (decision, manifests.into_iter().map(Box::new).map(Mark::Generated).collect())
 }
 
 /// Adds to every object what says whose it is: namespace, labels, annotations, owner.

@@ -9,11 +9,14 @@ mod kustomize;
 mod link;
 mod map;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 use serde_json::Value;
 
 pub use index::{Header, InputDocument};
 
+use crate::diagnostic::render::LineIndex;
 use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Scope, Severity, codes};
 use crate::manifest::Identity;
 use crate::model::catalog::Catalog;
@@ -152,13 +155,19 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
         diagnostics.into_iter().filter_map(|diagnostic| options.adjust(diagnostic)).collect();
     sort(&mut diagnostics, sources);
     diagnostics.dedup();
+    say_once(&mut diagnostics);
     Compilation { outputs, inputs: index.inputs, diagnostics, decisions, options }
+}
+
+/// Keeps the first of the findings that are about the run rather than about one deployment: that a provider's runtime is
+/// not pinned is worth one line, not one for each model of a fleet. The pin that is missing tells them apart.
+fn say_once(diagnostics: &mut Vec<Diagnostic>) {
+    let mut said = BTreeSet::new();
+    diagnostics.retain(|found| found.code != &codes::UNPINNED_RUNTIME || said.insert(found.help.clone()));
 }
 
 /// Orders findings by file, line, code, then column and text. Those without a place come first.
 fn sort(diagnostics: &mut [Diagnostic], sources: &SourceSet) {
-    use crate::diagnostic::render::LineIndex;
-    use std::collections::BTreeMap;
     let mut lines: BTreeMap<SourceId, LineIndex<'_>> = BTreeMap::new();
     for location in diagnostics.iter().filter_map(|diagnostic| diagnostic.location.as_ref()) {
         lines.entry(location.source).or_insert_with(|| LineIndex::new(&sources.get(location.source).text));

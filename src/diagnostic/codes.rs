@@ -1,8 +1,7 @@
-//! The registry of diagnostic codes. Codes that only one provider uses are declared in its folder and joined in
-//! [`all`]; a code, once released, keeps its meaning.
+//! The registry of diagnostic codes. Codes that only one provider uses are declared in its folder;
+//! [`crate::registry`] joins them all. A code, once released, keeps its meaning.
 
 use super::Severity;
-use crate::model::provider::PROVIDERS;
 
 /// A stable name for one kind of finding.
 #[derive(Debug, PartialEq, Eq)]
@@ -119,19 +118,4 @@ codes! {
     OBJECT_COLLISION = "KF0902" "object-collision" Error "one object made twice, or made and given";
     OWNER_WITHOUT_UID = "KF0903" "owner-without-uid" Error "ownerReferences asked for without a uid in the input";
     INVALID_OPTION = "KF0904" "invalid-option" Error "an option that does not fit";
-}
-
-/// Every code there is: the ones above, then each provider's own.
-///
-/// ```
-/// use kubefoundry::diagnostic::codes;
-/// assert!(codes::all().any(|code| code.id == "KF0102" && code.name == "unknown-field"));
-/// ```
-pub fn all() -> impl Iterator<Item = &'static Code> {
-    CODES.iter().copied().chain(PROVIDERS.iter().flat_map(|provider| provider.codes().iter().copied()))
-}
-
-/// The code with this id or name.
-pub fn find(id_or_name: &str) -> Option<&'static Code> {
-    all().find(|code| code.id == id_or_name || code.name == id_or_name)
 }

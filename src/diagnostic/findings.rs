@@ -1,6 +1,7 @@
 //! The collector that rules report to while they look at one document.
 
 use super::{Code, Diagnostic, Edit, Fix, Location, ObjectRef, Place, Related, Severity};
+use crate::path::FieldPath;
 use crate::source::SourceId;
 use crate::yaml::{Node, Span};
 
@@ -31,17 +32,21 @@ impl Scope<'_> {
     }
 }
 
-/// Collects the findings of one document.
+/// Findings of one document, at the most: a document of nothing but mistakes is answered in bounded time.
+const MOST: usize = 1000;
+
+/// Collects the findings of one document, at most 1000 and a word about the rest.
 #[derive(Debug)]
 pub struct Findings<'d> {
     scope: Scope<'d>,
     diagnostics: Vec<Diagnostic>,
+    left_out: usize,
 }
 
 impl<'d> Findings<'d> {
     /// An empty collection for a document.
     pub fn new(scope: Scope<'d>) -> Self {
-        Self { scope, diagnostics: Vec::new() }
+        Self { scope, diagnostics: Vec::new(), left_out: 0 }
     }
 
     /// The document that is being looked at.
@@ -62,7 +67,9 @@ impl<'d> Findings<'d> {
         place: impl Into<Place>,
         message: impl Into<String>,
     ) -> Reported<'_, 'd> {
-        let location = self.scope.locate(&place.into());
+        let place = place.into();
+        // Looking for a place takes a look at the document; past the limit none is needed.
+        let location = if self.is_full() { Location::default() } else { self.scope.locate(&place) };
         self.push(code, message.into(), location)
     }
 
@@ -74,21 +81,31 @@ impl<'d> Findings<'d> {
         span: Span,
         message: impl Into<String>,
     ) -> Reported<'_, 'd> {
-        let location = Location { span, ..self.scope.locate(&place.into()) };
+        let place = place.into();
+        let location = if self.is_full() { Location::default() } else { self.scope.locate(&place) };
+        let location = Location { span, ..location };
         self.push(code, message.into(), location)
     }
 
     fn push(&mut self, code: &'static Code, message: String, location: Location) -> Reported<'_, 'd> {
+        if self.is_full() {
+            self.left_out += 1;
+            return Reported { findings: self, kept: false };
+        }
         let mut diagnostic = Diagnostic::new(code, message);
         diagnostic.location = Some(location);
         diagnostic.object.clone_from(&self.scope.object);
         self.diagnostics.push(diagnostic);
-        Reported { findings: self }
+        Reported { findings: self, kept: true }
+    }
+
+    fn is_full(&self) -> bool {
+        self.diagnostics.len() >= MOST
     }
 
     /// Whether an error is among the findings so far.
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.left_out > 0 || self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
     /// How many errors there are so far.
@@ -106,8 +123,28 @@ impl<'d> Findings<'d> {
         self.diagnostics.is_empty()
     }
 
+    /// Takes in what a later phase found in a document that an earlier one found errors in, from severity `least` up: all
+    /// but the echoes, that is, what is said of a field that has its error already, unless its code is `always` said.
+    pub fn absorb(&mut self, later: Findings<'_>, least: Severity, always: &'static Code) {
+        let path = |diagnostic: &Diagnostic| diagnostic.location.as_ref().map(|location| location.path.clone());
+        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        let errors: Vec<_> = errors.filter_map(path).collect();
+        let is_echo = |diagnostic: &Diagnostic| {
+            path(diagnostic).is_none_or(|at| errors.iter().any(|error| at.starts_with(error) || error.starts_with(&at)))
+        };
+        let worth_saying = |found: &Diagnostic| found.severity <= least && (found.code == always || !is_echo(found));
+        self.diagnostics.extend(later.diagnostics.into_iter().filter(worth_saying));
+    }
+
     /// Everything found.
-    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
+    pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        if self.left_out > 0 {
+            let message = format!("the document has {} more findings, expected at most {MOST}", self.left_out);
+            let mut diagnostic = Diagnostic::new(&super::codes::LIMIT_EXCEEDED, message);
+            diagnostic.location = Some(self.scope.locate(&Place::key(&FieldPath::root())));
+            diagnostic.object.clone_from(&self.scope.object);
+            self.diagnostics.push(diagnostic);
+        }
         self.diagnostics
     }
 }
@@ -116,11 +153,12 @@ impl<'d> Findings<'d> {
 #[derive(Debug)]
 pub struct Reported<'f, 'd> {
     findings: &'f mut Findings<'d>,
+    kept: bool,
 }
 
 impl Reported<'_, '_> {
     fn last(&mut self) -> Option<&mut Diagnostic> {
-        self.findings.diagnostics.last_mut()
+        self.findings.diagnostics.last_mut().filter(|_| self.kept)
     }
 
     /// Adds advice.

@@ -63,7 +63,7 @@ impl fmt::Display for ObjectRef {
 }
 
 /// Where in the input: a source, a document in it, a field, and the bytes to underline.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Location {
     /// Which text.
     pub source: SourceId,

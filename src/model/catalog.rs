@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::provider::PROVIDERS;
+use super::providers::PROVIDERS;
 use super::rule_types;
 use crate::cel::{self, Environment};
 use crate::diagnostic::{Findings, Place, Scope, codes};
@@ -110,7 +110,7 @@ impl Catalog {
         let before = findings.errors();
         let mut reader = Reader::strict(findings);
         let Some(config) = InferenceProviderConfig::read(root, &FieldPath::root(), &mut reader) else { return };
-        self.check(&config, findings);
+        check_names(&config, findings);
         self.check_rules(&config, root, findings);
         let name = config.metadata.as_ref().and_then(|metadata| metadata.name.clone());
         let Some(name) = name.filter(|_| findings.errors() == before) else { return };
@@ -133,33 +133,6 @@ impl Catalog {
         self.candidates.retain(|other| other.name != name);
         self.candidates.push(Candidate::of(config, false, Some(place)));
         self.candidates.sort_by(|a, b| a.name.cmp(&b.name));
-    }
-
-    fn check(&self, config: &InferenceProviderConfig, findings: &mut Findings<'_>) {
-        if config.metadata.as_ref().is_none_or(|metadata| metadata.name.is_none()) {
-            findings.report(&codes::REQUIRED_FIELD, "metadata.name", "metadata.name is required");
-        }
-        let capabilities = config.spec.as_ref().and_then(|spec| spec.capabilities.as_ref());
-        for (index, engine) in capabilities.and_then(|all| all.engines.as_ref()).into_iter().flatten().enumerate() {
-            let path = FieldPath::parse("spec.capabilities.engines").index(index);
-            let name = match engine {
-                EngineEntry::Name(name) => Some(name),
-                EngineEntry::Capability(capability) => capability.name.as_ref(),
-            };
-            match name {
-                None => {
-                    findings.report(&codes::REQUIRED_FIELD, &path.key("name"), format!("{path}.name is required"));
-                }
-                Some(name) if !EngineType::WORDS.iter().any(|(word, _)| word == name) => {
-                    findings.report(
-                        &codes::UNKNOWN_ENGINE_IN_CONFIG,
-                        &path,
-                        format!("engine {name:?} is unknown here; no ModelDeployment can ask for it"),
-                    );
-                }
-                Some(_) => {}
-            }
-        }
     }
 
     fn check_rules(&self, config: &InferenceProviderConfig, root: &Node<'_>, findings: &mut Findings<'_>) {
@@ -238,6 +211,34 @@ impl Candidate {
             rules: spec.selection_rules.unwrap_or_default().into_iter().map(rule).collect(),
             builtin,
             origin,
+        }
+    }
+}
+
+/// Checks the names in a configuration: the provider's own, and those of its engines.
+fn check_names(config: &InferenceProviderConfig, findings: &mut Findings<'_>) {
+    if config.metadata.as_ref().is_none_or(|metadata| metadata.name.is_none()) {
+        findings.report(&codes::REQUIRED_FIELD, "metadata.name", "metadata.name is required");
+    }
+    let capabilities = config.spec.as_ref().and_then(|spec| spec.capabilities.as_ref());
+    for (index, engine) in capabilities.and_then(|all| all.engines.as_ref()).into_iter().flatten().enumerate() {
+        let path = FieldPath::parse("spec.capabilities.engines").index(index);
+        let name = match engine {
+            EngineEntry::Name(name) => Some(name),
+            EngineEntry::Capability(capability) => capability.name.as_ref(),
+        };
+        match name {
+            None => {
+                findings.report(&codes::REQUIRED_FIELD, &path.key("name"), format!("{path}.name is required"));
+            }
+            Some(name) if !EngineType::WORDS.iter().any(|(word, _)| word == name) => {
+                findings.report(
+                    &codes::UNKNOWN_ENGINE_IN_CONFIG,
+                    &path,
+                    format!("engine {name:?} is unknown here; no ModelDeployment can ask for it"),
+                );
+            }
+            Some(_) => {}
         }
     }
 }

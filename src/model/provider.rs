@@ -1,21 +1,11 @@
-//! What a provider is. A provider is one folder under `providers/` and one line in [`PROVIDERS`].
+//! What a provider is. A provider is one folder under `providers/` and one line in [`super::providers::PROVIDERS`].
 
 use serde::Serialize;
 
 use super::ir::Deployment;
-use super::providers;
 use super::support::FieldSupport;
 use crate::diagnostic::{Code, Findings};
 use crate::manifest::Manifest;
-
-/// Every provider that this program renders.
-pub static PROVIDERS: &[&dyn Provider] =
-    &[&providers::kaito::Kaito, &providers::dynamo::Dynamo, &providers::kuberay::KubeRay];
-
-/// The provider with this name.
-pub fn find(name: &str) -> Option<&'static dyn Provider> {
-    PROVIDERS.iter().copied().find(|provider| provider.name() == name)
-}
 
 /// A serving stack that deployments are translated for.
 pub trait Provider: Sync {

@@ -121,11 +121,11 @@ pub fn variables(root: &Node<'_>, deployment: &Deployment) -> Value {
     bind(&mut spec, "serving", "mode", json!(deployment.workload.mode()));
     if let Workload::Aggregated(worker) = &deployment.workload {
         bind(&mut spec, "scaling", "replicas", json!(worker.replicas.value));
-        bind_gpu(&mut spec, json!(worker.gpu_count.value), &worker.gpu_type.value);
+        bind_gpu(&mut spec, u64::from(worker.gpu_count.value), &worker.gpu_type.value);
     } else {
         bind(&mut spec, "scaling", "replicas", json!(1));
         let kind = deployment.workload.workers().first().map_or("", |worker| worker.gpu_type.value.as_str());
-        bind_gpu(&mut spec, json!(deployment.workload.total_gpus()), kind);
+        bind_gpu(&mut spec, deployment.workload.total_gpus(), kind);
     }
     let metadata = &deployment.metadata;
     let mut seen = Map::new();
@@ -147,7 +147,7 @@ fn bind(spec: &mut Map<String, Value>, parent: &str, field: &str, value: Value) 
     }
 }
 
-fn bind_gpu(spec: &mut Map<String, Value>, count: Value, gpu_type: &str) {
+fn bind_gpu(spec: &mut Map<String, Value>, count: u64, gpu_type: &str) {
     bind(spec, "resources", "gpu", json!({"count": count, "type": gpu_type}));
 }
 

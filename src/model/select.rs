@@ -4,9 +4,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::catalog::{Candidate, Catalog};
-use super::ir::{Deployment, ServingMode};
-use super::provider;
+use super::catalog::{Candidate, Catalog, EngineSupport};
+use super::ir::Deployment;
+use super::providers;
 use crate::diagnostic::{Findings, codes};
 use crate::wire::closest;
 
@@ -198,42 +198,31 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
     true
 }
 
-/// Checks an explicit choice against the provider's capabilities, with the messages of spec/1 §8.
+/// Checks an explicit choice against the provider's capabilities, with the messages of spec/1 §8. All that does not fit
+/// is said; of an engine that the provider does not run, mode and GPUs are held against the engines that it does.
 pub fn check_compatibility(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     let Some(candidate) = catalog.get(name) else { return };
-    let display = provider::find(name).map_or(name, |provider| provider.display_name());
+    let display = providers::find(name).map_or(name, |provider| provider.display_name());
     let engine = deployment.engine.kind.as_str();
-    let Some(support) = candidate.engines.iter().find(|support| support.name == engine) else {
-        findings.report(
-            &codes::ENGINE_NOT_SUPPORTED,
-            "spec.engine.type",
-            format!("{display} does not support {engine} engine"),
-        );
-        return;
-    };
+    let of_engine: Vec<&EngineSupport> = candidate.engines.iter().filter(|support| support.name == engine).collect();
+    if of_engine.is_empty() {
+        let message = format!("{display} does not support {engine} engine");
+        findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message);
+    }
+    let support = if of_engine.is_empty() { candidate.engines.iter().collect() } else { of_engine };
     let mode = deployment.workload.mode();
-    if !support.modes.contains(&mode) {
-        let message = if mode == ServingMode::Disaggregated {
-            format!("{display} does not support disaggregated mode")
-        } else {
-            format!("{display} does not support {mode} mode")
-        };
+    if !support.iter().any(|support| support.modes.contains(&mode)) {
+        let message = format!("{display} does not support {mode} mode");
         findings.report(&codes::MODE_NOT_SUPPORTED, "spec.serving.mode", message);
     }
+    let gpus = "spec.resources.gpu.count";
     if deployment.workload.uses_gpu() {
-        if !support.gpu {
-            findings.report(
-                &codes::FIELD_NOT_SUPPORTED,
-                "spec.resources.gpu.count",
-                format!("{display} does not support GPUs for {engine}"),
-            );
+        if !support.iter().any(|support| support.gpu) {
+            findings.report(&codes::FIELD_NOT_SUPPORTED, gpus, format!("{display} does not support GPUs"));
         }
-    } else if !support.cpu {
-        findings.report(
-            &codes::PROVIDER_REQUIRES_GPU,
-            "spec.resources.gpu.count",
-            format!("{display} requires GPU (set resources.gpu.count > 0)"),
-        );
+    } else if !support.iter().any(|support| support.cpu) {
+        let message = format!("{display} requires GPU (set resources.gpu.count > 0)");
+        findings.report(&codes::PROVIDER_REQUIRES_GPU, gpus, message);
     }
 }
 

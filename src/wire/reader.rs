@@ -252,12 +252,20 @@ pub(crate) fn unknown_field(
     let parent = if path.segments().is_empty() { String::new() } else { format!(" in {path}") };
     let suggestion = closest(key, known.iter().copied());
     let message = format!("unknown field {:?}{parent}", shorten(key));
+    // A quoted key stays quoted: in JSON it must.
+    let written = node.entry(key).map(|entry| entry.key_span).unwrap_or_default();
+    let quoted = reader.findings.scope().text.get(written.start..written.end).is_some_and(|text| text.starts_with('"'));
     let reported = reader.findings.report(reader.unknown_field, Place::key(&at), message);
     match suggestion {
         Some(field) if node.get(field).is_none() => {
-            reported.help(format!("did you mean {field:?}?")).replace_with(format!("rename it to {field}"), field);
+            reported
+                .help(format!("did you mean {field:?}?"))
+                .replace_with(format!("rename it to {field}"), if quoted { quote(field) } else { field.to_owned() });
         }
-        _ => {
+        Some(field) => {
+            reported.help(format!("did you mean {field:?}, which is there too?"));
+        }
+        None => {
             reported.help(format!("known fields: {}", known.join(", ")));
         }
     }

@@ -57,6 +57,11 @@ impl Failure {
         Self { kind, message: message.into(), span, related: None }
     }
 
+    /// The finding as a sentence: `found a tab as indentation, expected spaces`.
+    pub fn sentence(&self) -> String {
+        format!("found {}", self.message.replacen("; expected", ", expected", 1))
+    }
+
     pub(crate) fn with_related(mut self, span: Span, note: impl Into<String>) -> Self {
         self.related = Some((span, note.into()));
         self

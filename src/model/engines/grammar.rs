@@ -1,8 +1,5 @@
 //! What an engine calls the settings that a deployment has fields for.
 
-use super::{llamacpp, sglang, trtllm, vllm};
-use crate::model::ir::EngineType;
-
 /// The names of one engine's settings. Flag names are canonical: long, kebab-case, without dashes.
 #[derive(Debug)]
 pub struct Grammar {
@@ -61,14 +58,4 @@ pub enum ConfigValue {
     Bool(bool),
     /// `null`.
     Null,
-}
-
-/// The grammar of an engine.
-pub fn of(engine: EngineType) -> &'static Grammar {
-    match engine {
-        EngineType::Vllm => &vllm::GRAMMAR,
-        EngineType::Sglang => &sglang::GRAMMAR,
-        EngineType::Trtllm => &trtllm::GRAMMAR,
-        EngineType::Llamacpp => &llamacpp::GRAMMAR,
-    }
 }

@@ -15,6 +15,8 @@ mod invocation;
 mod llamacpp;
 mod parallelism;
 mod sglang;
+#[cfg(test)]
+mod tests;
 mod trtllm;
 mod typed;
 mod user;
@@ -26,6 +28,7 @@ pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_ex
 
 use super::ir::{Deployment, EngineType, Worker};
 use crate::diagnostic::Findings;
+use grammar::Grammar;
 use vocabulary::Vocabulary;
 
 /// The program that takes the flags, which decides what is legal and in what form.
@@ -71,8 +74,19 @@ impl Launcher<'_> {
     }
 }
 
+/// What an engine calls the settings that a deployment has fields for.
+pub fn grammar(engine: EngineType) -> &'static Grammar {
+    match engine {
+        EngineType::Vllm => &vllm::GRAMMAR,
+        EngineType::Sglang => &sglang::GRAMMAR,
+        EngineType::Trtllm => &trtllm::GRAMMAR,
+        EngineType::Llamacpp => &llamacpp::GRAMMAR,
+    }
+}
+
 /// Resolves everything that sets the engine, for one worker: typed fields, `engine.args`, `engine.extraArgs`,
-/// parallelism (DESIGN §4 and §6). `None` means that findings say why not; all of them are reported.
+/// parallelism (DESIGN §4 and §6). What cannot be passed is left out, and an error says why; the rest comes back, so that
+/// a provider can look at it in the same run.
 ///
 /// The model and the served name are not among the arguments of [`Launcher::KaitoPreset`], [`Launcher::RayServe`] and
 /// [`Launcher::LlamaServer`]: those name them elsewhere.
@@ -81,11 +95,10 @@ pub fn resolve(
     worker: &Worker,
     launcher: Launcher<'_>,
     findings: &mut Findings<'_>,
-) -> Option<Invocation> {
+) -> Invocation {
     let engine = deployment.engine.kind;
-    let grammar = grammar::of(engine);
+    let grammar = grammar(engine);
     let vocabulary = Vocabulary::of(engine, launcher);
-    let errors_before = findings.errors();
     let mut invocation = Invocation::new(launcher.separate(engine), matches!(launcher, Launcher::LlamaServer));
     typed::add(deployment, grammar, launcher, &mut invocation, findings);
     for argument in &invocation.arguments {
@@ -93,5 +106,5 @@ pub fn resolve(
     }
     user::add(deployment, grammar, &vocabulary, &mut invocation, findings);
     parallelism::resolve(worker, grammar, launcher, &mut invocation, findings);
-    (findings.errors() == errors_before).then_some(invocation)
+    invocation
 }

@@ -31,7 +31,7 @@ pub(super) struct Known {
 impl<'v> Vocabulary<'v> {
     /// The flags that `launcher` takes for `engine`.
     pub(super) fn of(engine: EngineType, launcher: Launcher<'v>) -> Self {
-        let name = super::grammar::of(engine).display_name;
+        let name = super::grammar(engine).display_name;
         let mut vocabulary =
             Self { program: name.to_owned(), tables: Vec::new(), keys: None, refuses_server_flags: false, launcher };
         match launcher {

@@ -1,5 +1,7 @@
 //! The one place where the answers of checks become findings.
 
+use std::collections::BTreeMap;
+
 use super::{Checked, names, quantity};
 use crate::diagnostic::{Code, Findings, Place, codes};
 use crate::dialect::Dialect;
@@ -38,10 +40,20 @@ impl Checker<'_, '_> {
         node.value == Value::Null
     }
 
+    /// Whether the document says something at `path`, readable or not. Below what could not be read a field is
+    /// neither given nor absent.
+    pub(super) fn given(&self, path: &FieldPath) -> bool {
+        self.findings.scope().root.at(path).is_some_and(|node| node.value != Value::Null)
+    }
+
     /// Whether the document says nothing at `path`, or gives an empty string.
     pub(super) fn absent_or_empty(&self, path: &FieldPath) -> bool {
-        let node = self.findings.scope().root.at(path);
-        self.absent(path) || node.is_some_and(|node| node.as_str() == Some(""))
+        self.absent(path) || self.is_empty_text(path)
+    }
+
+    /// Whether the document gives an empty string at `path`.
+    pub(super) fn is_empty_text(&self, path: &FieldPath) -> bool {
+        self.findings.scope().root.at(path).is_some_and(|node| node.as_str() == Some(""))
     }
 
     /// Whether a text field is missing: empty, or absent from the document.
@@ -137,10 +149,21 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Reports the second of two entries that have one name.
-    pub(super) fn duplicate(&mut self, path: &FieldPath, name: &str, first: &FieldPath) {
-        let message = format!("{path} is {:?} again, expected one entry of that name", shorten(name));
-        self.findings.report(&codes::DUPLICATE_ENTRY, path, message).related(first, "first here");
+    /// Reports every entry of a list whose `field` repeats that of an earlier one; whether none does. Empty values are
+    /// no values.
+    pub(super) fn unique(&mut self, list: &FieldPath, field: &'static str, values: &[&str]) -> bool {
+        let before = self.findings.len();
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.is_empty()) {
+            let first = *seen.entry(value).or_insert(index);
+            if first != index {
+                let path = list.index(index).join(field);
+                let message = format!("{path} is {:?} again, expected one entry with it", shorten(value));
+                let reported = self.findings.report(&codes::DUPLICATE_ENTRY, &path, message);
+                reported.related(&list.index(first).join(field), "first here");
+            }
+        }
+        self.findings.len() == before
     }
 
     /// Checks labels, or a node selector.

@@ -1,5 +1,7 @@
 //! The engine: what can be said of its settings without a flag table.
 
+use std::collections::BTreeSet;
+
 use super::checker::Checker;
 use crate::diagnostic::{Place, codes};
 use crate::model::ir::{Engine, Leaf};
@@ -20,8 +22,9 @@ pub(super) fn engine(wire: Option<&wire::Engine>, check: &mut Checker<'_, '_>) -
     }
     let context_length = wire.context_length.and_then(|length| context_length(length, check));
     let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
-    for (key, _) in args {
-        argument_key(key, args, check);
+    let keys: BTreeSet<&str> = args.iter().map(|(key, _)| key.as_str()).collect();
+    for key in &keys {
+        argument_key(key, &keys, check);
     }
     let extra_args = wire.extra_args.as_deref().unwrap_or_default();
     extra_arguments(extra_args, check);
@@ -46,14 +49,14 @@ fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
 }
 
 /// Keys are flag names without dashes (DESIGN §4).
-fn argument_key(key: &str, args: &[(String, String)], check: &mut Checker<'_, '_>) {
+fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
     if is_flag_name(key) {
         return;
     }
     let path = FieldPath::parse("spec.engine.args");
     let place = Place::key(&path.key(key.to_owned()));
     let bare = key.trim_start_matches(['-', '.']);
-    let rename = is_flag_name(bare) && args.iter().all(|(other, _)| other != bare);
+    let rename = is_flag_name(bare) && !keys.contains(bare);
     let replacement = if rename { check.replacement(&place, key, bare) } else { None };
     let message = format!(
         "{path} has the key {:?}, expected a bare flag name of lower-case letters, digits, '-' and '_'",

@@ -3,8 +3,6 @@
 //! Rules: `ValidateEnv` and `validateEnvVarValueFrom` in `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
 //! Two variables of one name, of which a container takes the last, are an error here: it is never meant.
 
-use std::collections::BTreeMap;
-
 use super::checker::{Checker, text};
 use super::{Checked, labels, names, quantity};
 use crate::diagnostic::codes;
@@ -32,16 +30,11 @@ const RESOURCE: &str = "limits or requests, '.', and cpu, memory, ephemeral-stor
 /// Checks all variables.
 pub(super) fn environment(variables: &[EnvVar], check: &mut Checker<'_, '_>) {
     let path = FieldPath::parse("spec.env");
-    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, variable) in variables.iter().enumerate() {
         variable_at(&path.index(index), variable, check);
-        if let Some(name) = text(variable.name.as_deref()) {
-            let earlier = *first.entry(name).or_insert(index);
-            if earlier != index {
-                check.duplicate(&path.index(index).join("name"), name, &path.index(earlier).join("name"));
-            }
-        }
     }
+    let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_deref().unwrap_or_default()).collect();
+    check.unique(&path, "name", &names);
 }
 
 fn variable_at(path: &FieldPath, variable: &EnvVar, check: &mut Checker<'_, '_>) {
@@ -63,7 +56,7 @@ fn variable_at(path: &FieldPath, variable: &EnvVar, check: &mut Checker<'_, '_>)
         check.lines(&path.join("value"), value);
     }
     let source_path = path.join("valueFrom");
-    if value.is_some() && !check.absent(&source_path) {
+    if value.is_some() && check.given(&source_path) {
         let message = format!("{path} has both value and valueFrom, expected one of them");
         check.findings.report(&codes::INVALID_ENVIRONMENT, &source_path, message);
     }

@@ -41,9 +41,6 @@ pub fn image_reference(text: &str) -> Checked {
 }
 
 fn check_name(name: &str) -> Checked {
-    if name.len() > 255 {
-        return Err("an image name of at most 255 characters");
-    }
     let path = match name.split_once('/') {
         Some((first, rest)) if is_registry(first) => {
             check_registry(first)?;
@@ -51,6 +48,9 @@ fn check_name(name: &str) -> Checked {
         }
         _ => name,
     };
+    if path.len() > 255 {
+        return Err("an image reference whose path has at most 255 characters");
+    }
     if path.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Err("an image reference whose path is in lower case");
     }

@@ -39,8 +39,9 @@ pub type Checked = Result<(), &'static str>;
 /// `wire` is the document that `findings` looks at, as it was read; `dialect` is its group's. Whether a provider can
 /// take the deployment, what its overrides say and what the engine's flags mean is checked elsewhere.
 ///
-/// `None` means that an error was reported for this document, here or when it was read. A field that could not be read
-/// has its finding already and draws no second one.
+/// A deployment comes back even when findings name errors, as long as its parts could be read, so that what is checked
+/// later (flags, overrides) is found in the same run; with an error it is never rendered. `None` means that a part is
+/// missing. A field that could not be read has its finding already and draws no second one.
 pub fn validate(
     wire: &wire::ModelDeployment,
     dialect: &'static Dialect,
@@ -57,15 +58,12 @@ pub fn validate(
     let engine = engine::engine(spec.engine.as_ref(), &mut check);
     let workload = workload::workload(spec, &mut check);
     let pod = pod::pod(spec, &mut check);
-    if !check.absent(&FieldPath::parse("spec.gateway")) {
+    if check.given(&FieldPath::parse("spec.gateway")) {
         let place = Place::key(&FieldPath::parse("spec.gateway"));
         check
             .findings
             .report(&codes::GATEWAY_NOT_RENDERED, place, "spec.gateway is not rendered yet")
             .help("remove it, and write the InferencePool and the HTTPRoute yourself");
-    }
-    if check.findings.has_errors() {
-        return None;
     }
     let (mode_origin, workload) = workload?;
     Some(Deployment {

@@ -73,8 +73,9 @@ fn hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut Checker<'
         check.expect(&codes::INVALID_MODEL_ID, &path, id, repository(id));
         return;
     }
-    let volumes_unread = !check.absent(&FieldPath::parse("spec.model.storage"))
-        && wire.storage.as_ref().is_none_or(|storage| storage.volumes.is_none());
+    // A volume without a mountPath has a finding of its own, and so does what could not be read.
+    let volumes_unread = volumes.iter().any(|volume| volume.mount_path.value.is_empty())
+        || volumes.is_empty() && !check.absent(&FieldPath::parse("spec.model.storage.volumes"));
     if check.expect(&codes::INVALID_MODEL_ID, &path, id, absolute_path(id)) && !volumes_unread {
         let mounted = volumes.iter().any(|volume| storage::holds(&volume.mount_path.value, id));
         let checked = if mounted { Ok(()) } else { Err("a path under the mountPath of a volume in model.storage") };
@@ -144,7 +145,7 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
         return Some(Leaf::written(name.to_owned()));
     }
     let name = wire.id.as_deref().and_then(basename)?;
-    let from_path = wire.id.as_deref().is_some_and(|id| id.starts_with('/'));
+    let from_path = wire.id.as_deref().is_some_and(|id| id.starts_with('/') && absolute_path(id).is_ok());
     if from_path && check_served_name(name).is_err() && check.missing(wire.served_name.as_deref(), &path) {
         let id = FieldPath::parse("spec.model.id");
         let message = "the last part of spec.model.id does not serve as the name in the API, expected \

@@ -75,15 +75,10 @@ pub(super) fn image(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_
 
 fn pull_secrets(secrets: &[wire::LocalObjectReference], check: &mut Checker<'_, '_>) -> Vec<String> {
     let path = FieldPath::parse("spec.imagePullSecrets");
-    let at = |index: usize| path.index(index).join("name");
-    let mut seen: Vec<&str> = Vec::with_capacity(secrets.len());
     for (index, secret) in secrets.iter().enumerate() {
-        check.required_name(&at(index), secret.name.as_deref(), names::dns_1123_subdomain);
-        let name = secret.name.as_deref().unwrap_or_default();
-        if let Some(first) = seen.iter().position(|earlier| *earlier == name && !name.is_empty()) {
-            check.duplicate(&at(index), name, &at(first));
-        }
-        seen.push(name);
+        check.required_name(&path.index(index).join("name"), secret.name.as_deref(), names::dns_1123_subdomain);
     }
-    seen.into_iter().map(str::to_owned).collect()
+    let names: Vec<&str> = secrets.iter().map(|secret| secret.name.as_deref().unwrap_or_default()).collect();
+    check.unique(&path, "name", &names);
+    names.into_iter().map(str::to_owned).collect()
 }

@@ -20,15 +20,18 @@ pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut C
     }
     let volumes: Vec<Volume> =
         wire.iter().enumerate().map(|(index, entry)| volume(entry, &path.index(index), deployment, check)).collect();
-    unique(&volumes, &path, "name", |volume| Some(volume.name.as_str()), check);
-    unique(&volumes, &path, "mountPath", |volume| Some(volume.mount_path.value.trim_end_matches('/')), check);
-    unique(
-        &volumes,
-        &path,
-        "claimName",
-        |volume| volume.new_claim.as_ref().map(|_| volume.claim_name.value.as_str()),
-        check,
-    );
+    let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
+    let mounts: Vec<&str> = volumes.iter().map(|volume| volume.mount_path.value.trim_end_matches('/')).collect();
+    // Existing claims may be mounted twice; a new one can be made once only.
+    let claims: Vec<&str> = volumes
+        .iter()
+        .map(|volume| if volume.new_claim.is_some() { volume.claim_name.value.as_str() } else { "" })
+        .collect();
+    let named = check.unique(&path, "name", &names);
+    check.unique(&path, "mountPath", &mounts);
+    if named {
+        check.unique(&path, "claimName", &claims);
+    }
     volumes
 }
 
@@ -122,24 +125,8 @@ fn new_claim(wire: &StorageVolume, path: &FieldPath, check: &mut Checker<'_, '_>
 }
 
 fn only_with_size(code: &'static Code, path: &FieldPath, check: &mut Checker<'_, '_>) {
-    if !check.absent(path) {
+    if check.given(path) {
         let message = format!("{path} belongs to a new claim, expected a size beside it");
         check.findings.report(code, Place::key(path), message);
-    }
-}
-
-/// Reports every volume whose `field` repeats that of an earlier one.
-fn unique<'v>(
-    volumes: &'v [Volume],
-    path: &FieldPath,
-    field: &'static str,
-    value: impl Fn(&'v Volume) -> Option<&'v str>,
-    check: &mut Checker<'_, '_>,
-) {
-    let values: Vec<&str> = volumes.iter().map(|volume| value(volume).unwrap_or_default()).collect();
-    for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.is_empty()) {
-        if let Some(first) = values.iter().take(index).position(|earlier| earlier == value) {
-            check.duplicate(&path.index(index).join(field), value, &path.index(first).join(field));
-        }
     }
 }

@@ -128,7 +128,7 @@ fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, 
 /// Warns of scaling that the mode does not use.
 fn ignored(paths: &[&'static str], mode: ServingMode, check: &mut Checker<'_, '_>) {
     for path in paths.iter().copied().map(FieldPath::parse) {
-        if !check.absent(&path) {
+        if check.given(&path) {
             let help = match mode {
                 ServingMode::Aggregated => "it takes effect with serving.mode: disaggregated",
                 ServingMode::Disaggregated => "set scaling.prefill.replicas and scaling.decode.replicas",
@@ -143,13 +143,13 @@ fn ignored(paths: &[&'static str], mode: ServingMode, check: &mut Checker<'_, '_
 
 fn refuse_resources(check: &mut Checker<'_, '_>) {
     let gpu = FieldPath::parse("spec.resources.gpu");
-    if !check.absent(&gpu) {
+    if check.given(&gpu) {
         let message = "Cannot specify both resources.gpu and scaling.prefill/decode";
         check.findings.report(&codes::RESOURCES_AND_ROLES, Place::key(&gpu), message);
     }
     for (field, path) in [("memory", "spec.resources.memory"), ("cpu", "spec.resources.cpu")] {
         let path = FieldPath::parse(path);
-        if !check.absent_or_empty(&path) {
+        if check.given(&path) && !check.is_empty_text(&path) {
             let message = format!(
                 "Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"
             );

@@ -169,6 +169,8 @@ fn value_type<'a>(
         // A configuration object and json.loads; unresolved in 0.33.0 of the research file.
         ("vllm", "logging-config") => "json-object",
         ("vllm", "limit-mm-per-prompt") => "json",
+        // json.loads in every wrapper (llm_worker.py); the parser itself sees text.
+        ("dynamo.trtllm", "override-engine-args") => "json-object",
         // `list` tells that several values may follow, not of which type; another version may.
         (_, _) if stated == "list" => {
             same_flag.find_map(|fact| string(fact, "type").filter(|&stated| stated != "list")).unwrap_or("str")

@@ -51,7 +51,7 @@ impl FlagTable {
     /// The table in `text` as the newest version not after `version` sees it; of an older one than all, as the oldest.
     pub(super) fn nearest(text: &'static str, version: &str) -> Self {
         let wanted = numbers(version);
-        let known = versions(text).filter(|(_, known)| numbers(known) <= wanted).next_back();
+        let known = versions(text).rfind(|(_, known)| numbers(known) <= wanted);
         let letter = known.or_else(|| versions(text).next()).and_then(|(letter, _)| letter.bytes().next());
         let newest = versions(text).next_back().and_then(|(letter, _)| letter.bytes().next()).unwrap_or(b'a');
         Self::with_letters(text, letter.unwrap_or(newest), newest)

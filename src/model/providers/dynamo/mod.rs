@@ -1,9 +1,49 @@
-//! Dynamo.
+//! Dynamo: a deployment becomes one `DynamoGraphDeployment`, a frontend and its workers.
+//!
+//! ```text
+//! overrides ─ settings ─┐
+//! spec.image ─ runtime ─┼─ frontend, workers (flags, storage) ─ Graph ─┬─ v1alpha1: services
+//! engines::resolve ─────┘                                              └─ v1beta1:  components
+//! ```
 
-use crate::diagnostic::{Code, Findings};
-use crate::model::ir::Deployment;
-use crate::model::provider::{Behavior, Context, Provider, Status, StatusError, Translation};
+mod backend;
+mod behavior;
+pub mod codes;
+mod component;
+mod flags;
+mod frontend;
+mod image;
+pub mod overrides;
+mod storage;
+mod support;
+mod trtllm;
+mod v1alpha1;
+mod v1beta1;
+mod worker;
+
+use backend::Backend;
+use component::Graph;
+
+use super::pod::{self, WithSpec};
+use crate::diagnostic::{Code, Findings, codes as shared_codes};
+use crate::manifest::Manifest;
+use crate::model::ir::{Deployment, ModelSource};
+use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
 use crate::model::support::FieldSupport;
+
+/// Its name in `spec.provider.name` and in options.
+const NAME: &str = "dynamo";
+/// The CRD version that every operator release serves; the default.
+const V1ALPHA1: &str = "nvidia.com/v1alpha1";
+/// The CRD version that operators from 1.2 serve, and from 1.5 store.
+const V1BETA1: &str = "nvidia.com/v1beta1";
+/// The runtimes whose flags are known (DESIGN §6); the first is the default.
+const RUNTIMES: &[&str] = &["1.4.0", "1.1.1", "1.6.1"];
+/// Where the frontend listens (DynamoServicePort upstream).
+const PORT: u16 = 8000;
+/// The operator builds pod names from the graph's name and a component's: together no longer than this
+/// (validateComponentNameLength in `deploy/operator/internal/webhook/validation/dynamographdeployment.go`).
+const NAMES: usize = 45;
 
 /// Dynamo.
 #[derive(Debug)]
@@ -11,36 +51,125 @@ pub struct Dynamo;
 
 impl Provider for Dynamo {
     fn name(&self) -> &'static str {
-        "dynamo"
+        NAME
     }
+
     fn display_name(&self) -> &'static str {
         "Dynamo"
     }
+
     fn config(&self) -> &'static str {
-        ""
+        include_str!("config.yaml")
     }
+
     fn readme(&self) -> &'static str {
-        ""
+        include_str!("README.md")
     }
+
     fn targets(&self) -> &'static [&'static str] {
-        &[]
+        &[V1ALPHA1, V1BETA1]
     }
+
     fn runtimes(&self) -> &'static [&'static str] {
-        &[]
+        RUNTIMES
     }
+
     fn codes(&self) -> &'static [&'static Code] {
-        &[]
+        codes::CODES
     }
+
     fn field_support(&self) -> &'static [FieldSupport] {
-        &[]
+        support::FIELDS
     }
+
     fn behaviors(&self) -> &'static [Behavior] {
-        &[]
+        behavior::BEHAVIORS
     }
-    fn translate(&self, _: &Deployment, _: &Context<'_>, _: &mut Findings<'_>) -> Option<Translation> {
-        None
+
+    fn translate(
+        &self,
+        deployment: &Deployment,
+        context: &Context<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Translation> {
+        let backend = Backend::of(deployment.engine.kind)?;
+        let fits = [model_has_id(deployment, findings), name_fits(deployment, backend, findings)] == [true, true];
+        let graph = graph(deployment, backend, context, findings);
+        let graph = graph.filter(|_| fits)?;
+
+        let name = &deployment.metadata.name;
+        let written = if context.target == V1BETA1 {
+            let spec = v1beta1::Spec::from(graph);
+            Manifest::new(V1BETA1, "DynamoGraphDeployment", name, &WithSpec { spec })
+        } else {
+            let spec = v1alpha1::Spec::from(graph);
+            Manifest::new(V1ALPHA1, "DynamoGraphDeployment", name, &WithSpec { spec })
+        };
+        let mut manifests = pod::claims(deployment).ok()?;
+        manifests.push(written.ok()?);
+        let service = format!("{name}-{}", frontend::NAME.to_lowercase());
+        Some(Translation { manifests, endpoint: Endpoint { service, port: PORT } })
     }
+
     fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
         Err(StatusError::NotRead("Dynamo"))
     }
+}
+
+/// The graph of a deployment. `None` means that findings say why there is none; all of it is looked at first.
+fn graph(
+    deployment: &Deployment,
+    backend: &Backend,
+    context: &Context<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<Graph> {
+    let settings = overrides::settings(deployment, findings);
+    let runtime = image::runtime(deployment, backend, &settings, context, findings);
+    frontend::check(deployment, findings);
+    storage::check(deployment, findings);
+    let workers: Vec<_> = deployment
+        .workload
+        .workers()
+        .into_iter()
+        .map(|worker| worker::component(deployment, worker, backend, &runtime, &settings, findings))
+        .collect();
+    let mut components = vec![frontend::component(deployment, &runtime, &settings)];
+    for worker in workers {
+        components.push(worker?);
+    }
+    Some(Graph { backend_framework: backend.framework, components })
+}
+
+/// Workers are started with the model's id.
+fn model_has_id(deployment: &Deployment, findings: &mut Findings<'_>) -> bool {
+    if deployment.model.id.is_some() {
+        return true;
+    }
+    let source = if deployment.model.source.value == ModelSource::Custom { " of source custom" } else { "" };
+    findings
+        .report(
+            &shared_codes::MODEL_ID_NEEDED,
+            "spec.model",
+            format!("a model{source} has no id: Dynamo's workers expect one"),
+        )
+        .help("give model.id the absolute path of the model inside the image");
+    false
+}
+
+fn name_fits(deployment: &Deployment, backend: &Backend, findings: &mut Findings<'_>) -> bool {
+    let name = &deployment.metadata.name;
+    let components = deployment.workload.workers().into_iter().map(|worker| backend.component(worker.role));
+    let longest = components.chain([frontend::NAME]).max_by_key(|component| component.len()).unwrap_or_default();
+    let room = NAMES.saturating_sub(longest.len());
+    if name.len() <= room {
+        return true;
+    }
+    findings
+        .report(
+            &shared_codes::NAME_TOO_LONG,
+            "metadata.name",
+            format!("metadata.name has {} characters: expected at most {room} with component {longest}", name.len()),
+        )
+        .help(format!("Dynamo names pods after both, which must fit in {NAMES} characters together"));
+    false
 }

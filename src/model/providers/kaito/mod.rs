@@ -1,9 +1,33 @@
-//! KAITO.
+//! KAITO: a model becomes a `Workspace`, or an `InferenceSet` for other than one replica.
+//!
+//! ```text
+//! overrides ─ workload (which kind) ─ nodes (where) ─┬─ preset + config_map   vLLM, KAITO's image
+//!                                                    └─ template + llamacpp   vLLM or llamacpp, the user's image
+//! ```
 
-use crate::diagnostic::{Code, Findings};
-use crate::model::ir::Deployment;
-use crate::model::provider::{Behavior, Context, Provider, Status, StatusError, Translation};
+mod behavior;
+pub mod codes;
+mod config_map;
+mod llamacpp;
+mod nodes;
+pub mod overrides;
+mod preset;
+mod runner;
+mod support;
+mod target;
+mod template;
+mod workload;
+
+use crate::diagnostic::{Code, Findings, codes as common};
+use crate::manifest::Manifest;
+use crate::model::ir::{Deployment, EngineType, Worker, Workload};
+use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
+use crate::model::providers::pod::{self, StringMap, WithSpec};
 use crate::model::support::FieldSupport;
+use nodes::Nodes;
+use overrides::Overrides;
+use target::{Inference, InferenceSet, InferenceSetResource, InferenceSetTemplate, Resource, Workspace};
+use workload::Kind;
 
 /// KAITO.
 #[derive(Debug)]
@@ -17,30 +41,120 @@ impl Provider for Kaito {
         "KAITO"
     }
     fn config(&self) -> &'static str {
-        ""
+        include_str!("config.yaml")
     }
     fn readme(&self) -> &'static str {
-        ""
+        include_str!("README.md")
     }
     fn targets(&self) -> &'static [&'static str] {
-        &[]
+        &[target::API_VERSION]
     }
     fn runtimes(&self) -> &'static [&'static str] {
         &[]
     }
     fn codes(&self) -> &'static [&'static Code] {
-        &[]
+        codes::CODES
     }
     fn field_support(&self) -> &'static [FieldSupport] {
-        &[]
+        support::FIELDS
     }
     fn behaviors(&self) -> &'static [Behavior] {
-        &[]
+        behavior::BEHAVIORS
     }
-    fn translate(&self, _: &Deployment, _: &Context<'_>, _: &mut Findings<'_>) -> Option<Translation> {
-        None
+
+    fn translate(
+        &self,
+        deployment: &Deployment,
+        context: &Context<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Translation> {
+        let Workload::Aggregated(worker) = &deployment.workload else {
+            let message = "KAITO does not support disaggregated mode";
+            findings.report(&common::MODE_NOT_SUPPORTED, "spec.serving.mode", message);
+            return None;
+        };
+        let errors = findings.errors();
+        let overrides = overrides::read(deployment, findings);
+        let kind = workload::choose(deployment, worker, &overrides, findings);
+        let is_preset = deployment.image.is_none() && deployment.engine.kind == EngineType::Vllm;
+        let nodes = Nodes::of(deployment, &overrides, is_preset, context, findings);
+        let inference = inference(deployment, worker, &overrides, context, findings);
+        if findings.errors() > errors {
+            return None;
+        }
+        let (inference, supporting) = inference?;
+        assemble(deployment, worker, kind, nodes, inference, supporting).ok()
     }
+
     fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
         Err(StatusError::NotRead("KAITO"))
     }
+}
+
+/// What runs, and the objects that it needs first. `None` means that findings say why not.
+fn inference(
+    deployment: &Deployment,
+    worker: &Worker,
+    overrides: &Overrides,
+    context: &Context<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<(Inference, Vec<Manifest>)> {
+    match (&deployment.image, deployment.engine.kind) {
+        (Some((image, _)), _) => {
+            let template = template::template(deployment, worker, image, overrides, context, findings)?;
+            let inference = Inference { template: Some(template), ..Inference::default() };
+            Some((inference, pod::claims(deployment).ok()?))
+        }
+        (None, EngineType::Llamacpp) => {
+            findings
+                .report(
+                    &codes::LLAMACPP_IMAGE_REQUIRED,
+                    "spec.image",
+                    "spec.image is required for llamacpp: KAITO has no default image for it",
+                )
+                .help("such as ghcr.io/ggml-org/llama.cpp:server, or an AIKit image with the model in it");
+            None
+        }
+        (None, _) => {
+            template::ignore_runner(overrides, findings);
+            let (inference, config) = preset::inference(deployment, worker, findings)?;
+            Some((inference, config.into_iter().collect()))
+        }
+    }
+}
+
+/// The objects in the order in which they are applied: KAITO's webhook wants the ConfigMap to exist already.
+fn assemble(
+    deployment: &Deployment,
+    worker: &Worker,
+    kind: Kind,
+    nodes: Nodes,
+    inference: Inference,
+    mut manifests: Vec<Manifest>,
+) -> Result<Translation, serde_json::Error> {
+    let name = &deployment.metadata.name;
+    let Nodes { instance_type, label_selector } = nodes;
+    let (main, service) = match kind {
+        Kind::Workspace => {
+            let resource = Resource { count: 1, instance_type, label_selector };
+            let body = Workspace { resource, inference };
+            (Manifest::new(target::API_VERSION, kind.as_str(), name, &body)?, name.clone())
+        }
+        Kind::InferenceSet => {
+            let service = format!("{name}-inference");
+            let mut selector = StringMap::one("inferenceset.kaito.sh/created-by", name);
+            selector.push("apps.kubernetes.io/pod-index", "0");
+            manifests.push(pod::service(&service, selector, 80, template::PORT)?);
+            let resource = instance_type.map(|instance_type| InferenceSetResource { instance_type });
+            let spec = InferenceSet {
+                replicas: worker.replicas.value,
+                label_selector,
+                template: InferenceSetTemplate { resource, inference },
+            };
+            (Manifest::new(target::API_VERSION, kind.as_str(), name, &WithSpec { spec })?, service)
+        }
+    };
+    let source = deployment.model.source.value.as_str();
+    manifests.push(main.label(deployment.dialect.label("model-source"), source));
+    Ok(Translation { manifests, endpoint: Endpoint { service, port: 80 } })
 }

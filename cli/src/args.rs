@@ -1,0 +1,282 @@
+//! What can be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+/// Turns a ModelDeployment into the manifests of the serving stack that runs it: KAITO, Dynamo, KubeRay.
+#[derive(Debug, Parser)]
+#[command(name = "kubefoundry", version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// When to colour text
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: ColorChoice,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kubefoundry render llama.yaml | kubectl apply -f -
+  kubefoundry lint .
+  kubefoundry explain llama.yaml
+
+Exit status: 0 fine, 1 findings, 2 wrong usage or options, or a file that cannot be read or written.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print the objects that ModelDeployments become
+    #[command(after_help = RENDER_EXAMPLES)]
+    Render(RenderArgs),
+    /// Report everything that is wrong with the input
+    #[command(after_help = LINT_EXAMPLES)]
+    Lint(LintArgs),
+    /// Say which provider runs each ModelDeployment, why, and with which values
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
+    /// List the container images that the output uses
+    #[command(after_help = IMAGES_EXAMPLES)]
+    Images(ImagesArgs),
+    /// Print the completion script of a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+}
+
+const RENDER_EXAMPLES: &str = "\
+Generated objects go to standard output, or to files with --out-dir; findings go to standard error.
+When there is an error, nothing is printed or written, and the exit status is 1.
+
+Options also come from kubefoundry.yaml in the one directory given as PATH, and from --config.
+Flags win over --config, and that wins over kubefoundry.yaml.
+
+Examples:
+  kubefoundry render models/ | kubectl apply -f -
+  kubefoundry render models/ --out-dir manifests
+  kubefoundry render llama.yaml --target dynamo=nvidia.com/v1beta1 --runtime dynamo=1.4.0
+  helm template app | kubefoundry render --all -";
+
+const LINT_EXAMPLES: &str = "\
+Examples:
+  kubefoundry lint .
+  kubefoundry lint models/ --output concise --fail-on warning
+  git diff --name-only --diff-filter=d main -- '*.yaml' | xargs -r kubefoundry lint";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  kubefoundry explain llama.yaml
+  kubefoundry explain models/ --output json | jq '.decisions[] | [.object.name, .selection.reason]'";
+
+const IMAGES_EXAMPLES: &str = "\
+Examples:
+  kubefoundry images models/
+  kubefoundry images models/ | xargs -n 1 docker pull";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  kubefoundry completions bash > /etc/bash_completion.d/kubefoundry
+  kubefoundry completions zsh > \"${fpath[1]}/_kubefoundry\"
+  kubefoundry completions fish > ~/.config/fish/completions/kubefoundry.fish";
+
+#[derive(Debug, Default, ClapArgs)]
+pub(crate) struct InputArgs {
+    /// Files and directories to read; `-`, or no PATH at all, is standard input
+    ///
+    /// In a directory every .yaml, .yml and .json file is read, except what is hidden or ignored by git.
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// File with options (kind Render)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// File or directory with InferenceProviderConfigs; may be repeated
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) providers: Vec<PathBuf>,
+
+    /// CRD version to write for a provider, such as dynamo=nvidia.com/v1beta1; may be repeated
+    #[arg(long, value_name = "PROVIDER=VERSION", value_parser = assignment)]
+    pub(crate) target: Vec<Assignment>,
+
+    /// Runtime version that images and flags are for, such as dynamo=1.4.0; may be repeated
+    #[arg(long, value_name = "PROVIDER=VERSION", value_parser = assignment)]
+    pub(crate) runtime: Vec<Assignment>,
+
+    /// Turn warnings into errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// A provider and what is said of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// The provider's name.
+    pub(crate) provider: String,
+    /// The version.
+    pub(crate) version: String,
+}
+
+fn assignment(text: &str) -> Result<Assignment, String> {
+    match text.split_once('=') {
+        Some((provider, version)) if !provider.is_empty() && !version.is_empty() => {
+            Ok(Assignment { provider: provider.to_owned(), version: version.to_owned() })
+        }
+        _ => Err("expected PROVIDER=VERSION, such as dynamo=1.4.0".to_owned()),
+    }
+}
+
+#[derive(Debug, Default, ClapArgs)]
+pub(crate) struct DiagnosticsArgs {
+    /// How findings are printed to standard error
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) diagnostics: ReportFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RenderArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
+
+    /// How objects are written
+    ///
+    /// As JSON, one object is written as it is, and any other number of objects as the items of a v1 List.
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: ObjectFormat,
+
+    /// Write each object to DIR/NAMESPACE/KIND_NAME.yaml instead of standard output
+    ///
+    /// Only files that were generated from the same ModelDeployment are overwritten. Nothing is removed.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out_dir: Option<PathBuf>,
+
+    /// Print the other objects of the input, too, in its order; generated ones take their ModelDeployment's place
+    #[arg(long, conflicts_with = "out_dir")]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LintArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// How findings are printed
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: ReportFormat,
+
+    /// The least severe finding that fails the run
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
+    pub(crate) fail_on: FailOn,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
+
+    /// How the explanation is printed; JSON contains the findings
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: TextFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ImagesArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
+
+    /// How the list is printed
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: TextFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompletionsArgs {
+    /// The shell to complete in
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+/// When text is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// How objects are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ObjectFormat {
+    /// A stream of YAML documents
+    #[default]
+    Yaml,
+    /// One JSON document
+    Json,
+}
+
+/// How findings are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// With the lines they are about, and help
+    #[default]
+    Text,
+    /// One line each
+    Concise,
+    /// One JSON document
+    Json,
+}
+
+/// How other reports are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum TextFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+}
+
+/// The least severe finding that fails a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum FailOn {
+    /// An error
+    #[default]
+    Error,
+    /// An error or a warning
+    Warning,
+    /// Nothing
+    Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// clap's own consistency check: conflicting names and missing values are found here and not by a user.
+    #[test]
+    fn arguments_are_consistent() {
+        use clap::CommandFactory as _;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn an_assignment_has_two_sides() {
+        assert_eq!(assignment("a=b=c").unwrap(), Assignment { provider: "a".into(), version: "b=c".into() });
+        for text in ["", "a", "a=", "=b"] {
+            assert!(assignment(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Decisions for people: one block a ModelDeployment, columns aligned.
+
+use std::fmt::Write as _;
+
+use kubefoundry::Decision;
+use kubefoundry::diagnostic::ObjectRef;
+use kubefoundry::diagnostic::render::Style;
+use kubefoundry::model::ir::Origin;
+use kubefoundry::model::select::{Assessment, RuleValue, Selection};
+
+use super::Placed;
+use crate::style::{Paint, paint, printable};
+
+/// One block for each decision, with an empty line between them.
+pub(super) fn text(decisions: &[Placed<'_>], style: Style) -> String {
+    let blocks: Vec<String> = decisions.iter().map(|placed| block(placed, style)).collect();
+    blocks.join("\n")
+}
+
+fn block(placed: &Placed<'_>, style: Style) -> String {
+    let decision = placed.decision;
+    let title = paint(&printable(&decision.object.to_string()), Paint::Bold, style);
+    let place = format!("{}:{}:{}", printable(placed.file), placed.line, placed.column);
+    let mut out = format!("{title}  {}\n", paint(&place, Paint::Dim, style));
+    out.push_str(&table(&summary(decision, style), 2));
+    section(&mut out, "candidates", style);
+    let candidates = &decision.selection.candidates;
+    let verdicts: Vec<_> = candidates.iter().map(|it| verdict(it, &decision.selection, style)).collect();
+    for (candidate, verdict) in candidates.iter().zip(table(&verdicts, 4).lines()) {
+        out.push_str(verdict);
+        out.push('\n');
+        out.push_str(&table(&candidate.rules.iter().map(|rule| rule_row(rule, style)).collect::<Vec<_>>(), 6));
+    }
+    if !decision.objects.is_empty() {
+        section(&mut out, "objects", style);
+        out.push_str(&table(&decision.objects.iter().map(object_row).collect::<Vec<_>>(), 4));
+    }
+    section(&mut out, "fields", style);
+    let fields = decision.fields.iter().map(|field| {
+        let origin = match field.origin {
+            Origin::Written => "written",
+            Origin::Defaulted => "defaulted",
+            Origin::Derived => "derived",
+        };
+        vec![Cell::new(&field.path), Cell::painted(origin, Paint::Dim, style), Cell::new(&field.value)]
+    });
+    out.push_str(&table(&fields.collect::<Vec<_>>(), 4));
+    out
+}
+
+fn section(out: &mut String, name: &str, style: Style) {
+    let _ = write!(out, "\n  {}\n", paint(name, Paint::Bold, style));
+}
+
+fn summary(decision: &Decision, style: Style) -> Vec<Vec<Cell>> {
+    let selection = &decision.selection;
+    let endpoint = decision.endpoint.as_ref().map(|endpoint| format!("{}:{}", endpoint.service, endpoint.port));
+    let provider = selection.provider.as_deref();
+    let provider = Cell::painted(provider.unwrap_or("none"), provider.map_or(Paint::Red, |_| Paint::Green), style);
+    let optional = |name: &str, value: Option<&str>| value.map(|value| vec![Cell::new(name), Cell::new(value)]);
+    [
+        Some(vec![Cell::new("provider"), provider]),
+        optional("reason", selection.reason.as_deref()),
+        optional("target", decision.target.as_deref()),
+        optional("runtime", decision.runtime.as_deref()),
+        optional("endpoint", endpoint.as_deref()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn verdict(candidate: &Assessment, selection: &Selection, style: Style) -> Vec<Cell> {
+    let chosen = selection.provider.as_deref() == Some(&candidate.provider);
+    let (words, color) = match (&candidate.closed_gate, candidate.score) {
+        (Some(gate), _) => (format!("closed: {gate}"), Paint::Red),
+        (None, Some(score)) => (format!("open, priority {score}"), Paint::Dim),
+        (None, None) if selection.explicit => ("open".to_owned(), Paint::Dim),
+        (None, None) if candidate.rules.is_empty() => ("open, only chosen by name".to_owned(), Paint::Dim),
+        (None, None) => ("open, but no rule of it is true".to_owned(), Paint::Dim),
+    };
+    let name = Cell::new(&candidate.provider);
+    if chosen {
+        return vec![name, Cell::painted(&format!("chosen ({words})"), Paint::Green, style)];
+    }
+    vec![name, Cell::painted(&words, color, style)]
+}
+
+fn rule_row(rule: &RuleValue, style: Style) -> Vec<Cell> {
+    let value = match rule.value {
+        Some(true) => Cell::painted("true", Paint::Green, style),
+        Some(false) => Cell::painted("false", Paint::Dim, style),
+        None => Cell::painted("failed", Paint::Red, style),
+    };
+    vec![value, Cell::new(&format!("priority {}", rule.priority)), Cell::new(&rule.condition)]
+}
+
+fn object_row(object: &ObjectRef) -> Vec<Cell> {
+    let namespace = object.namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+    vec![Cell::new(&object.api_version), Cell::new(&object.kind), Cell::new(&format!("{namespace}{}", object.name))]
+}
+
+/// A text and how wide it is without its colour.
+struct Cell {
+    text: String,
+    width: usize,
+}
+
+impl Cell {
+    fn new(text: &str) -> Self {
+        let text = printable(text).into_owned();
+        Self { width: text.chars().count(), text }
+    }
+
+    fn painted(text: &str, color: Paint, style: Style) -> Self {
+        let plain = Self::new(text);
+        Self { width: plain.width, text: paint(&plain.text, color, style) }
+    }
+}
+
+/// Rows with their columns aligned, indented by `indent`. The last column is as long as it is.
+fn table(rows: &[Vec<Cell>], indent: usize) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width).max();
+    let widths: Vec<usize> = (0..columns).filter_map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        out.push_str(&" ".repeat(indent));
+        for (position, cell) in row.iter().enumerate() {
+            out.push_str(&cell.text);
+            if position + 1 < row.len() {
+                let width = widths.get(position).copied().unwrap_or_default();
+                out.push_str(&" ".repeat(width - cell.width + 2));
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Colours take no room on the screen, so they must take none in a column.
+    #[test]
+    fn columns_are_aligned_with_and_without_colour() {
+        let rows = |style| {
+            vec![vec![Cell::painted("é", Paint::Green, style), Cell::new("x")], vec![Cell::new("abc"), Cell::new("y")]]
+        };
+        assert_eq!(table(&rows(Style::Plain), 1), " é    x\n abc  y\n");
+        assert_eq!(table(&rows(Style::Colored), 1), " \u{1b}[32mé\u{1b}[0m    x\n abc  y\n");
+    }
+}

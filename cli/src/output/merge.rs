@@ -1,0 +1,153 @@
+//! The input together with what was generated from it.
+//!
+//! Input order. What a ModelDeployment became stands where it stood. Of the other objects every byte is kept. Not an
+//! object, and so left out: what has no kind, what tools read (`Kustomization`, options of ours), and patches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kubefoundry::compile::InputDocument;
+use kubefoundry::diagnostic::ObjectRef;
+use kubefoundry::diagnostic::render::LineIndex;
+use kubefoundry::dialect::Dialect;
+use kubefoundry::manifest::Identity;
+use kubefoundry::source::SourceId;
+use kubefoundry::wire::OutputMode;
+use kubefoundry::yaml::{self, Document, Failure, Node, Parsed, Span};
+use kubefoundry::{Compilation, Purpose, SourceSet};
+use serde_json::Value;
+
+/// Groups of objects that tools read, and no cluster.
+static TOOL_GROUPS: &[&str] = &["config.kubefoundry.ai", "kustomize.config.k8s.io"];
+
+/// Why the input cannot be printed again.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StreamError {
+    #[error("{file}: line {line} cannot be passed on: {message}")]
+    NotPassedOn { file: String, line: usize, message: String },
+}
+
+/// One object of the output.
+#[derive(Debug)]
+pub(super) enum Piece<'c> {
+    /// An object that was made.
+    Object(&'c Value),
+    /// A document of the input.
+    Input(&'c InputDocument),
+}
+
+/// The texts of the input, read again: their documents are printed as they stand, or turned into JSON.
+#[derive(Debug)]
+pub(super) struct Inputs<'s> {
+    sources: &'s SourceSet,
+    parsed: BTreeMap<SourceId, Parsed<'s>>,
+}
+
+impl<'s> Inputs<'s> {
+    /// Reads every text. One that is not YAML is fine where only its ModelDeployments matter, and is not where the
+    /// output is to hold all of it.
+    pub(super) fn read(sources: &'s SourceSet, limits: &yaml::Limits) -> Result<Self, StreamError> {
+        let mut inputs = Self { sources, parsed: BTreeMap::new() };
+        for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
+            let parsed = yaml::parse(&source.text, limits);
+            if let Some(failure) = &parsed.failure {
+                return Err(inputs.refuse(id, failure));
+            }
+            inputs.parsed.insert(id, parsed);
+        }
+        Ok(inputs)
+    }
+
+    /// The text of a document; none for an item of a list, whose indentation and anchors are those of the list.
+    pub(super) fn verbatim(&self, input: &InputDocument) -> Option<&'s str> {
+        let document = self.document(input).filter(|document| document.span == input.span)?;
+        self.sources.get(input.source).text.get(document.span.start..document.span.end)
+    }
+
+    /// A document, or an item of a list, as JSON. What a strict reader refuses in it would be lost, and is an error.
+    pub(super) fn value(&self, input: &InputDocument) -> Result<Value, StreamError> {
+        let Some(document) = self.document(input) else { return Ok(Value::Null) };
+        let inside = |span: Span| input.span.start <= span.start && span.end <= input.span.end;
+        if let Some(problem) = document.problems.iter().find(|it| it.kind.is_limit() || inside(it.span)) {
+            return Err(self.refuse(input.source, problem));
+        }
+        if document.span == input.span {
+            return Ok(document.root.to_json());
+        }
+        let items = document.root.get("items").map(Node::items).unwrap_or_default();
+        let item = items.iter().find(|item| item.span == input.span);
+        Ok(item.map(Node::to_json).unwrap_or_default())
+    }
+
+    fn document(&self, input: &InputDocument) -> Option<&Document<'s>> {
+        let documents = &self.parsed.get(&input.source)?.documents;
+        let position = documents.binary_search_by_key(&input.index, |document| document.index).ok()?;
+        documents.get(position)
+    }
+
+    fn refuse(&self, id: SourceId, failure: &Failure) -> StreamError {
+        let source = self.sources.get(id);
+        let line = LineIndex::new(&source.text).position(failure.span.start).line;
+        StreamError::NotPassedOn { file: source.name.clone(), line, message: failure.message.clone() }
+    }
+}
+
+/// Everything in order. With `replace` the rendered ModelDeployments are left out.
+pub(super) fn merge(compilation: &Compilation, mode: OutputMode) -> Vec<Piece<'_>> {
+    let made: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
+    let mut outputs = Outputs::new(compilation);
+    let mut pieces = Vec::new();
+    for input in compilation.inputs.iter().filter(|input| is_object(input)) {
+        // An object that was generated earlier and is generated again, or a ModelDeployment that is passed on.
+        let remade = made.contains(&identity(input));
+        let deployment = input.header.kind == "ModelDeployment" && Dialect::of_group(input.header.group()).is_some();
+        let kept = !deployment || (mode == OutputMode::Append && input.rendered);
+        if kept && !remade {
+            pieces.push(Piece::Input(input));
+        }
+        if input.rendered {
+            pieces.extend(outputs.take(input).map(Piece::Object));
+        }
+    }
+    pieces.extend(outputs.rest().map(Piece::Object));
+    pieces
+}
+
+/// What was generated, by the ModelDeployment that it comes from.
+struct Outputs<'c> {
+    decisions: BTreeMap<(SourceId, usize, &'c ObjectRef), usize>,
+    by_decision: BTreeMap<usize, Vec<&'c Value>>,
+}
+
+impl<'c> Outputs<'c> {
+    fn new(compilation: &'c Compilation) -> Self {
+        let mut by_decision: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
+        for output in &compilation.outputs {
+            by_decision.entry(output.decision).or_default().push(&output.object);
+        }
+        let decisions = compilation.decisions.iter().enumerate();
+        let decisions = decisions.map(|(position, it)| ((it.source, it.document, &it.object), position)).collect();
+        Self { decisions, by_decision }
+    }
+
+    /// What a ModelDeployment became.
+    fn take(&mut self, input: &InputDocument) -> impl Iterator<Item = &'c Value> + use<'c> {
+        let object = input.header.object();
+        let decision = self.decisions.get(&(input.source, input.index, &object));
+        decision.and_then(|position| self.by_decision.remove(position)).unwrap_or_default().into_iter()
+    }
+
+    /// Whatever was not taken: nothing that was made is lost.
+    fn rest(self) -> impl Iterator<Item = &'c Value> {
+        self.by_decision.into_values().flatten()
+    }
+}
+
+fn is_object(input: &InputDocument) -> bool {
+    let header = &input.header;
+    !header.kind.is_empty() && !header.api_version.is_empty() && !TOOL_GROUPS.contains(&header.group())
+}
+
+fn identity(input: &InputDocument) -> Identity {
+    let header = &input.header;
+    Identity::new(&header.api_version, &header.kind, header.namespace.as_deref(), &header.name)
+}

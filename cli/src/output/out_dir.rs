@@ -1,0 +1,206 @@
+//! Objects to files: `NAMESPACE/KIND_NAME.yaml`.
+//!
+//! Everything is checked, then everything is written beside its place, then everything is renamed to it: an error on
+//! the way leaves the directory as it was.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use kubefoundry::dialect::{DIALECTS, Dialect};
+use kubefoundry::manifest::Identity;
+use kubefoundry::{Compilation, Output, yaml};
+use serde_json::Value;
+use tempfile::{Builder, NamedTempFile};
+
+use super::object_text;
+use crate::args::ObjectFormat;
+
+/// Why files could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutDirError {
+    #[error("--out-dir writes generated objects only, and the options say output: append or replace")]
+    NotGenerated,
+    #[error("{path}: two objects would be written to it: {first} and {second}")]
+    Collision { path: String, first: String, second: String },
+    #[error("{0}: not overwritten, since it is not one object generated from {1}")]
+    NotOurs(String, String),
+    #[error("{0}: not written through, since it is a symbolic link")]
+    Link(String),
+    #[error("{0}: not a file name")]
+    Name(String),
+    #[error("{0}: {1}")]
+    Write(String, io::Error),
+}
+
+/// A file to write.
+struct Target {
+    path: PathBuf,
+    text: String,
+    /// Of the file that it replaces.
+    permissions: Option<Permissions>,
+}
+
+/// Writes every object to its file below `directory`.
+pub(crate) fn write_files(
+    directory: &Path,
+    compilation: &Compilation,
+    format: ObjectFormat,
+) -> Result<(), OutDirError> {
+    let targets = plan(directory, compilation, format)?;
+    let mut made = MadeDirectories(Vec::new());
+    made.create(directory)?;
+    let mut written = Vec::with_capacity(targets.len());
+    for target in &targets {
+        let folder = target.path.parent().unwrap_or(directory);
+        made.create(folder)?;
+        written.push((beside(target, folder).map_err(|error| failed(&target.path, error))?, &target.path));
+    }
+    for (file, path) in written {
+        file.persist(path).map_err(|error| failed(path, error.error))?;
+    }
+    Ok(())
+}
+
+/// Where everything goes, without what is there already, byte for byte.
+fn plan(directory: &Path, compilation: &Compilation, format: ObjectFormat) -> Result<Vec<Target>, OutDirError> {
+    let mut taken: BTreeMap<PathBuf, &Identity> = BTreeMap::new();
+    let mut targets = Vec::new();
+    for output in &compilation.outputs {
+        let path = directory.join(relative_path(&output.identity, format)?);
+        if let Some(first) = taken.insert(path.clone(), &output.identity) {
+            let (first, second) = (describe(first), describe(&output.identity));
+            return Err(OutDirError::Collision { path: path.display().to_string(), first, second });
+        }
+        let text = object_text(&output.object, format);
+        let existing = existing(directory, &path)?;
+        match existing {
+            Some((old, _)) if old == text.as_bytes() => {}
+            Some((old, permissions)) => {
+                let deployment = compilation.decisions.get(output.decision).map(|decision| &decision.object);
+                if !is_ours(&old, output) {
+                    let deployment = deployment.map(ToString::to_string).unwrap_or_default();
+                    return Err(OutDirError::NotOurs(path.display().to_string(), deployment));
+                }
+                targets.push(Target { path, text, permissions: Some(permissions) });
+            }
+            None => targets.push(Target { path, text, permissions: None }),
+        }
+    }
+    Ok(targets)
+}
+
+/// `prod/workspace_phi.yaml`.
+fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, OutDirError> {
+    let extension = match format {
+        ObjectFormat::Yaml => "yaml",
+        ObjectFormat::Json => "json",
+    };
+    let name = format!("{}_{}.{extension}", identity.kind.to_ascii_lowercase(), identity.name);
+    let mut path = PathBuf::new();
+    for part in identity.namespace.iter().chain([&name]) {
+        // Names were validated as DNS names. This is about files, and does not rely on it.
+        let plain = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+        if !plain || part.is_empty() || part.starts_with('.') {
+            return Err(OutDirError::Name(part.clone()));
+        }
+        path.push(part);
+    }
+    Ok(path)
+}
+
+/// What is at a path, when there is anything. Links below the directory are not followed: they may lead out of it.
+fn existing(directory: &Path, path: &Path) -> Result<Option<(Vec<u8>, Permissions)>, OutDirError> {
+    let folder = path.parent().filter(|folder| *folder != directory);
+    for place in folder.into_iter().chain([path]) {
+        match fs::symlink_metadata(place) {
+            Ok(metadata) if metadata.is_symlink() => return Err(OutDirError::Link(place.display().to_string())),
+            Ok(metadata) if place == path => {
+                let text = fs::read(path).map_err(|error| failed(path, error))?;
+                return Ok(Some((text, metadata.permissions())));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(place, error)),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a file holds exactly one object, and that was made from the same ModelDeployment.
+fn is_ours(text: &[u8], output: &Output) -> bool {
+    let Ok(text) = std::str::from_utf8(text) else { return false };
+    let parsed = yaml::parse(text, &yaml::Limits::default());
+    let ([document], None) = (parsed.documents.as_slice(), &parsed.failure) else { return false };
+    let old = document.root.to_json();
+    if output.passed_on {
+        // A ModelDeployment that is passed on carries its provider, and is itself what it was made from.
+        let header = |object: &Value| {
+            ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"]
+                .map(|field| object.pointer(field).cloned())
+        };
+        return header(&old) == header(&output.object) && mark(&old, "provider").is_some();
+    }
+    let owner = mark(&old, "model-deployment");
+    owner.is_some() && owner == mark(&output.object, "model-deployment")
+}
+
+/// An annotation of ours, with its key.
+fn mark<'v>(object: &'v Value, name: &str) -> Option<(&'static Dialect, &'v str)> {
+    let annotations = object.pointer("/metadata/annotations")?;
+    DIALECTS.iter().find_map(|dialect| Some((dialect, annotations.get(dialect.label(name))?.as_str()?)))
+}
+
+/// Writes a file's text next to where it goes. The temporary file is gone when it is dropped, whatever happens.
+fn beside(target: &Target, folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".kubefoundry-");
+    #[cfg(unix)]
+    let builder = {
+        use std::os::unix::fs::PermissionsExt as _;
+        // Like any other file that a program makes; the umask applies.
+        builder.permissions(Permissions::from_mode(0o666))
+    };
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(target.text.as_bytes())?;
+    if let Some(permissions) = &target.permissions {
+        file.as_file().set_permissions(permissions.clone())?;
+    }
+    Ok(file)
+}
+
+/// Directories that were made on the way, innermost last. In the end those that are empty go again.
+struct MadeDirectories(Vec<PathBuf>);
+
+impl MadeDirectories {
+    fn create(&mut self, directory: &Path) -> Result<(), OutDirError> {
+        let missing: Vec<&Path> = directory
+            .ancestors()
+            .take_while(|ancestor| !ancestor.as_os_str().is_empty() && fs::symlink_metadata(ancestor).is_err())
+            .collect();
+        for ancestor in missing.into_iter().rev() {
+            fs::create_dir(ancestor).map_err(|error| failed(ancestor, error))?;
+            self.0.push(ancestor.to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for MadeDirectories {
+    fn drop(&mut self) {
+        for directory in self.0.iter().rev() {
+            // Fails for one that is not empty.
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
+fn describe(identity: &Identity) -> String {
+    let Identity { group, kind, name, .. } = identity;
+    if group.is_empty() { format!("{kind} {name}") } else { format!("{kind}.{group} {name}") }
+}
+
+fn failed(path: &Path, error: io::Error) -> OutDirError {
+    OutDirError::Write(path.display().to_string(), error)
+}

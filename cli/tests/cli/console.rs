@@ -1,0 +1,138 @@
+//! Terminals, pipes and shells.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::process::Stdio;
+
+use crate::sandbox::{Sandbox, broken, model};
+
+/// Escape sequences in a CI log or a file are noise: without a terminal there are none.
+#[test]
+fn pipes_get_no_colour() {
+    let sandbox = Sandbox::new().with("a.yaml", broken("a")).with("b.yaml", model("b"));
+    for arguments in [["lint", "."], ["explain", "."], ["render", "."], ["images", "."]] {
+        let ran = sandbox.run(&arguments);
+        assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "{arguments:?}: {ran:#?}");
+    }
+}
+
+/// Some CI systems show colours without being terminals; who asks for them gets them.
+#[test]
+fn colour_can_be_forced() {
+    let sandbox = Sandbox::new().with("a.yaml", broken("a")).with("b.yaml", model("b"));
+    assert!(sandbox.run(&["lint", ".", "--color", "always"]).exits(1).out.contains("\u{1b}["));
+    assert!(sandbox.run(&["explain", "b.yaml", "--color=always"]).exits(0).out.contains("\u{1b}["));
+}
+
+/// `NO_COLOR` and `--color never` on a terminal, by way of util-linux's `script`.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_color_turns_colour_off_on_a_terminal() {
+    let sandbox = Sandbox::new().with("a.yaml", broken("a"));
+    let binary = env!("CARGO_BIN_EXE_kubefoundry");
+    for (command, colored) in [
+        (format!("{binary} lint a.yaml"), true),
+        (format!("NO_COLOR=1 {binary} lint a.yaml"), false),
+        (format!("NO_COLOR= {binary} lint a.yaml"), true),
+        (format!("TERM=dumb {binary} lint a.yaml"), false),
+        (format!("{binary} lint a.yaml --color never"), false),
+    ] {
+        let script = std::process::Command::new("script")
+            .args(["-qec", &command, "/dev/null"])
+            .current_dir(sandbox.path("."))
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm")
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = script else { return }; // Not installed.
+        let out = String::from_utf8(output.stdout).unwrap();
+        assert!(out.contains("KF0101"), "{command}: {out}");
+        assert_eq!(out.contains('\u{1b}'), colored, "{command}: {out}");
+    }
+}
+
+/// On a terminal there is nothing to read: a hint is better than waiting without a word.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_is_not_read_from() {
+    let binary = env!("CARGO_BIN_EXE_kubefoundry");
+    let script = std::process::Command::new("script")
+        .args(["-qec", &format!("{binary} render"), "/dev/null"])
+        .stdin(Stdio::null())
+        .output();
+    let Ok(output) = script else { return }; // Not installed.
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.starts_with("kubefoundry: no PATH is given, and standard input is a terminal"), "{out}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// `kubefoundry render | head` has all it wanted, and nothing to complain about.
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let mut input = String::new();
+    for number in 0..300 {
+        let _ = writeln!(input, "{}---", model(&format!("m{number}")));
+    }
+    let sandbox = Sandbox::new().with("all.yaml", input);
+    let mut child =
+        sandbox.command(&["render", "all.yaml", "--diagnostics=concise"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut byte = [0];
+    child.stdout.take().unwrap().read_exact(&mut byte).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// The status is about the input, and stays what it is when nobody reads the report.
+#[test]
+fn a_closed_pipe_keeps_the_status() {
+    let sandbox = Sandbox::new().with("a.yaml", broken("a"));
+    let mut child = sandbox.command(&["lint", "a.yaml"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(1), &[] as &[u8]));
+}
+
+/// A full disk is not success.
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a"));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = sandbox.command(&["render", "a.yaml"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("kubefoundry: standard output: No space left"));
+}
+
+/// Every shell that is offered gets a script that knows the commands.
+#[test]
+fn shells_complete_the_commands() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = Sandbox::new().run(&["completions", shell]).exits(0);
+        assert!(ran.out.contains("kubefoundry") && ran.out.contains("out-dir"), "{shell}");
+    }
+}
+
+/// Scripts ask for the version; its form is `name number`.
+#[test]
+fn the_version_is_printed() {
+    let ran = Sandbox::new().run(&["--version"]).exits(0);
+    assert_eq!(ran.out, format!("kubefoundry {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// Whoever asks for help sees how it is used: an example, and every option with what it takes.
+#[test]
+fn help_shows_examples() {
+    for command in ["render", "lint", "explain", "images", "completions"] {
+        let ran = Sandbox::new().run(&[command, "--help"]).exits(0);
+        assert!(ran.out.contains(&format!("kubefoundry {command} ")), "{command}");
+        assert!(ran.out.contains("Examples:"), "{command}");
+    }
+}
+
+/// Wrong usage is 2 and not 1: a CI that fails on findings must see that nothing was checked.
+#[test]
+fn wrong_usage_is_a_failure() {
+    for arguments in [&["nope"][..], &["render", "--nope"], &["lint", "-o", "xml"], &[]] {
+        let ran = Sandbox::new().run(arguments).exits(2);
+        assert!(ran.out.is_empty() && !ran.err.is_empty(), "{arguments:?}: {ran:?}");
+    }
+}

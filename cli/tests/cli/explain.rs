@@ -1,0 +1,93 @@
+//! `explain`: the decision, for people and for programs.
+
+use serde_json::Value;
+
+use crate::sandbox::{PINNED, Sandbox, broken, model};
+
+/// Everything that led to the choice, and every value with where it came from.
+#[test]
+fn the_text_shows_the_whole_decision() {
+    let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
+    let ran = sandbox.run(&["explain", "."]).exits(0);
+    assert_eq!(ran.err, "");
+    insta::assert_snapshot!(ran.out, @r#"
+    ModelDeployment prod/a  a.yaml:4:9
+      provider  dynamo
+      reason    default → dynamo (GPU inference default)
+      target    nvidia.com/v1alpha1
+      runtime   1.4.0
+      endpoint  a-frontend:8000
+
+      candidates
+        dynamo   chosen (open, priority 50)
+          false  priority 90  spec.engine.type == 'trtllm' || spec.engine.type == 'sglang'
+          false  priority 80  spec.serving.mode == 'disaggregated'
+          true   priority 50  spec.resources.gpu.count > 0
+        kaito    open, but no rule of it is true
+          false  priority 100  !has(spec.resources.gpu) || spec.resources.gpu.count == 0
+          false  priority 100  spec.engine.type == 'llamacpp'
+        kuberay  open, only chosen by name
+
+      objects
+        nvidia.com/v1alpha1  DynamoGraphDeployment  prod/a
+
+      fields
+        apiVersion                   written    "kubefoundry.ai/v1alpha1"
+        kind                         written    "ModelDeployment"
+        metadata.name                written    "a"
+        metadata.namespace           written    "prod"
+        spec.model.id                written    "org/a"
+        spec.model.servedName        derived    "a"
+        spec.model.source            defaulted  "huggingface"
+        spec.engine.type             written    "vllm"
+        spec.engine.trustRemoteCode  defaulted  false
+        spec.engine.enforceEager     defaulted  false
+        spec.serving.mode            defaulted  "aggregated"
+        spec.scaling.replicas        defaulted  1
+        spec.resources.gpu.count     written    1
+        spec.resources.gpu.type      defaulted  "nvidia.com/gpu"
+    "#);
+}
+
+/// The report comes either way, and the exit status tells.
+#[test]
+fn an_error_does_not_hide_the_other_decisions() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
+    let ran = sandbox.run(&["explain", "."]).exits(1);
+    assert!(ran.out.contains("ModelDeployment prod/a"), "{}", ran.out);
+    assert!(ran.err.contains("error[KF0101]"), "{}", ran.err);
+    assert!(!ran.out.contains("KF0101"));
+}
+
+/// One document with decisions and findings, so that a program needs one stream.
+#[test]
+fn the_json_holds_decisions_and_findings() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
+    let ran = sandbox.run(&["explain", ".", "--output", "json"]).exits(1);
+    assert_eq!(ran.err, "");
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["version"], 1);
+    let decision = &report["decisions"][0];
+    assert_eq!((&decision["file"], &decision["line"]), (&"a.yaml".into(), &4.into()));
+    assert_eq!(decision["object"]["name"], "a");
+    assert_eq!(decision["selection"]["provider"], "dynamo");
+    assert_eq!(decision["target"], "nvidia.com/v1alpha1");
+    assert_eq!(decision["endpoint"]["port"], 8000);
+    let field = |path: &str| decision["fields"].as_array().unwrap().iter().find(|it| it["path"] == path).unwrap();
+    assert_eq!(field("spec.model.id")["origin"], "written");
+    assert_eq!(field("spec.serving.mode")["origin"], "defaulted");
+    let rules = |provider: &str| {
+        let candidates = decision["selection"]["candidates"].as_array().unwrap();
+        candidates.iter().find(|it| it["provider"] == provider).unwrap()["rules"].as_array().unwrap().len()
+    };
+    assert!(rules("dynamo") > 0 && rules("kaito") > 0);
+    assert!(report["diagnostics"].as_array().unwrap().iter().any(|it| it["code"] == "KF0101"));
+}
+
+/// A user's text is text: it does not speak to the terminal.
+#[test]
+fn control_characters_are_escaped() {
+    let text = model("a").replace("type: vllm", "type: vllm\n    args: {seed: \"\\u009b31m\"}");
+    let ran = Sandbox::new().pipe(&["explain"], text);
+    assert!(!ran.out.contains('\u{9b}') && !ran.err.contains('\u{9b}'), "{ran:?}");
+}

@@ -1,0 +1,97 @@
+//! `lint`: the report is the output, and the exit status is for CI.
+
+use serde_json::Value;
+
+use crate::sandbox::{PINNED, SERVICE, Sandbox, broken, doubtful, model};
+
+/// The report is what lint prints: on standard output, so that it can be piped and kept.
+#[test]
+fn the_report_is_on_standard_output() {
+    let sandbox = Sandbox::new().with("a.yaml", broken("a"));
+    let ran = sandbox.run(&["lint", "a.yaml"]).exits(1);
+    assert!(ran.out.contains("error[KF0101]") && ran.out.ends_with("\n1 error in 1 file\n"), "{}", ran.out);
+    assert_eq!(ran.err, "");
+}
+
+/// A clean run says how much was looked at: 0 files is another result than 40.
+#[test]
+fn a_clean_run_says_so() {
+    let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a")).with("b.yaml", SERVICE);
+    assert_eq!(sandbox.run(&["lint", "."]).exits(0).out, "no findings in 2 files\n");
+}
+
+/// A pull request that touches no model is fine.
+#[test]
+fn an_input_without_models_is_clean() {
+    let sandbox = Sandbox::new().with("b.yaml", SERVICE);
+    assert_eq!(sandbox.run(&["lint", "b.yaml"]).exits(0).out, "no findings in 1 file\n");
+}
+
+/// The level is the team's choice; information never fails a run.
+#[test]
+fn fail_on_sets_the_level() {
+    let sandbox = Sandbox::new()
+        .with("info.yaml", model("info"))
+        .with("warning.yaml", doubtful("warning"))
+        .with("error.yaml", broken("error"));
+    for (file, level, code) in [
+        ("info.yaml", "warning", 0),
+        ("warning.yaml", "error", 0),
+        ("warning.yaml", "warning", 1),
+        ("warning.yaml", "never", 0),
+        ("error.yaml", "error", 1),
+        ("error.yaml", "warning", 1),
+        ("error.yaml", "never", 0),
+    ] {
+        let ran = sandbox.run(&["lint", file, "--fail-on", level]);
+        assert_eq!(ran.code, Some(code), "{file} {level}: {}", ran.out);
+    }
+}
+
+/// A file that was not read was not judged, whatever the level.
+#[test]
+fn never_does_not_hide_failures() {
+    Sandbox::new().run(&["lint", "nope.yaml", "--fail-on", "never"]).exits(2);
+}
+
+/// Strict and lint work together.
+#[test]
+fn strict_fails_on_warnings() {
+    let sandbox = Sandbox::new().with("a.yaml", doubtful("a"));
+    sandbox.run(&["lint", "a.yaml", "--strict"]).exits(1);
+}
+
+/// Only lines with a place: what a problem matcher or an editor reads.
+#[test]
+fn concise_is_lines_only() {
+    let sandbox = Sandbox::new().with("a.yaml", broken("a"));
+    let ran = sandbox.run(&["lint", "a.yaml", "--output", "concise"]).exits(1);
+    assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
+    assert!(ran.out.starts_with("a.yaml:13:14: error[KF0101] "), "{}", ran.out);
+    let clean = Sandbox::new().with("b.yaml", SERVICE);
+    assert_eq!(clean.run(&["lint", "b.yaml", "-o", "concise"]).exits(0).out, "");
+}
+
+/// The stable shape: one object a finding, with everything that a dashboard sorts by.
+#[test]
+fn json_is_one_versioned_document() {
+    let sandbox = Sandbox::new().with("a.yaml", broken("a"));
+    let ran = sandbox.run(&["lint", "a.yaml", "-o", "json"]).exits(1);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["version"], 1);
+    let finding = &report["diagnostics"][0];
+    assert_eq!((&finding["file"], &finding["line"], &finding["column"]), (&"a.yaml".into(), &13.into(), &14.into()));
+    assert_eq!((&finding["severity"], &finding["code"]), (&"error".into(), &"KF0101".into()));
+    assert_eq!(finding["object"]["name"], "a");
+}
+
+/// Rules are tried even where another provider was chosen by name: a mistake in one shows before it matters.
+#[test]
+fn every_rule_is_tried() {
+    let rule = "  selectionRules:\n  - condition: spec.engine.args['none'] == 'x'\n    priority: 1\n";
+    let sandbox = Sandbox::new()
+        .with("acme.yaml", format!("{}{rule}", crate::render::ACME))
+        .with("a.yaml", model("a") + "  provider: {name: dynamo}\n");
+    assert_eq!(sandbox.run(&["render", "."]).exits(0).kinds(), ["DynamoGraphDeployment"]);
+    assert!(sandbox.run(&["lint", "."]).exits(1).out.contains("KF0408"));
+}

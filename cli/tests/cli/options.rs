@@ -1,0 +1,95 @@
+//! Options: one kind, three places, and which of them wins.
+
+use crate::sandbox::{PINNED, Sandbox, doubtful, model};
+
+/// A `Render` document with one more line.
+fn options(line: &str) -> String {
+    format!("apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n{line}\n")
+}
+
+/// The apiVersion of what is rendered.
+fn target(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let ran = sandbox.run(&[&["render"], arguments].concat()).exits(0);
+    ran.out.lines().next().and_then(|line| line.strip_prefix("apiVersion: ")).unwrap().to_owned()
+}
+
+const ALPHA: &str = "nvidia.com/v1alpha1";
+const BETA: &str = "nvidia.com/v1beta1";
+
+/// kubefoundry.yaml < --config < flags: what is nearer to the user's hands wins.
+#[test]
+fn the_nearer_option_wins() {
+    let sandbox = Sandbox::new()
+        .with("m/a.yaml", model("a"))
+        .with("m/kubefoundry.yaml", options(&format!("targets: {{dynamo: {BETA}}}")))
+        .with("alpha.yaml", options(&format!("targets: {{dynamo: {ALPHA}}}")));
+    assert_eq!(target(&sandbox, &["m/a.yaml"]), ALPHA, "the default");
+    assert_eq!(target(&sandbox, &["m"]), BETA, "kubefoundry.yaml");
+    assert_eq!(target(&sandbox, &["m", "--config", "alpha.yaml"]), ALPHA, "--config");
+    let flag = format!("--target=dynamo={BETA}");
+    assert_eq!(target(&sandbox, &["m", "--config", "alpha.yaml", &flag]), BETA, "the flag");
+}
+
+/// With two directories it would be a guess whose options count.
+#[test]
+fn kubefoundry_yaml_speaks_for_one_directory_only() {
+    let sandbox = Sandbox::new()
+        .with("m/a.yaml", model("a"))
+        .with("m/kubefoundry.yaml", options(&format!("targets: {{dynamo: {BETA}}}")))
+        .with("n/b.yaml", model("b"));
+    assert_eq!(target(&sandbox, &["m", "n"]), ALPHA);
+}
+
+/// Options that stay unsaid in a stronger place keep what a weaker one said.
+#[test]
+fn options_are_merged() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("kubefoundry.yaml", PINNED);
+    let ran = sandbox.run(&["render", ".", "--target", &format!("dynamo={BETA}")]).exits(0);
+    assert_eq!(ran.err, "", "the runtime is still pinned");
+}
+
+/// A wrong flag is wrong usage, and the finding shows what was typed.
+#[test]
+fn a_wrong_flag_is_a_failure() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a"));
+    let ran = sandbox.run(&["render", "a.yaml", "--runtime", "dynamo=0.1"]).exits(2);
+    assert_eq!(ran.out, "");
+    assert!(ran.err.contains("--> <command line>:5:"), "{}", ran.err);
+    let ran = sandbox.run(&["render", "a.yaml", "--runtime", "1.4.0"]).exits(2);
+    assert!(ran.err.contains("expected PROVIDER=VERSION"), "{}", ran.err);
+}
+
+/// So is a wrong file of options, for lint too: with other rules than the team's, its verdict says nothing.
+#[test]
+fn wrong_options_are_a_failure() {
+    for text in ["kind: Render\n", "strictt: true\n", ": [\n", &options("strictt: true")] {
+        let sandbox = Sandbox::new().with("a.yaml", model("a")).with("options.yaml", text);
+        let ran = sandbox.run(&["lint", "a.yaml", "--config", "options.yaml"]).exits(2);
+        assert!(ran.out.contains("--> options.yaml:"), "{text}: {}", ran.out);
+    }
+}
+
+/// A team decides on its own severities.
+#[test]
+fn rules_change_severities() {
+    let sandbox = Sandbox::new()
+        .with("a.yaml", doubtful("a"))
+        .with("kubefoundry.yaml", options("rules: {scaling-ignored: error}"));
+    assert!(sandbox.run(&["lint", "."]).exits(1).out.contains("error[KF0210]"));
+}
+
+/// Options are no resources: not rendered, not passed on, not looked at by lint.
+#[test]
+fn options_are_not_input() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("nested/kubefoundry.yaml", PINNED);
+    let ran = sandbox.run(&["render", ".", "--all"]).exits(0);
+    assert_eq!(ran.kinds(), ["DynamoGraphDeployment"]);
+}
+
+/// An empty input can be fine: a generator that sometimes has nothing to do.
+#[test]
+fn an_empty_input_can_be_allowed() {
+    let sandbox = Sandbox::new().with("kubefoundry.yaml", options("allowEmpty: true"));
+    let ran = sandbox.run(&["render", "."]).exits(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
+}

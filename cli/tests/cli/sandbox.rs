@@ -1,0 +1,134 @@
+//! A directory of its own for each test, and the binary in it.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A temporary working directory.
+pub(crate) struct Sandbox {
+    directory: tempfile::TempDir,
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Adds a file and the folders above it.
+    pub(crate) fn with(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The binary in this directory, with nothing from outside that it looks at.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubefoundry"));
+        command.args(arguments).current_dir(self.directory.path()).env_remove("NO_COLOR").env_remove("TERM");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs with nothing on standard input.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        self.pipe(arguments, "")
+    }
+
+    /// Runs with a text on standard input.
+    pub(crate) fn pipe(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Ran {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        // The binary may end without reading; then nobody is there to write to.
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Every file below the directory, hidden ones too, sorted.
+    pub(crate) fn files(&self, below: &str) -> Vec<String> {
+        let mut files = Vec::new();
+        let root = self.path(below);
+        collect(&root, &root, &mut files);
+        files.sort();
+        files
+    }
+}
+
+fn collect(root: &Path, directory: &Path, files: &mut Vec<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(root, &path, files);
+        } else {
+            files.push(path.strip_prefix(root).unwrap().display().to_string());
+        }
+    }
+}
+
+impl Ran {
+    /// The exit status, with everything printed in the message when it is another one.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// The `kind` of every document on standard output.
+    pub(crate) fn kinds(&self) -> Vec<&str> {
+        self.out.lines().filter_map(|line| line.strip_prefix("kind: ")).collect()
+    }
+}
+
+/// A model that Dynamo runs, without findings once its runtime is pinned.
+pub(crate) fn model(name: &str) -> String {
+    format!(
+        "apiVersion: kubefoundry.ai/v1alpha1
+kind: ModelDeployment
+metadata:
+  name: {name}
+  namespace: prod
+spec:
+  model:
+    id: org/{name}
+  engine:
+    type: vllm
+  resources:
+    gpu:
+      count: 1
+"
+    )
+}
+
+/// Options under which [`model`] has no findings.
+pub(crate) const PINNED: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nruntimes: {dynamo: 1.4.0}\n";
+
+/// A model whose GPU count is no number: one error.
+pub(crate) fn broken(name: &str) -> String {
+    model(name).replace("count: 1", "count: two")
+}
+
+/// A model with a replica count in the wrong mode: one warning.
+pub(crate) fn doubtful(name: &str) -> String {
+    model(name) + "  scaling:\n    prefill:\n      replicas: 1\n"
+}
+
+/// An object that is none of ours.
+pub(crate) const SERVICE: &str = "apiVersion: v1\nkind: Service # kept\nmetadata: {name: web, namespace: prod}\n";

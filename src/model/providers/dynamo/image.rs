@@ -1,0 +1,148 @@
+//! Which image a deployment runs, and which Dynamo version that is.
+
+use super::backend::Backend;
+use super::codes::{IMAGE_WITHOUT_VERSION, RUNTIME_VERSION_MISMATCH, UNKNOWN_RUNTIME_VERSION};
+use super::overrides::{self, Settings};
+use super::{NAME, RUNTIMES};
+use crate::diagnostic::{Findings, codes};
+use crate::model::ir::Deployment;
+use crate::model::provider::Context;
+use crate::model::providers::pod::is_nvidia;
+use crate::path::FieldPath;
+
+/// Where Dynamo publishes its runtime images.
+pub(super) const REGISTRY: &str = "nvcr.io/nvidia/ai-dynamo";
+
+/// The image of every component, and the runtime version whose flags its workers take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Runtime<'v> {
+    /// The image.
+    pub(super) image: String,
+    /// One of [`RUNTIMES`].
+    pub(super) version: &'v str,
+}
+
+/// Chooses the image.
+///
+/// A custom image runs on the workers and on the frontend: what can run a worker (`python3 -m dynamo.vllm`) has the
+/// frontend too, they are one wheel (ai-dynamo 1.1.1, 1.4.0, 1.6.1); a model inside the image is then where the frontend
+/// looks for its tokenizer; and nothing is pulled from a registry that the user did not name.
+pub(super) fn runtime<'c>(
+    deployment: &Deployment,
+    backend: &Backend,
+    settings: &Settings,
+    context: &Context<'c>,
+    findings: &mut Findings<'_>,
+) -> Runtime<'c> {
+    let Some((image, path)) = &deployment.image else {
+        check_accelerators(deployment, findings);
+        let image = format!("{REGISTRY}/{}:{}", backend.image, context.runtime);
+        if !context.runtime_pinned {
+            let message = format!("the image {image} follows the default of this kubefoundry version");
+            findings
+                .report(&codes::UNPINNED_RUNTIME, "spec.engine.type", message)
+                .help(format!("pin it: runtimes: {{{NAME}: {}}} in the Render options", context.runtime));
+        }
+        check_override(settings, context.runtime, findings);
+        return Runtime { image: context.image(&image), version: context.runtime };
+    };
+    let version = custom_version(image, path, settings, context.runtime, findings);
+    Runtime { image: context.image(image), version }
+}
+
+/// The runtime version of a custom image, found as the operator finds it: the override, else the tag
+/// (deploy/operator/internal/runtimeversion of ai-dynamo/dynamo).
+fn custom_version<'v>(
+    image: &str,
+    path: &FieldPath,
+    settings: &Settings,
+    default: &'v str,
+    findings: &mut Findings<'_>,
+) -> &'v str {
+    let declared = settings.runtime_version.as_deref();
+    let Some(version) = declared.or_else(|| tag_version(image)) else {
+        findings
+            .report(
+                &IMAGE_WITHOUT_VERSION,
+                path,
+                format!("image {image} has no tag such as 1.4.0: Dynamo operators from 1.5 refuse it"),
+            )
+            .help(format!("say which Dynamo is in it with {}", overrides::path("runtimeVersion")));
+        return default;
+    };
+    if let Some(known) = RUNTIMES.iter().find(|known| **known == version) {
+        return known;
+    }
+    let place = if declared.is_some() { overrides::path("runtimeVersion") } else { path.clone() };
+    findings
+        .report(
+            &UNKNOWN_RUNTIME_VERSION,
+            &place,
+            format!("the image is of Dynamo {version}: engine flags are checked and written as for {default}"),
+        )
+        .help(format!("flags are known for {}", RUNTIMES.join(", ")));
+    default
+}
+
+fn check_override(settings: &Settings, runtime: &str, findings: &mut Findings<'_>) {
+    if let Some(version) = settings.runtime_version.as_deref().filter(|version| *version != runtime) {
+        let path = overrides::path("runtimeVersion");
+        let message = format!("{path} is {version}, but the default image is of {runtime}");
+        findings
+            .report(&RUNTIME_VERSION_MISMATCH, &path, message)
+            .help(format!("leave it out, or choose the runtime with runtimes: {{{NAME}: {version}}} in the options"));
+    }
+}
+
+/// Default images drive NVIDIA GPUs only (DESIGN §6).
+fn check_accelerators(deployment: &Deployment, findings: &mut Findings<'_>) {
+    for worker in deployment.workload.workers() {
+        let gpu = &worker.gpu_type.value;
+        if worker.gpu_count.value > 0 && !is_nvidia(gpu) {
+            let path = worker.path("gpu.type");
+            let message = format!("{path} is {gpu}, which the default image cannot drive: expected nvidia.com/gpu");
+            findings
+                .report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message)
+                .help("give spec.image an image with Dynamo for that accelerator");
+        }
+    }
+}
+
+/// The version that an image's tag says, without a leading `v` and what follows `-` or `+`; none when the tag is not a
+/// semantic version.
+fn tag_version(image: &str) -> Option<&str> {
+    let reference = image.split('@').next().unwrap_or(image);
+    let name = reference.rsplit('/').next().unwrap_or(reference);
+    let (_, tag) = name.split_once(':')?;
+    let version = tag.strip_prefix(['v', 'V']).unwrap_or(tag);
+    let (core, suffix) = version.find(['-', '+']).map_or((version, None), |at| {
+        let (core, rest) = version.split_at(at);
+        (core, rest.get(1..))
+    });
+    let number = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'))
+    };
+    let parts = core.split('.');
+    (parts.clone().count() == 3 && parts.clone().all(number) && suffix != Some("")).then_some(core)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tag_version;
+
+    #[test]
+    fn a_tag_says_the_version_that_the_operator_reads() {
+        assert_eq!(tag_version("nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.4.0"), Some("1.4.0"));
+        assert_eq!(tag_version("localhost:5000/vllm:v1.4.0-rc1.cuda13"), Some("1.4.0"));
+        assert_eq!(tag_version("vllm:1.4.0@sha256:0123"), Some("1.4.0"));
+    }
+
+    #[test]
+    fn other_tags_say_none() {
+        for image in
+            ["vllm", "localhost:5000/vllm", "vllm:latest", "vllm:1.4", "vllm:01.4.0", "vllm:1.4.0-", "a@sha256:0"]
+        {
+            assert_eq!(tag_version(image), None, "{image}");
+        }
+    }
+}

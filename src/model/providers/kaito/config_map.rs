@@ -1,0 +1,144 @@
+//! The settings of a preset: `inference_config.yaml` in a ConfigMap.
+//!
+//! KAITO's runtime appends each entry of `vllm` as two elements, `--key` and Python's `str(value)`
+//! (presets/workspace/inference/vllm/inference_api.py), and its webhook reads them as a map of strings
+//! (api/v1beta1/inference_config_validation.go). It does not watch the data, so the name ends in a hash of it: another
+//! content is another ConfigMap, and the Workspace that names it rolls.
+
+use serde_json::{Map, Value};
+
+use super::preset::WAY_OUT;
+use super::target::ConfigMap;
+use crate::diagnostic::{Findings, Place, codes};
+use crate::manifest::Manifest;
+use crate::model::engines::{Argument, ArgumentValue, Invocation};
+use crate::model::providers::pod::StringMap;
+use crate::path::FieldPath;
+use crate::wire::shorten;
+use crate::yaml;
+
+/// Settings by flag name, in order.
+pub(super) type Settings = Map<String, Value>;
+
+/// The settings as KAITO can pass them on. `None` means that findings say why not.
+pub(super) fn settings(invocation: &Invocation, findings: &mut Findings<'_>) -> Option<Settings> {
+    let mut settings = Settings::new();
+    let mut complete = true;
+    for argument in &invocation.arguments {
+        match setting(argument, findings) {
+            Some(value) => {
+                settings.insert(argument.name.clone(), value);
+            }
+            None => complete = false,
+        }
+    }
+    complete.then_some(settings)
+}
+
+fn setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
+    let Argument { name, value, path } = argument;
+    if is_reserved(name) {
+        let message = format!("--{name} is set by KAITO in a preset, expected no such argument");
+        let help = if name.starts_with("kaito-") { "remove it" } else { WAY_OUT };
+        findings.report(&codes::RESERVED_ARGUMENT, Place::key(path), message).help(help);
+        return None;
+    }
+    let value = match value {
+        ArgumentValue::On | ArgumentValue::Off(_) | ArgumentValue::List(_) => {
+            report_switch(argument, findings);
+            return None;
+        }
+        ArgumentValue::Number(number) => Value::Number(number.clone()),
+        ArgumentValue::Text(text) => Value::from(text.as_str()),
+        ArgumentValue::Json(json) => Value::from(json.to_string()),
+    };
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    if text.starts_with('-') && !is_negative_number(&text) {
+        let message = format!("--{name} is {:?}, which vLLM takes for a flag in a KAITO preset", shorten(&text));
+        findings.report(&codes::UNSAFE_VALUE, path, message).help(WAY_OUT);
+        return None;
+    }
+    if name == "max-model-len" && text.parse::<i64>().is_err() {
+        let message = format!("--{name} is {:?}, expected an integer: KAITO reads it too", shorten(&text));
+        findings.report(&codes::INVALID_ARGUMENT_VALUE, path, message).help("write the number of tokens out");
+        return None;
+    }
+    Some(value)
+}
+
+/// What KAITO sets itself, or reads its own configuration from.
+fn is_reserved(name: &str) -> bool {
+    matches!(name, "config" | "port" | "model" | "served-model-name") || name.starts_with("kaito-")
+}
+
+fn report_switch(argument: &Argument, findings: &mut Findings<'_>) {
+    let Argument { name, value, path } = argument;
+    let flag = if let ArgumentValue::Off(off) = value { off } else { name };
+    let reason = if matches!(value, ArgumentValue::List(_)) { "has several values" } else { "is a switch" };
+    let rule = "KAITO gives every setting of a preset one value";
+    if path.starts_with(&FieldPath::parse("spec.engine.args")) {
+        let message = format!("--{flag} {reason}, and {rule}");
+        findings.report(&codes::FLAG_NOT_ACCEPTED, Place::key(path), message).help(WAY_OUT);
+    } else {
+        let message = format!("{path} becomes --{flag}, which {reason}, and {rule}");
+        findings.report(&codes::FIELD_NOT_SUPPORTED, path, message).help(WAY_OUT);
+    }
+}
+
+/// What Python's argparse takes for a value though it starts with a dash: `-1`, `-0.5`, `-.5`.
+fn is_negative_number(text: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.strip_prefix('-').is_some_and(|number| match number.split_once('.') {
+        Some((whole, fraction)) => (whole.is_empty() || digits(whole)) && digits(fraction),
+        None => digits(number),
+    })
+}
+
+/// The ConfigMap `<name>-inference-<hash>`.
+pub(super) fn manifest(deployment: &str, settings: Settings) -> Option<Manifest> {
+    let mut text = String::new();
+    yaml::to_yaml(&Value::Object(Map::from_iter([("vllm".to_owned(), Value::Object(settings))])), &mut text);
+    let name = format!("{deployment}-inference-{:016x}", fnv1a_64(text.as_bytes()));
+    Manifest::new("v1", "ConfigMap", name, &ConfigMap { data: StringMap::one("inference_config.yaml", text) }).ok()
+}
+
+/// FNV-1a of 64 bits: the same on every machine and in every version of the standard library, whose hasher may change.
+fn fnv1a_64(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hash_is_fnv_1a() {
+        // The test vectors of the algorithm's authors.
+        assert_eq!(fnv1a_64(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a_64(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a_64(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn negative_numbers_are_what_argparse_takes_for_values() {
+        assert!(["-1", "-20", "-0.5", "-.5"].into_iter().all(is_negative_number));
+        assert!(!["-", "-1e5", "-1.", "--1", "-x", "-inf", "-1-1", "-."].into_iter().any(is_negative_number));
+    }
+
+    #[test]
+    fn what_python_would_not_give_back_as_it_is_stays_text() {
+        let settings = Settings::from_iter([
+            ("max-model-len".to_owned(), Value::from(8192)),
+            ("revision".to_owned(), Value::from("0123")),
+            ("kv-transfer-config".to_owned(), Value::from(r#"{"kv_role":"kv_both"}"#)),
+        ]);
+        let manifest = manifest("phi", settings).unwrap();
+        let text = manifest.to_json()["data"]["inference_config.yaml"].as_str().unwrap().to_owned();
+        assert!(
+            text.starts_with("vllm:\n  max-model-len: 8192\n  revision: \"0123\"\n  kv-transfer-config: "),
+            "{text}"
+        );
+        assert!(manifest.metadata.name.starts_with("phi-inference-"));
+        assert_eq!(manifest.metadata.name.len(), "phi-inference-".len() + 16);
+    }
+}

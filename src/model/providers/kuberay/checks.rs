@@ -1,0 +1,111 @@
+//! What KubeRay and Ray refuse, or would quietly do otherwise, and only shows on a cluster.
+
+use crate::diagnostic::{Findings, Place, codes};
+use crate::model::ir::{Deployment, VolumePurpose};
+use crate::path::FieldPath;
+
+/// The longest name of a RayService: names of its objects are made from it (`MaxRayServiceNameLength` in
+/// ray-operator/controllers/ray/utils/constant.go).
+const NAME: usize = 47;
+
+/// Labels that KubeRay sets on pods itself, whatever the template says (`labelPod` and `BuildPod` in
+/// ray-operator/controllers/ray/common/pod.go).
+const LABELS: [&str; 4] = ["ray.io/cluster", "ray.io/group", "ray.io/node-type", "ray.io/serve"];
+
+/// The volume that KubeRay adds for `/dev/shm`; it would take a storage volume of that name for its own.
+const SHARED_MEMORY: &str = "shared-mem";
+
+/// Reports everything about a deployment that does not depend on overrides, image and engine flags.
+pub(super) fn all(deployment: &Deployment, findings: &mut Findings<'_>) {
+    name(deployment, findings);
+    model(deployment, findings);
+    labels(deployment, findings);
+    volumes(deployment, findings);
+}
+
+/// The name is checked by the controller only (`ValidateRayServiceMetadata`): the apiserver takes what then never runs.
+fn name(deployment: &Deployment, findings: &mut Findings<'_>) {
+    let name = &deployment.metadata.name;
+    if name.len() > NAME {
+        findings
+            .report(
+                &codes::NAME_TOO_LONG,
+                "metadata.name",
+                format!("metadata.name has {} characters, expected at most {NAME}", name.len()),
+            )
+            .help("KubeRay makes names of Ray clusters and Services from it, which Kubernetes limits to 63 characters");
+    }
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        findings
+            .report(
+                &codes::INVALID_NAME,
+                "metadata.name",
+                format!("metadata.name is {name:?}, expected it to start with a letter"),
+            )
+            .help("KubeRay names Services after it, which are DNS-1035 labels");
+    }
+}
+
+fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
+    let model = &deployment.model;
+    match &model.id {
+        None => {
+            findings
+                .report(&codes::MODEL_ID_NEEDED, "spec.model", "a model without an id: Ray Serve expects one")
+                .help("give model.id the absolute path of the model inside the image");
+        }
+        Some(id) if id.to_ascii_lowercase().ends_with(".gguf") => {
+            findings
+                .report(
+                    &codes::FIELD_NOT_SUPPORTED,
+                    "spec.model.id",
+                    "spec.model.id names a GGUF file, which Ray Serve does not serve",
+                )
+                .help("use engine llamacpp on kaito, or the id of the model's original weights");
+        }
+        Some(_) => {}
+    }
+    // `get_base_model_id` in ray/llm/_internal/common/utils/lora_utils.py.
+    if let Some(name) = model.served_name.as_ref().filter(|name| name.value.contains(':')) {
+        let message = format!(
+            "spec.model.servedName is {:?}: Ray Serve takes what follows a colon for the name of an adapter",
+            name.value
+        );
+        findings
+            .report(&codes::INVALID_SERVED_NAME, "spec.model.servedName", message)
+            .help("use a name without colons");
+    }
+}
+
+fn labels(deployment: &Deployment, findings: &mut Findings<'_>) {
+    for (key, _) in deployment.pod_labels.iter().filter(|(key, _)| LABELS.contains(&key.as_str())) {
+        let path = FieldPath::parse("spec.podTemplate.metadata.labels").key(key.clone());
+        findings
+            .report(&codes::FIELD_IGNORED, Place::key(&path), format!("label {key} is set by KubeRay on all its pods"))
+            .help("remove it");
+    }
+}
+
+fn volumes(deployment: &Deployment, findings: &mut Findings<'_>) {
+    let base = FieldPath::parse("spec.model.storage.volumes");
+    let mut compilation_caches = 0;
+    for (index, volume) in deployment.model.volumes.iter().enumerate() {
+        let path = base.index(index);
+        if volume.name == SHARED_MEMORY {
+            let message = format!("{SHARED_MEMORY} is KubeRay's volume for /dev/shm, expected another name");
+            findings.report(&codes::INVALID_VOLUME, &path.key("name"), message).help("rename the volume");
+        }
+        if volume.purpose.value == VolumePurpose::CompilationCache {
+            compilation_caches += 1;
+            if compilation_caches > 1 {
+                let message = format!(
+                    "volume {} is mounted at {}, but vLLM keeps its compilation results on the first such volume",
+                    volume.name, volume.mount_path.value
+                );
+                findings
+                    .report(&codes::FIELD_IGNORED, &path.key("purpose"), message)
+                    .help("give one volume the purpose compilationCache");
+            }
+        }
+    }
+}

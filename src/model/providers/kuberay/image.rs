@@ -1,0 +1,117 @@
+//! Which image a deployment runs, and which Ray is in it.
+
+use super::codes::RAY_VERSION_ASSUMED;
+use super::{NAME, RUNTIMES};
+use crate::diagnostic::{Findings, codes};
+use crate::model::ir::Deployment;
+use crate::model::provider::Context;
+use crate::model::providers::pod::is_nvidia;
+use crate::path::FieldPath;
+
+/// Where Ray publishes images with vLLM.
+const REPOSITORY: &str = "rayproject/ray-llm";
+/// The Python and CUDA of the default image: both are in every tag.
+const VARIANT: &str = "py312-cu130";
+
+/// The image of head and workers (Ray wants one on all), and the Ray in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Runtime<'v> {
+    /// The image.
+    pub(super) image: String,
+    /// `rayVersion`: what the image says of itself, if it does.
+    pub(super) ray_version: Option<String>,
+    /// The Ray version, one of [`RUNTIMES`], whose flags are used.
+    pub(super) flags: &'v str,
+}
+
+/// Chooses the image.
+pub(super) fn runtime<'c>(deployment: &Deployment, context: &Context<'c>, findings: &mut Findings<'_>) -> Runtime<'c> {
+    let default = context.runtime;
+    let Some((image, path)) = &deployment.image else {
+        check_accelerators(deployment, findings);
+        let image = format!("{REPOSITORY}:{default}-{VARIANT}");
+        if !context.runtime_pinned {
+            let message = format!("the image {image} follows the default of this kubefoundry version");
+            findings
+                .report(&codes::UNPINNED_RUNTIME, "spec.engine.type", message)
+                .help(format!("pin it: runtimes: {{{NAME}: {default}}} in the Render options"));
+        }
+        return Runtime { image: context.image(&image), ray_version: Some(default.to_owned()), flags: default };
+    };
+    let said = tag_version(image);
+    let known = said.and_then(|version| RUNTIMES.iter().find(|known| **known == version));
+    if known.is_none() {
+        assume(image, path, said, default, findings);
+    }
+    Runtime {
+        image: context.image(image),
+        ray_version: said.map(str::to_owned),
+        flags: known.copied().unwrap_or(default),
+    }
+}
+
+fn assume(image: &str, path: &FieldPath, said: Option<&str>, default: &str, findings: &mut Findings<'_>) {
+    let found = match said {
+        Some(version) => format!("image {image} has Ray {version}"),
+        None => format!("image {image} does not say its Ray version"),
+    };
+    findings
+        .report(&RAY_VERSION_ASSUMED, path, format!("{found}: engine flags are checked and written as for {default}"))
+        .help(format!("flags are known for Ray {}; a tag says its version as in ray-llm:2.56.0", RUNTIMES.join(", ")));
+}
+
+/// The default image drives NVIDIA GPUs only (DESIGN §6).
+fn check_accelerators(deployment: &Deployment, findings: &mut Findings<'_>) {
+    for worker in deployment.workload.workers() {
+        let gpu = &worker.gpu_type.value;
+        if worker.gpu_count.value > 0 && !is_nvidia(gpu) {
+            let path = worker.path("gpu.type");
+            let message = format!("{path} is {gpu}, which the default image cannot drive: expected nvidia.com/gpu");
+            findings
+                .report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message)
+                .help("give spec.image an image with Ray and vLLM for that accelerator");
+        }
+    }
+}
+
+/// The Ray version that an image's tag says: `2.56.0-py312-cu130`, `ray-2.48.0-py311-cu128`. Only an image that has
+/// `ray` in its name is believed: the tag of another is a version of something else.
+fn tag_version(image: &str) -> Option<&str> {
+    let reference = image.split('@').next().unwrap_or(image);
+    let name = reference.rsplit('/').next().unwrap_or(reference);
+    let (name, tag) = name.split_once(':')?;
+    if !name.split(['-', '_', '.']).any(|word| word == "ray") {
+        return None;
+    }
+    let tag = tag.strip_prefix("ray-").unwrap_or(tag);
+    let version = tag.split(['-', '+']).next().unwrap_or(tag);
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = version.split('.');
+    (parts.clone().count() == 3 && parts.clone().all(number)).then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tag_version;
+
+    #[test]
+    fn a_ray_image_says_its_version() {
+        for image in [
+            "rayproject/ray-llm:2.56.0-py312-cu130",
+            "localhost:5000/ray-llm:ray-2.56.0-py311-cu128",
+            "registry.example.com/team/ray:2.56.0",
+            "ray:2.56.0@sha256:0123",
+        ] {
+            assert_eq!(tag_version(image), Some("2.56.0"), "{image}");
+        }
+    }
+
+    #[test]
+    fn other_images_say_none() {
+        for image in
+            ["ray-llm", "localhost:5000/ray-llm", "ray-llm:nightly", "ray-llm:2.56", "mistray:1.2.3", "app:1.2.3"]
+        {
+            assert_eq!(tag_version(image), None, "{image}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Parts of pods that providers share: the subset of `core/v1` that a [`Deployment`] can ask for, typed, and how it is
+//! made from one. Absent parts are absent in the output; what the user listed keeps its order.
+
+mod volume;
+
+pub use volume::{
+    ClaimSource, EmptyDir, Volume, VolumeMount, claims, model_cache_home, shared_memory, storage_mounts,
+    storage_volumes,
+};
+
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+use crate::manifest::Manifest;
+use crate::model::ir::{Deployment, Worker};
+use crate::model::validate::quantity::positive_quantity;
+use crate::wire::{EnvVar, EnvVarSource, FieldSelector, LocalObjectReference, Toleration};
+
+/// A mapping of strings, written in the order of its entries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StringMap(pub Vec<(String, String)>);
+
+impl StringMap {
+    /// Whether it has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds an entry at the end.
+    pub fn push(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        self.0.push((key.into(), value.into()));
+    }
+
+    /// One entry.
+    pub fn one(key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self(vec![(key.into(), value.into())])
+    }
+}
+
+impl From<&[(String, String)]> for StringMap {
+    fn from(entries: &[(String, String)]) -> Self {
+        Self(entries.to_vec())
+    }
+}
+
+impl Serialize for StringMap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// A pod with its labels and annotations (core/v1 PodTemplateSpec).
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+pub struct PodTemplate {
+    /// Labels and annotations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<PodMetadata>,
+    /// What runs.
+    pub spec: PodSpec,
+}
+
+/// Labels and annotations of a pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct PodMetadata {
+    /// Labels.
+    #[serde(skip_serializing_if = "StringMap::is_empty")]
+    pub labels: StringMap,
+    /// Annotations.
+    #[serde(skip_serializing_if = "StringMap::is_empty")]
+    pub annotations: StringMap,
+}
+
+impl PodMetadata {
+    /// `spec.podTemplate.metadata`; none when it is empty.
+    pub fn of(deployment: &Deployment) -> Option<Self> {
+        let metadata = Self {
+            labels: deployment.pod_labels.as_slice().into(),
+            annotations: deployment.pod_annotations.as_slice().into(),
+        };
+        (metadata != Self::default()).then_some(metadata)
+    }
+}
+
+/// What runs in a pod, and where (core/v1 PodSpec).
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodSpec {
+    /// Containers; absent where the target lists them elsewhere (Dynamo's `extraPodSpec`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub containers: Vec<Container>,
+    /// Volumes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<Volume>,
+    /// Labels that the node must have.
+    #[serde(skip_serializing_if = "StringMap::is_empty")]
+    pub node_selector: StringMap,
+    /// Taints that are tolerated.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tolerations: Vec<Toleration>,
+    /// Secrets to pull images with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub image_pull_secrets: Vec<LocalObjectReference>,
+}
+
+impl PodSpec {
+    /// Everything of a pod that is the same for every worker of a deployment: storage volumes, node selector,
+    /// tolerations, pull secrets. Containers are the caller's.
+    pub fn of(deployment: &Deployment) -> Self {
+        Self {
+            containers: Vec::new(),
+            volumes: storage_volumes(deployment),
+            node_selector: deployment.node_selector.as_slice().into(),
+            tolerations: deployment.tolerations.clone(),
+            image_pull_secrets: image_pull_secrets(deployment),
+        }
+    }
+}
+
+/// A container (core/v1 Container).
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Container {
+    /// Its name; absent where the target names it (Dynamo's `mainContainer`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// The program, in exec form.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Its arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Ports that it listens on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<ContainerPort>,
+    /// Secrets whose keys become environment variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env_from: Vec<EnvFromSource>,
+    /// Environment variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvVar>,
+    /// What it needs.
+    #[serde(skip_serializing_if = "ResourceRequirements::is_empty")]
+    pub resources: ResourceRequirements,
+    /// Where its volumes are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub volume_mounts: Vec<VolumeMount>,
+}
+
+impl Container {
+    /// Everything of a container that is the same for every worker of a deployment: the token's secret, environment,
+    /// storage mounts. Name, image, command, args, ports and resources are the caller's.
+    pub fn of(deployment: &Deployment) -> Self {
+        Self {
+            env_from: token_env_from(deployment),
+            env: deployment.env.clone(),
+            volume_mounts: storage_mounts(deployment),
+            ..Self::default()
+        }
+    }
+}
+
+/// A port of a container (core/v1 ContainerPort).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerPort {
+    /// The port.
+    pub container_port: u16,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Environment variables from the keys of a Secret (core/v1 EnvFromSource).
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvFromSource {
+    /// The Secret.
+    pub secret_ref: LocalObjectReference,
+}
+
+/// `envFrom` of the secret in `spec.secrets.huggingFaceToken`: all of its keys (spec/1 §4.13).
+pub fn token_env_from(deployment: &Deployment) -> Vec<EnvFromSource> {
+    let secret = deployment.hugging_face_token.clone();
+    secret.into_iter().map(|name| EnvFromSource { secret_ref: LocalObjectReference { name: Some(name) } }).collect()
+}
+
+/// An environment variable with a value.
+pub fn env_value(name: &str, value: impl Into<String>) -> EnvVar {
+    EnvVar { name: Some(name.to_owned()), value: Some(value.into()), value_from: None }
+}
+
+/// An environment variable with the value of a field of the pod, such as `status.podIP`.
+pub fn env_field(name: &str, field_path: &str) -> EnvVar {
+    let field = FieldSelector { api_version: None, field_path: Some(field_path.to_owned()) };
+    let source = EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() };
+    EnvVar { name: Some(name.to_owned()), value: None, value_from: Some(source) }
+}
+
+/// Adds an environment variable unless one of that name is there: what the user set wins.
+pub fn set_default_env(env: &mut Vec<EnvVar>, variable: EnvVar) {
+    if !env.iter().any(|existing| existing.name == variable.name) {
+        env.push(variable);
+    }
+}
+
+/// `spec.imagePullSecrets`.
+pub fn image_pull_secrets(deployment: &Deployment) -> Vec<LocalObjectReference> {
+    deployment.image_pull_secrets.iter().map(|name| LocalObjectReference { name: Some(name.clone()) }).collect()
+}
+
+/// What a container needs (core/v1 ResourceRequirements).
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct ResourceRequirements {
+    /// At most this.
+    #[serde(skip_serializing_if = "StringMap::is_empty")]
+    pub limits: StringMap,
+    /// At least this.
+    #[serde(skip_serializing_if = "StringMap::is_empty")]
+    pub requests: StringMap,
+}
+
+impl ResourceRequirements {
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.limits.is_empty() && self.requests.is_empty()
+    }
+
+    /// What a worker asks for: cpu is a request, memory a request and a limit, GPUs a limit (DESIGN §4); the apiserver
+    /// makes the request of an extended resource equal to its limit.
+    pub fn of(worker: &Worker) -> Self {
+        let mut resources = Self::default();
+        if let Some(cpu) = &worker.cpu {
+            resources.requests.push("cpu", cpu);
+        }
+        if let Some(memory) = &worker.memory {
+            resources.limits.push("memory", memory);
+            resources.requests.push("memory", memory);
+        }
+        if worker.gpu_count.value > 0 {
+            resources.limits.push(&worker.gpu_type.value, worker.gpu_count.value.to_string());
+        }
+        resources
+    }
+}
+
+/// The body of an object that has only a `spec`.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct WithSpec<T> {
+    /// What is wanted.
+    pub spec: T,
+}
+
+#[derive(serde::Serialize)]
+struct ServiceSpec {
+    selector: StringMap,
+    ports: [ServicePort; 1],
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ServicePort {
+    name: &'static str,
+    port: u16,
+    target_port: u16,
+}
+
+/// A Service of cluster-internal type with one HTTP port.
+///
+/// # Errors
+/// When its body does not serialize, which it does.
+pub fn service(name: &str, selector: StringMap, port: u16, target_port: u16) -> Result<Manifest, serde_json::Error> {
+    let spec = ServiceSpec { selector, ports: [ServicePort { name: "http", port, target_port }] };
+    Manifest::new("v1", "Service", name, &WithSpec { spec })
+}
+
+/// Whether a GPU resource is NVIDIA's (`nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`): what default images drive.
+pub fn is_nvidia(gpu_type: &str) -> bool {
+    gpu_type.starts_with("nvidia.com/")
+}
+
+/// Whether text is a resource quantity above zero: `4`, `500m`, `1.5Gi`.
+///
+/// ```
+/// use kubefoundry::model::providers::pod::is_quantity;
+/// assert!(["4", "500m", "1.5Gi", ".5", "12e6"].into_iter().all(is_quantity));
+/// assert!(!["", "4 Gi", "1GiB", "-1", "0", "lots", "."].into_iter().any(is_quantity));
+/// ```
+pub fn is_quantity(text: &str) -> bool {
+    positive_quantity(text).is_ok()
+}

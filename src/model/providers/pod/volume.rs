@@ -1,0 +1,129 @@
+//! Storage: claims, the volumes and mounts that they are in a pod, and shared memory.
+
+use super::{StringMap, WithSpec, env_value};
+use crate::manifest::Manifest;
+use crate::model::ir::{self, Deployment, NewClaim, VolumePurpose};
+use crate::wire::{AccessMode, EnvVar};
+
+/// A volume of a pod (core/v1 Volume): exactly one of its sources.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Volume {
+    /// Its name.
+    pub name: String,
+    /// A claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persistent_volume_claim: Option<ClaimSource>,
+    /// An empty directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub empty_dir: Option<EmptyDir>,
+}
+
+/// A claim as a volume.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimSource {
+    /// The PersistentVolumeClaim.
+    pub claim_name: String,
+}
+
+/// An empty directory as a volume.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EmptyDir {
+    /// `Memory` for one in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<&'static str>,
+    /// Its largest size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_limit: Option<String>,
+}
+
+/// Where a volume is mounted (core/v1 VolumeMount).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeMount {
+    /// The volume.
+    pub name: String,
+    /// Where.
+    pub mount_path: String,
+    /// For reading only; written when true.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
+}
+
+/// `spec.model.storage.volumes` as volumes of a pod.
+pub fn storage_volumes(deployment: &Deployment) -> Vec<Volume> {
+    let claim = |volume: &ir::Volume| Volume {
+        name: volume.name.clone(),
+        persistent_volume_claim: Some(ClaimSource { claim_name: volume.claim_name.value.clone() }),
+        empty_dir: None,
+    };
+    deployment.model.volumes.iter().map(claim).collect()
+}
+
+/// `spec.model.storage.volumes` as mounts of a container.
+pub fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
+    let mount = |volume: &ir::Volume| VolumeMount {
+        name: volume.name.clone(),
+        mount_path: volume.mount_path.value.clone(),
+        read_only: volume.read_only.value,
+    };
+    deployment.model.volumes.iter().map(mount).collect()
+}
+
+/// `HF_HOME`, so that the first `modelCache` volume holds what is downloaded from Hugging Face; the caller lets a
+/// variable of that name that the user set win.
+pub fn model_cache_home(deployment: &Deployment) -> Option<EnvVar> {
+    let is_cache = |volume: &&ir::Volume| volume.purpose.value == VolumePurpose::ModelCache;
+    let cache = deployment.model.volumes.iter().find(is_cache)?;
+    Some(env_value("HF_HOME", &cache.mount_path.value))
+}
+
+/// A volume in memory for `/dev/shm`, which tensor-parallel ranks talk through (Kubernetes gives them 64 MiB;
+/// docs/engine-flags §5), and its mount. None when a storage volume is mounted there. The name avoids those of the
+/// storage volumes.
+pub fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volume, VolumeMount)> {
+    let volumes = &deployment.model.volumes;
+    if volumes.iter().any(|volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm") {
+        return None;
+    }
+    let mut name = "dshm".to_owned();
+    while volumes.iter().any(|volume| volume.name == name) {
+        name.push_str("-0");
+    }
+    let empty_dir = EmptyDir { medium: Some("Memory"), size_limit: Some(size_limit.to_owned()) };
+    let volume = Volume { name: name.clone(), persistent_volume_claim: None, empty_dir: Some(empty_dir) };
+    Some((volume, VolumeMount { name, mount_path: "/dev/shm".to_owned(), read_only: false }))
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClaimSpec<'d> {
+    access_modes: [AccessMode; 1],
+    resources: ClaimResources,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage_class_name: Option<&'d str>,
+}
+
+#[derive(serde::Serialize)]
+struct ClaimResources {
+    requests: StringMap,
+}
+
+/// The PersistentVolumeClaims of the volumes with a size and no claim of their own, in input order (DESIGN §6).
+///
+/// # Errors
+/// When a body does not serialize, which these do.
+pub fn claims(deployment: &Deployment) -> Result<Vec<Manifest>, serde_json::Error> {
+    let claim = |name: &str, new: &NewClaim| {
+        let spec = ClaimSpec {
+            access_modes: [new.access_mode.value],
+            resources: ClaimResources { requests: StringMap::one("storage", &new.size) },
+            storage_class_name: new.storage_class_name.as_deref(),
+        };
+        Manifest::new("v1", "PersistentVolumeClaim", name, &WithSpec { spec })
+    };
+    let volumes = deployment.model.volumes.iter();
+    volumes.filter_map(|volume| Some(claim(&volume.claim_name.value, volume.new_claim.as_ref()?))).collect()
+}

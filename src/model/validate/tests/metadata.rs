@@ -1,0 +1,137 @@
+//! Names, labels and annotations of the deployment.
+
+use super::{assert_fixed, assert_texts, run};
+
+const REST: &str = "spec: {model: {id: org/name}, engine: {type: llamacpp}}\n";
+
+fn document(group: &str, metadata: &str) -> String {
+    format!("apiVersion: {group}/v1alpha1\nkind: ModelDeployment\nmetadata: {metadata}\n{REST}")
+}
+
+fn assert_metadata(cases: &[(&str, &[&str])]) {
+    let texts: Vec<String> = cases.iter().map(|(metadata, _)| document("kubefoundry.ai", metadata)).collect();
+    let cases: Vec<(&str, &[&str])> =
+        texts.iter().zip(cases).map(|(text, (_, expected))| (text.as_str(), *expected)).collect();
+    assert_texts(&cases);
+}
+
+const LABEL: &str =
+    "a DNS-1123 label: at most 63 lower-case letters, digits and '-', starting and ending with a letter or digit";
+
+#[test]
+fn names() {
+    let long = format!("{{name: {}}}", "a".repeat(64));
+    let shortened = format!("KF0106 3:18 metadata.name: metadata.name is \"{}...\", expected {LABEL}", "a".repeat(37));
+    let dotted = format!("KF0106 3:18 metadata.name: metadata.name is \"llama-3.1\", expected {LABEL}");
+    let namespace = format!("KF0106 3:36 metadata.namespace: metadata.namespace is \"Team\", expected {LABEL}");
+    assert_metadata(&[
+        ("{name: 3-llama}", &[]),
+        ("{name: a, namespace: \"\"}", &[]),
+        ("{name: llama-3.1}", &[&dotted]),
+        (&long, &[&shortened]),
+        ("{name: m,     namespace: Team}", &[&namespace]),
+        ("{name: \"\"}", &["KF0104 3:18 metadata.name: metadata.name is required"]),
+        ("{generateName: m-}", &["KF0104 3:1 metadata.name: metadata.name is required"]),
+        (
+            "{name: m, uid: \"a\\nb\"}",
+            &[
+                "KF0103 3:26 metadata.uid: metadata.uid has the character U+000A, expected one line of text without control characters",
+            ],
+        ),
+    ]);
+    let (_, diagnostics) = run(&document("kubefoundry.ai", "{generateName: m-}"));
+    assert!(diagnostics[0].help.as_deref().unwrap().starts_with("the apiserver completes generateName"));
+}
+
+#[test]
+fn a_name_is_written_in_lower_case_where_that_is_enough() {
+    for (before, after) in [
+        ("{name: Llama-3}", "{name: llama-3}"),
+        ("{name: \"Llama-3\"}", "{name: \"llama-3\"}"),
+        ("{name: 'Llama-3'}", "{name: \"llama-3\"}"),
+        ("{name: nULL}", "{name: \"null\"}"),
+        ("{name: yeS, namespace: A1}", "{name: \"yes\", namespace: a1}"),
+        ("{name: 1A}", "{name: \"1a\"}"),
+    ] {
+        assert_fixed(&document("kubefoundry.ai", before), &document("kubefoundry.ai", after));
+    }
+    let json = |name: &str| {
+        format!(
+            r#"{{"apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {{"name": "{name}"}}, "spec": {{"model": {{"id": "gpt2"}}, "engine": {{"type": "llamacpp"}}}}}}"#
+        )
+    };
+    assert_fixed(&json("Llama"), &json("llama"));
+    let unfixable = ["{name: Llama_3}", "{name: \"\\x4Clama\"}", "{labels: {a: &x Llama}, name: *x}"];
+    for metadata in unfixable {
+        let (_, diagnostics) = run(&document("kubefoundry.ai", metadata));
+        assert_eq!(diagnostics.len(), 1, "{metadata}");
+        assert_eq!(diagnostics[0].fix, None, "{metadata}");
+    }
+}
+
+#[test]
+fn labels_and_annotations() {
+    assert_metadata(&[
+        ("{name: m, labels: {team: a, example.com/Team: \"\", a.b/c: A_1.b}}", &[]),
+        (
+            "{name: m, labels: {\"a b\": ok, ok: a/b}}",
+            &[
+                "KF0110 3:30 metadata.labels[\"a b\"]: metadata.labels has the key \"a b\", expected an optional DNS-1123 subdomain and '/', then at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
+                "KF0110 3:45 metadata.labels.ok: metadata.labels.ok is \"a/b\", expected nothing, or at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
+            ],
+        ),
+        ("{name: m, annotations: {Example.com/Note: \"two\\nlines, a tab\\t\"}}", &[]),
+        (
+            "{name: m, annotations: {a/b/c: x, d: \"\\0\"}}",
+            &[
+                "KF0110 3:35 metadata.annotations[\"a/b/c\"]: metadata.annotations has the key \"a/b/c\", expected an optional DNS-1123 subdomain and '/', then at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
+                "KF0103 3:48 metadata.annotations.d: metadata.annotations.d has the character U+0000, expected text without control characters",
+            ],
+        ),
+    ]);
+    let large = format!("{{name: m, annotations: {{a: {}}}}}", "x".repeat(262_144));
+    assert_metadata(&[(
+        &large,
+        &[
+            "KF0110 3:34 metadata.annotations: metadata.annotations is too large, expected at most 262144 bytes of keys and values",
+        ],
+    )]);
+}
+
+#[test]
+fn labels_that_say_what_is_ours_are_refused() {
+    assert_metadata(&[
+        ("{name: m, annotations: {kubefoundry.ai/reconcile-paused: \"true\", kubefoundry.ai/dry-run: \"true\"}}", &[]),
+        ("{name: m, labels: {kubefoundry.ai/team: a, kubeairunway.ai/managed-by: b}}", &[]),
+        (
+            "{name: m, labels: {kubefoundry.ai/managed-by: kubefoundry}}",
+            &[
+                "KF0111 3:30 metadata.labels[\"kubefoundry.ai/managed-by\"]: metadata.labels has the key \"kubefoundry.ai/managed-by\", which only kubefoundry sets",
+            ],
+        ),
+        (
+            "{name: m, annotations: {kubefoundry.ai/model-deployment: m, kubefoundry.ai/selected-reason: x}}",
+            &[
+                "KF0111 3:35 metadata.annotations[\"kubefoundry.ai/model-deployment\"]: metadata.annotations has the key \"kubefoundry.ai/model-deployment\", which only kubefoundry sets",
+                "KF0111 3:71 metadata.annotations[\"kubefoundry.ai/selected-reason\"]: metadata.annotations has the key \"kubefoundry.ai/selected-reason\", which only kubefoundry sets",
+            ],
+        ),
+    ]);
+    let text = document("kubeairunway.ai", "{name: m, labels: {kubeairunway.ai/managed-by: me}}");
+    assert_texts(&[(
+        &text,
+        &[
+            "KF0111 3:30 metadata.labels[\"kubeairunway.ai/managed-by\"]: metadata.labels has the key \"kubeairunway.ai/managed-by\", which only kubeairunway sets",
+        ],
+    )]);
+}
+
+#[test]
+fn what_an_apiserver_fills_in_is_accepted() {
+    let metadata = "{name: m, namespace: team, uid: 0b6e, resourceVersion: \"1\", generation: 2, \
+                    creationTimestamp: 2026-01-01T00:00:00Z, finalizers: [a/b], managedFields: []}";
+    let (deployment, diagnostics) = run(&document("kubefoundry.ai", metadata));
+    assert_eq!(diagnostics, []);
+    let metadata = deployment.unwrap().metadata;
+    assert_eq!((metadata.namespace.as_deref(), metadata.uid.as_deref()), (Some("team"), Some("0b6e")));
+}

@@ -1,0 +1,61 @@
+//! What the tests of the whole pipeline share: reading a case folder, and rendering it as the command line does.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kubefoundry::diagnostic::render;
+use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
+
+/// The folders with cases: `testdata/golden/<group>/<case>` and `examples/<story>`.
+pub(crate) fn case_folders() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = Vec::new();
+    for group in folders_in(&root.join("testdata/golden")) {
+        folders.extend(folders_in(&group));
+    }
+    folders.extend(folders_in(&root.join("examples")));
+    folders
+}
+
+fn folders_in(path: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+/// The input texts of a case: `kubefoundry.yaml` is its options, every other `.yaml` its input.
+pub(crate) fn read_case(folder: &Path) -> SourceSet {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "json"))
+        .collect();
+    files.sort();
+    let mut sources = SourceSet::default();
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let purpose = if name == "kubefoundry.yaml" { Purpose::Options } else { Purpose::Input };
+        sources.add_for(purpose, name, fs::read_to_string(&file).unwrap());
+    }
+    sources
+}
+
+/// Compiles with every rule evaluated, so that a case shows all there is to say.
+pub(crate) fn compile_all(sources: &SourceSet) -> Compilation {
+    compile(sources, Thoroughness::Everything)
+}
+
+/// What the command line would print: the objects as a YAML stream, nothing when there is an error.
+pub(crate) fn output(compilation: &Compilation) -> String {
+    if compilation.has_errors() {
+        return String::new();
+    }
+    yaml::to_yaml_stream(compilation.outputs.iter().map(|output| &output.object))
+}
+
+/// The findings as the command line shows them.
+pub(crate) fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> String {
+    render::text(&compilation.diagnostics, sources, render::Style::Plain)
+}

@@ -1,0 +1,109 @@
+//! The documentation is true: every ModelDeployment in it is accepted, and where it shows what one becomes, that is what
+//! it becomes. (What the command line prints is checked in `cli/tests/docs.rs`.)
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test reads its cases from files, and fails by panicking"
+)]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{compile_all, output};
+use kubefoundry::{Purpose, SourceSet};
+
+/// Every Markdown file that users read.
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = vec![root.join("README.md")];
+    for folder in [root.join("docs"), root.join("examples")] {
+        pages.extend(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    }
+    for provider in fs::read_dir(root.join("src/model/providers")).unwrap() {
+        pages.push(provider.unwrap().path().join("README.md"));
+    }
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md") && page.exists());
+    pages.sort();
+    pages
+}
+
+/// The fenced blocks of a language, each with the text between it and the block before.
+fn blocks<'t>(text: &'t str, language: &str) -> Vec<(&'t str, &'t str)> {
+    let fence = format!("```{language}\n");
+    let mut blocks = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(fence.as_str()) {
+        let Some((block, after)) = after.split_once("```") else { break };
+        blocks.push((before.rsplit("```").next().unwrap_or(before), block));
+        rest = after;
+    }
+    blocks
+}
+
+#[test]
+fn every_model_deployment_in_the_documentation_is_accepted() {
+    let mut count = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let mut last = None;
+        for (lead, block) in blocks(&text, "yaml") {
+            if block.contains("kind: ModelDeployment") {
+                let mut sources = SourceSet::default();
+                sources.add("page.yaml", block);
+                let compilation = compile_all(&sources);
+                let messages: Vec<&str> = compilation.diagnostics.iter().map(|found| found.message.as_str()).collect();
+                assert!(!compilation.has_errors(), "{}: {messages:?}\n{block}", page.display());
+                last = Some(output(&compilation));
+                count += 1;
+            } else if lead.trim() == "becomes" {
+                assert_eq!(last.take().as_deref(), Some(block), "{}", page.display());
+            }
+        }
+    }
+    assert!(count >= 3, "{count} ModelDeployments found in the documentation");
+}
+
+/// Options and provider configurations that the documentation shows are ones that work.
+#[test]
+fn options_and_configurations_in_the_documentation_are_accepted() {
+    let model = "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec:\n  \
+                 model: {id: org/model}\n  engine: {type: vllm}\n  resources: {gpu: {count: 1}}\n";
+    let mut count = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for (_, block) in blocks(&text, "yaml") {
+            let purpose = if block.contains("\nkind: Render") {
+                Purpose::Options
+            } else if block.contains("\nkind: InferenceProviderConfig") {
+                Purpose::Providers
+            } else {
+                continue;
+            };
+            let mut sources = SourceSet::default();
+            sources.add("model.yaml", model);
+            sources.add_for(purpose, "page.yaml", block);
+            let compilation = compile_all(&sources);
+            let messages: Vec<&str> = compilation.diagnostics.iter().map(|found| found.message.as_str()).collect();
+            assert!(!compilation.has_errors(), "{}: {messages:?}\n{block}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "{count} found in the documentation");
+}
+
+#[test]
+fn links_in_the_documentation_lead_somewhere() {
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = link.split('#').next().unwrap();
+            if !path.is_empty() && !path.contains("://") {
+                assert!(page.parent().unwrap().join(path).exists(), "{} links to {link}", page.display());
+            }
+        }
+    }
+}
