@@ -1,10 +1,11 @@
 //! Types of expressions, before any rule runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::error::{CompileError, CompileErrorKind, Span, Warning, WarningKind, closest};
+use super::error::{CompileError, CompileErrorKind, Span, Warning, WarningKind};
 use super::syntax::{Kind, Macro, MacroKind, Node};
-use super::types::{FieldType, Inferred, Type};
+use super::types::{Inferred, Type};
+use regex::Regex;
 
 /// Walks a rule once and collects what is wrong with it and what it reads.
 pub(super) struct Checker<'e> {
@@ -15,11 +16,24 @@ pub(super) struct Checker<'e> {
     pub(super) errors: Vec<CompileError>,
     pub(super) warnings: Vec<Warning>,
     pub(super) reads: BTreeSet<String>,
+    /// The patterns of `matches()` that are written out.
+    pub(super) patterns: BTreeMap<String, Regex>,
+    /// How many patterns were compiled, wrong ones included.
+    pub(super) compiled: usize,
 }
 
 impl<'e> Checker<'e> {
     pub(super) fn new(text: &'e str, variables: &'e [(&'static str, Type)]) -> Self {
-        Self { text, variables, locals: Vec::new(), errors: Vec::new(), warnings: Vec::new(), reads: BTreeSet::new() }
+        Self {
+            text,
+            variables,
+            locals: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            reads: BTreeSet::new(),
+            patterns: BTreeMap::new(),
+            compiled: 0,
+        }
     }
 
     /// Checks a whole rule, which has to be a condition.
@@ -43,14 +57,19 @@ impl<'e> Checker<'e> {
     /// The type of a value that something is done with; says so if that cannot be checked.
     pub(super) fn operand(&mut self, node: &mut Node) -> Inferred {
         let found = self.check(node);
-        if found == Inferred::Dyn && !self.is_local(node) {
-            let message = format!(
-                "`{}` has no declared type: what is done with it is not statically checked",
-                node.span.quote(self.text)
-            );
-            self.warnings.push(Warning { kind: WarningKind::Unchecked, message, offset: node.span.range() });
+        // A literal has been warned about already.
+        let literal = matches!(node.kind, Kind::Uint(_) | Kind::Bytes(_));
+        if found == Inferred::Dyn && !literal && !self.is_local(node) {
+            let quote = node.span.quote(self.text);
+            self.unchecked(node.span, format!("`{quote}` has no declared type: what is done with it"));
         }
         found
+    }
+
+    /// Says that the type checker knows nothing about `what`.
+    pub(super) fn unchecked(&mut self, span: Span, what: impl Into<String>) {
+        let message = format!("{} is not statically checked", what.into());
+        self.warnings.push(Warning { kind: WarningKind::Unchecked, message, offset: span.range() });
     }
 
     /// Checks an operand that has to be a bool.
@@ -63,7 +82,8 @@ impl<'e> Checker<'e> {
 
     /// The type of an expression. Notes what it reads, unless it is the inner part of a longer path.
     fn check(&mut self, node: &mut Node) -> Inferred {
-        if let Some(path) = self.path(node) {
+        node.path = self.path(node);
+        if let Some(path) = &node.path {
             self.reads.insert(path.to_string());
         }
         self.check_inner(node)
@@ -76,6 +96,11 @@ impl<'e> Checker<'e> {
             Kind::Null => Inferred::Null,
             Kind::Bool(_) => Inferred::Bool,
             Kind::Int(_) => Inferred::Int,
+            Kind::Uint(_) | Kind::Bytes(_) => {
+                let what = if matches!(node.kind, Kind::Uint(_)) { "an unsigned integer" } else { "a byte string" };
+                self.unchecked(span, format!("what is done with {what}"));
+                Inferred::Dyn
+            }
             Kind::Double(_) => Inferred::Double,
             Kind::Text(_) => Inferred::String,
             Kind::Variable(name) => {
@@ -107,7 +132,11 @@ impl<'e> Checker<'e> {
             }
             Kind::Negate(operand) => {
                 let found = self.operand(operand);
-                if !found.is_number() && !found.is_open() {
+                if found == Inferred::Dyn {
+                    // The crate panics on the smallest integer, or wraps.
+                    let message = "`-` takes a value of a known type; write -int(x) or -double(x)";
+                    self.mismatch(operand.span, message);
+                } else if !found.is_number() && !found.is_open() {
                     self.mismatch(operand.span, format!("`-` takes a number, this is of type {found}"));
                 }
                 found
@@ -132,7 +161,7 @@ impl<'e> Checker<'e> {
             Kind::Call(call) => self.call(call, span),
             Kind::Macro(parts) => self.comprehension(parts),
         };
-        node.double = found == Inferred::Double;
+        node.ty = found.clone();
         found
     }
 
@@ -158,7 +187,17 @@ impl<'e> Checker<'e> {
 
     fn map(&mut self, entries: &mut [(Node, Node)]) -> Inferred {
         let mut common: Option<(Inferred, Inferred)> = None;
+        let mut seen = BTreeSet::new();
         for (key, value) in entries {
+            let literal = match &key.kind {
+                Kind::Text(text) => Some(format!("{text:?}")),
+                Kind::Int(number) => Some(number.to_string()),
+                Kind::Bool(value) => Some(value.to_string()),
+                _ => None,
+            };
+            if literal.is_some_and(|literal| !seen.insert(literal)) {
+                self.error(CompileErrorKind::Parse, key.span, "the map has this key twice");
+            }
             let found_key = self.operand(key);
             if !matches!(found_key, Inferred::Int | Inferred::Bool) && !found_key.is_text() {
                 self.mismatch(key.span, format!("a map key is a string, int or bool, not {found_key}"));
@@ -177,79 +216,6 @@ impl<'e> Checker<'e> {
         }
         let (key, value) = common.unwrap_or((Inferred::Unknown, Inferred::Unknown));
         Inferred::Map(Box::new(key), Box::new(value))
-    }
-
-    fn select(&mut self, container: &Inferred, operand: Span, field: &str, span: Span, test: bool) -> Inferred {
-        let found = match container {
-            Inferred::Object(fields) => match fields.iter().find(|declared| declared.name == field) {
-                Some(declared) => declared.ty.into(),
-                None => self.unknown_field(fields, operand, field, span),
-            },
-            Inferred::Map(key, value) if key.is_text() => (**value).clone(),
-            open if open.is_open() => open.clone(),
-            other => {
-                let message = format!("`{}` is of type {other} and has no fields", operand.quote(self.text));
-                self.mismatch(span, message)
-            }
-        };
-        if test && found != Inferred::Unknown { Inferred::Bool } else { found }
-    }
-
-    fn unknown_field(&mut self, fields: &[FieldType], operand: Span, field: &str, span: Span) -> Inferred {
-        let suggestion = closest(field, fields.iter().map(|declared| declared.name)).map(str::to_owned);
-        let help = if let Some(name) = &suggestion {
-            format!("did you mean `{name}`?")
-        } else {
-            let names: Vec<_> = fields.iter().map(|declared| declared.name).collect();
-            format!("it has {}", names.join(", "))
-        };
-        let message = format!("`{}` has no field `{field}`; {help}", operand.quote(self.text));
-        self.error(CompileErrorKind::UnknownField { suggestion }, span, message)
-    }
-
-    fn unknown_identifier(&mut self, name: &str, span: Span) -> Inferred {
-        let holder = self.variables.iter().find(
-            |(_, declared)| matches!(declared, Type::Object(fields) if fields.iter().any(|field| field.name == name)),
-        );
-        let suggestion = if let Some((holder, _)) = holder {
-            Some(format!("{holder}.{name}"))
-        } else {
-            let locals = self.locals.iter().rev().map(|(local, _)| local.as_str());
-            closest(name, locals.chain(self.variables.iter().map(|(declared, _)| *declared))).map(str::to_owned)
-        };
-        let help = if let Some(meant) = &suggestion {
-            format!("did you mean `{meant}`?")
-        } else {
-            let names: Vec<_> = self.variables.iter().map(|(declared, _)| *declared).collect();
-            format!("a rule can read {}; text stands in quotes", names.join(" and "))
-        };
-        let message = format!("unknown name `{}`; {help}", span.quote(self.text));
-        self.error(CompileErrorKind::UnknownIdentifier { suggestion }, span, message)
-    }
-
-    fn index(&mut self, container: &Inferred, key: &Inferred, operand: Span, index: Span) -> Inferred {
-        let (expected, found) = match container {
-            Inferred::List(element) => (Inferred::Int, (**element).clone()),
-            Inferred::Map(key, value) => ((**key).clone(), (**value).clone()),
-            open if open.is_open() => return open.clone(),
-            Inferred::Object(_) => {
-                let quote = operand.quote(self.text);
-                let message = format!("`{quote}` is an object, not a map; its fields are read as `{quote}.field`");
-                return self.mismatch(index, message);
-            }
-            other => {
-                let message = format!("`{}` is of type {other} and cannot be indexed", operand.quote(self.text));
-                return self.mismatch(index, message);
-            }
-        };
-        if expected.unify(key).is_none() {
-            let message = format!(
-                "`{}` is of type {container} and is indexed by {expected}, not {key}",
-                operand.quote(self.text)
-            );
-            self.mismatch(index, message);
-        }
-        found
     }
 
     fn comprehension(&mut self, parts: &mut Macro) -> Inferred {

@@ -3,6 +3,7 @@
 use super::check::Checker;
 use super::error::{CompileErrorKind, Span, Warning, WarningKind, closest};
 use super::functions::{self, Function};
+use super::patterns;
 use super::syntax::{Call, Kind, Node, Operator};
 use super::types::Inferred;
 
@@ -134,7 +135,8 @@ impl Checker<'_> {
         };
         let found: Vec<Inferred> = call.arguments.iter_mut().map(|argument| self.operand(argument)).collect();
         let form = if call.receiver { signature.method } else { signature.global };
-        if !form || found.len() != signature.arity {
+        let arity = if signature.arity == functions::ANY_NUMBER { found.len().max(1) } else { signature.arity };
+        if !form || found.len() != arity {
             let message = format!("{}() is written {}", signature.name, signature.usage);
             return self.error(CompileErrorKind::Arguments, span, message);
         }
@@ -146,8 +148,17 @@ impl Checker<'_> {
             }
             Function::Contains | Function::StartsWith | Function::EndsWith => (not_text(&found), Inferred::Bool),
             Function::LowerAscii | Function::UpperAscii | Function::Trim => (not_text(&found), Inferred::String),
-            Function::Dyn => (None, Inferred::Dyn),
-            Function::String => (convertible(first, true, true), Inferred::String),
+            Function::Matches => {
+                if let Some(pattern) = call.arguments.get(1) {
+                    self.pattern(pattern);
+                }
+                (not_text(&found), Inferred::Bool)
+            }
+            Function::Dyn | Function::Max | Function::Min => (None, Inferred::Dyn),
+            Function::Uint => (convertible(first, true, false), Inferred::Dyn),
+            Function::Bytes => (not_text(&found), Inferred::Dyn),
+            // The crate has no text for bools.
+            Function::String => (convertible(first, true, false), Inferred::String),
             Function::Int => (convertible(first, true, false), Inferred::Int),
             Function::Double => (convertible(first, true, false), Inferred::Double),
             Function::Bool => (convertible(first, false, true), Inferred::Bool),
@@ -165,10 +176,34 @@ impl Checker<'_> {
         result
     }
 
+    /// Compiles a pattern that is written out, so that a wrong one is found now.
+    fn pattern(&mut self, node: &Node) {
+        let Kind::Text(text) = &node.kind else {
+            return self.unchecked(node.span, "a pattern that is not written out");
+        };
+        if self.patterns.contains_key(text) {
+            return;
+        }
+        if self.compiled == patterns::MOST {
+            let message = format!("a rule has at most {} patterns; split it into several rules", patterns::MOST);
+            self.error(CompileErrorKind::Arguments, node.span, message);
+            return;
+        }
+        self.compiled += 1;
+        match patterns::compile(text) {
+            Ok(regex) => {
+                self.patterns.insert(text.clone(), regex);
+            }
+            Err(message) => {
+                self.error(CompileErrorKind::Arguments, node.span, message);
+            }
+        }
+    }
+
     fn unknown_function(&mut self, call: &mut Call) -> Inferred {
         let name = &call.name;
         if functions::exists_elsewhere(name) {
-            let message = format!("{name}() cannot be used in selection rules");
+            let message = format!("{name}() is not available in selection rules");
             return self.error(CompileErrorKind::Unsupported, call.name_span, message);
         }
         let suggestion = closest(name, functions::names()).map(str::to_owned);
@@ -192,8 +227,7 @@ fn not_text(found: &[Inferred]) -> Option<(usize, &'static str)> {
 fn convertible(found: &Inferred, numbers: bool, bools: bool) -> Option<(usize, &'static str)> {
     let taken = found.is_text() || numbers && found.is_number() || bools && *found == Inferred::Bool;
     let expected = match (numbers, bools) {
-        (true, true) => "a number, bool or string",
-        (true, false) => "a number or string",
+        (true, _) => "a number or string",
         _ => "a bool or string",
     };
     (!taken).then_some((0, expected))

@@ -112,7 +112,8 @@ pub enum EvaluationErrorKind {
     TypeMismatch,
     /// `int()`, `double()` or `bool()` of a value that cannot be converted.
     Conversion,
-    /// A map literal that has one key twice.
+    /// A map that has one key twice. Keys that are written out twice are refused when the rule is compiled, and others
+    /// are not found yet.
     RepeatedKey,
     /// More steps than [`Limits::steps`](super::Limits::steps).
     StepLimit,
@@ -138,18 +139,13 @@ pub struct EvaluationError {
     pub kind: EvaluationErrorKind,
     /// One line for people.
     pub message: String,
-    /// The bytes of the expression that failed.
+    /// The bytes of the expression that failed; of a failure inside a macro, the macro, unless a field was absent.
     pub offset: Range<usize>,
 }
 
 impl EvaluationError {
     pub(super) fn new(kind: EvaluationErrorKind, span: Span, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), offset: span.range() }
-    }
-
-    /// Whether a limit was hit: `true || error` is true, but not when the error is that time is up.
-    pub(super) fn is_limit(&self) -> bool {
-        matches!(self.kind, EvaluationErrorKind::StepLimit | EvaluationErrorKind::ValueLimit)
     }
 }
 

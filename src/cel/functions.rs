@@ -1,12 +1,13 @@
 //! The functions that rules may call, and those of CEL that they may not.
 
 /// A function of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Function {
     Size,
     Contains,
     StartsWith,
     EndsWith,
+    Matches,
     LowerAscii,
     UpperAscii,
     Trim,
@@ -14,8 +15,15 @@ pub(super) enum Function {
     Int,
     Double,
     Bool,
+    Uint,
+    Bytes,
     Dyn,
+    Max,
+    Min,
 }
+
+/// The arity of a function that takes one list or any number of values.
+pub(super) const ANY_NUMBER: usize = usize::MAX;
 
 /// How a function may be called: `receiver.f(…)`, `f(…)`.
 pub(super) struct Signature {
@@ -37,7 +45,11 @@ const fn conversion(function: Function, name: &'static str, usage: &'static str)
     Signature { function, name, method: false, global: true, arity: 1, usage }
 }
 
-static SIGNATURES: [Signature; 12] = [
+const fn variadic(function: Function, name: &'static str, usage: &'static str) -> Signature {
+    Signature { function, name, method: false, global: true, arity: ANY_NUMBER, usage }
+}
+
+static SIGNATURES: [Signature; 17] = [
     Signature {
         function: Function::Size,
         name: "size",
@@ -49,6 +61,14 @@ static SIGNATURES: [Signature; 12] = [
     method(Function::Contains, "contains", 2, "text.contains(part)"),
     method(Function::StartsWith, "startsWith", 2, "text.startsWith(prefix)"),
     method(Function::EndsWith, "endsWith", 2, "text.endsWith(suffix)"),
+    Signature {
+        function: Function::Matches,
+        name: "matches",
+        method: true,
+        global: true,
+        arity: 2,
+        usage: "text.matches(pattern)",
+    },
     method(Function::LowerAscii, "lowerAscii", 1, "text.lowerAscii()"),
     method(Function::UpperAscii, "upperAscii", 1, "text.upperAscii()"),
     method(Function::Trim, "trim", 1, "text.trim()"),
@@ -56,17 +76,18 @@ static SIGNATURES: [Signature; 12] = [
     conversion(Function::Int, "int", "int(value)"),
     conversion(Function::Double, "double", "double(value)"),
     conversion(Function::Bool, "bool", "bool(value)"),
+    conversion(Function::Uint, "uint", "uint(value)"),
+    conversion(Function::Bytes, "bytes", "bytes(text)"),
     conversion(Function::Dyn, "dyn", "dyn(value)"),
+    variadic(Function::Max, "max", "max(list) or max(a, b)"),
+    variadic(Function::Min, "min", "min(list) or min(a, b)"),
 ];
 
 /// Names that macros of CEL have, for suggestions.
 pub(super) const MACROS: [&str; 6] = ["has", "all", "exists", "exists_one", "filter", "map"];
 
 /// Functions and macros that Kubernetes has and selection rules have not.
-const ELSEWHERE: [&str; 62] = [
-    "matches",
-    "uint",
-    "bytes",
+const ELSEWHERE: [&str; 57] = [
     "type",
     "timestamp",
     "duration",
@@ -93,8 +114,6 @@ const ELSEWHERE: [&str; 62] = [
     "find",
     "findAll",
     "isSorted",
-    "max",
-    "min",
     "sum",
     "first",
     "last",

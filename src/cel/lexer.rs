@@ -8,8 +8,8 @@ pub(super) enum Token {
     Int(u64),
     Double(f64),
     Text(String),
-    /// `u` numbers and `b` strings: CEL, but not for rules.
-    Unsupported(&'static str),
+    Uint(u64),
+    Bytes(Vec<u8>),
     Symbol(&'static str),
     End,
 }
@@ -106,10 +106,9 @@ impl<'t> Lexer<'t> {
         self.at += length + word;
         let suffix = rest.get(length..length + word).unwrap_or_default();
         let quote = shorten(rest.get(..length + word).unwrap_or_default());
-        match suffix {
-            "u" | "U" if !double => return Ok(Token::Unsupported("unsigned integers; every integer here is an int")),
-            "" => {}
-            _ => return Err(fault(start, self.at, format!("`{quote}` is not a number"))),
+        let unsigned = matches!(suffix, "u" | "U") && !double;
+        if !suffix.is_empty() && !unsigned {
+            return Err(fault(start, self.at, format!("`{quote}` is not a number")));
         }
         if double {
             let value = number.parse::<f64>().ok().filter(|value| value.is_finite());
@@ -120,7 +119,9 @@ impl<'t> Lexer<'t> {
         } else {
             number.parse::<u64>()
         };
-        parsed.map(Token::Int).map_err(|_| fault(start, self.at, format!("`{quote}` is not a 64-bit integer")))
+        parsed
+            .map(if unsigned { Token::Uint } else { Token::Int })
+            .map_err(|_| fault(start, self.at, format!("`{quote}` is not a 64-bit integer")))
     }
 
     fn string(&mut self, start: usize, prefix: usize, raw: bool, bytes: bool) -> Result<Token, CompileError> {
@@ -128,7 +129,7 @@ impl<'t> Lexer<'t> {
         let rest = self.rest();
         let quote = ["'''", "\"\"\"", "'", "\""].into_iter().find(|quote| rest.starts_with(quote)).unwrap_or("'");
         self.at += quote.len();
-        let mut value = String::new();
+        let mut value = Vec::new();
         loop {
             let rest = self.rest();
             let Some(character) = rest.chars().next() else {
@@ -142,13 +143,20 @@ impl<'t> Lexer<'t> {
                 return Err(fault(start, self.at, format!("the string does not end on its line; expected {quote}")));
             }
             if character == '\\' && !raw {
-                value.push(self.escape(bytes)?);
+                let escaped = self.escape(bytes)?;
+                match u8::try_from(escaped) {
+                    Ok(byte) if bytes => value.push(byte),
+                    _ => value.extend_from_slice(escaped.encode_utf8(&mut [0; 4]).as_bytes()),
+                }
             } else {
-                value.push(character);
+                value.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
                 self.at += character.len_utf8();
             }
         }
-        Ok(if bytes { Token::Unsupported("byte strings") } else { Token::Text(value) })
+        if bytes {
+            return Ok(Token::Bytes(value));
+        }
+        String::from_utf8(value).map(Token::Text).map_err(|_| fault(start, self.at, "not text".to_owned()))
     }
 
     /// The character that an escape sequence stands for.

@@ -4,11 +4,25 @@
 //! written and not when a model is deployed. Compiling and evaluating take bounded time and memory for any rule and
 //! any input; see [`Limits`].
 //!
-//! This is the part of CEL that conditions on a `ModelDeployment` need, with the meaning it has in Kubernetes. It is
-//! written here because the `cel` crate (0.13) cannot give what rules are promised: it forgets where expressions
-//! stand, answers `false` for the fields of a string and for `!!true`, and copies the values that it reads, so that
-//! `spec.env.all(x, size(spec.env) > 0)` over ten thousand elements takes eleven seconds. The tests hold both together
-//! where that crate is right.
+//! Rules are parsed and checked here, for the `cel` crate (0.13) forgets where expressions stand and knows no types;
+//! they are evaluated by that crate, which is given our tree and never sees the text. Field access, literals,
+//! comparison, logic, `in`, `has`, `size`, the functions on strings, the conversions and the macros over typed values
+//! are checked. What else the crate has is accepted with a warning: unsigned integers, byte strings, `uint()`,
+//! `bytes()`, `max()`, `min()`, values of type `dyn`, and patterns of `matches()` that are not written out.
+//!
+//! The crate has no limits and copies much of what it reads, so a rule pays: for its parts that run once before it
+//! starts, for each turn of a loop when it begins, by the size of the fields that are read there; and for what it makes
+//! when it is made. A rule that cannot pay has no value, even if the rest of it would be true.
+//!
+//! Otherwise than in Kubernetes
+//! - `all` and `exists` fail with the first element that fails, even if a later one decides;
+//! - an int, a uint and a double of type `dyn` are never equal; compare with a value of the same type;
+//! - a field of a text or number of type `dyn` that a macro goes through is `false`, not an error;
+//! - two keys of a map literal that are computed and equal are not an error, the later one wins;
+//! - comparing with NaN by `<` is an error, and `int()` and `uint()` of a double just above their range give the largest;
+//! - ints and doubles are ordered as doubles, which beyond 2^53 may take neighbours for equal;
+//! - negating a `dyn`, `string()` of a bool, optional values, timestamps, durations, named types and the libraries of
+//!   Kubernetes (quantity, url, ip, semver, lists, …) are refused when the rule is compiled.
 //!
 //! ```
 //! use kubefoundry::cel::{Environment, FieldType, Limits, Type};
@@ -27,28 +41,35 @@
 //! assert_eq!(rule.evaluate(&json!({"spec": {"resources": {"gpu": {"count": 2}}}})), Ok(false));
 //! ```
 
-mod bounded;
 mod check;
 mod check_calls;
 mod check_paths;
+mod cost;
 mod error;
 mod evaluate;
 mod functions;
+mod input;
 mod lexer;
-mod operate;
+mod library;
+mod lower;
 mod parser;
 mod parser_values;
+mod patterns;
+mod size;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod trouble;
 mod types;
-mod value;
 
-use bounded::Budget;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use check::Checker;
 use error::Span;
 pub use error::{CompileError, CompileErrorKind, EvaluationError, EvaluationErrorKind, Warning, WarningKind};
-use evaluate::Evaluation;
+use functions::Function;
+use lower::{Lowering, Reading};
 use syntax::Node;
 pub use types::{FieldType, Type};
 
@@ -64,13 +85,15 @@ pub use types::{FieldType, Type};
 pub struct Limits {
     /// Bytes of one rule: 4096.
     pub expression_bytes: usize,
-    /// Levels of the tree of a rule, and of the values that `==` compares: 32. A chain of `+` or of field accesses is
-    /// as deep as it is long, `&&` and `||` are not. A level takes up to 24 KiB of stack without optimization.
+    /// Levels of the tree of a rule, and of the values that it reads: 32. A chain of `+` or of field accesses is as deep
+    /// as it is long, `&&` and `||` are not, a macro is three levels. A level takes up to 48 KiB of stack without
+    /// optimization, and 8 KiB with it.
     pub nesting: usize,
-    /// Steps of one evaluation: 1,000,000. Each part of the rule that is evaluated, each element that is compared, and
-    /// each 16 bytes of text that are read or written are one.
+    /// Steps of one evaluation: 1,000,000, at most about 200 ns each. Each part of the rule that is evaluated, each
+    /// element that is compared, and each 16 bytes of text that are read or written are one; four for each value that is
+    /// read from the input. A loop pays for the largest element it could meet.
     pub steps: u64,
-    /// Bytes of the strings, lists and maps that one evaluation makes: 1 MiB.
+    /// Bytes of the strings and lists that one evaluation makes: 1 MiB.
     pub value_bytes: usize,
 }
 
@@ -127,13 +150,17 @@ impl Environment {
         let mut root = parser::parse(expression, self.limits.nesting).map_err(|error| vec![error])?;
         let mut checker = Checker::new(expression, &self.variables);
         checker.rule(&mut root);
-        let Checker { mut errors, mut warnings, reads, .. } = checker;
+        let Checker { mut errors, mut warnings, reads, patterns, .. } = checker;
         if !errors.is_empty() {
             errors.sort_by_key(|error| error.offset.start);
             return Err(errors);
         }
         warnings.sort_by_key(|warning| warning.offset.start);
-        Ok((Rule { root, reads: reads.into_iter().collect(), limits: self.limits }, warnings))
+        let mut lowering = Lowering::default();
+        let expression = lowering.lower(&root);
+        let Lowering { readings, functions } = lowering;
+        let (reads, patterns) = (reads.into_iter().collect(), Arc::new(patterns));
+        Ok((Rule { root, expression, readings, functions, patterns, reads, limits: self.limits }, warnings))
     }
 }
 
@@ -141,6 +168,11 @@ impl Environment {
 #[derive(Debug)]
 pub struct Rule {
     root: Node,
+    expression: cel::IdedExpr,
+    /// The fields it reads, by the names they have in `expression`.
+    readings: BTreeMap<String, Reading>,
+    functions: BTreeSet<Function>,
+    patterns: Arc<BTreeMap<String, regex::Regex>>,
     reads: Vec<String>,
     limits: Limits,
 }
@@ -149,8 +181,8 @@ impl Rule {
     /// Whether the rule is true for an input: an object with one key for each variable, and of the declared types.
     /// Fields that are absent are left out, not null.
     ///
-    /// A rule that has no value is an error, never false. Only `||`, `&&`, `exists` and `all` hide the error of one
-    /// part when another part decides, as CEL has it:
+    /// A rule that has no value is an error, never false. Only `||` and `&&` hide the error of one part when the other
+    /// part decides, as CEL has it:
     ///
     /// ```
     /// use kubefoundry::cel::{Environment, Limits, Type};
@@ -160,8 +192,7 @@ impl Rule {
     /// assert!(rule.evaluate(&serde_json::json!({"args": {"b": "3"}})).is_err());
     /// ```
     pub fn evaluate(&self, variables: &serde_json::Value) -> Result<bool, EvaluationError> {
-        let mut evaluation = Evaluation { input: variables, locals: Vec::new(), budget: Budget::new(self.limits) };
-        evaluation.rule(&self.root)
+        evaluate::evaluate(self, variables)
     }
 
     /// The fields that the rule reads, sorted, as [`FieldPath`](crate::path::FieldPath) writes them. A field is read

@@ -3,6 +3,7 @@
 use super::error::{CompileError, CompileErrorKind, Span};
 use super::lexer::{Lexer, Token};
 use super::syntax::{Kind, Node, Operator};
+use super::types::Inferred;
 
 pub(super) type Parsed = Result<Node, CompileError>;
 
@@ -16,6 +17,7 @@ pub(super) fn parse(text: &str, nesting: usize) -> Parsed {
         previous_end: 0,
         depth: 0,
         nesting,
+        macros: 0,
     };
     parser.advance()?;
     let node = parser.expression()?;
@@ -36,6 +38,8 @@ pub(super) struct Parser<'t> {
     previous_end: usize,
     depth: usize,
     nesting: usize,
+    /// Macros seen so far.
+    pub(super) macros: usize,
 }
 
 impl Parser<'_> {
@@ -85,7 +89,7 @@ impl Parser<'_> {
         if children >= self.nesting {
             return Err(self.too_deep(span));
         }
-        Ok(Node { kind, span, height: children + 1, double: false })
+        Ok(Node { kind, span, height: children + 1, ty: Inferred::Unknown, path: None })
     }
 
     pub(super) fn expression(&mut self) -> Parsed {

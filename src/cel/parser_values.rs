@@ -68,11 +68,15 @@ impl Parser<'_> {
                     _ => (Kind::Variable(name), 0),
                 }
             }
-            Token::Unsupported(what) => return Err(Self::unsupported(self.span, what)),
             Token::Int(value) => {
                 let value = i64::try_from(*value).map_err(|_| self.too_large())?;
                 self.advance()?;
                 (Kind::Int(value), 0)
+            }
+            Token::Uint(value) => {
+                let value = *value;
+                self.advance()?;
+                (Kind::Uint(value), 0)
             }
             Token::Double(value) => {
                 let value = *value;
@@ -82,6 +86,10 @@ impl Parser<'_> {
             Token::Text(_) => {
                 let Token::Text(value) = self.advance()? else { return Err(self.unexpected("a string")) };
                 (Kind::Text(value), 0)
+            }
+            Token::Bytes(_) => {
+                let Token::Bytes(value) = self.advance()? else { return Err(self.unexpected("a string")) };
+                (Kind::Bytes(value), 0)
             }
             Token::Symbol(_) | Token::End => return Err(self.unexpected("a value such as `spec` or 'text'")),
         };
@@ -169,7 +177,7 @@ impl Parser<'_> {
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one call, read by its only caller")]
     fn comprehension(
-        &self,
+        &mut self,
         start: usize,
         kind: MacroKind,
         range: Node,
@@ -191,6 +199,9 @@ impl Parser<'_> {
             let message = format!("the first argument of {name}() is a new name for the elements, such as `x`");
             return Err(CompileError::new(CompileErrorKind::Arguments, span, message));
         };
-        self.node(start, height, Kind::Macro(Box::new(Macro { kind, range, variable, filter, body })))
+        let number = self.macros;
+        self.macros += 1;
+        // A loop is three levels of the tree that the `cel` crate walks.
+        self.node(start, height + 2, Kind::Macro(Box::new(Macro { kind, number, range, variable, filter, body })))
     }
 }

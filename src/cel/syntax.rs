@@ -2,6 +2,8 @@
 
 use super::error::Span;
 use super::functions::Function;
+use super::types::Inferred;
+use crate::path::FieldPath;
 
 /// One expression.
 #[derive(Debug)]
@@ -10,8 +12,10 @@ pub(super) struct Node {
     pub(super) span: Span,
     /// Nodes on the longest way down; capped, so that walking the tree by recursion is safe.
     pub(super) height: usize,
-    /// Found to be a double: a JSON integer read here is one.
-    pub(super) double: bool,
+    /// What the checker found out.
+    pub(super) ty: Inferred,
+    /// The field of the input that is read here, if every step to it is written out.
+    pub(super) path: Option<FieldPath>,
 }
 
 #[derive(Debug)]
@@ -19,8 +23,10 @@ pub(super) enum Kind {
     Null,
     Bool(bool),
     Int(i64),
+    Uint(u64),
     Double(f64),
     Text(String),
+    Bytes(Vec<u8>),
     Variable(String),
     List(Vec<Node>),
     Map(Vec<(Node, Node)>),
@@ -67,6 +73,8 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) struct Macro {
     pub(super) kind: MacroKind,
+    /// Counted through the rule.
+    pub(super) number: usize,
     pub(super) range: Node,
     pub(super) variable: String,
     /// The condition of `map` with three arguments.

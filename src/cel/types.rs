@@ -143,4 +143,9 @@ impl Inferred {
             _ => (self == other).then(|| self.clone()),
         }
     }
+
+    /// Whether its values have one size, whatever they are.
+    pub(super) fn is_scalar(&self) -> bool {
+        matches!(self, Self::Null | Self::Bool | Self::Int | Self::Double)
+    }
 }

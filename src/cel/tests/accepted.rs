@@ -43,13 +43,17 @@ fn true_rules() {
         "1 < 2 && 'a' < 'b' && false < true && 1e3 == 1000.0 && .5 == 0.5",
         "'\\u00e9\\x41\\101\\n' == \"éAA\\n\" && r'\\n' == '\\\\n' && '''a'b''' == \"a'b\" && '\\U0001F600' == '😀'",
         "double('1.5') == 1.5 && int(1.9) == 1 && bool('true') && string(1.0) == '1' && ' a '.trim() == 'a'",
-        "dyn(1) == 1.0 && dyn(2) > 1.5 && [dyn(3)].exists(x, x == 3.0)",
-        "dyn('a') != 1 && dyn(9007199254740993) != 9007199254740992.0",
+        "dyn(2) > 1.5 && 1.5 < dyn(2) && dyn('a') != 1",
+        "spec.model.id.matches('^meta-llama/[A-Z]') && matches(spec.model.id, 'Llama') && !'x'.matches(metadata.name)",
+        "spec.engine.args.exists(k, k.matches('^(quant|dtype)'))",
+        "1u < 2 && uint(3) == 3u && 7u / 2u == 3u && b'a\\xff' == b\"a\\377\" && size(b'é') == 2 && bytes('a') == b'a'",
+        "max(1, 2) == 2 && min([3, 1]) == 1 && string(3u) == '3'",
+        "spec.engine.args.map(k, k) == ['quantization', 'tensor-parallel-size']",
         "spec.overrides.router.mode == 'kv' && spec.overrides.replicas == 2",
         "true || spec.overrides.none == 1",
         "spec.overrides.none == 1 || true",
         "!(spec.overrides.none == 1 && false) && !(false && spec.overrides.none == 1)",
-        "[0, 1].exists(x, 1 / x == 1) && !([0, 2].all(x, 1 / x == 1))",
+        "[1, 0].exists(x, 1 / x == 1) && !([2, 0].all(x, 1 / x == 1))",
         "[1, 2].all(spec, spec > 0)",
         "1 == 1 // a comment\n && // another\n true",
         "[1, 2,].size() == 2 && {'a': 1,}.size() == 1",
@@ -86,6 +90,18 @@ fn rules_without_a_value_are_errors_with_a_place() {
             "9223372036854775807 + spec.scaling.replicas",
         ),
         ("-(-9223372036854775808) > 0", EvaluationErrorKind::Overflow, "-(-9223372036854775808)"),
+        (
+            "true && (spec.ports.all(p, p / 0 == 1) || false)",
+            EvaluationErrorKind::DivisionByZero,
+            "spec.ports.all(p, p / 0 == 1)",
+        ),
+        ("spec.ports.all(p, spec.engine.args.seed == '1')", EvaluationErrorKind::NoSuchField, "seed"),
+        (
+            "'a'.matches(spec.overrides.router.mode + '(')",
+            EvaluationErrorKind::Conversion,
+            "'a'.matches(spec.overrides.router.mode + '(')",
+        ),
+        ("uint(-1) == 1u", EvaluationErrorKind::Overflow, "uint(-1)"),
         ("-9223372036854775808 / -1 > 0", EvaluationErrorKind::Overflow, "-9223372036854775808 / -1"),
         ("int('1x') == 1", EvaluationErrorKind::Conversion, "int('1x')"),
         ("int(1e19) == 1", EvaluationErrorKind::Overflow, "int(1e19)"),
@@ -93,11 +109,10 @@ fn rules_without_a_value_are_errors_with_a_place() {
         ("spec.overrides.router.mode.x == 1", EvaluationErrorKind::TypeMismatch, "x"),
         ("has(spec.overrides.router.mode.x)", EvaluationErrorKind::TypeMismatch, "x"),
         ("spec.overrides.router < 1", EvaluationErrorKind::TypeMismatch, "spec.overrides.router < 1"),
-        ("!spec.overrides.router.mode", EvaluationErrorKind::TypeMismatch, "spec.overrides.router.mode"),
+        ("!spec.overrides.router.mode", EvaluationErrorKind::TypeMismatch, "!spec.overrides.router.mode"),
         ("spec.overrides.replicas + 'a' == 'a'", EvaluationErrorKind::TypeMismatch, "spec.overrides.replicas + 'a'"),
         ("spec.overrides.none || false", EvaluationErrorKind::NoSuchField, "none"),
-        ("{metadata.name: 1, 'llama': 2}.size() == 1", EvaluationErrorKind::RepeatedKey, "'llama'"),
-        ("[0, 2].exists(x, 1 / x == 1)", EvaluationErrorKind::DivisionByZero, "1 / x"),
+        ("[0, 2].exists(x, 1 / x == 1)", EvaluationErrorKind::DivisionByZero, "[0, 2].exists(x, 1 / x == 1)"),
     ];
     for (expression, kind, place) in cases {
         let error = evaluate(expression).expect_err(expression);
@@ -108,12 +123,36 @@ fn rules_without_a_value_are_errors_with_a_place() {
     assert_eq!(error.kind, EvaluationErrorKind::MissingVariable);
 }
 
+/// What the `cel` crate decides otherwise than Kubernetes does; the documentation of the module lists these. One that
+/// fails here is a difference gone.
+#[test]
+fn known_differences() {
+    for (expression, ours, kubernetes) in [
+        ("dyn(1) == 1.0", Some(false), Some(true)),
+        ("dyn(1) in [dyn(1u)]", Some(false), Some(true)),
+        ("[0, 1].exists(x, 1 / x == 1)", None, Some(true)),
+        ("[0, 2].all(x, 1 / x == 1)", None, Some(false)),
+        ("[spec.overrides.router.mode].exists(x, has(x.y))", Some(false), None),
+        ("[dyn('text')].all(x, !x.y)", Some(true), None),
+        ("{metadata.name: 1, 'llama': 2}.size() == 1", Some(true), None),
+        ("0.0 / 0.0 < 1.0", None, Some(false)),
+        ("int(9223372036854775808.0) > 0", Some(true), None),
+    ] {
+        assert_eq!(evaluate(expression).ok(), ours, "{expression}");
+        assert_ne!(ours, kubernetes);
+    }
+}
+
 #[test]
 fn what_was_not_checked_is_said_once() {
     let cases = [
         ("spec.overrides.a.b == 1", WarningKind::Unchecked, "spec.overrides.a.b"),
         ("spec.overrides.all(x, x.y == 1 && x.z)", WarningKind::Unchecked, "spec.overrides"),
         ("spec.overrides", WarningKind::Unchecked, "spec.overrides"),
+        ("size(b'a') == 1", WarningKind::Unchecked, "b'a'"),
+        ("1u < 2", WarningKind::Unchecked, "1u"),
+        ("max(1, 2) == 2", WarningKind::Unchecked, "max(1, 2)"),
+        ("'a'.matches(metadata.name)", WarningKind::Unchecked, "metadata.name"),
         ("spec.engine.type == 'vlm'", WarningKind::NeverEqual, "'vlm'"),
         ("spec.engine.type in ['vllm', 'trt']", WarningKind::NeverEqual, "'trt'"),
     ];

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use super::super::{CompileErrorKind, Environment, EvaluationErrorKind, Limits, Type};
 use super::{compile, environment, input};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
-/// A build without optimization on a busy machine may take this long; a release build takes a twentieth of it.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// A busy machine may take this long; a quiet one takes a tenth of it.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3000 } else { 1000 });
 
-fn quickly<T>(name: &str, work: impl FnOnce() -> T) -> T {
+pub(super) fn quickly<T>(name: &str, work: impl FnOnce() -> T) -> T {
     #[expect(clippy::disallowed_methods, reason = "the test is about time")]
     let start = Instant::now();
     let result = work();
@@ -95,65 +95,20 @@ fn the_longest_chains_that_are_allowed_do_not_overflow_a_small_stack() {
         format!("{}true{}", "!(".repeat(31), ")".repeat(31)),
         format!("{}true", "true ? true : ".repeat(31)),
         format!("{}1{} != []", "[".repeat(30), "]".repeat(30)),
-        format!("{}true{}", "[1].all(x, ".repeat(30), ")".repeat(30)),
+        format!("{}true{}", "[1].all(x, ".repeat(10), ")".repeat(10)),
+        format!("{}[1]{} != []", "[1].map(x, x == x, ".repeat(9), ")".repeat(9)),
+        format!("'a'{} != ''", "+'a'".repeat(30)),
+        format!("{}true{}", "true && true && (true || true || ".repeat(15), ")".repeat(15)),
         format!("spec.overrides{}", ".a".repeat(29)),
         format!("{}1{} == 1", "int(".repeat(29), ")".repeat(29)),
     ];
-    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
         for expression in nested {
             let (rule, _) = compile(&expression).unwrap_or_else(|errors| panic!("{expression}: {errors:?}"));
             let _ = rule.evaluate(&input());
         }
     });
     thread.unwrap().join().unwrap();
-}
-
-fn costly() -> Vec<(&'static str, EvaluationErrorKind)> {
-    let steps = EvaluationErrorKind::StepLimit;
-    let values = EvaluationErrorKind::ValueLimit;
-    vec![
-        ("big.all(a, big.all(b, big.all(c, a + b + c >= 0)))", steps),
-        ("big.all(a, big == big)", steps),
-        ("big.all(a, big.map(x, -x) != [])", values),
-        ("big.all(a, !(-1 in big))", steps),
-        ("big.all(a, size(text) > 0)", steps),
-        ("big.all(a, !text.contains('zz'))", steps),
-        ("big.all(a, text == text)", steps),
-        ("big.all(a, text <= text)", steps),
-        ("big.all(a, text + text != '')", values),
-        ("big.all(a, big + big != [])", values),
-        ("big.all(a, text.upperAscii() != '')", values),
-        ("big.all(a, {text: 1}[text] == 1)", values),
-        ("big.all(a, wide[text] == 1 || true)", steps),
-        ("big.all(a, wide.all(k, true))", values),
-        ("big.all(a, wide == wide)", values),
-        ("big.all(a, 1 / 0 == 1)", EvaluationErrorKind::DivisionByZero),
-        ("big.exists(a, big.exists(b, 1 / 0 == 1))", steps),
-        ("big.map(a, text) == []", EvaluationErrorKind::NotBoolean),
-        ("big.map(a, big.map(b, big.map(c, c))) == []", values),
-        ("[text].map(a,a+a).map(a,a+a).map(a,a+a).map(a,a+a).map(a,a+a).map(a,a+a) == []", values),
-        (
-            "['a'].map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a).map(a,a+a+a+a+a+a+a+a) == []",
-            values,
-        ),
-    ]
-}
-
-#[test]
-fn evaluation_is_bounded() {
-    let variables = vec![("big", Type::List(&Type::Int)), ("text", Type::String), ("wide", Type::Map(&Type::Int))];
-    let environment = Environment::new(variables, Limits::default());
-    let wide: serde_json::Map<String, Value> =
-        (0..10_000).map(|index| (format!("key-{index}"), json!(index))).collect();
-    let input = json!({"big": (0..10_000).collect::<Vec<_>>(), "text": "x".repeat(100_000), "wide": wide});
-    for (expression, kind) in costly() {
-        let (rule, _) = environment.compile(expression).unwrap_or_else(|errors| panic!("{expression}: {errors:?}"));
-        match quickly(expression, || rule.evaluate(&input)) {
-            Err(error) => assert_eq!(error.kind, kind, "{expression}: {error}"),
-            // References to one text cost nothing, so this one has a value.
-            Ok(value) => assert_eq!((value, kind), (false, EvaluationErrorKind::NotBoolean), "{expression}"),
-        }
-    }
 }
 
 #[test]
@@ -191,7 +146,17 @@ fn numbers_at_the_edges() {
     }
 }
 
-const TOKENS: [&str; 62] = [
+const TOKENS: [&str; 72] = [
+    "1u",
+    "b'a'",
+    ".matches(",
+    ".map(x,x>0,",
+    "-9223372036854775808",
+    "metadata.labels",
+    "max(",
+    "uint(",
+    "dyn(",
+    ".contains(",
     "spec",
     "metadata",
     "x",

@@ -1,8 +1,8 @@
 //! What rules accept, refuse and cost.
 
 mod accepted;
+mod costly;
 mod hostile;
-mod oracle;
 mod refused;
 
 use super::{CompileError, Environment, FieldType, Limits, Rule, Type, Warning};

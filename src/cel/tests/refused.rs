@@ -19,7 +19,7 @@ fn name(kind: &Kind) -> &'static str {
 }
 
 /// Rule, kind, the text at fault, and part of the message.
-const CASES: [(&str, &str, &str, &str); 84] = [
+const CASES: [(&str, &str, &str, &str); 91] = [
     ("", "parse", "", "the rule ends, expected a value"),
     ("  // nothing", "parse", "", "the rule ends"),
     ("spec.engine.type = 'vllm'", "parse", "=", "comparison is `==`"),
@@ -59,13 +59,20 @@ const CASES: [(&str, &str, &str, &str); 84] = [
     ("sise(spec.env) == 1", "function", "sise", "did you mean `size`?"),
     ("spec.env.any(e, e.name == 'a')", "function", "any", "unknown function `any`"),
     ("frobnicate()", "function", "frobnicate", "unknown function"),
-    ("spec.model.id.matches('a+')", "unsupported", "matches", "matches() cannot be used"),
-    ("timestamp('2024-01-01T00:00:00Z') == 1", "unsupported", "timestamp", "cannot be used"),
-    ("cel.bind(x, 1, x == 1)", "unsupported", "bind", "cannot be used"),
+    ("spec.model.id.matches('(a')", "arguments", "'(a'", "not a regular expression: unclosed group"),
+    ("spec.model.id.matches('(a{99}){99}{99}')", "arguments", "'(a{99}){99}{99}'", "the pattern is too large"),
+    ("spec.model.id.matches(1)", "type", "1", "matches() takes strings"),
+    ("timestamp('2024-01-01T00:00:00Z') == 1", "unsupported", "timestamp", "timestamp() is not available"),
+    ("duration('1h') == 1", "unsupported", "duration", "duration() is not available"),
+    ("cel.bind(x, 1, x == 1)", "unsupported", "bind", "is not available"),
+    ("optional.of(1).hasValue()", "unsupported", "hasValue", "is not available"),
     ("Foo{a: 1} == 1", "unsupported", "Foo{", "objects of a named type"),
     ("a.b.Foo{a: 1} == 1", "unsupported", "a.b.Foo{", "objects of a named type"),
-    ("1u == 1", "unsupported", "1u", "unsigned integers"),
-    ("b'a' == b'a'", "unsupported", "b'a'", "byte strings"),
+    ("-spec.overrides.replicas == -2", "type", "spec.overrides.replicas", "write -int(x)"),
+    ("-1u == 1", "type", "1u", "write -int(x)"),
+    ("string(true) == 'true'", "type", "true", "string() takes a number or string"),
+    ("{'a': 1, 'b': 2, 'a': 3}.size() == 2", "parse", "'a'", "this key twice"),
+    ("'é'.contains(b'a' == 1)", "type", "b'a' == 1", "contains() takes strings"),
     ("spec.?engine.type == 'a'", "unsupported", "spec.", "optional values"),
     ("spec.ports[?0] == 1", "unsupported", "spec.ports[", "optional values"),
     ("[?1] == [1]", "unsupported", "?", "optional values"),
@@ -135,4 +142,16 @@ fn limits_are_exact() {
     assert_eq!(nesting.compile("(((true)))").unwrap_err()[0].kind, Kind::TooDeep);
     assert!(nesting.compile("1 + 1 == 2").is_ok());
     assert_eq!(nesting.compile("1 + 1 + 1 == 2").unwrap_err()[0].kind, Kind::TooDeep);
+}
+
+#[test]
+fn patterns_are_counted() {
+    let rule = |count: usize, pattern: &str| {
+        let terms: Vec<_> = (0..count).map(|index| format!("''.matches(r'{pattern}{index}')")).collect();
+        compile(&terms.join("||"))
+    };
+    assert!(rule(16, "^a").is_ok());
+    assert!(rule(17, "^a").unwrap_err()[0].message.contains("at most 16 patterns"));
+    assert!(compile(&["''.matches('a')"; 100].join("||")).is_ok());
+    assert_eq!(rule(90, r"\pL{999}").unwrap_err().len(), 90);
 }

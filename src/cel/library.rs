@@ -1,0 +1,163 @@
+//! What the context of the `cel` crate offers to a rule: its functions, those of Kubernetes that it lacks, and the meter.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use cel::extractors::This;
+use cel::{Context, ExecutionError, FunctionContext, Value, functions};
+use regex::Regex;
+
+use super::Limits;
+use super::functions::Function;
+use super::lower::{ELEMENTS, FUEL, MADE};
+use super::patterns;
+use super::size::measure;
+
+type Text = This<Arc<String>>;
+
+/// What is left of the steps and bytes of one evaluation.
+#[derive(Debug)]
+pub(super) struct Meter {
+    steps: AtomicU64,
+    bytes: AtomicU64,
+    value_bytes: u64,
+    exhausted: AtomicU8,
+}
+
+/// A limit that was hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exhausted {
+    Steps,
+    Bytes,
+}
+
+impl Meter {
+    pub(super) fn new(limits: Limits) -> Self {
+        let value_bytes = u64::try_from(limits.value_bytes).unwrap_or(u64::MAX);
+        Self {
+            steps: AtomicU64::new(limits.steps),
+            bytes: AtomicU64::new(value_bytes),
+            value_bytes,
+            exhausted: AtomicU8::new(0),
+        }
+    }
+
+    /// The limit that was hit first. It counts even if the rule went on: `||` hides errors.
+    pub(super) fn exhausted(&self) -> Option<Exhausted> {
+        match self.exhausted.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(Exhausted::Steps),
+            _ => Some(Exhausted::Bytes),
+        }
+    }
+
+    /// Takes some steps.
+    pub(super) fn spend(&self, steps: u64) -> Result<(), ExecutionError> {
+        self.take(&self.steps, steps, 1)
+    }
+
+    /// Takes the memory of a new value.
+    fn made(&self, value: &Value) -> Result<(), ExecutionError> {
+        let (steps, bytes) = measure(value);
+        self.spend(steps.saturating_mul(2))?;
+        self.take(&self.bytes, bytes, 2)
+    }
+
+    /// Takes the steps of copying what a loop has collected; it is kept once only.
+    fn collected(&self, value: &Value) -> Result<(), ExecutionError> {
+        let (steps, bytes) = measure(value);
+        self.spend(steps.saturating_mul(3))?;
+        if bytes > self.value_bytes { self.take(&self.bytes, u64::MAX, 2) } else { Ok(()) }
+    }
+
+    fn take(&self, left: &AtomicU64, amount: u64, kind: u8) -> Result<(), ExecutionError> {
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount));
+        if taken.is_ok() && self.exhausted().is_none() {
+            return Ok(());
+        }
+        let _ = self.exhausted.compare_exchange(0, kind, Ordering::Relaxed, Ordering::Relaxed);
+        Err(ExecutionError::function_error(FUEL, "exhausted"))
+    }
+}
+
+/// Registers the functions through which a rule pays.
+pub(super) fn register_meter(context: &mut Context<'_>, meter: &Arc<Meter>, turns: Vec<u64>) {
+    let paying = Arc::clone(meter);
+    context.add_function(FUEL, move |call: &FunctionContext<'_, '_>, number: i64| -> Result<Value, ExecutionError> {
+        let turn = usize::try_from(number).ok().and_then(|number| turns.get(number));
+        paying.spend(turn.copied().unwrap_or(u64::MAX))?;
+        if let Some(collected) = call.args.get(2) {
+            paying.collected(&Value::resolve(collected, call.ptx)?)?;
+        }
+        let condition = call.args.get(1).ok_or_else(ExecutionError::missing_argument_or_target)?;
+        Value::resolve(condition, call.ptx)
+    });
+    let paying = Arc::clone(meter);
+    context.add_function(MADE, move |This(value): This<Value>| -> Result<Value, ExecutionError> {
+        paying.made(&value)?;
+        Ok(value)
+    });
+    context.add_function(ELEMENTS, |This(range): This<Value>| -> Result<Value, ExecutionError> {
+        let Value::Map(entries) = &range else { return Ok(range) };
+        // The order of a hash map changes between runs.
+        let mut keys: Vec<_> = entries.map.keys().collect();
+        keys.sort();
+        Ok(Value::List(Arc::new(keys.into_iter().map(Value::from).collect())))
+    });
+}
+
+/// Registers a function that rules can call.
+pub(super) fn register(context: &mut Context<'_>, function: Function, patterns: &Arc<BTreeMap<String, Regex>>) {
+    match function {
+        Function::Size => context.add_function("size", size),
+        Function::Contains => {
+            context.add_function("contains", |This(text): Text, part: Arc<String>| text.contains(part.as_str()));
+        }
+        Function::StartsWith => context.add_function("startsWith", functions::starts_with),
+        Function::EndsWith => context.add_function("endsWith", functions::ends_with),
+        Function::Matches => {
+            let known = Arc::clone(patterns);
+            context.add_function("matches", move |This(text): Text, pattern: Arc<String>| {
+                let found = match known.get(pattern.as_str()) {
+                    Some(regex) => Ok(regex.is_match(&text)),
+                    None => patterns::compile(&pattern).map(|regex| regex.is_match(&text)),
+                };
+                found.map_err(|message| ExecutionError::function_error("matches", message))
+            });
+        }
+        Function::LowerAscii => context.add_function("lowerAscii", |This(text): Text| text.to_ascii_lowercase()),
+        Function::UpperAscii => context.add_function("upperAscii", |This(text): Text| text.to_ascii_uppercase()),
+        Function::Trim => context.add_function("trim", |This(text): Text| text.trim().to_owned()),
+        Function::String => context.add_function("string", functions::string),
+        Function::Int => context.add_function("int", functions::int),
+        Function::Double => context.add_function("double", functions::double),
+        Function::Bool => context.add_function("bool", bool),
+        Function::Uint => context.add_function("uint", functions::uint),
+        Function::Bytes => context.add_function("bytes", functions::bytes),
+        Function::Dyn => context.add_function("dyn", |This(value): This<Value>| -> Result<_, _> { Ok(value) }),
+        Function::Max => context.add_function("max", functions::max),
+        Function::Min => context.add_function("min", functions::min),
+    }
+}
+
+/// The crate counts the bytes of a text; CEL counts characters.
+fn size(call: &FunctionContext<'_, '_>, This(value): This<Value>) -> Result<i64, ExecutionError> {
+    match &value {
+        Value::String(text) => i64::try_from(text.chars().count()).map_err(|error| call.error(error)),
+        _ => functions::size(call, This(value)),
+    }
+}
+
+/// The crate has no conversion to bool.
+fn bool(call: &FunctionContext<'_, '_>, This(value): This<Value>) -> Result<bool, ExecutionError> {
+    match &value {
+        Value::Bool(value) => Ok(*value),
+        Value::String(text) => match text.as_str() {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+            _ => Err(call.error("not a bool")),
+        },
+        _ => Err(call.error("cannot convert")),
+    }
+}
