@@ -166,11 +166,10 @@ fn value_type<'a>(
         ("vllm", "additional-config" | "hf-overrides" | "model-loader-extra-config" | "pt-load-map-location") => {
             "json-or-str"
         }
-        // A configuration object and json.loads; unresolved in 0.33.0 of the research file.
-        ("vllm", "logging-config") => "json-object",
+        // A configuration object, unresolved in 0.33.0 of the research file; and what the wrapper passes to json.loads
+        // (llm_worker.py), while its parser sees text.
+        ("vllm", "logging-config") | ("dynamo.trtllm", "override-engine-args") => "json-object",
         ("vllm", "limit-mm-per-prompt") => "json",
-        // json.loads in every wrapper (llm_worker.py); the parser itself sees text.
-        ("dynamo.trtllm", "override-engine-args") => "json-object",
         // `list` tells that several values may follow, not of which type; another version may.
         (_, _) if stated == "list" => {
             same_flag.find_map(|fact| string(fact, "type").filter(|&stated| stated != "list")).unwrap_or("str")
