@@ -6,7 +6,7 @@
 //! ```
 //! Every part looks at its own fields and reports all it finds; nothing stops at the first. What the syntax of a
 //! value must be is said by small functions ([`names`], [`labels`], [`quantity`], [`image`]) that providers use too;
-//! [`Checker`] alone turns their answers into findings.
+//! `Checker` alone turns their answers into findings.
 
 mod checker;
 mod engine;

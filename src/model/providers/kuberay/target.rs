@@ -10,7 +10,7 @@ use crate::model::providers::pod::{PodTemplate, StringMap};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RayServiceSpec {
-    /// The Serve configuration, as YAML in a string ([`super::serve::ServeConfig`]).
+    /// The Serve configuration, as YAML in a string (see `serve.rs`).
     pub(super) serve_config_v2: String,
     /// The cluster that it runs on.
     pub(super) ray_cluster_config: RayClusterSpec,
