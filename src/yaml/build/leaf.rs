@@ -192,7 +192,7 @@ fn end_of_block(text: &str, end: usize) -> usize {
 
 fn ends_inside_line(text: &str) -> bool {
     let line = text.rfind(['\n', '\r']).map_or(text, |end| text.get(end + 1..).unwrap_or(""));
-    !line.trim().is_empty()
+    !line.trim_matches(' ').is_empty()
 }
 
 fn without_last_break(text: Cow<'_, str>) -> Cow<'_, str> {
