@@ -258,3 +258,24 @@ fn strings_borrow_from_the_text() {
         assert!(matches!(value, std::borrow::Cow::Borrowed(_)) && matches!(entry.key, std::borrow::Cow::Borrowed(_)));
     }
 }
+
+/// A line of blanks at the end of a block scalar is its content, and a tab there no indentation.
+#[test]
+fn blank_lines_at_the_end_of_a_block_scalar_may_have_tabs() {
+    for (text, value) in [
+        ("a: |-\n  x\n  \t\nb: z\n", json!({"a": "x\n\t", "b": "z"})),
+        ("- a: |\n    x\n    \t\n  b: z\n", json!([{"a": "x\n\t\n", "b": "z"}])),
+        ("- |-\n  x\n   \t\n\n- z\n", json!(["x\n \t", "z"])),
+        ("a: |\n  x\n  \t", json!({"a": "x\n\t"})),
+        ("a: |\n  \t\n", json!({"a": "\t\n"})),
+    ] {
+        let parsed = read(text);
+        assert_eq!((&parsed.failure, parsed.documents[0].problems.as_slice()), (&None, [].as_slice()), "{text:?}");
+        assert_eq!(root(&parsed).to_json(), value, "{text:?}");
+    }
+    for text in ["a: |\n  x\n \t\nb: z\n", "a: |\n  x\n\t\n", "a: |\n  x\n  \u{2028}\n", "a: |\n  x\n\tb: z\n"] {
+        let parsed = read(text);
+        let problems = parsed.documents.iter().flat_map(|document| &document.problems).chain(&parsed.failure);
+        assert!(problems.count() > 0, "{text:?}");
+    }
+}

@@ -15,6 +15,7 @@ const NASTY: &[&str] = &[
     "a\n b\n", "a\n\tb", "a \nb", "a\r\nb", "a\rb", "#a\nb", "---\na", "a\n---\nb\n...\n", "\u{0}", "\u{7}", "\u{1b}[0m", "\u{7f}",
     "\u{85}", "a\u{85}b", "\u{a0}", "\u{2028}", "a\u{2029}b\nc", "\u{feff}", "a\u{feff}b", "\u{fffe}", "\u{ffff}", "é", "日本", "😀",
     "http://a:80/b?c=d&e=f#g", "key: |\n  x\n", "- a\n- b\n", "\n ", " \n", "a\n ", "a\n  \n", "\u{2028}\n", "a:\n\tb",
+    "a\n\t", "a\n\t\n", "a\n \t\n\n", "\ta\n\t\n",
 ];
 
 fn string() -> impl Strategy<Value = String> {
@@ -110,7 +111,7 @@ const BASE: &str = "# c\napiVersion: v1\nmetadata: &m\n  name: 'a b'\n  labels: 
                     f: >-\n    c\n    d\n-\n  ? k\n  : [1, 2.5, ~, !!str 3]\n  w: \"x\\n\n    z\"\n---\nb: é\n...\n";
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, max_global_rejects: 1_000_000, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_written_reads_back(value in value()) {

@@ -27,6 +27,7 @@ impl<'t> Builder<'t> {
             }
             text => text,
         };
+        let end = if is_block(style) { end_of_block(self.text, span.end) } else { span.end };
         let span = self.scalar_span(style, span, absent);
         if style == ScalarStyle::Plain && self.ambiguous_colon(span.end) {
             let at = Span { start: span.end, end: span.end + 1 };
@@ -36,10 +37,12 @@ impl<'t> Builder<'t> {
         }
         if !absent {
             self.token(span, style == ScalarStyle::Plain);
+            self.cursor = self.cursor.max(end);
         }
         if self.suspicious {
             let quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
-            self.refuse(strict::in_scalar(self.text, span, quoted));
+            let whole = Span { start: span.start, end: span.end.max(end) };
+            self.refuse(strict::in_scalar(self.text, whole, quoted));
         }
         self.empty = absent && anchor == 0 && tag.is_none() && self.stack.is_empty();
         let is_merge = text == "<<"
@@ -178,9 +181,18 @@ fn is_block(style: ScalarStyle) -> bool {
     matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
 }
 
+/// Where a block scalar ends, blank lines included: they are its content, tabs too. The parser stops behind the spaces
+/// that indent the line after it, which are no part of it.
+fn end_of_block(text: &str, end: usize) -> usize {
+    if end == text.len() {
+        return end;
+    }
+    text.get(..end).and_then(|before| before.rfind(['\n', '\r'])).map_or(0, |line_break| line_break + 1)
+}
+
 fn ends_inside_line(text: &str) -> bool {
     let line = text.rfind(['\n', '\r']).map_or(text, |end| text.get(end + 1..).unwrap_or(""));
-    !line.trim().is_empty()
+    !line.trim_matches(' ').is_empty()
 }
 
 fn without_last_break(text: Cow<'_, str>) -> Cow<'_, str> {
