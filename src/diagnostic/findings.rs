@@ -54,11 +54,6 @@ impl<'d> Findings<'d> {
         &self.scope
     }
 
-    /// Names the object that later findings are about.
-    pub fn set_object(&mut self, object: ObjectRef) {
-        self.scope.object = Some(object);
-    }
-
     /// Reports a finding at a place (a `&FieldPath` or a dotted path means the value there) and returns it for help,
     /// related places and a fix to be added.
     pub fn report(

@@ -21,4 +21,6 @@ pub use model_deployment::{
 };
 pub use reader::{IntegerOrString, Map, Read, Reader, Word, closest};
 pub(crate) use reader::{read_word, shorten, unknown_field, wire_object, words, wrong_type};
-pub use render::{API_VERSION as RENDER_API_VERSION, KaitoSettings, Limits, OutputMode, Render, RuleSeverity};
+pub use render::{
+    API_VERSION as RENDER_API_VERSION, KaitoSettings, Limits, OutputMode, Render, RuleLevel, RuleSeverity,
+};

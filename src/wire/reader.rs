@@ -14,12 +14,24 @@ pub struct Reader<'r, 'd> {
     pub findings: &'r mut Findings<'d>,
     /// The code for a field that does not exist: an error in our kinds, a warning in provider overrides.
     pub unknown_field: &'static Code,
+    /// Whether this is a patch, which may hold directives (`$patch: delete`) beside fields.
+    pub patch: bool,
 }
 
 impl<'r, 'd> Reader<'r, 'd> {
     /// A strict reader: unknown fields are errors.
     pub fn strict(findings: &'r mut Findings<'d>) -> Self {
-        Self { findings, unknown_field: &codes::UNKNOWN_FIELD }
+        Self { findings, unknown_field: &codes::UNKNOWN_FIELD, patch: false }
+    }
+
+    /// A strict reader of a patch: a part of an object, with the directives of a strategic merge.
+    pub fn of_patch(findings: &'r mut Findings<'d>) -> Self {
+        Self { patch: true, ..Self::strict(findings) }
+    }
+
+    /// A reader of provider overrides: unknown fields are warnings.
+    pub fn of_overrides(findings: &'r mut Findings<'d>) -> Self {
+        Self { unknown_field: &codes::UNKNOWN_OVERRIDE, ..Self::strict(findings) }
     }
 }
 
@@ -36,10 +48,10 @@ pub trait Read: Sized {
 pub(crate) fn wrong_type(node: &Node<'_>, path: &FieldPath, expected: &str, reader: &mut Reader<'_, '_>) {
     let text = reader.findings.scope().text.get(node.span.start..node.span.end).unwrap_or_default();
     let scalar = !matches!(node.value, Value::Sequence(_) | Value::Mapping(_));
-    let found = if scalar && !text.is_empty() {
-        format!("{} ({})", node.describe(), shorten(text))
-    } else {
-        node.describe().to_owned()
+    let found = match &node.value {
+        Value::String(value) => format!("{} ({:?})", node.describe(), shorten(value)),
+        _ if scalar && !text.is_empty() => format!("{} ({})", node.describe(), shorten(text)),
+        _ => node.describe().to_owned(),
     };
     let quoted = quote(text);
     let reported = reader.findings.report(&codes::WRONG_TYPE, path, format!("{path} is {found}, expected {expected}"));
@@ -248,6 +260,9 @@ pub(crate) fn unknown_field(
     known: &[&'static str],
     reader: &mut Reader<'_, '_>,
 ) {
+    if reader.patch && key.starts_with('$') {
+        return;
+    }
     let at = path.key(key.to_owned());
     let parent = if path.segments().is_empty() { String::new() } else { format!(" in {path}") };
     let suggestion = closest(key, known.iter().copied());
