@@ -218,6 +218,17 @@ fn owner(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<OwnerRe
     })
 }
 
+/// The document as JSON, with the apiVersion and kind that it may have from its list.
+fn with_header(document: &Document<'_>) -> Value {
+    let header = [("apiVersion", &document.header.api_version), ("kind", &document.header.kind)];
+    let mut object: serde_json::Map<String, Value> =
+        header.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value.as_str()))).collect();
+    if let Value::Object(fields) = document.root.to_json() {
+        object.extend(fields);
+    }
+    Value::Object(object)
+}
+
 /// The ModelDeployment with the annotations that its provider's own function, further down a pipeline, takes it by.
 fn pass_on(document: &Document<'_>, dialect: &Dialect, selection: &Selection, findings: &mut Findings<'_>) -> Value {
     let provider = selection.provider.as_deref().unwrap_or_default();
@@ -231,7 +242,7 @@ fn pass_on(document: &Document<'_>, dialect: &Dialect, selection: &Selection, fi
             "its own controller, or its function in the pipeline, takes it by {}",
             dialect.label("provider")
         ));
-    let mut object = document.root.to_json();
+    let mut object = with_header(document);
     let metadata = object.as_object_mut().and_then(|object| object.get_mut("metadata")).and_then(Value::as_object_mut);
     if let Some(metadata) = metadata {
         let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(serde_json::Map::new()));

@@ -1,7 +1,8 @@
 //! `Render` of `config.kubefoundry.ai/v1alpha1`: the options, one kind for all front ends.
 
 use super::kubernetes::ObjectMeta;
-use super::reader::{Map, Read, Reader, wire_object, words};
+use super::macros::{wire_object, words};
+use super::reader::{Map, Read, Reader};
 use crate::path::FieldPath;
 use crate::yaml::{Node, Value};
 
