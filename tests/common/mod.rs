@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::disallowed_methods, reason = "tests read their cases from files")]
 
+pub(crate) mod start;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
