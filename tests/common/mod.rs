@@ -1,7 +1,9 @@
 //! What the tests of the whole pipeline share: reading a case folder, and rendering it as the command line does.
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::disallowed_methods, reason = "tests read their cases from files")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
+pub(crate) mod argv;
 pub(crate) mod start;
 
 use std::fs;
