@@ -219,6 +219,16 @@ fn what_an_engine_would_refuse_is_refused_before() {
         ),
         ("{type: vllm, extraArgs: ['--seed']}", DYNAMO, "KF0303 --seed needs a value, found none"),
         (
+            "{type: vllm, extraArgs: ['--ignore-patterns', a, '-tp=8']}",
+            SERVER,
+            "KF0306 \"-tp=8\" is not a flag, expected --flag or --flag=value",
+        ),
+        (
+            "{type: llamacpp, args: {some-new-switch: '--port'}}",
+            Launcher::LlamaServer,
+            "KF0305 --some-new-switch is given \"--port\", which is a flag if --some-new-switch takes no value",
+        ),
+        (
             "{type: vllm, extraArgs: ['--enforce-eager', 'x']}",
             DYNAMO,
             "KF0306 \"x\" is not a flag, expected --flag or --flag=value",
@@ -328,4 +338,16 @@ fn keyword_arguments_are_typed() {
             "tool_call_parser": "hermes",
         })
     );
+}
+
+#[test]
+fn a_preset_gets_the_numbers_that_python_writes_as_they_are() {
+    let args =
+        "{revision: '1.0', seed: '7', gpu-memory-utilization: '0.9', max-num-seqs: '256', tokenizer-revision: '1e300'}";
+    let (invocation, findings) = run(&format!("{{type: vllm, args: {args}}}"), 1, Launcher::KaitoPreset);
+    let settings = invocation.unwrap_or_else(|| panic!("{findings:#?}")).keyword_arguments();
+    let expected = serde_json::json!({
+        "gpu_memory_utilization": 0.9, "max_num_seqs": 256, "revision": "1.0", "seed": 7, "tokenizer_revision": "1e300"
+    });
+    assert_eq!(serde_json::Value::Object(settings), expected);
 }

@@ -4,7 +4,7 @@ use super::flags::{Flag, Group, Kind, Repeat, Spelling};
 use super::invocation::{Argument, ArgumentValue, Invocation};
 use super::value;
 use super::vocabulary::{Known, Vocabulary};
-use super::{config_keys, grammar::Grammar};
+use super::{Launcher, config_keys, grammar::Grammar};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::ir::Deployment;
 use crate::path::FieldPath;
@@ -95,9 +95,12 @@ fn from_list<'u>(
         if let Some(Known { flag: known, .. }) = vocabulary.lookup(flag)
             && matches!(known.kind, Kind::Value | Kind::OptionalValue)
         {
-            let most = if known.repeat == Repeat::List { usize::MAX } else { 1 };
+            // One value is written behind a `=`, where it cannot be a flag; several are elements of their own.
+            let is_list = known.repeat == Repeat::List;
+            let most = if is_list { usize::MAX } else { 1 };
+            let is_flag = |next: &str| if is_list { looks_like_flag(next) } else { next.starts_with("--") };
             while values.len() < most
-                && let Some((_, next)) = elements.next_if(|(_, next)| !next.starts_with("--"))
+                && let Some((_, next)) = elements.next_if(|(_, next)| !is_flag(next))
             {
                 values.push(next.as_str());
             }
@@ -110,6 +113,14 @@ fn from_list<'u>(
         given.push(Given { name: flag, value, path, from_mapping: false });
     }
     given
+}
+
+/// Whether an argument parser takes an element of its own for a flag: it starts with `-` and is no number.
+pub(super) fn looks_like_flag(element: &str) -> bool {
+    element.starts_with('-')
+        && !(element.ends_with(|end: char| end.is_ascii_digit())
+            && element.bytes().skip(1).all(|byte| byte.is_ascii_digit() || byte == b'.')
+            && element.matches('.').count() <= 1)
 }
 
 /// A bare flag name: kebab-case or snake_case. Dots would reach into nested settings past every check.
@@ -263,6 +274,13 @@ fn add_unknown(
     findings: &mut Findings<'_>,
 ) {
     let name = given.name.replace('_', "-");
+    if let (Launcher::LlamaServer, GivenValue::One(text)) = (vocabulary.launcher, &given.value)
+        && looks_like_flag(text)
+    {
+        let message = format!("--{name} is given {:?}, which is a flag if --{name} takes no value", shorten(text));
+        findings.report(&codes::UNSAFE_VALUE, &given.path, message).help("leave the '-' away, or set that flag itself");
+        return;
+    }
     let elsewhere = if vocabulary.known_elsewhere(&name) { ", another version has it" } else { "" };
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,
