@@ -56,8 +56,9 @@ pub(super) fn component(deployment: &Deployment, runtime: &Runtime<'_>, settings
         mounts: storage.mounts,
         compilation_cache: None,
         metadata: PodMetadata::of(deployment),
+        // It needs no GPU, and on a GPU node would hold it. Where it may run, a taint may still stand.
         node_selector: StringMap::default(),
-        tolerations: Vec::new(),
+        tolerations: deployment.tolerations.clone(),
         image_pull_secrets: pod::image_pull_secrets(deployment),
     }
 }

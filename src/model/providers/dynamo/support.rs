@@ -60,6 +60,6 @@ pub(super) static FIELDS: &[FieldSupport] = &[
     row("spec.podTemplate.metadata.annotations.*", Rendered, "annotations of all pods"),
     row("spec.secrets.huggingFaceToken", Rendered, "all keys of the secret as environment of every component"),
     row("spec.imagePullSecrets[]", Rendered, "of every component"),
-    row("spec.nodeSelector.*", Rendered, "of the workers"),
-    row("spec.tolerations[]", Rendered, "of the workers"),
+    row("spec.nodeSelector.*", Rendered, "of the workers; the frontend needs no GPU node and would hold one"),
+    row("spec.tolerations[]", Rendered, "of every component"),
 ];

@@ -1,6 +1,6 @@
 //! The head: Ray's control plane and dashboard, and the way in. It runs no replicas (`num-cpus: "0"`), so it has no GPU,
 //! no storage, and is not bound to the nodes of the workers: on those it would keep a GPU node alive while the model is
-//! scaled to zero.
+//! scaled to zero. It tolerates what they tolerate: every node of a cluster may be tainted.
 
 use super::image::Runtime;
 use super::overrides::Settings;
@@ -36,6 +36,7 @@ pub(super) fn spec(deployment: &Deployment, runtime: &Runtime<'_>, settings: &Se
     };
     let spec = PodSpec {
         containers: vec![container],
+        tolerations: deployment.tolerations.clone(),
         image_pull_secrets: pod::image_pull_secrets(deployment),
         ..PodSpec::default()
     };
