@@ -1,8 +1,12 @@
 //! The providers that are built in: a folder each, and a line in [`PROVIDERS`]. Nothing outside this folder names one.
 
 pub mod dynamo;
+mod image;
 pub mod kaito;
 pub mod kuberay;
+mod metadata;
+mod nixl;
+mod overrides;
 pub mod pod;
 
 use super::provider::Provider;

@@ -1,10 +1,9 @@
 //! Which component gets which storage volume, and how.
 
 use super::component::CompilationCache;
-use crate::diagnostic::{Findings, codes};
-use crate::model::ir::{self, Deployment, EngineType, VolumePurpose};
-use crate::model::providers::pod::{self, Volume, VolumeMount, env_value};
-use crate::path::FieldPath;
+use crate::diagnostic::Findings;
+use crate::model::ir::{self, Deployment, EngineType};
+use crate::model::providers::pod::{self, Volume, VolumeMount};
 use crate::wire::EnvVar;
 
 /// The storage of one component.
@@ -37,7 +36,7 @@ impl Storage {
 /// its field cannot say what is wanted, the volume is an ordinary one and vLLM is told here.
 pub(super) fn of_worker(deployment: &Deployment) -> Storage {
     let volumes = &deployment.model.volumes;
-    let cache = volumes.iter().find(|volume| volume.purpose.value == VolumePurpose::CompilationCache);
+    let cache = pod::compilation_caches(deployment).next();
     let native = cache.filter(|cache| operator_can_mount(cache, volumes));
     let mut storage = Storage::of(deployment, |volume| native.is_none_or(|native| native.name != volume.name));
     storage.compilation_cache = native.map(|cache| CompilationCache {
@@ -45,7 +44,7 @@ pub(super) fn of_worker(deployment: &Deployment) -> Storage {
         mount_path: cache.mount_path.value.clone(),
     });
     if native.is_none() && deployment.engine.kind == EngineType::Vllm {
-        storage.env.extend(cache.map(|cache| env_value("VLLM_CACHE_ROOT", &cache.mount_path.value)));
+        storage.env.extend(pod::compilation_cache_root(deployment));
     }
     storage.env.extend(pod::model_cache_home(deployment));
     storage
@@ -74,17 +73,12 @@ pub(super) fn of_frontend(deployment: &Deployment) -> Storage {
 
 /// Warns of compilation caches that nothing is pointed at: Dynamo knows vLLM's variable only.
 pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
-    let volumes = deployment.model.volumes.iter().enumerate();
-    let caches = volumes.filter(|(_, volume)| volume.purpose.value == VolumePurpose::CompilationCache);
-    let used = usize::from(deployment.engine.kind == EngineType::Vllm);
-    for (index, volume) in caches.skip(used) {
-        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("purpose");
-        let message = format!(
-            "volume {} is mounted at {}, but {} is not told to keep compilation results there",
-            volume.name, volume.mount_path.value, deployment.engine.kind
-        );
-        findings
-            .report(&codes::FIELD_IGNORED, &path, message)
-            .help("Dynamo does this for one volume with vLLM; otherwise set the engine's own variable in spec.env");
-    }
+    let engine = deployment.engine.kind;
+    pod::ignore_compilation_caches(
+        deployment,
+        usize::from(engine == EngineType::Vllm),
+        &format!("{engine} is not told to keep compilation results there"),
+        "Dynamo does this for one volume with vLLM; otherwise set the engine's own variable in spec.env",
+        findings,
+    );
 }

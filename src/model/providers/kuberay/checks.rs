@@ -1,7 +1,8 @@
 //! What KubeRay and Ray refuse, or would quietly do otherwise, and only shows on a cluster.
 
-use crate::diagnostic::{Findings, Place, codes};
-use crate::model::ir::{Deployment, VolumePurpose};
+use crate::diagnostic::{Findings, codes};
+use crate::model::ir::Deployment;
+use crate::model::providers::{metadata, pod};
 use crate::path::FieldPath;
 
 /// The longest name of a RayService: names of its objects are made from it (`MaxRayServiceNameLength` in
@@ -19,22 +20,20 @@ const SHARED_MEMORY: &str = "shared-mem";
 pub(super) fn all(deployment: &Deployment, findings: &mut Findings<'_>) {
     name(deployment, findings);
     model(deployment, findings);
-    labels(deployment, findings);
+    metadata::ignore_pod_labels(deployment, "KubeRay", &LABELS, findings);
     volumes(deployment, findings);
 }
 
 /// The name is checked by the controller only (`ValidateRayServiceMetadata`): the apiserver takes what then never runs.
 fn name(deployment: &Deployment, findings: &mut Findings<'_>) {
+    metadata::name_fits(
+        deployment,
+        NAME,
+        "a RayService",
+        "KubeRay makes names of Ray clusters and Services from it, which Kubernetes limits to 63 characters",
+        findings,
+    );
     let name = &deployment.metadata.name;
-    if name.len() > NAME {
-        findings
-            .report(
-                &codes::NAME_TOO_LONG,
-                "metadata.name",
-                format!("metadata.name has {} characters, expected at most {NAME}", name.len()),
-            )
-            .help("KubeRay makes names of Ray clusters and Services from it, which Kubernetes limits to 63 characters");
-    }
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
         findings
             .report(
@@ -77,35 +76,13 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
     }
 }
 
-fn labels(deployment: &Deployment, findings: &mut Findings<'_>) {
-    for (key, _) in deployment.pod_labels.iter().filter(|(key, _)| LABELS.contains(&key.as_str())) {
-        let path = FieldPath::parse("spec.podTemplate.metadata.labels").key(key.clone());
-        findings
-            .report(&codes::FIELD_IGNORED, Place::key(&path), format!("label {key} is set by KubeRay on all its pods"))
-            .help("remove it");
-    }
-}
-
 fn volumes(deployment: &Deployment, findings: &mut Findings<'_>) {
     let base = FieldPath::parse("spec.model.storage.volumes");
-    let mut compilation_caches = 0;
-    for (index, volume) in deployment.model.volumes.iter().enumerate() {
-        let path = base.index(index);
-        if volume.name == SHARED_MEMORY {
-            let message = format!("{SHARED_MEMORY} is KubeRay's volume for /dev/shm, expected another name");
-            findings.report(&codes::INVALID_VOLUME, &path.key("name"), message).help("rename the volume");
-        }
-        if volume.purpose.value == VolumePurpose::CompilationCache {
-            compilation_caches += 1;
-            if compilation_caches > 1 {
-                let message = format!(
-                    "volume {} is mounted at {}, but vLLM keeps its compilation results on the first such volume",
-                    volume.name, volume.mount_path.value
-                );
-                findings
-                    .report(&codes::FIELD_IGNORED, &path.key("purpose"), message)
-                    .help("give one volume the purpose compilationCache");
-            }
-        }
+    let taken = deployment.model.volumes.iter().position(|volume| volume.name == SHARED_MEMORY);
+    if let Some(index) = taken {
+        let message = format!("{SHARED_MEMORY} is KubeRay's volume for /dev/shm, expected another name");
+        let path = base.index(index).key("name");
+        findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
     }
+    pod::ignore_further_compilation_caches(deployment, findings);
 }
