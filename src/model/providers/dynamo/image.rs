@@ -67,14 +67,20 @@ fn custom_version<'v>(
     if let Some(known) = RUNTIMES.iter().find(|known| **known == version) {
         return known;
     }
-    let place = if declared.is_some() { overrides::path("runtimeVersion") } else { path.clone() };
-    findings
-        .report(
-            &UNKNOWN_RUNTIME_VERSION,
-            &place,
-            format!("the image is of Dynamo {version}: engine flags are checked and written as for {default}"),
-        )
-        .help(format!("flags are known for {}", RUNTIMES.join(", ")));
+    let override_path = overrides::path("runtimeVersion");
+    let (place, found, help) = if declared.is_some() {
+        let help =
+            format!("choose the runtime whose flags come closest: runtimes: {{{NAME}: <version>}} in the options");
+        (&override_path, format!("{override_path} is {version}"), help)
+    } else {
+        let help = format!("if that is not its Dynamo version, say which is with {override_path}");
+        (path, format!("the image's tag says {version}"), help)
+    };
+    let message = format!(
+        "{found}, expected a known runtime ({}): engine flags are checked and written as for {default}",
+        RUNTIMES.join(", ")
+    );
+    findings.report(&UNKNOWN_RUNTIME_VERSION, place, message).help(help);
     default
 }
 

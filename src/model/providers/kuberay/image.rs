@@ -46,7 +46,7 @@ pub(super) fn runtime<'c>(deployment: &Deployment, context: &Context<'c>, findin
 
 fn assume(image: &str, path: &FieldPath, said: Option<&str>, default: &str, findings: &mut Findings<'_>) {
     let found = match said {
-        Some(version) => format!("image {image} has Ray {version}"),
+        Some(version) => format!("the tag of image {image} says Ray {version}"),
         None => format!("image {image} does not say its Ray version"),
     };
     findings
