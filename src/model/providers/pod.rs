@@ -260,6 +260,11 @@ impl ResourceRequirements {
     }
 }
 
+/// Whether every worker has GPUs.
+pub fn has_gpus(deployment: &Deployment) -> bool {
+    deployment.workload.workers().into_iter().all(|worker| worker.gpu_count.value > 0)
+}
+
 /// The body of an object that has only a `spec`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct WithSpec<T> {

@@ -25,7 +25,7 @@ use backend::Backend;
 use component::Graph;
 
 use super::metadata;
-use super::pod::{self, WithSpec};
+use super::pod::{self, WithSpec, has_gpus};
 use crate::diagnostic::{Code, Findings, codes as shared_codes};
 use crate::manifest::Manifest;
 use crate::model::ir::{Deployment, ModelSource};
@@ -96,7 +96,8 @@ impl Provider for Dynamo {
         let backend = Backend::of(deployment.engine.kind)?;
         let fits = [model_has_id(deployment, findings), name_fits(deployment, backend, findings)] == [true, true];
         let graph = graph(deployment, backend, context, findings);
-        let graph = graph.filter(|_| fits)?;
+        // Nothing runs without GPUs, whatever the capabilities in use say.
+        let graph = graph.filter(|_| fits && has_gpus(deployment))?;
 
         let name = &deployment.metadata.name;
         let written = if context.target == V1BETA1 {

@@ -48,10 +48,11 @@ pub(super) fn template(
     check_gpu_type(worker, findings);
     let start = match deployment.engine.kind {
         EngineType::Llamacpp => llamacpp::command(deployment, worker, image, overrides, findings),
-        EngineType::Vllm | EngineType::Sglang | EngineType::Trtllm => {
+        EngineType::Vllm => {
             ignore_runner(overrides, findings);
             vllm(deployment, worker, image, findings)
         }
+        EngineType::Sglang | EngineType::Trtllm => None,
     };
     let Start { command, args, cache } = start?;
     let mut container = Container {
@@ -162,13 +163,18 @@ fn add_cache_environment(
     if let (Some(name), Some(home)) = (cache, pod::model_cache_home(deployment)) {
         pod::set_default_env(env, EnvVar { name: Some(name.to_owned()), ..home });
     }
-    if deployment.engine.kind == EngineType::Vllm {
-        if let Some(root) = pod::compilation_cache_root(deployment) {
-            pod::set_default_env(env, root);
+    match deployment.engine.kind {
+        EngineType::Vllm => {
+            if let Some(root) = pod::compilation_cache_root(deployment) {
+                pod::set_default_env(env, root);
+            }
+            pod::ignore_further_compilation_caches(deployment, findings);
         }
-        pod::ignore_further_compilation_caches(deployment, findings);
-    } else {
-        pod::ignore_compilation_caches(deployment, 0, "llama.cpp compiles nothing", "use purpose: custom", findings);
+        EngineType::Llamacpp => {
+            let why = "llama.cpp compiles nothing";
+            pod::ignore_compilation_caches(deployment, 0, why, "use purpose: custom", findings);
+        }
+        EngineType::Sglang | EngineType::Trtllm => {}
     }
 }
 
