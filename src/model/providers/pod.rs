@@ -5,8 +5,8 @@ mod volume;
 
 pub use volume::{
     ClaimSource, EmptyDir, Volume, VolumeMount, claims, compilation_cache_root, compilation_caches,
-    ignore_compilation_caches, ignore_further_compilation_caches, model_cache_home, shared_memory, storage_mounts,
-    storage_volumes,
+    ignore_compilation_caches, ignore_further_compilation_caches, model_cache_home, mounted_as_shared_memory,
+    refuse_shared_memory_name, shared_memory, storage_mounts, storage_volumes,
 };
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};

@@ -1,9 +1,10 @@
 //! Which component gets which storage volume, and how.
 
 use super::component::CompilationCache;
-use crate::diagnostic::Findings;
+use crate::diagnostic::{Findings, codes};
 use crate::model::ir::{self, Deployment, EngineType};
 use crate::model::providers::pod::{self, Volume, VolumeMount};
+use crate::path::FieldPath;
 use crate::wire::EnvVar;
 
 /// The storage of one component.
@@ -56,7 +57,11 @@ fn operator_can_mount(cache: &ir::Volume, volumes: &[ir::Volume]) -> bool {
     let claim = cache.claim_name.value.as_str();
     let taken =
         |volume: &ir::Volume| volume.name != cache.name && (volume.name == claim || volume.claim_name.value == claim);
-    !cache.read_only.value && claim.len() <= 63 && !claim.contains('.') && !volumes.iter().any(taken)
+    claim != SHARED_MEMORY
+        && !cache.read_only.value
+        && claim.len() <= 63
+        && !claim.contains('.')
+        && !volumes.iter().any(taken)
 }
 
 /// The storage of the frontend: the volume that a model's path lies on, and nothing else. The frontend reads the
@@ -71,8 +76,21 @@ pub(super) fn of_frontend(deployment: &Deployment) -> Storage {
     })
 }
 
-/// Warns of compilation caches that nothing is pointed at: Dynamo knows vLLM's variable only.
+/// The volume that the operator adds for `/dev/shm`: one of that name, and a mount there, it removes
+/// (ApplySharedMemoryVolumeAndMount in `deploy/operator/internal/dynamo`).
+const SHARED_MEMORY: &str = "shared-memory";
+
+/// Refuses what the operator would remove, and warns of compilation caches that nothing is pointed at: Dynamo knows
+/// vLLM's variable only.
 pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
+    pod::refuse_shared_memory_name(deployment, SHARED_MEMORY, "Dynamo", findings);
+    if let Some((index, _)) = pod::mounted_as_shared_memory(deployment) {
+        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("mountPath");
+        let message = format!("{path} is /dev/shm, where Dynamo mounts memory of its own, expected another path");
+        findings
+            .report(&codes::INVALID_VOLUME, &path, message)
+            .help("leave it to Dynamo, or mount the volume elsewhere");
+    }
     let engine = deployment.engine.kind;
     pod::ignore_compilation_caches(
         deployment,

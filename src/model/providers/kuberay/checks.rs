@@ -3,7 +3,6 @@
 use crate::diagnostic::{Findings, codes};
 use crate::model::ir::Deployment;
 use crate::model::providers::{metadata, pod};
-use crate::path::FieldPath;
 
 /// The longest name of a RayService: names of its objects are made from it (`MaxRayServiceNameLength` in
 /// ray-operator/controllers/ray/utils/constant.go).
@@ -21,7 +20,8 @@ pub(super) fn all(deployment: &Deployment, findings: &mut Findings<'_>) {
     name(deployment, findings);
     model(deployment, findings);
     metadata::ignore_pod_labels(deployment, "KubeRay", &LABELS, findings);
-    volumes(deployment, findings);
+    pod::refuse_shared_memory_name(deployment, SHARED_MEMORY, "KubeRay", findings);
+    pod::ignore_further_compilation_caches(deployment, findings);
 }
 
 /// The name is checked by the controller only (`ValidateRayServiceMetadata`): the apiserver takes what then never runs.
@@ -74,15 +74,4 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
             .report(&codes::INVALID_SERVED_NAME, "spec.model.servedName", message)
             .help("use a name without colons");
     }
-}
-
-fn volumes(deployment: &Deployment, findings: &mut Findings<'_>) {
-    let base = FieldPath::parse("spec.model.storage.volumes");
-    let taken = deployment.model.volumes.iter().position(|volume| volume.name == SHARED_MEMORY);
-    if let Some(index) = taken {
-        let message = format!("{SHARED_MEMORY} is KubeRay's volume for /dev/shm, expected another name");
-        let path = base.index(index).key("name");
-        findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
-    }
-    pod::ignore_further_compilation_caches(deployment, findings);
 }

@@ -113,6 +113,22 @@ pub fn ignore_compilation_caches(
     }
 }
 
+/// Refuses a volume of the name that upstream's own volume for `/dev/shm` has: it would be taken for that one.
+pub fn refuse_shared_memory_name(deployment: &Deployment, name: &str, upstream: &str, findings: &mut Findings<'_>) {
+    let taken = deployment.model.volumes.iter().position(|volume| volume.name == name);
+    if let Some(index) = taken {
+        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("name");
+        let message = format!("{name} is {upstream}'s volume for /dev/shm, expected another name");
+        findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
+    }
+}
+
+/// The first volume that is mounted at `/dev/shm`, and its index.
+pub fn mounted_as_shared_memory(deployment: &Deployment) -> Option<(usize, &ir::Volume)> {
+    let at_shared_memory = |volume: &ir::Volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm";
+    deployment.model.volumes.iter().enumerate().find(|(_, volume)| at_shared_memory(volume))
+}
+
 /// The volumes of a purpose, each with its index.
 fn of_purpose(deployment: &Deployment, purpose: VolumePurpose) -> impl Iterator<Item = (usize, &ir::Volume)> {
     let volumes = deployment.model.volumes.iter().enumerate();
@@ -124,7 +140,7 @@ fn of_purpose(deployment: &Deployment, purpose: VolumePurpose) -> impl Iterator<
 /// storage volumes.
 pub fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volume, VolumeMount)> {
     let volumes = &deployment.model.volumes;
-    if volumes.iter().any(|volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm") {
+    if mounted_as_shared_memory(deployment).is_some() {
         return None;
     }
     let mut name = "dshm".to_owned();
