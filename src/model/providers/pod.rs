@@ -85,10 +85,11 @@ pub struct PodMetadata {
 }
 
 impl PodMetadata {
-    /// `spec.podTemplate.metadata`; none when it is empty.
-    pub fn of(deployment: &Deployment) -> Option<Self> {
+    /// `spec.podTemplate.metadata` without the labels that upstream sets itself; none when it is empty.
+    pub fn of(deployment: &Deployment, reserved: &[&str]) -> Option<Self> {
+        let labels = deployment.pod_labels.iter().filter(|(key, _)| !reserved.contains(&key.as_str()));
         let metadata = Self {
-            labels: deployment.pod_labels.as_slice().into(),
+            labels: StringMap(labels.cloned().collect()),
             annotations: deployment.pod_annotations.as_slice().into(),
         };
         (metadata != Self::default()).then_some(metadata)

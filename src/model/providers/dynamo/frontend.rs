@@ -55,7 +55,7 @@ pub(super) fn component(deployment: &Deployment, runtime: &Runtime<'_>, settings
         volumes: storage.volumes,
         mounts: storage.mounts,
         compilation_cache: None,
-        metadata: PodMetadata::of(deployment),
+        metadata: PodMetadata::of(deployment, &[]),
         // It needs no GPU, and on a GPU node would hold it. Where it may run, a taint may still stand.
         node_selector: StringMap::default(),
         tolerations: deployment.tolerations.clone(),

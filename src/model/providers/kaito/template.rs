@@ -74,7 +74,7 @@ pub(super) fn template(
         container.volume_mounts.push(mount);
     }
     spec.containers.push(container);
-    Some(PodTemplate { metadata: PodMetadata::of(deployment), spec })
+    Some(PodTemplate { metadata: PodMetadata::of(deployment, RESERVED_POD_LABELS), spec })
 }
 
 /// Warns about a llamacpp runner where another engine runs.

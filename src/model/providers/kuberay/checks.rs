@@ -8,9 +8,10 @@ use crate::model::providers::{metadata, pod};
 /// ray-operator/controllers/ray/utils/constant.go).
 const NAME: usize = 47;
 
-/// Labels that KubeRay sets on pods itself, whatever the template says (`labelPod` and `BuildPod` in
+/// Labels that KubeRay sets on pods itself, whatever the template says; old operators let the template win, and lose
+/// their pods. They are not written (`labelPod` and `BuildPod` in
 /// ray-operator/controllers/ray/common/pod.go).
-const LABELS: [&str; 4] = ["ray.io/cluster", "ray.io/group", "ray.io/node-type", "ray.io/serve"];
+pub(super) const LABELS: [&str; 4] = ["ray.io/cluster", "ray.io/group", "ray.io/node-type", "ray.io/serve"];
 
 /// The volume that KubeRay adds for `/dev/shm`; it would take a storage volume of that name for its own.
 const SHARED_MEMORY: &str = "shared-mem";

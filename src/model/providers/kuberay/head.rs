@@ -2,6 +2,7 @@
 //! no storage, and is not bound to the nodes of the workers: on those it would keep a GPU node alive while the model is
 //! scaled to zero. It tolerates what they tolerate: every node of a cluster may be tainted.
 
+use super::checks;
 use super::image::Runtime;
 use super::overrides::Settings;
 use super::target::HeadGroupSpec;
@@ -42,6 +43,6 @@ pub(super) fn spec(deployment: &Deployment, runtime: &Runtime<'_>, settings: &Se
     };
     HeadGroupSpec {
         ray_start_params: StringMap(settings.head_params.clone()),
-        template: PodTemplate { metadata: PodMetadata::of(deployment), spec },
+        template: PodTemplate { metadata: PodMetadata::of(deployment, &checks::LABELS), spec },
     }
 }

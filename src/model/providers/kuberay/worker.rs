@@ -2,7 +2,7 @@
 
 use super::overrides::AcceleratorType;
 use super::target::WorkerGroupSpec;
-use super::{flags, start_params};
+use super::{checks, flags, start_params};
 use crate::diagnostic::Findings;
 use crate::model::engines::{self, ArgumentValue, Invocation, Launcher, Parallelism};
 use crate::model::ir::{Deployment, Role, Worker};
@@ -85,7 +85,7 @@ impl Group<'_> {
             // From 0, the first request starts one.
             max_replicas: replicas.max(1),
             ray_start_params: self.start_params(accelerator, scales),
-            template: PodTemplate { metadata: PodMetadata::of(deployment), spec },
+            template: PodTemplate { metadata: PodMetadata::of(deployment, &checks::LABELS), spec },
         }
     }
 
