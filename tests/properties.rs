@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::start::{STARTS, Start};
 use common::{case_folders, read_case};
+use kubefoundry::diagnostic::codes;
 use kubefoundry::model::validate::names::dns_1123_subdomain;
 use kubefoundry::source::Source;
 use kubefoundry::{Compilation, Output, SourceSet, Thoroughness, compile, yaml};
@@ -202,6 +203,8 @@ fn said(compilation: &Compilation) -> Vec<(&'static str, &str, String)> {
     let mut said: Vec<_> = compilation
         .diagnostics
         .iter()
+        // Said once in a run, at the first deployment that it is true of.
+        .filter(|found| found.code != &codes::UNPINNED_RUNTIME)
         .map(|found| (found.code.id, found.message.as_str(), format!("{:?}", found.object)))
         .collect();
     said.sort();
