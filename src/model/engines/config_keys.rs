@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::invocation::Invocation;
 use super::typed::insert_nested;
-use super::user::{Given, GivenValue};
+use super::given::{Given, GivenValue};
 use super::value::json_or_text;
 use super::vocabulary::Vocabulary;
 use crate::diagnostic::{Findings, Place, codes};

@@ -24,7 +24,7 @@ pub enum ArgumentValue {
     Off(String),
     /// Text, as the user wrote it.
     Text(String),
-    /// Several values of one flag (`--flag a b`).
+    /// Several values of one flag (`--flag a b`). None but numbers start with a dash: it would be a flag of its own.
     List(Vec<String>),
     /// A number that we made or checked; written bare into keyword arguments.
     Number(serde_json::Number),

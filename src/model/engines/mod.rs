@@ -10,6 +10,7 @@
 
 mod config_keys;
 pub mod flags;
+mod given;
 pub mod grammar;
 mod invocation;
 mod llamacpp;

@@ -135,6 +135,8 @@ fn extra_arguments_are_flags_with_their_values() {
         ("['--seed', '7']", &["--seed=7"]),
         ("['--enable-chunked-prefill', '--seed', '7']", &["--enable-chunked-prefill", "--seed=7"]),
         ("['--allowed-media-domains', 'a', 'b']", &["--allowed-media-domains", "a", "b"]),
+        ("['--seed', '-1']", &["--seed=-1"]),
+        ("['--cudagraph-capture-sizes', '-1', '8']", &["--cudagraph-capture-sizes", "-1", "8"]),
         ("['--no-enable-chunked-prefill']", &["--no-enable-chunked-prefill"]),
         ("['--some-plugin-flag=1']", &["--some-plugin-flag=1"]),
     ] {
@@ -222,6 +224,22 @@ fn what_an_engine_would_refuse_is_refused_before() {
             "{type: vllm, extraArgs: ['--enforce-eager', 'x']}",
             DYNAMO,
             "KF0306 \"x\" is not a flag, expected --flag or --flag=value",
+        ),
+        // What starts with a dash is no value, whatever the flag before it takes
+        (
+            "{type: vllm, extraArgs: ['--logits-processors', 'b', '-tp=4']}",
+            DYNAMO,
+            "KF0306 \"-tp=4\" is not a flag, expected --flag or --flag=value",
+        ),
+        (
+            "{type: vllm, extraArgs: ['--logits-processors', 'b', '-']}",
+            DYNAMO,
+            "KF0306 \"-\" is not a flag, expected --flag or --flag=value",
+        ),
+        (
+            "{type: llamacpp, extraArgs: ['--threads', '4', '-c']}",
+            Launcher::LlamaServer,
+            "KF0306 \"-c\" is not a flag, expected --flag or --flag=value",
         ),
         (
             "{type: trtllm, extraArgs: ['--enable-chunked-prefill']}",

@@ -1,38 +1,14 @@
 //! What the user says flag by flag: `engine.args` and `engine.extraArgs`, looked up in the runtime's tables.
 
-use super::flags::{Flag, Group, Kind, Repeat, Spelling};
+use super::flags::{Flag, Group, Kind, Spelling};
+use super::given::{self, Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue, Invocation};
 use super::value;
 use super::vocabulary::{Known, Vocabulary};
 use super::{config_keys, grammar::Grammar};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::ir::Deployment;
-use crate::path::FieldPath;
 use crate::wire::shorten;
-
-/// One flag as the user gave it.
-#[derive(Debug)]
-pub(super) struct Given<'u> {
-    /// The name as written, without leading dashes.
-    pub(super) name: &'u str,
-    /// What it was given.
-    pub(super) value: GivenValue<'u>,
-    /// Where.
-    pub(super) path: FieldPath,
-    /// Whether it comes from the `args` mapping, where a switch is turned by `""`, `"true"` and `"false"`.
-    pub(super) from_mapping: bool,
-}
-
-/// What a flag was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum GivenValue<'u> {
-    /// Nothing: `--flag`, or `flag: ""`.
-    Nothing,
-    /// One value.
-    One(&'u str),
-    /// Several (`--flag a b`), for flags that take a list.
-    Many(Vec<&'u str>),
-}
 
 /// Adds what `engine.args` and `engine.extraArgs` say.
 pub(super) fn add(
@@ -42,80 +18,9 @@ pub(super) fn add(
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    for given in from_mapping(deployment).into_iter().chain(from_list(deployment, vocabulary, findings)) {
+    for given in given::from_mapping(deployment).into_iter().chain(given::from_list(deployment, vocabulary, findings)) {
         add_one(&given, grammar, vocabulary, invocation, findings);
     }
-}
-
-/// `engine.args`, by name: a mapping has no order, so neither has what comes of it.
-fn from_mapping(deployment: &Deployment) -> Vec<Given<'_>> {
-    let base = FieldPath::parse("spec.engine.args");
-    let mut given: Vec<Given<'_>> = deployment
-        .engine
-        .args
-        .iter()
-        .map(|(name, value)| Given {
-            name,
-            value: if value.is_empty() { GivenValue::Nothing } else { GivenValue::One(value) },
-            path: base.key(name.clone()),
-            from_mapping: true,
-        })
-        .collect();
-    given.sort_by_key(|given| given.name.replace('_', "-"));
-    given
-}
-
-/// `engine.extraArgs`: `--flag`, `--flag=value`, or a flag followed by its values where the table says it takes some.
-fn from_list<'u>(
-    deployment: &'u Deployment,
-    vocabulary: &Vocabulary<'_>,
-    findings: &mut Findings<'_>,
-) -> Vec<Given<'u>> {
-    let base = FieldPath::parse("spec.engine.extraArgs");
-    let mut given = Vec::new();
-    let mut elements = deployment.engine.extra_args.iter().enumerate().peekable();
-    while let Some((index, element)) = elements.next() {
-        let path = base.index(index);
-        let Some(flag) = element.strip_prefix("--").filter(|flag| is_flag_name(flag.split('=').next().unwrap_or("")))
-        else {
-            findings
-                .report(
-                    &codes::INVALID_EXTRA_ARGUMENT,
-                    &path,
-                    format!("{:?} is not a flag, expected --flag or --flag=value", shorten(element)),
-                )
-                .help("a value follows its flag: \"--seed=1\", or \"--seed\", \"1\"; short flags are written long");
-            continue;
-        };
-        if let Some((name, value)) = flag.split_once('=') {
-            given.push(Given { name, value: GivenValue::One(value), path, from_mapping: false });
-            continue;
-        }
-        let mut values = Vec::new();
-        if let Some(Known { flag: known, .. }) = vocabulary.lookup(flag)
-            && matches!(known.kind, Kind::Value | Kind::OptionalValue)
-        {
-            let most = if known.repeat == Repeat::List { usize::MAX } else { 1 };
-            while values.len() < most
-                && let Some((_, next)) = elements.next_if(|(_, next)| !next.starts_with("--"))
-            {
-                values.push(next.as_str());
-            }
-        }
-        let value = match values.as_slice() {
-            [] => GivenValue::Nothing,
-            [one] => GivenValue::One(one),
-            _ => GivenValue::Many(values),
-        };
-        given.push(Given { name: flag, value, path, from_mapping: false });
-    }
-    given
-}
-
-/// A bare flag name: kebab-case or snake_case. Dots would reach into nested settings past every check.
-fn is_flag_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
 fn add_one(

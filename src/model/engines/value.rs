@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use super::Launcher;
 use super::flags::{Flag, Repeat, ValueType};
 use super::invocation::{Argument, ArgumentValue};
-use super::user::{Given, GivenValue};
+use super::given::{Given, GivenValue};
 use super::vocabulary::Vocabulary;
 use crate::diagnostic::{Findings, codes};
 use crate::wire::shorten;
