@@ -1,7 +1,7 @@
 //! What the user gave: `engine.args` and `engine.extraArgs`, cut into flags and their values.
 
 use super::flags::{Kind, Repeat};
-use super::vocabulary::{Known, Vocabulary};
+use super::vocabulary::{Known, Meaning, Vocabulary};
 use crate::diagnostic::{Findings, codes};
 use crate::model::ir::Deployment;
 use crate::path::FieldPath;
@@ -76,7 +76,7 @@ pub(super) fn from_list<'u>(
             continue;
         }
         let mut values = Vec::new();
-        if let Some(Known { flag: known, .. }) = vocabulary.lookup(flag)
+        if let Meaning::One(Known { flag: known, .. }) = vocabulary.lookup(flag, false)
             && matches!(known.kind, Kind::Value | Kind::OptionalValue)
         {
             let most = if known.repeat == Repeat::List { usize::MAX } else { 1 };

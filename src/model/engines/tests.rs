@@ -263,6 +263,71 @@ fn what_an_engine_would_refuse_is_refused_before() {
 }
 
 #[test]
+fn abbreviations_are_the_flags_they_stand_for() {
+    for (engine, launcher, expected) in [
+        ("{type: sglang, args: {tp: '2'}}", DYNAMO, &["--tp-size=2"] as &[&str]),
+        ("{type: sglang, args: {pp: '2', tensor_par: '1'}}", DYNAMO, &["--pp-size=2", "--tp-size=1"]),
+        ("{type: sglang, extraArgs: ['--tp', '2', '--disable-rad']}", DYNAMO, &["--tp-size=2", "--disable-radix-cache"]),
+        // The wrapper's own parser comes first
+        ("{type: trtllm, extraArgs: ['--tensor-par=2']}", DYNAMO, &["--tensor-parallel-size=2"]),
+        // Its server flags are not among the flags of Dynamo's vLLM
+        ("{type: vllm, args: {max-model: '8'}}", DYNAMO, &["--tensor-parallel-size", "2", "--max-model-len=8"]),
+        ("{type: vllm, args: {no-enforce: ''}}", SERVER, &["--tensor-parallel-size=2", "--no-enforce-eager"]),
+        // llama-server wants whole names
+        ("{type: llamacpp, args: {ctx: '8'}}", Launcher::LlamaServer, &["--ctx", "8"]),
+    ] {
+        assert_eq!(argv(engine, 2, launcher), expected, "{engine}");
+    }
+}
+
+#[test]
+fn abbreviations_are_checked_as_the_flags_they_stand_for() {
+    for (engine, launcher, expected) in [
+        (
+            "{type: sglang, args: {tp: '4'}}",
+            DYNAMO,
+            "KF0307 tensor parallel 4 x pipeline parallel 1 x data parallel 1 needs 4 GPUs, the aggregated worker has 1",
+        ),
+        (
+            "{type: sglang, args: {model-pa: org/other}}",
+            DYNAMO,
+            "KF0310 --model-path is set by spec.model.id, expected it there only",
+        ),
+        (
+            "{type: vllm, contextLength: 8, extraArgs: ['--max-model-l=9']}",
+            SERVER,
+            "KF0302 --max-model-len is given twice: here and by spec.engine.contextLength",
+        ),
+        (
+            "{type: vllm, args: {tool-call-p: hermes}}",
+            DYNAMO,
+            "KF0311 Dynamo 1.4.0's vLLM worker does not take the server flag --tool-call-parser",
+        ),
+        (
+            "{type: vllm, args: {max-num: '8'}}",
+            DYNAMO,
+            "KF0301 --max-num is the start of several flags of Dynamo 1.4.0's vLLM worker: --max-num-batched-tokens, --max-num-partial-prefills, --max-num-scheduled-tokens, --max-num-seqs",
+        ),
+        (
+            "{type: sglang, extraArgs: ['--disable=1']}",
+            DYNAMO,
+            "KF0306 --disable is the start of several flags",
+        ),
+        // dynamo.vllm's own parser wants whole names, Ray names of fields
+        (
+            "{type: vllm, args: {custom-jinja: x}}",
+            DYNAMO,
+            "KF0304 --custom-jinja is not a known flag of Dynamo 1.4.0's vLLM worker; it is passed on",
+        ),
+        ("{type: vllm, args: {max_model: '8'}}", RAY, "KF0304 --max-model is not a known flag of Ray 2.56.0's vLLM"),
+    ] {
+        let (_, findings) = run(engine, 1, launcher);
+        assert_eq!(findings.len(), 1, "{engine}: {findings:#?}");
+        assert!(findings[0].starts_with(expected), "{engine}: {findings:#?}");
+    }
+}
+
+#[test]
 fn tensor_parallelism_follows_from_the_gpus() {
     for (engine, gpus, launcher, expected) in [
         ("{type: vllm}", 1, DYNAMO, &[] as &[&str]),

@@ -4,7 +4,7 @@ use super::flags::{Flag, Group, Kind, Spelling};
 use super::given::{self, Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue, Invocation};
 use super::value;
-use super::vocabulary::{Known, Vocabulary};
+use super::vocabulary::{Known, Meaning, Vocabulary};
 use super::{config_keys, grammar::Grammar};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::ir::Deployment;
@@ -33,8 +33,8 @@ fn add_one(
     if !is_safe(given, findings) {
         return;
     }
-    match vocabulary.lookup(given.name) {
-        Some(known) => {
+    match vocabulary.lookup(given.name, given.from_mapping) {
+        Meaning::One(known) => {
             if refuse(given, &known, grammar, vocabulary, findings) {
                 return;
             }
@@ -47,8 +47,9 @@ fn add_one(
                 );
             }
         }
-        None if vocabulary.keys.is_some() => config_keys::add(given, vocabulary, invocation, findings),
-        None => add_unknown(given, vocabulary, invocation, findings),
+        Meaning::Several(names) => report_ambiguous(given, &names, vocabulary, findings),
+        Meaning::Unknown if vocabulary.keys.is_some() => config_keys::add(given, vocabulary, invocation, findings),
+        Meaning::Unknown => add_unknown(given, vocabulary, invocation, findings),
     }
 }
 
@@ -185,6 +186,27 @@ fn add_unknown(
         GivenValue::Many(values) => ArgumentValue::List(values.iter().map(|value| (*value).to_owned()).collect()),
     };
     append(Argument { name, value, path: given.path.clone() }, vocabulary, invocation, findings);
+}
+
+/// How many flags a message lists.
+const LISTED: usize = 5;
+
+/// The program would refuse the name as ambiguous, or a later version of it take it for one of the flags.
+fn report_ambiguous(
+    given: &Given<'_>,
+    names: &[&'static str],
+    vocabulary: &Vocabulary<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let code = if given.from_mapping { &codes::INVALID_ARGUMENT_KEY } else { &codes::INVALID_EXTRA_ARGUMENT };
+    let listed: Vec<String> = names.iter().take(LISTED).map(|name| format!("--{name}")).collect();
+    let more = match names.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (name, program, listed) = (shorten(given.name), &vocabulary.program, listed.join(", "));
+    let message = format!("--{name} is the start of several flags of {program}: {listed}{more}");
+    findings.report(code, Place::key(&given.path), message).help("write the whole name of the one that is meant");
 }
 
 /// Adds an argument unless its flag is there already.

@@ -45,6 +45,7 @@ impl Facts {
             for alias in spellings().map(bare).filter(|spelling| *spelling != name) {
                 entries.push(Entry { name: alias, text: format!("={name}") });
             }
+            entries.extend(usual(engine, &name).map(|usual| Entry { name: usual.to_owned(), text: format!("={name}") }));
             if let Some(off) = string(fact, "off_alt") {
                 entries.push(Entry { name: bare(off), text: format!("!{name}") });
             }
@@ -57,6 +58,18 @@ impl Facts {
             }
         }
         Ok(entries)
+    }
+}
+
+/// What people write for a flag although the program does not register it. `--tp` and `--dp` are in SGLang's own
+/// documentation and work as abbreviations (engine-flags.md §2); `--pp` stopped when other flags came to start with it;
+/// `--ep` is registered.
+fn usual(engine: &str, name: &str) -> Option<&'static str> {
+    match (engine, name) {
+        ("sglang", "tp-size") => Some("tp"),
+        ("sglang", "dp-size") => Some("dp"),
+        ("sglang", "pp-size") => Some("pp"),
+        _ => None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! A [`FlagTable`] is a committed text file seen through one engine version; nothing is parsed before the first lookup,
 //! and a lookup is a binary search in that text. `cargo xtask flags` writes the files.
 
+mod abbreviation;
 mod flag;
 mod runtimes;
 mod table;
