@@ -129,6 +129,34 @@ fn arguments_are_written_by_their_kind() {
 }
 
 #[test]
+fn json_is_written_again_whatever_the_engine() {
+    for (engine, expected) in [
+        (
+            r#"{type: sglang, args: {kv-events-config: '{"publisher": "zmq", "endpoint": "tcp://*:5557"}'}}"#,
+            r#"--kv-events-config={"publisher":"zmq","endpoint":"tcp://*:5557"}"#,
+        ),
+        (
+            r#"{type: sglang, args: {json-model-override-args: '{"a": "b''c"}'}}"#,
+            r#"--json-model-override-args={"a":"b\u0027c"}"#,
+        ),
+        (
+            r#"{type: sglang, args: {hicache-storage-backend-extra-config: '{"a": 1}'}}"#,
+            r#"--hicache-storage-backend-extra-config={"a":1}"#,
+        ),
+        (
+            "{type: sglang, args: {hicache-storage-backend-extra-config: '@/etc/hicache.json'}}",
+            "--hicache-storage-backend-extra-config=@/etc/hicache.json",
+        ),
+        (
+            r#"{type: trtllm, args: {model-loader-extra-config: '{"gms_read_only": true}'}}"#,
+            r#"--model-loader-extra-config={"gms_read_only":true}"#,
+        ),
+    ] {
+        assert_eq!(argv(engine, 1, DYNAMO), [expected], "{engine}");
+    }
+}
+
+#[test]
 fn extra_arguments_are_flags_with_their_values() {
     for (extra, expected) in [
         ("['--seed=7']", &["--seed=7"] as &[&str]),

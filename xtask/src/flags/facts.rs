@@ -183,6 +183,16 @@ fn value_type<'a>(
         // (llm_worker.py), while its parser sees text.
         ("vllm", "logging-config") | ("dynamo.trtllm", "override-engine-args") => "json-object",
         ("vllm", "limit-mm-per-prompt") => "json",
+        // SGLang's parser sees text, and what reads it parses JSON: json.loads of ModelConfig and LoadConfig,
+        // KVEventsConfig.from_cli; Dynamo's help of the same flag says "JSON object".
+        ("sglang", "json-model-override-args" | "kv-events-config" | "model-loader-extra-config")
+        | ("dynamo.trtllm", "model-loader-extra-config") => "json-object",
+        // A JSON object, or the path of a file (`@file` for HiCache), as their help in ServerArgs says.
+        ("sglang", "deepep-config" | "hicache-storage-backend-extra-config") => "json-or-str",
+        // ModelExpress documents an object; the others are named like it. Text stays possible, as no help rules it out.
+        ("sglang", "cuda-graph-config" | "hisparse-config" | "modelexpress-config" | "speculative-adaptive-config") => {
+            "json-or-str"
+        }
         // `list` tells that several values may follow, not of which type; another version may.
         (_, _) if stated == "list" => {
             same_flag.find_map(|fact| string(fact, "type").filter(|&stated| stated != "list")).unwrap_or("str")
@@ -202,7 +212,6 @@ fn value_type<'a>(
         "FILE" | "FNAME" | "path" => "path",
         "NoneType"
         | "nullable_str"
-        | "parse_cuda_graph_config_arg"
         | "_parse_structural_tag"
         | "str|path"
         | "str (deprecated)"

@@ -227,6 +227,15 @@ fn sglang_facts_hold_in_every_version() {
             assert_eq!(flag(&sglang, name).kind, kind, "{version} {name}");
         }
         assert_eq!(flag(&sglang, "context-length").value_type, ValueType::SiInteger);
+        for (name, value_type) in [
+            ("json-model-override-args", ValueType::JsonObject),
+            ("kv-events-config", ValueType::JsonObject),
+            ("model-loader-extra-config", ValueType::JsonObject),
+            ("hicache-storage-backend-extra-config", ValueType::JsonOrText),
+            ("deepep-config", ValueType::JsonOrText),
+        ] {
+            assert_eq!(flag(&sglang, name).value_type, value_type, "{version} {name}");
+        }
         assert_eq!(flag(&sglang, "lora-paths").repeat, Repeat::List);
         assert!(flag(&sglang, "quantization").choices().any(|choice| choice == "fp8"));
     }
