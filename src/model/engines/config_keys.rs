@@ -1,9 +1,8 @@
 //! TensorRT-LLM: what is no flag of the wrapper is a key of the LLM API's configuration, nested where it belongs.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::invocation::Invocation;
-use super::typed::insert_nested;
 use super::given::{Given, GivenValue};
 use super::value::json_or_text;
 use super::vocabulary::Vocabulary;
@@ -75,27 +74,16 @@ fn insert(given: &Given<'_>, keys: &[&str], value: Value, invocation: &mut Invoc
         }
         return;
     }
-    if is_set(&invocation.engine_config, keys) {
+    if let Some(first) = invocation.key_path(keys).cloned() {
         findings
             .report(
                 &codes::DUPLICATE_FLAG,
                 Place::key(&given.path),
-                format!("{} is given twice: here and by another field", keys.join(".")),
+                format!("{} is given twice: here and by {first}", keys.join(".")),
             )
+            .related(&first, "first given here")
             .help("remove one of the two");
     } else {
-        insert_nested(&mut invocation.engine_config, keys, value);
-    }
-}
-
-fn is_set(config: &Map<String, Value>, keys: &[&str]) -> bool {
-    match keys {
-        [] => true,
-        [last] => config.contains_key(*last),
-        [first, rest @ ..] => match config.get(*first) {
-            Some(Value::Object(inner)) => is_set(inner, rest),
-            Some(_) => true,
-            None => false,
-        },
+        invocation.set_key(keys, value, given.path.clone());
     }
 }

@@ -277,7 +277,17 @@ fn what_an_engine_would_refuse_is_refused_before() {
         (
             "{type: trtllm, enablePrefixCaching: true, args: {enable_block_reuse: 'false'}}",
             DYNAMO,
-            "KF0302 kv_cache_config.enable_block_reuse is given twice: here and by another field",
+            "KF0302 kv_cache_config.enable_block_reuse is given twice: here and by spec.engine.enablePrefixCaching",
+        ),
+        (
+            "{type: trtllm, args: {kv_cache_config: '{\"enable_block_reuse\": true}', enable_block_reuse: 'false'}}",
+            DYNAMO,
+            "KF0302 kv_cache_config.enable_block_reuse is given twice: here and by spec.engine.args.enable_block_reuse",
+        ),
+        (
+            "{type: trtllm, enforceEager: true, args: {cuda_graph_config: '{\"max_batch_size\": 8}'}}",
+            DYNAMO,
+            "KF0302 cuda_graph_config.max_batch_size is given twice: here and by spec.engine.enforceEager",
         ),
         (
             "{type: trtllm, args: {enable_chunked_prefill: maybe}}",
