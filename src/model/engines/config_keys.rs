@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::invocation::Invocation;
 use super::given::{Given, GivenValue};
+use super::invocation::Invocation;
 use super::value::json_or_text;
 use super::vocabulary::Vocabulary;
 use crate::diagnostic::{Findings, Place, codes};

@@ -57,18 +57,26 @@ pub(super) fn from_list<'u>(
 ) -> Vec<Given<'u>> {
     let base = FieldPath::parse("spec.engine.extraArgs");
     let mut given = Vec::new();
+    // The unknown flag just before, which took no value.
+    let mut unknown = None;
     let mut elements = deployment.engine.extra_args.iter().enumerate().peekable();
     while let Some((index, element)) = elements.next() {
         let path = base.index(index);
+        let before: Option<&str> = unknown.take().filter(|_| is_value(element));
         let Some(flag) = element.strip_prefix("--").filter(|flag| is_flag_name(flag.split('=').next().unwrap_or("")))
         else {
-            findings
-                .report(
-                    &codes::INVALID_EXTRA_ARGUMENT,
-                    &path,
-                    format!("{:?} is not a flag, expected --flag or --flag=value", shorten(element)),
-                )
-                .help("a value follows its flag: \"--seed=1\", or \"--seed\", \"1\"; short flags are written long");
+            let message = format!("{:?} is not a flag, expected --flag or --flag=value", shorten(element));
+            let reported = findings.report(&codes::INVALID_EXTRA_ARGUMENT, &path, message);
+            if let Some(flag) = before {
+                let program = &vocabulary.program;
+                let whole = shorten(&format!("--{flag}={element}"));
+                reported.help(format!(
+                    "--{flag} is not in the table of {program}, so it takes no next element: write {whole:?}"
+                ));
+            } else {
+                reported
+                    .help("a value follows its flag: \"--seed=1\", or \"--seed\", \"1\"; short flags are written long");
+            }
             continue;
         };
         if let Some((name, value)) = flag.split_once('=') {
@@ -76,15 +84,18 @@ pub(super) fn from_list<'u>(
             continue;
         }
         let mut values = Vec::new();
-        if let Meaning::One(Known { flag: known, .. }) = vocabulary.lookup(flag, false)
-            && matches!(known.kind, Kind::Value | Kind::OptionalValue)
-        {
-            let most = if known.repeat == Repeat::List { usize::MAX } else { 1 };
-            while values.len() < most
-                && let Some((_, next)) = elements.next_if(|(_, next)| is_value(next))
-            {
-                values.push(next.as_str());
+        match vocabulary.lookup(flag, false) {
+            Meaning::One(Known { flag: known, .. }) if matches!(known.kind, Kind::Value | Kind::OptionalValue) => {
+                let most = if known.repeat == Repeat::List { usize::MAX } else { 1 };
+                while values.len() < most
+                    && let Some((_, next)) = elements.next_if(|(_, next)| is_value(next))
+                {
+                    values.push(next.as_str());
+                }
             }
+            // Where the rest are configuration keys, an unknown flag is refused.
+            Meaning::Unknown if vocabulary.keys.is_none() => unknown = Some(flag),
+            _ => {}
         }
         let value = match values.as_slice() {
             [] => GivenValue::Nothing,
@@ -101,7 +112,6 @@ fn is_flag_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
-
 
 /// Whether an element can be the value of the flag before it: what starts with a dash is a flag of its own, unless it is a
 /// number (argparse's rule). llama-server would take anything, but a flag there is a slip, too.

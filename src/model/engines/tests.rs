@@ -173,6 +173,18 @@ fn extra_arguments_are_flags_with_their_values() {
 }
 
 #[test]
+fn llama_server_takes_values_as_elements() {
+    for (engine, expected) in [
+        ("extraArgs: ['--temp', '0.7', '--top-k', '40']", &["--temp", "0.7", "--top-k", "40"] as &[&str]),
+        ("args: {verbose: 'true', slots: 'false', no-webui: ''}", &["--no-webui", "--no-slots", "--verbose"]),
+        ("args: {pooling: last, keep: '-1'}", &["--keep", "-1", "--pooling", "last"]),
+        ("extraArgs: ['--new-flag=0.7']", &["--new-flag", "0.7"]),
+    ] {
+        assert_eq!(argv(&format!("{{type: llamacpp, {engine}}}"), 1, Launcher::LlamaServer), expected, "{engine}");
+    }
+}
+
+#[test]
 fn what_an_engine_would_refuse_is_refused_before() {
     for (engine, launcher, expected) in [
         ("{type: vllm, args: {max-num-seqs: many}}", DYNAMO, "KF0303 --max-num-seqs is \"many\", expected an integer"),
@@ -305,7 +317,11 @@ fn abbreviations_are_the_flags_they_stand_for() {
     for (engine, launcher, expected) in [
         ("{type: sglang, args: {tp: '2'}}", DYNAMO, &["--tp-size=2"] as &[&str]),
         ("{type: sglang, args: {pp: '2', tensor_par: '1'}}", DYNAMO, &["--pp-size=2", "--tp-size=1"]),
-        ("{type: sglang, extraArgs: ['--tp', '2', '--disable-rad']}", DYNAMO, &["--tp-size=2", "--disable-radix-cache"]),
+        (
+            "{type: sglang, extraArgs: ['--tp', '2', '--disable-rad']}",
+            DYNAMO,
+            &["--tp-size=2", "--disable-radix-cache"],
+        ),
         // The wrapper's own parser comes first
         ("{type: trtllm, extraArgs: ['--tensor-par=2']}", DYNAMO, &["--tensor-parallel-size=2"]),
         // Its server flags are not among the flags of Dynamo's vLLM
@@ -346,11 +362,7 @@ fn abbreviations_are_checked_as_the_flags_they_stand_for() {
             DYNAMO,
             "KF0301 --max-num is the start of several flags of Dynamo 1.4.0's vLLM worker: --max-num-batched-tokens, --max-num-partial-prefills, --max-num-scheduled-tokens, --max-num-seqs",
         ),
-        (
-            "{type: sglang, extraArgs: ['--disable=1']}",
-            DYNAMO,
-            "KF0306 --disable is the start of several flags",
-        ),
+        ("{type: sglang, extraArgs: ['--disable=1']}", DYNAMO, "KF0306 --disable is the start of several flags"),
         // dynamo.vllm's own parser wants whole names, Ray names of fields
         (
             "{type: vllm, args: {custom-jinja: x}}",

@@ -4,8 +4,8 @@ use serde_json::{Number, Value};
 
 use super::Launcher;
 use super::flags::{Flag, Repeat, ValueType};
-use super::invocation::{Argument, ArgumentValue};
 use super::given::{Given, GivenValue};
+use super::invocation::{Argument, ArgumentValue};
 use super::vocabulary::Vocabulary;
 use crate::diagnostic::{Findings, codes};
 use crate::wire::shorten;

@@ -76,9 +76,7 @@ impl<'v> Vocabulary<'v> {
             }
             Launcher::RayServe { version } => {
                 vocabulary.program = format!("Ray {version}'s vLLM");
-                vocabulary
-                    .stages
-                    .extend(flags::ray(version).map(|table| Stage { table, abbreviates: false }));
+                vocabulary.stages.extend(flags::ray(version).map(|table| Stage { table, abbreviates: false }));
             }
             Launcher::VllmServer { image } => {
                 vocabulary.stages.push(Stage { table: flags::vllm_of_image(image), abbreviates: true });
@@ -116,7 +114,10 @@ impl<'v> Vocabulary<'v> {
         match meant.as_slice() {
             [(flag, spelling)] => Meaning::One(Known { flag: *flag, spelling: *spelling }),
             _ => Meaning::Several(
-                meant.iter().map(|(flag, how)| flag.off.filter(|_| *how == Spelling::Off).unwrap_or(flag.name)).collect(),
+                meant
+                    .iter()
+                    .map(|(flag, how)| flag.off.filter(|_| *how == Spelling::Off).unwrap_or(flag.name))
+                    .collect(),
             ),
         }
     }

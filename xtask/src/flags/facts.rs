@@ -19,13 +19,16 @@ pub(crate) struct Entry {
 pub(crate) struct Facts(BTreeMap<String, BTreeMap<String, Flags>>);
 
 impl Facts {
-    /// Adds the facts of a file; a version that is already there is replaced.
+    /// Adds the facts of a file; a flag that is already there is replaced.
     pub(crate) fn read(&mut self, path: &Path) -> Result<(), String> {
         let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
         let engines: BTreeMap<String, BTreeMap<String, Flags>> =
             serde_json::from_str(&text).map_err(|error| error.to_string())?;
         for (engine, versions) in engines {
-            self.0.entry(engine).or_default().extend(versions);
+            let known = self.0.entry(engine).or_default();
+            for (version, flags) in versions {
+                known.entry(version).or_default().extend(flags);
+            }
         }
         Ok(())
     }
@@ -45,7 +48,8 @@ impl Facts {
             for alias in spellings().map(bare).filter(|spelling| *spelling != name) {
                 entries.push(Entry { name: alias, text: format!("={name}") });
             }
-            entries.extend(usual(engine, &name).map(|usual| Entry { name: usual.to_owned(), text: format!("={name}") }));
+            entries
+                .extend(usual(engine, &name).map(|usual| Entry { name: usual.to_owned(), text: format!("={name}") }));
             if let Some(off) = string(fact, "off_alt") {
                 entries.push(Entry { name: bare(off), text: format!("!{name}") });
             }

@@ -106,7 +106,7 @@ fn counts_are_those_of_the_packages() {
             ("dynamo-vllm 1.1.1", 40),
             ("dynamo-vllm 1.4.0", 49),
             ("dynamo-vllm 1.6.1", 72),
-            ("llama-server stored-readme-00dc8057", 40),
+            ("llama-server stored-readme-00dc8057", 136),
             ("sglang 0.5.10.post1", 354),
             ("sglang 0.5.12.post1", 387),
             ("sglang 0.5.16", 460),
@@ -249,6 +249,15 @@ fn transcribed_tables_say_so() {
     assert_eq!(llama_server().lookup("no-cache-prompt").map(|(_, how)| how), Some(Spelling::Off));
     assert_eq!(flag(&llama_server(), "c").name, "ctx-size");
     assert!(trtllm_keys().lookup("quantization").is_none());
+    for (name, canonical, how) in [
+        ("temperature", "temp", Spelling::Alias),
+        ("no-mmproj", "mmproj-auto", Spelling::Off),
+        ("no-ui", "webui", Spelling::Off),
+        ("no-mmap", "mmap", Spelling::Off),
+    ] {
+        assert_eq!(llama_server().lookup(name).map(|(flag, how)| (flag.name, how)), Some((canonical, how)), "{name}");
+    }
+    assert_eq!(flag(&llama_server(), "verbose").kind, Kind::Switch);
 }
 
 #[test]
