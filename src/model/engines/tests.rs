@@ -369,7 +369,11 @@ fn abbreviations_are_checked_as_the_flags_they_stand_for() {
             DYNAMO,
             "KF0304 --custom-jinja is not a known flag of Dynamo 1.4.0's vLLM worker; it is passed on",
         ),
-        ("{type: vllm, args: {max_model: '8'}}", RAY, "KF0304 --max-model is not a known flag of Ray 2.56.0's vLLM"),
+        (
+            "{type: vllm, args: {max_model: '8'}}",
+            RAY,
+            "KF0304 --max-model is not a known flag of Ray 2.56.0's vLLM; it is passed on, and an application with an argument that its vLLM does not know will not start",
+        ),
     ] {
         let (_, findings) = run(engine, 1, launcher);
         assert_eq!(findings.len(), 1, "{engine}: {findings:#?}");

@@ -173,7 +173,10 @@ fn add_unknown(
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,
         Place::key(&given.path),
-        format!("--{name} is not a known flag of {}{elsewhere}; it is passed on", vocabulary.program),
+        format!(
+            "--{name} is not a known flag of {}{elsewhere}; it is passed on{}",
+            vocabulary.program, vocabulary.consequence
+        ),
     );
     if let Some(replacement) = vocabulary.replacement(&name) {
         reported.help(format!("this version has {replacement} instead"));

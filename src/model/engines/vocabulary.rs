@@ -35,6 +35,8 @@ pub(super) struct Vocabulary<'v> {
     pub(super) keys: Option<FlagTable>,
     /// Whether flags of the engine's own server are refused.
     pub(super) refuses_server_flags: bool,
+    /// What an unknown flag may come to, after `it is passed on`.
+    pub(super) consequence: &'static str,
     /// Who takes the flags.
     pub(super) launcher: Launcher<'v>,
 }
@@ -52,8 +54,14 @@ impl<'v> Vocabulary<'v> {
     /// The flags that `launcher` takes for `engine`.
     pub(super) fn of(engine: EngineType, launcher: Launcher<'v>) -> Self {
         let name = super::grammar(engine).display_name;
-        let mut vocabulary =
-            Self { program: name.to_owned(), stages: Vec::new(), keys: None, refuses_server_flags: false, launcher };
+        let mut vocabulary = Self {
+            program: name.to_owned(),
+            stages: Vec::new(),
+            keys: None,
+            refuses_server_flags: false,
+            consequence: "",
+            launcher,
+        };
         match launcher {
             Launcher::DynamoWorker { version } => {
                 vocabulary.program = format!("Dynamo {version}'s {name} worker");
@@ -76,6 +84,9 @@ impl<'v> Vocabulary<'v> {
             }
             Launcher::RayServe { version } => {
                 vocabulary.program = format!("Ray {version}'s vLLM");
+                // "Unknown engine argument" (engine-flags §6).
+                vocabulary.consequence =
+                    ", and an application with an argument that its vLLM does not know will not start";
                 vocabulary.stages.extend(flags::ray(version).map(|table| Stage { table, abbreviates: false }));
             }
             Launcher::VllmServer { image } => {
