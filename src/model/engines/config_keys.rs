@@ -4,15 +4,16 @@ use serde_json::Value;
 
 use super::given::{Given, GivenValue};
 use super::invocation::Invocation;
+use super::launcher::{Keys, Launcher};
 use super::value::json_or_text;
-use super::vocabulary::Vocabulary;
 use crate::diagnostic::{Findings, Place, codes};
 use crate::wire::shorten;
 
 /// Adds a configuration key. Its value is JSON when it is, text when it is not.
 pub(super) fn add(
     given: &Given<'_>,
-    vocabulary: &Vocabulary<'_>,
+    keys: &Keys,
+    launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
@@ -21,19 +22,19 @@ pub(super) fn add(
             .report(
                 &codes::INVALID_EXTRA_ARGUMENT,
                 &given.path,
-                format!("{} has no flag --{}", vocabulary.program, shorten(given.name)),
+                format!("{} has no flag --{}", launcher.program, shorten(given.name)),
             )
-            .help("extraArgs takes flags of the Dynamo wrapper; configuration keys go to engine.args");
+            .help(keys.help);
         return;
     }
     let key = given.name.replace('-', "_");
-    let Some((known, _)) = vocabulary.keys.and_then(|keys| keys.lookup(&key)) else {
+    let Some((known, _)) = keys.table.lookup(&key) else {
         let reported = findings.report(
             &codes::UNKNOWN_ARGUMENT,
             Place::key(&given.path),
             format!("{key} is not a known configuration key of TensorRT-LLM; it is passed on, and an engine that does not know it will not start"),
         );
-        if let Some(suggestion) = vocabulary.keys.and_then(|keys| keys.suggest(&key)) {
+        if let Some(suggestion) = keys.table.suggest(&key) {
             reported.help(format!("did you mean {:?}?", suggestion.replace('-', "_")));
         }
         insert(given, &[key.as_str()], value_of(given), invocation, findings);

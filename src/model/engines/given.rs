@@ -1,7 +1,8 @@
 //! What the user gave: `engine.args` and `engine.extraArgs`, cut into flags and their values.
 
 use super::flags::{Kind, Repeat};
-use super::vocabulary::{Known, Meaning, Vocabulary};
+use super::launcher::Launcher;
+use super::lookup::{Known, Meaning};
 use crate::diagnostic::{Findings, codes};
 use crate::model::ir::Deployment;
 use crate::path::FieldPath;
@@ -52,7 +53,7 @@ pub(super) fn from_mapping(deployment: &Deployment) -> Vec<Given<'_>> {
 /// `engine.extraArgs`: `--flag`, `--flag=value`, or a flag followed by its values where the table says it takes some.
 pub(super) fn from_list<'u>(
     deployment: &'u Deployment,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Vec<Given<'u>> {
     let base = FieldPath::parse("spec.engine.extraArgs");
@@ -68,7 +69,7 @@ pub(super) fn from_list<'u>(
             let message = format!("{:?} is not a flag, expected --flag or --flag=value", shorten(element));
             let reported = findings.report(&codes::INVALID_EXTRA_ARGUMENT, &path, message);
             if let Some(flag) = before {
-                let program = &vocabulary.program;
+                let program = &launcher.program;
                 let whole = shorten(&format!("--{flag}={element}"));
                 reported.help(format!(
                     "--{flag} is not in the table of {program}, so it takes no next element: write {whole:?}"
@@ -84,7 +85,7 @@ pub(super) fn from_list<'u>(
             continue;
         }
         let mut values = Vec::new();
-        match vocabulary.lookup(flag, false) {
+        match launcher.lookup(flag, false) {
             Meaning::One(Known { flag: known, .. }) if matches!(known.kind, Kind::Value | Kind::OptionalValue) => {
                 let most = if known.repeat == Repeat::List { usize::MAX } else { 1 };
                 while values.len() < most
@@ -94,7 +95,7 @@ pub(super) fn from_list<'u>(
                 }
             }
             // Where the rest are configuration keys, an unknown flag is refused.
-            Meaning::Unknown if vocabulary.keys.is_none() => unknown = Some(flag),
+            Meaning::Unknown if launcher.keys.is_none() => unknown = Some(flag),
             _ => {}
         }
         let value = match values.as_slice() {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::launcher::Separate;
 use crate::path::FieldPath;
 
 /// One flag with its value.
@@ -65,22 +66,19 @@ pub struct Invocation {
     pub(super) config_paths: Vec<(Vec<String>, FieldPath)>,
     /// How the model is split.
     pub parallelism: Parallelism,
-    /// Flags that must be two elements (`--tensor-parallel-size`, `4`) where others are one (`--seed=1`).
-    pub separate: &'static [&'static str],
-    /// Whether every valued flag is two elements (llama-server).
-    pub all_separate: bool,
+    /// Which valued flags must be two elements (`--tensor-parallel-size`, `4`) where others are one (`--seed=1`).
+    pub separate: Separate,
 }
 
 impl Invocation {
     /// No settings yet.
-    pub(super) fn new(separate: &'static [&'static str], all_separate: bool) -> Self {
+    pub(super) fn new(separate: Separate) -> Self {
         Self {
             arguments: Vec::new(),
             engine_config: Map::new(),
             config_paths: Vec::new(),
             parallelism: Parallelism { tensor: 1, pipeline: 1, data: 1 },
             separate,
-            all_separate,
         }
     }
 
@@ -136,7 +134,11 @@ impl Invocation {
                 ArgumentValue::Number(number) => number.to_string(),
                 ArgumentValue::Json(json) => escape_expansion(&quiet_json(json)),
             };
-            if self.all_separate || self.separate.contains(&name.as_str()) {
+            let is_separate = match self.separate {
+                Separate::All => true,
+                Separate::Flags(flags) => flags.contains(&name.as_str()),
+            };
+            if is_separate {
                 argv.extend([format!("--{name}"), text]);
             } else {
                 argv.push(format!("--{name}={text}"));

@@ -13,11 +13,11 @@ use crate::path::FieldPath;
 pub(super) fn add(
     deployment: &Deployment,
     grammar: &'static Grammar,
-    launcher: Launcher<'_>,
+    launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    if launcher.takes_model() {
+    if launcher.takes_model {
         if let Some(id) = &deployment.model.id {
             text(invocation, grammar.model, id, "spec.model.id");
         }

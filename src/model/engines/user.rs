@@ -3,8 +3,9 @@
 use super::flags::{Flag, Group, Kind, Spelling};
 use super::given::{self, Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue, Invocation};
+use super::launcher::{Launcher, NoServerFlags};
+use super::lookup::{Known, Meaning};
 use super::value;
-use super::vocabulary::{Known, Meaning, Vocabulary};
 use super::{config_keys, grammar::Grammar};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::ir::Deployment;
@@ -14,42 +15,44 @@ use crate::wire::shorten;
 pub(super) fn add(
     deployment: &Deployment,
     grammar: &'static Grammar,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    for given in given::from_mapping(deployment).into_iter().chain(given::from_list(deployment, vocabulary, findings)) {
-        add_one(&given, grammar, vocabulary, invocation, findings);
+    for given in given::from_mapping(deployment).into_iter().chain(given::from_list(deployment, launcher, findings)) {
+        add_one(&given, grammar, launcher, invocation, findings);
     }
 }
 
 fn add_one(
     given: &Given<'_>,
     grammar: &'static Grammar,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
     if !is_safe(given, findings) {
         return;
     }
-    match vocabulary.lookup(given.name, given.from_mapping) {
+    match launcher.lookup(given.name, given.from_mapping) {
         Meaning::One(known) => {
-            if refuse(given, &known, grammar, vocabulary, findings) {
+            if refuse(given, &known, grammar, launcher, findings) {
                 return;
             }
-            if let Some(value) = known_value(given, &known, vocabulary, findings) {
+            if let Some(value) = known_value(given, &known, launcher, findings) {
                 append(
                     Argument { name: known.flag.name.to_owned(), value, path: given.path.clone() },
-                    vocabulary,
+                    launcher,
                     invocation,
                     findings,
                 );
             }
         }
-        Meaning::Several(names) => report_ambiguous(given, &names, vocabulary, findings),
-        Meaning::Unknown if vocabulary.keys.is_some() => config_keys::add(given, vocabulary, invocation, findings),
-        Meaning::Unknown => add_unknown(given, vocabulary, invocation, findings),
+        Meaning::Several(names) => report_ambiguous(given, &names, launcher, findings),
+        Meaning::Unknown => match &launcher.keys {
+            Some(keys) => config_keys::add(given, keys, launcher, invocation, findings),
+            None => add_unknown(given, launcher, invocation, findings),
+        },
     }
 }
 
@@ -78,20 +81,22 @@ fn refuse(
     given: &Given<'_>,
     known: &Known,
     grammar: &'static Grammar,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> bool {
     let name = known.flag.name;
-    if known.flag.group == Group::Frontend && vocabulary.refuses_server_flags {
+    if known.flag.group == Group::Frontend
+        && let Some(NoServerFlags { replacements, help }) = launcher.server_flags
+    {
         let reported = findings.report(
             &codes::FLAG_NOT_ACCEPTED,
             Place::key(&given.path),
-            format!("{} does not take the server flag --{name}", vocabulary.program),
+            format!("{} does not take the server flag --{name}", launcher.program),
         );
-        if let Some(replacement) = super::flags::wrapper_replacement(name) {
+        if let Some((_, replacement)) = replacements.iter().find(|(flag, _)| *flag == name) {
             reported.help(format!("its own flag for that is --{replacement}"));
         } else {
-            reported.help("the OpenAI server is the Frontend component; remove the flag");
+            reported.help(help);
         }
         return true;
     }
@@ -116,7 +121,7 @@ fn refuse(
 fn known_value(
     given: &Given<'_>,
     known: &Known,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Option<ArgumentValue> {
     let Known { flag, spelling } = known;
@@ -124,7 +129,7 @@ fn known_value(
         let reported = findings.report(
             &codes::DEPRECATED_ARGUMENT,
             Place::key(&given.path),
-            format!("--{} is deprecated in {}", flag.name, vocabulary.program),
+            format!("--{} is deprecated in {}", flag.name, launcher.program),
         );
         if let Some(replacement) = flag.replaced_by {
             reported.help(format!("use {replacement}"));
@@ -133,7 +138,7 @@ fn known_value(
     match flag.kind {
         Kind::Switch | Kind::Pair => switch(given, flag, *spelling, findings),
         Kind::OptionalValue if given.value == GivenValue::Nothing => Some(ArgumentValue::On),
-        Kind::Value | Kind::OptionalValue => value::known(given, flag, vocabulary, findings),
+        Kind::Value | Kind::OptionalValue => value::known(given, flag, launcher, findings),
     }
 }
 
@@ -162,58 +167,48 @@ fn switch(given: &Given<'_>, flag: &Flag, spelling: Spelling, findings: &mut Fin
 }
 
 /// A flag outside the table is passed on: tables lag behind engines, and plugins add flags.
-fn add_unknown(
-    given: &Given<'_>,
-    vocabulary: &Vocabulary<'_>,
-    invocation: &mut Invocation,
-    findings: &mut Findings<'_>,
-) {
+fn add_unknown(given: &Given<'_>, launcher: &Launcher, invocation: &mut Invocation, findings: &mut Findings<'_>) {
     let name = given.name.replace('_', "-");
-    let elsewhere = if vocabulary.known_elsewhere(&name) { ", another version has it" } else { "" };
+    let elsewhere = if launcher.known_elsewhere(&name) { ", another version has it" } else { "" };
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,
         Place::key(&given.path),
         format!(
             "--{name} is not a known flag of {}{elsewhere}; it is passed on{}",
-            vocabulary.program, vocabulary.consequence
+            launcher.program, launcher.consequence
         ),
     );
-    if let Some(replacement) = vocabulary.replacement(&name) {
+    if let Some(replacement) = launcher.replacement(&name) {
         reported.help(format!("this version has {replacement} instead"));
-    } else if let Some(suggestion) = vocabulary.suggest(&name) {
+    } else if let Some(suggestion) = launcher.suggest(&name) {
         reported.help(format!("did you mean {suggestion:?}?"));
     }
     let value = match &given.value {
         GivenValue::Nothing => ArgumentValue::On,
-        GivenValue::One(text) => value::unknown(text, vocabulary),
+        GivenValue::One(text) => value::unknown(text, launcher),
         GivenValue::Many(values) => ArgumentValue::List(values.iter().map(|value| (*value).to_owned()).collect()),
     };
-    append(Argument { name, value, path: given.path.clone() }, vocabulary, invocation, findings);
+    append(Argument { name, value, path: given.path.clone() }, launcher, invocation, findings);
 }
 
 /// How many flags a message lists.
 const LISTED: usize = 5;
 
 /// The program would refuse the name as ambiguous, or a later version of it take it for one of the flags.
-fn report_ambiguous(
-    given: &Given<'_>,
-    names: &[&'static str],
-    vocabulary: &Vocabulary<'_>,
-    findings: &mut Findings<'_>,
-) {
+fn report_ambiguous(given: &Given<'_>, names: &[&'static str], launcher: &Launcher, findings: &mut Findings<'_>) {
     let code = if given.from_mapping { &codes::INVALID_ARGUMENT_KEY } else { &codes::INVALID_EXTRA_ARGUMENT };
     let listed: Vec<String> = names.iter().take(LISTED).map(|name| format!("--{name}")).collect();
     let more = match names.len().saturating_sub(LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let (name, program, listed) = (shorten(given.name), &vocabulary.program, listed.join(", "));
+    let (name, program, listed) = (shorten(given.name), &launcher.program, listed.join(", "));
     let message = format!("--{name} is the start of several flags of {program}: {listed}{more}");
     findings.report(code, Place::key(&given.path), message).help("write the whole name of the one that is meant");
 }
 
 /// Adds an argument unless its flag is there already.
-fn append(argument: Argument, vocabulary: &Vocabulary<'_>, invocation: &mut Invocation, findings: &mut Findings<'_>) {
+fn append(argument: Argument, launcher: &Launcher, invocation: &mut Invocation, findings: &mut Findings<'_>) {
     if let Some(first) = invocation.get(&argument.name) {
         let first = first.path.clone();
         findings
@@ -224,7 +219,7 @@ fn append(argument: Argument, vocabulary: &Vocabulary<'_>, invocation: &mut Invo
             )
             .related(&first, "first given here")
             .help("remove one of the two");
-    } else if value::is_acceptable(&argument, vocabulary, findings) {
+    } else if value::is_acceptable(&argument, launcher, findings) {
         invocation.arguments.push(argument);
     }
 }

@@ -180,23 +180,23 @@ fn value_type<'a>(
             | "safetensors-prefetch-block-size",
         ) => "human_readable_int",
         // union_dict_and_str: what does not look like a JSON object is taken as text; the research file says JSON.
-        ("vllm", "additional-config" | "hf-overrides" | "model-loader-extra-config" | "pt-load-map-location") => {
-            "json-or-str"
-        }
-        // A configuration object, unresolved in 0.33.0 of the research file; and what the wrapper passes to json.loads
-        // (llm_worker.py), while its parser sees text.
-        ("vllm", "logging-config") | ("dynamo.trtllm", "override-engine-args") => "json-object",
+        ("vllm", "additional-config" | "hf-overrides" | "model-loader-extra-config" | "pt-load-map-location")
+        // A JSON object, or the path of a file (`@file` for HiCache), as the help of the first two in ServerArgs says.
+        // ModelExpress documents an object; the others are named like it, and no help rules text out.
+        | (
+            "sglang",
+            "deepep-config" | "hicache-storage-backend-extra-config"
+            | "cuda-graph-config" | "hisparse-config" | "modelexpress-config" | "speculative-adaptive-config",
+        ) => "json-or-str",
+        // A configuration object, unresolved in 0.33.0 of the research file.
+        ("vllm", "logging-config")
+        // What the wrapper passes to json.loads (llm_worker.py), while its parser sees text; its help of the other one
+        // says "JSON object".
+        | ("dynamo.trtllm", "override-engine-args" | "model-loader-extra-config")
+        // SGLang's parser sees text, and what reads it parses JSON: json.loads in ModelConfig and LoadConfig,
+        // KVEventsConfig.from_cli.
+        | ("sglang", "json-model-override-args" | "kv-events-config" | "model-loader-extra-config") => "json-object",
         ("vllm", "limit-mm-per-prompt") => "json",
-        // SGLang's parser sees text, and what reads it parses JSON: json.loads of ModelConfig and LoadConfig,
-        // KVEventsConfig.from_cli; Dynamo's help of the same flag says "JSON object".
-        ("sglang", "json-model-override-args" | "kv-events-config" | "model-loader-extra-config")
-        | ("dynamo.trtllm", "model-loader-extra-config") => "json-object",
-        // A JSON object, or the path of a file (`@file` for HiCache), as their help in ServerArgs says.
-        ("sglang", "deepep-config" | "hicache-storage-backend-extra-config") => "json-or-str",
-        // ModelExpress documents an object; the others are named like it. Text stays possible, as no help rules it out.
-        ("sglang", "cuda-graph-config" | "hisparse-config" | "modelexpress-config" | "speculative-adaptive-config") => {
-            "json-or-str"
-        }
         // `list` tells that several values may follow, not of which type; another version may.
         (_, _) if stated == "list" => {
             same_flag.find_map(|fact| string(fact, "type").filter(|&stated| stated != "list")).unwrap_or("str")

@@ -5,16 +5,13 @@
 
 mod abbreviation;
 mod flag;
-mod runtimes;
 mod table;
+mod tables;
 mod value;
 
 pub use flag::{Flag, Group, Kind, Repeat, ValueType};
-pub use runtimes::{
-    DYNAMO_VERSIONS, DynamoTables, Engine, RAY_VERSIONS, Runtime, dynamo, llama_server, ray, sglang, trtllm_keys, vllm,
-    vllm_of_image, wrapper_replacement,
-};
 pub use table::{FlagTable, Spelling};
+pub use tables::{llama_server, sglang, trtllm_keys, vllm, vllm_of_image, wrapper};
 pub use value::ValueProblem;
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ impl FlagTable {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use kubefoundry::model::engines::flags;
     /// let sglang = flags::sglang("0.5.16").ok_or("known version")?;
-    /// assert_eq!(sglang.aliases("tp-size").collect::<Vec<_>>(), ["tensor-parallel-size"]);
+    /// assert_eq!(sglang.aliases("tp-size").collect::<Vec<_>>(), ["tensor-parallel-size", "tp"]);
     /// # Ok(())
     /// # }
     /// ```

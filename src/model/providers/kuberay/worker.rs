@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::overrides::AcceleratorType;
 use super::target::WorkerGroupSpec;
-use super::{flags, start_params};
+use super::{flags, runtimes, start_params};
 use crate::diagnostic::Findings;
-use crate::model::engines::{self, ArgumentValue, Invocation, Launcher, Parallelism};
+use crate::model::engines::{self, ArgumentValue, Invocation, Parallelism};
 use crate::model::ir::{self, Deployment, Role, VolumePurpose, Worker};
 use crate::model::providers::pod::{
     self, Container, PodMetadata, PodSpec, PodTemplate, ResourceRequirements, StringMap, env_value, set_default_env,
@@ -30,7 +30,7 @@ impl<'d> Group<'d> {
         ray: &str,
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
-        let mut invocation = engines::resolve(deployment, worker, Launcher::RayServe { version: ray }, findings);
+        let mut invocation = engines::resolve(deployment, worker, &runtimes::launcher(ray), findings);
         if !flags::check(&invocation, findings) {
             return None;
         }
