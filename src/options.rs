@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Code, Diagnostic, Findings, Severity, codes};
+use crate::diagnostic::{Diagnostic, Findings, Severity, codes};
 use crate::model::provider::Provider;
 use crate::model::providers;
+use crate::model::validate::image::image_reference;
 use crate::path::FieldPath;
 use crate::registry;
-use crate::wire::{self, OutputMode, Read as _, Reader, RuleSeverity, closest};
+use crate::wire::{self, OutputMode, Read as _, Reader, RuleLevel, RuleSeverity, closest};
 use crate::yaml;
 
 /// The options of a run. The default is what a run without any option does.
@@ -69,6 +70,13 @@ impl Options {
             }
         }
         for (prefix, replacement) in render.images.unwrap_or_default().0 {
+            let path = FieldPath::parse("images").key(prefix.clone());
+            let name = |text: &str| image_reference(text.strip_suffix('/').unwrap_or(text));
+            if let Err(expected) = name(&prefix).and_then(|()| name(&replacement)) {
+                let message = format!("{path} is {replacement:?}, expected image names on both sides: {expected}");
+                findings.report(&codes::INVALID_OPTION, &path, message);
+                continue;
+            }
             self.images.retain(|(known, _)| *known != prefix);
             self.images.push((prefix, replacement));
         }
@@ -83,8 +91,9 @@ impl Options {
         if let Some(limits) = render.limits {
             self.apply_limits(&limits, findings);
         }
-        for (name, severity) in render.rules.unwrap_or_default().0 {
-            self.apply_rule(&name, severity, findings);
+        let mut given = Vec::new();
+        for (name, RuleLevel(severity)) in render.rules.unwrap_or_default().0 {
+            self.apply_rule(&name, severity, &mut given, findings);
         }
     }
 
@@ -108,7 +117,13 @@ impl Options {
         self.rule_limits.steps = u64::try_from(steps).unwrap_or(u64::MAX);
     }
 
-    fn apply_rule(&mut self, name: &str, severity: RuleSeverity, findings: &mut Findings<'_>) {
+    fn apply_rule(
+        &mut self,
+        name: &str,
+        severity: RuleSeverity,
+        given: &mut Vec<&'static str>,
+        findings: &mut Findings<'_>,
+    ) {
         let path = FieldPath::parse("rules").key(name.to_owned());
         let Some(code) = registry::code(name) else {
             let reported = findings.report(
@@ -121,6 +136,12 @@ impl Options {
             }
             return;
         };
+        if given.contains(&code.id) {
+            let message = format!("{} is given twice, by its code and by its name, expected it once", code.id);
+            findings.report(&codes::INVALID_OPTION, &path, message);
+            return;
+        }
+        given.push(code.id);
         let severity = match severity {
             RuleSeverity::Error => Some(Severity::Error),
             RuleSeverity::Warning => Some(Severity::Warning),
@@ -154,11 +175,6 @@ impl Options {
             diagnostic.severity = Severity::Error;
         }
         Some(diagnostic)
-    }
-
-    /// What a code's severity is under these options; `None` when it is off.
-    pub fn severity(&self, code: &'static Code) -> Option<Severity> {
-        self.adjust(Diagnostic::new(code, "")).map(|diagnostic| diagnostic.severity)
     }
 }
 

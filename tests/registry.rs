@@ -94,6 +94,36 @@ fn every_cell_of_the_matrix_is_rendered_or_refused() {
     }
 }
 
+/// A configuration of a built-in provider's name may claim everything: what we do not render is refused all the same.
+#[test]
+fn a_permissive_configuration_renders_nothing_new() {
+    for provider in PROVIDERS {
+        for (engine, _) in EngineType::WORDS {
+            for (mode, _) in ServingMode::WORDS {
+                for gpus in [0, 2] {
+                    let everything = format!(
+                        "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {{name: {}}}\nspec:\n  \
+                         capabilities: {{engines: [vllm, sglang, trtllm, llamacpp], servingModes: [aggregated, disaggregated], \
+                         cpuSupport: true, gpuSupport: true}}\n  selectionRules: [{{condition: \"true\", priority: 1000}}]\n---\n",
+                        provider.name()
+                    );
+                    let text = deployment(provider.name(), engine, mode).replace("count: 2", &format!("count: {gpus}"));
+                    let run = |text: String| {
+                        let mut sources = SourceSet::default();
+                        sources.add("matrix.yaml", text);
+                        let compilation = compile(&sources, Thoroughness::Needed);
+                        let errors = compilation.has_errors();
+                        (errors, if errors { Vec::new() } else { compilation.outputs })
+                    };
+                    let cell = format!("{} {engine} {mode} on {gpus} GPUs", provider.name());
+                    assert_eq!(run(text.clone()), run(everything + &text), "{cell}");
+                    assert_ne!(run(text), (false, Vec::new()), "{cell}: nothing, and no error");
+                }
+            }
+        }
+    }
+}
+
 /// The capability matrix of spec/1 §4.5 as DESIGN §5 and §6 read it.
 fn supported(provider: &str, engine: &str, mode: &str) -> bool {
     matches!(

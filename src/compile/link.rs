@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::index::{Document, Index, InputDocument};
+use super::document::Document;
+use super::index::{Index, InputDocument};
 use super::map::{Mapped, Mark};
 use super::{Decision, Output};
 use crate::diagnostic::{Code, Diagnostic, Findings, ObjectRef, codes};

@@ -3,13 +3,14 @@
 
 use serde_json::Value;
 
-use super::index::{Document, Index};
+use super::document::Document;
+use super::index::Index;
 use super::{Decision, Field, Thoroughness};
 use crate::diagnostic::{Diagnostic, Findings, Severity, codes};
 use crate::dialect::Dialect;
 use crate::manifest::{self, Manifest, OwnerReference};
 use crate::model::catalog::Catalog;
-use crate::model::ir::Deployment;
+use crate::model::ir::{Deployment, LeafEntry};
 use crate::model::provider::Context;
 use crate::model::providers;
 use crate::model::rule_types;
@@ -17,7 +18,7 @@ use crate::model::select::{self, Selection};
 use crate::model::validate;
 use crate::options::Options;
 use crate::path::FieldPath;
-use crate::wire::{ModelDeployment, Read as _, Reader};
+use crate::wire::{InferenceProviderConfig, ModelDeployment, Read as _, Reader};
 
 /// One deployment and what it became.
 #[derive(Debug)]
@@ -50,7 +51,12 @@ pub(super) fn map(
     for patch in &index.patches {
         let mut findings = Findings::new(patch.scope());
         patch.report_problems(&mut findings);
-        ModelDeployment::read(&patch.root, &FieldPath::root(), &mut Reader::strict(&mut findings));
+        let (root, mut reader) = (FieldPath::root(), Reader::of_patch(&mut findings));
+        if patch.header.kind == "ModelDeployment" {
+            ModelDeployment::read(&patch.root, &root, &mut reader);
+        } else {
+            InferenceProviderConfig::read(&patch.root, &root, &mut reader);
+        }
         diagnostics.extend(findings.into_diagnostics());
     }
     let mut all = Vec::new();
@@ -72,7 +78,7 @@ fn one(
     findings: &mut Findings<'_>,
 ) -> Option<(Decision, Vec<Mark>)> {
     document.report_problems(findings);
-    if document.problems.iter().any(|problem| problem.kind.is_limit()) {
+    if document.is_partial() {
         // What was read of it is a part; anything said about the rest would be wrong.
         return None;
     }
@@ -113,23 +119,18 @@ fn select_and_translate(
         runtime: None,
         endpoint: None,
         objects: Vec::new(),
-        fields: deployment
-            .leaves()
-            .into_iter()
-            .map(|leaf| Field { path: leaf.path.to_string(), value: leaf.value, origin: leaf.origin })
-            .collect(),
+        fields: if every_rule { fields(deployment) } else { Vec::new() },
     };
     let Some(name) = decision.selection.provider.clone() else { return (decision, Vec::new()) };
     let Some(provider) = providers::find(&name) else {
+        select::check_claims(&name, deployment, catalog, findings);
         let passed_on = pass_on(document, dialect, &decision.selection, findings);
         return (decision, vec![Mark::PassedOn(passed_on)]);
     };
-    if decision.selection.explicit {
-        let before = findings.errors();
-        select::check_compatibility(&name, deployment, catalog, findings);
-        if findings.errors() > before {
-            return (decision, Vec::new());
-        }
+    let before = findings.errors();
+    select::check_compatibility(&name, deployment, catalog, decision.selection.explicit, findings);
+    if findings.errors() > before {
+        return (decision, Vec::new());
     }
     let target = options.target(provider).to_owned();
     let pinned = options.runtimes.get(&name).map(String::as_str);
@@ -144,10 +145,23 @@ fn select_and_translate(
     let translation = provider.translate(deployment, &context, findings);
     decision.target = Some(target);
     decision.runtime = (!runtime.is_empty()).then_some(runtime);
-    let Some(translation) = translation else { return (decision, Vec::new()) };
+    let Some(translation) = translation else {
+        if findings.errors() == before {
+            // A provider that gives up says why. One that does not must still not pass for a success.
+            let (engine, mode) = (deployment.engine.kind, deployment.workload.mode());
+            let message = format!("{} cannot render {engine} in {mode} mode", provider.display_name());
+            findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message);
+        }
+        return (decision, Vec::new());
+    };
     decision.endpoint = Some(translation.endpoint);
     let manifests = own(translation.manifests, deployment, &decision.selection, options, findings);
     (decision, manifests.into_iter().map(Box::new).map(Mark::Generated).collect())
+}
+
+fn fields(deployment: &Deployment) -> Vec<Field> {
+    let field = |leaf: LeafEntry| Field { path: leaf.path.to_string(), value: leaf.value, origin: leaf.origin };
+    deployment.leaves().into_iter().map(field).collect()
 }
 
 /// Adds to every object what says whose it is: namespace, labels, annotations, owner.
@@ -173,7 +187,10 @@ fn own(
         {
             manifest.metadata.annotations.insert(dialect.label("selected-reason"), Value::from(reason.as_str()));
         }
-        manifest.metadata.owner_references.extend(owner.clone());
+        // A claim's data outlives us: it is not collected with the deployment.
+        if manifest.kind != "PersistentVolumeClaim" {
+            manifest.metadata.owner_references.extend(owner.clone());
+        }
     }
     manifests
 }
@@ -201,6 +218,17 @@ fn owner(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<OwnerRe
     })
 }
 
+/// The document as JSON, with the apiVersion and kind that it may have from its list.
+fn with_header(document: &Document<'_>) -> Value {
+    let header = [("apiVersion", &document.header.api_version), ("kind", &document.header.kind)];
+    let mut object: serde_json::Map<String, Value> =
+        header.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value.as_str()))).collect();
+    if let Value::Object(fields) = document.root.to_json() {
+        object.extend(fields);
+    }
+    Value::Object(object)
+}
+
 /// The ModelDeployment with the annotations that its provider's own function, further down a pipeline, takes it by.
 fn pass_on(document: &Document<'_>, dialect: &Dialect, selection: &Selection, findings: &mut Findings<'_>) -> Value {
     let provider = selection.provider.as_deref().unwrap_or_default();
@@ -214,7 +242,7 @@ fn pass_on(document: &Document<'_>, dialect: &Dialect, selection: &Selection, fi
             "its own controller, or its function in the pipeline, takes it by {}",
             dialect.label("provider")
         ));
-    let mut object = document.root.to_json();
+    let mut object = with_header(document);
     let metadata = object.as_object_mut().and_then(|object| object.get_mut("metadata")).and_then(Value::as_object_mut);
     if let Some(metadata) = metadata {
         let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(serde_json::Map::new()));

@@ -4,6 +4,7 @@
 //! sources ─ options ─ index ─ map (each deployment on its own) ─ link (what needs the whole set) ─ Compilation
 //! ```
 
+mod document;
 mod index;
 mod kustomize;
 mod link;
@@ -14,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-pub use index::{Header, InputDocument};
+pub use document::Header;
+pub use index::InputDocument;
 
 use crate::diagnostic::render::LineIndex;
 use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Scope, Severity, codes};
@@ -23,6 +25,7 @@ use crate::model::catalog::Catalog;
 use crate::model::provider::Endpoint;
 use crate::model::select::Selection;
 use crate::options::Options;
+use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId, SourceSet};
 use crate::yaml;
 
@@ -91,7 +94,8 @@ pub struct Decision {
     pub endpoint: Option<Endpoint>,
     /// The objects it became.
     pub objects: Vec<ObjectRef>,
-    /// Every value of the validated deployment, with its field and where it came from.
+    /// Every value of the validated deployment, with its field and where it came from; with
+    /// [`Thoroughness::Everything`] only.
     pub fields: Vec<Field>,
 }
 
@@ -145,7 +149,8 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
     read_providers(sources, &options, &index, &mut catalog, &mut diagnostics);
     let mapped = map::map(&index, &catalog, &options, thoroughness, &mut diagnostics);
     let (outputs, decisions) = link::link(mapped, &index, &mut diagnostics);
-    if decisions.is_empty() && index.deployments.is_empty() && index.patches.is_empty() && !options.allow_empty {
+    let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    if index.deployments.is_empty() && !options.allow_empty && !failed {
         let message = "the input has no ModelDeployment to render";
         let diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
             .help("give a file or directory with one, or allow an empty input (allowEmpty: true)");
@@ -190,7 +195,7 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
             let scope = Scope { source: id, text: &source.text, document: 0, root: &empty, object: None };
             let mut findings = Findings::new(scope);
             for failure in parsed.failure.iter().chain(&parsed.later_failures) {
-                index::report_failure(failure, &mut findings);
+                document::report_failure(failure, &mut findings);
             }
             diagnostics.extend(findings.into_diagnostics());
         }
@@ -199,7 +204,7 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
                 Scope { source: id, text: &source.text, document: document.index, root: &document.root, object: None };
             let mut findings = Findings::new(scope);
             for problem in &document.problems {
-                index::report_failure(problem, &mut findings);
+                document::report_failure(problem, &mut findings);
             }
             options.apply(&document.root, &mut findings);
             diagnostics.extend(findings.into_diagnostics());
@@ -218,19 +223,39 @@ fn read_providers(
     for document in &index.configs {
         let mut findings = Findings::new(document.scope());
         document.report_problems(&mut findings);
-        catalog.add(&document.root, &mut findings);
+        catalog.add(&FieldPath::root(), &mut findings);
         diagnostics.extend(findings.into_diagnostics());
     }
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
         let parsed = yaml::parse(&source.text, &options.limits);
         for document in &parsed.documents {
             let providers = document.root.get("providers").map(yaml::Node::items).unwrap_or_default();
-            for root in providers {
-                let scope = Scope { source: id, text: &source.text, document: document.index, root, object: None };
+            for (position, provider) in providers.iter().enumerate() {
+                let (text, root) = (source.text.as_str(), &document.root);
+                let object = Some(Header::of(provider).object());
+                let scope = Scope { source: id, text, document: document.index, root, object };
                 let mut findings = Findings::new(scope);
-                catalog.add(root, &mut findings);
+                let at = FieldPath::parse("providers").index(position);
+                if is_provider_config(provider, &at, &mut findings) {
+                    catalog.add(&at, &mut findings);
+                }
                 diagnostics.extend(findings.into_diagnostics());
             }
         }
     }
+}
+
+/// Whether an inline configuration says that it is one.
+fn is_provider_config(node: &yaml::Node<'_>, at: &FieldPath, findings: &mut Findings<'_>) -> bool {
+    let header = Header::of(node);
+    let ours = header.dialect().is_some_and(|dialect| dialect.api_version() == header.api_version);
+    let fine = ours && header.kind == "InferenceProviderConfig";
+    if !fine {
+        let (version, kind) = (&header.api_version, &header.kind);
+        let message = format!(
+            "{at} is a {kind:?} of {version:?}, expected an InferenceProviderConfig of kubefoundry.ai/v1alpha1"
+        );
+        findings.report(&codes::INVALID_OPTION, at, message);
+    }
+    fine
 }

@@ -103,6 +103,8 @@ codes! {
     PROVIDER_REQUIRES_GPU = "KF0411" "provider-requires-gpu" Error "a provider that needs GPUs without any";
     DUPLICATE_PROVIDER_CONFIG = "KF0412" "duplicate-provider-config" Error "two configurations for one provider";
     UNKNOWN_ENGINE_IN_CONFIG = "KF0413" "unknown-engine-in-config" Info "a provider configuration that names an engine unknown here";
+    CAPABILITY_NOT_CLAIMED = "KF0414" "capability-not-claimed" Warning "a deployment that the chosen provider does not claim to run";
+    RULE_NEVER_TRUE = "KF0415" "rule-never-true" Warning "a comparison in a selection rule that can never be true";
 
     // Translation
     FIELD_IGNORED = "KF0501" "field-ignored" Warning "a field without effect on this provider";

@@ -54,11 +54,6 @@ impl<'d> Findings<'d> {
         &self.scope
     }
 
-    /// Names the object that later findings are about.
-    pub fn set_object(&mut self, object: ObjectRef) {
-        self.scope.object = Some(object);
-    }
-
     /// Reports a finding at a place (a `&FieldPath` or a dotted path means the value there) and returns it for help,
     /// related places and a fix to be added.
     pub fn report(
@@ -92,7 +87,7 @@ impl<'d> Findings<'d> {
             self.left_out += 1;
             return Reported { findings: self, kept: false };
         }
-        let mut diagnostic = Diagnostic::new(code, message);
+        let mut diagnostic = Diagnostic::new(code, one_line(message));
         diagnostic.location = Some(location);
         diagnostic.object.clone_from(&self.scope.object);
         self.diagnostics.push(diagnostic);
@@ -149,6 +144,15 @@ impl<'d> Findings<'d> {
     }
 }
 
+/// Text without control characters: what a document says may stand in a message, and may not end its line or talk to a
+/// terminal.
+fn one_line(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
 /// A finding that was just reported.
 #[derive(Debug)]
 pub struct Reported<'f, 'd> {
@@ -164,7 +168,7 @@ impl Reported<'_, '_> {
     /// Adds advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         if let Some(diagnostic) = self.last() {
-            diagnostic.help = Some(help.into());
+            diagnostic.help = Some(one_line(help.into()));
         }
         self
     }
@@ -173,7 +177,7 @@ impl Reported<'_, '_> {
     pub fn related(mut self, place: impl Into<Place>, message: impl Into<String>) -> Self {
         let location = self.findings.scope.locate(&place.into());
         if let Some(diagnostic) = self.last() {
-            diagnostic.related.push(Related { location, message: message.into() });
+            diagnostic.related.push(Related { location, message: one_line(message.into()) });
         }
         self
     }
@@ -183,7 +187,9 @@ impl Reported<'_, '_> {
         if let Some(diagnostic) = self.last()
             && let Some(location) = diagnostic.location.clone()
         {
-            diagnostic.related.push(Related { location: Location { span, ..location }, message: message.into() });
+            diagnostic
+                .related
+                .push(Related { location: Location { span, ..location }, message: one_line(message.into()) });
         }
         self
     }
@@ -192,7 +198,7 @@ impl Reported<'_, '_> {
     pub fn related_in(mut self, source: SourceId, document: usize, span: Span, message: impl Into<String>) -> Self {
         let location = Location { source, span, document, path: crate::path::FieldPath::root() };
         if let Some(diagnostic) = self.last() {
-            diagnostic.related.push(Related { location, message: message.into() });
+            diagnostic.related.push(Related { location, message: one_line(message.into()) });
         }
         self
     }

@@ -54,7 +54,11 @@ pub struct ObjectRef {
 
 impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", self.kind)?;
+        f.write_str(&self.kind)?;
+        if self.name.is_empty() {
+            return Ok(());
+        }
+        f.write_str(" ")?;
         if let Some(namespace) = &self.namespace {
             write!(f, "{namespace}/")?;
         }

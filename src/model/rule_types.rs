@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ir::{Deployment, Workload};
+use super::ir::{Deployment, Worker, Workload};
 use crate::cel::{self, Environment, FieldType, Type};
 use crate::yaml::Node;
 
@@ -71,7 +71,9 @@ static TOLERATION: [FieldType; 5] = [
     optional("tolerationSeconds", Type::Int),
 ];
 static TOLERATION_TYPE: Type = Type::Object(&TOLERATION);
-static SPEC: [FieldType; 13] = [
+static GATEWAY: [FieldType; 3] =
+    [optional("enabled", Type::Bool), optional("httpRouteRef", Type::String), optional("modelName", Type::String)];
+static SPEC: [FieldType; 14] = [
     required("model", Type::Object(&MODEL)),
     required("engine", Type::Object(&ENGINE)),
     required("serving", Type::Object(&SERVING)),
@@ -85,6 +87,7 @@ static SPEC: [FieldType; 13] = [
     optional("imagePullSecrets", Type::List(&REFERENCE_TYPE)),
     optional("nodeSelector", STRINGS),
     optional("tolerations", Type::List(&TOLERATION_TYPE)),
+    optional("gateway", Type::Object(&GATEWAY)),
 ];
 static METADATA: [FieldType; 4] = [
     required("name", Type::String),
@@ -125,7 +128,7 @@ pub fn variables(root: &Node<'_>, deployment: &Deployment) -> Value {
     } else {
         bind(&mut spec, "scaling", "replicas", json!(1));
         let kind = deployment.workload.workers().first().map_or("", |worker| worker.gpu_type.value.as_str());
-        bind_gpu(&mut spec, deployment.workload.total_gpus(), kind);
+        bind_gpu(&mut spec, gpus_when_scaled_up(&deployment.workload), kind);
     }
     let metadata = &deployment.metadata;
     let mut seen = Map::new();
@@ -139,6 +142,13 @@ pub fn variables(root: &Node<'_>, deployment: &Deployment) -> Value {
         }
     }
     json!({"spec": spec, "metadata": seen})
+}
+
+/// The GPUs of both roles, for rules: a role that is scaled to zero counts as one replica, since a deployment that needs
+/// GPUs when it runs is not one for CPUs while it does not.
+fn gpus_when_scaled_up(workload: &Workload) -> u64 {
+    let gpus = |worker: &&Worker| u64::from(worker.replicas.value.max(1)) * u64::from(worker.gpu_count.value);
+    workload.workers().iter().map(gpus).sum()
 }
 
 fn bind(spec: &mut Map<String, Value>, parent: &str, field: &str, value: Value) {
@@ -161,4 +171,17 @@ fn without_nulls(fields: Map<String, Value>) -> Map<String, Value> {
             other => Some((key, other)),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ModelDeploymentSpec;
+
+    #[test]
+    fn rules_see_every_field_of_a_specification() {
+        for field in ModelDeploymentSpec::FIELDS {
+            assert!(SPEC.iter().any(|known| known.name == *field), "rules do not see spec.{field}");
+        }
+    }
 }

@@ -104,6 +104,8 @@ pub fn select(
             selection.provider = Some(name.to_owned());
             selection.reason = Some(reason);
         }
+        // What could not be read may have been the one.
+        None if catalog.is_incomplete() => {}
         None => report_none(deployment, catalog, &selection, findings),
     }
     selection
@@ -120,26 +122,25 @@ fn assess(
     let closed_gate = if candidate.ready == Some(false) {
         Some("reports ready: false".to_owned())
     } else {
-        closed_gate(candidate, deployment)
+        candidate.closed_gate(deployment)
     };
     let evaluate = variables.filter(|_| every_rule || closed_gate.is_none());
     let mut rules = Vec::new();
     let mut winner: Option<(i32, String)> = None;
     for (index, rule) in candidate.rules.iter().enumerate() {
         let Some(variables) = evaluate else { continue };
-        let value = rule.compiled(catalog.environment()).and_then(|compiled| match compiled.evaluate(variables) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                let message = format!("rule {} of {} fails: {}", index + 1, candidate.name, error.message);
-                let reported = findings
-                    .report(&codes::RULE_FAILED, "spec", message)
-                    .help(format!("the rule is {:?}", rule.condition));
-                if let Some(origin) = candidate.origin {
-                    reported.related_in(origin.source, origin.document, origin.span, "configured here");
-                }
-                None
-            }
-        });
+        let compiled = rule.compiled(catalog.environment(candidate));
+        let value =
+            compiled.map_err(str::to_owned).and_then(|rule| rule.evaluate(variables).map_err(|error| error.message));
+        if let Err(error) = &value {
+            let message = format!("rule {} of {} fails: {error}", index + 1, candidate.name);
+            let reported = findings.report(&codes::RULE_FAILED, "spec", message);
+            match (candidate.origin, rule.span) {
+                (Some(origin), Some(span)) => reported.related_in(origin.source, origin.document, span, "this rule"),
+                _ => reported.help(format!("the rule is {:?}", rule.condition)),
+            };
+        }
+        let value = value.ok();
         if value == Some(true) && winner.as_ref().is_none_or(|(priority, _)| rule.priority > *priority) {
             let reason = rule.reason.as_ref().map_or_else(
                 || format!("rule {} of {} (priority {})", index + 1, candidate.name, rule.priority),
@@ -159,25 +160,12 @@ fn assess(
     (assessment, winner.map(|(_, reason)| reason))
 }
 
-/// Why a candidate's capabilities do not admit a deployment.
-fn closed_gate(candidate: &Candidate, deployment: &Deployment) -> Option<String> {
-    let engine = deployment.engine.kind.as_str();
-    let Some(support) = candidate.engines.iter().find(|support| support.name == engine) else {
-        return Some(format!("does not support {engine} engine"));
-    };
-    let mode = deployment.workload.mode();
-    if !support.modes.contains(&mode) {
-        return Some(format!("does not support {mode} mode"));
-    }
-    if deployment.workload.uses_gpu() {
-        (!support.gpu).then(|| "does not support GPUs".to_owned())
-    } else {
-        (!support.cpu).then(|| "requires GPU".to_owned())
-    }
-}
-
 fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -> bool {
     let Some(candidate) = catalog.get(name) else {
+        if catalog.has_failed(name) {
+            // Its configuration is there, and what is wrong with it is said there.
+            return false;
+        }
         let names = catalog.candidates().iter().map(|candidate| candidate.name.as_str());
         let known: Vec<&str> = names.clone().collect();
         let message = format!("there is no provider {name:?}, expected one of {}", known.join(", "));
@@ -198,10 +186,28 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
     true
 }
 
-/// Checks an explicit choice against the provider's capabilities, with the messages of spec/1 §8. All that does not fit
-/// is said; of an engine that the provider does not run, mode and GPUs are held against the engines that it does.
-pub fn check_compatibility(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
-    let Some(candidate) = catalog.get(name) else { return };
+/// Checks a choice against what the provider can run, with the messages of spec/1 §8: against its configuration where
+/// it was chosen by name (rules have gates of their own), and always against what this program renders for it, which a
+/// configuration of its name may claim more than.
+pub fn check_compatibility(
+    name: &str,
+    deployment: &Deployment,
+    catalog: &Catalog,
+    explicit: bool,
+    findings: &mut Findings<'_>,
+) {
+    let before = findings.errors();
+    for candidate in [catalog.get(name).filter(|_| explicit), catalog.own(name)].into_iter().flatten() {
+        if findings.errors() == before {
+            check_capabilities(candidate, deployment, findings);
+        }
+    }
+}
+
+/// All that does not fit is said; of an engine that the provider does not run, mode and GPUs are held against the
+/// engines that it does.
+fn check_capabilities(candidate: &Candidate, deployment: &Deployment, findings: &mut Findings<'_>) {
+    let name = candidate.name.as_str();
     let display = providers::find(name).map_or(name, |provider| provider.display_name());
     let engine = deployment.engine.kind.as_str();
     let of_engine: Vec<&EngineSupport> = candidate.engines.iter().filter(|support| support.name == engine).collect();
@@ -223,6 +229,15 @@ pub fn check_compatibility(name: &str, deployment: &Deployment, catalog: &Catalo
     } else if !support.iter().any(|support| support.cpu) {
         let message = format!("{display} requires GPU (set resources.gpu.count > 0)");
         findings.report(&codes::PROVIDER_REQUIRES_GPU, gpus, message);
+    }
+}
+
+/// Warns when a deployment goes to a provider of others whose own configuration does not claim to run it. Whether it
+/// does is for the provider to say.
+pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
+    if let Some(gate) = catalog.get(name).and_then(|candidate| candidate.closed_gate(deployment)) {
+        let message = format!("provider {name:?} {gate}, by its configuration; expected one that does");
+        findings.report(&codes::CAPABILITY_NOT_CLAIMED, "spec.provider.name", message);
     }
 }
 

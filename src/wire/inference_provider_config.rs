@@ -2,8 +2,9 @@
 //! `capabilities.engines` comes flat (the specification) or per engine (the live system).
 
 use super::kubernetes::ObjectMeta;
+use super::macros::wire_object;
 use super::model_deployment::ServingMode;
-use super::reader::{Read, Reader, wire_object};
+use super::reader::{Read, Reader};
 use crate::path::FieldPath;
 use crate::yaml::{Node, Value};
 

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::reader::{IntegerOrString, Map, wire_object};
+use super::macros::wire_object;
+use super::reader::{IntegerOrString, Map};
 use crate::yaml::Node;
 
 wire_object! {

@@ -2,6 +2,7 @@
 
 mod inference_provider_config;
 mod kubernetes;
+mod macros;
 mod model_deployment;
 mod reader;
 mod render;
@@ -14,11 +15,14 @@ pub use kubernetes::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, LocalObjectReference, ObjectMeta,
     ResourceFieldSelector, SecretKeySelector, Toleration,
 };
+pub(crate) use macros::{wire_object, words};
 pub use model_deployment::{
     AccessMode, Engine, EngineType, Gateway, Gpu, Model, ModelDeployment, ModelDeploymentSpec, ModelSource,
     PodTemplate, PodTemplateMetadata, Provider, Resources, RoleScaling, Scaling, Secrets, Serving, ServingMode,
     Storage, StorageVolume, VolumePurpose,
 };
 pub use reader::{IntegerOrString, Map, Read, Reader, Word, closest};
-pub(crate) use reader::{read_word, shorten, unknown_field, wire_object, words, wrong_type};
-pub use render::{API_VERSION as RENDER_API_VERSION, KaitoSettings, Limits, OutputMode, Render, RuleSeverity};
+pub(crate) use reader::{read_word, shorten, unknown_field, wrong_type};
+pub use render::{
+    API_VERSION as RENDER_API_VERSION, KaitoSettings, Limits, OutputMode, Render, RuleLevel, RuleSeverity,
+};

@@ -1,7 +1,8 @@
 //! `ModelDeployment` v1alpha1 (spec/1 §4.1) with the additive fields that users of the live system write.
 
 use super::kubernetes::{EnvVar, LocalObjectReference, ObjectMeta, Toleration};
-use super::reader::{IntegerOrString, Map, wire_object, words};
+use super::macros::{wire_object, words};
+use super::reader::{IntegerOrString, Map};
 use crate::yaml::Node;
 
 wire_object! {

@@ -14,12 +14,24 @@ pub struct Reader<'r, 'd> {
     pub findings: &'r mut Findings<'d>,
     /// The code for a field that does not exist: an error in our kinds, a warning in provider overrides.
     pub unknown_field: &'static Code,
+    /// Whether this is a patch, which may hold directives (`$patch: delete`) beside fields.
+    pub patch: bool,
 }
 
 impl<'r, 'd> Reader<'r, 'd> {
     /// A strict reader: unknown fields are errors.
     pub fn strict(findings: &'r mut Findings<'d>) -> Self {
-        Self { findings, unknown_field: &codes::UNKNOWN_FIELD }
+        Self { findings, unknown_field: &codes::UNKNOWN_FIELD, patch: false }
+    }
+
+    /// A strict reader of a patch: a part of an object, with the directives of a strategic merge.
+    pub fn of_patch(findings: &'r mut Findings<'d>) -> Self {
+        Self { patch: true, ..Self::strict(findings) }
+    }
+
+    /// A reader of provider overrides: unknown fields are warnings.
+    pub fn of_overrides(findings: &'r mut Findings<'d>) -> Self {
+        Self { unknown_field: &codes::UNKNOWN_OVERRIDE, ..Self::strict(findings) }
     }
 }
 
@@ -36,10 +48,10 @@ pub trait Read: Sized {
 pub(crate) fn wrong_type(node: &Node<'_>, path: &FieldPath, expected: &str, reader: &mut Reader<'_, '_>) {
     let text = reader.findings.scope().text.get(node.span.start..node.span.end).unwrap_or_default();
     let scalar = !matches!(node.value, Value::Sequence(_) | Value::Mapping(_));
-    let found = if scalar && !text.is_empty() {
-        format!("{} ({})", node.describe(), shorten(text))
-    } else {
-        node.describe().to_owned()
+    let found = match &node.value {
+        Value::String(value) => format!("{} ({:?})", node.describe(), shorten(value)),
+        _ if scalar && !text.is_empty() => format!("{} ({})", node.describe(), shorten(text)),
+        _ => node.describe().to_owned(),
     };
     let quoted = quote(text);
     let reported = reader.findings.report(&codes::WRONG_TYPE, path, format!("{path} is {found}, expected {expected}"));
@@ -248,6 +260,9 @@ pub(crate) fn unknown_field(
     known: &[&'static str],
     reader: &mut Reader<'_, '_>,
 ) {
+    if reader.patch && key.starts_with('$') {
+        return;
+    }
     let at = path.key(key.to_owned());
     let parent = if path.segments().is_empty() { String::new() } else { format!(" in {path}") };
     let suggestion = closest(key, known.iter().copied());
@@ -270,90 +285,3 @@ pub(crate) fn unknown_field(
         }
     }
 }
-
-/// Declares a wire object: a struct whose fields are all `Option`, its field names, and how it is read.
-macro_rules! wire_object {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$field_meta:meta])* $field:ident: $ty:ty = $key:literal),* $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Default, PartialEq)]
-        $vis struct $name { $($(#[$field_meta])* pub $field: Option<$ty>),* }
-
-        impl $name {
-            /// The fields as they are written in YAML.
-            pub const FIELDS: &'static [&'static str] = &[$($key),*];
-        }
-
-        impl $crate::wire::Read for $name {
-            const EXPECTED: &'static str = "a mapping";
-
-            fn read(
-                node: &$crate::yaml::Node<'_>,
-                path: &$crate::path::FieldPath,
-                reader: &mut $crate::wire::Reader<'_, '_>,
-            ) -> Option<Self> {
-                let $crate::yaml::Value::Mapping(entries) = &node.value else {
-                    $crate::wire::wrong_type(node, path, Self::EXPECTED, reader);
-                    return None;
-                };
-                let mut object = Self::default();
-                for entry in entries {
-                    match entry.key.as_ref() {
-                        $($key => {
-                            if entry.node.value != $crate::yaml::Value::Null {
-                                object.$field = $crate::wire::Read::read(&entry.node, &path.key($key), reader);
-                            }
-                        })*
-                        key => $crate::wire::unknown_field(node, key, path, Self::FIELDS, reader),
-                    }
-                }
-                Some(object)
-            }
-        }
-    };
-}
-pub(crate) use wire_object;
-
-/// Declares an enum of words and how it is read and printed.
-macro_rules! words {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal),* $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        $vis enum $name { $($(#[$variant_meta])* $variant),* }
-
-        impl $name {
-            /// The word as it is written in YAML.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),* }
-            }
-        }
-
-        impl $crate::wire::Word for $name {
-            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl $crate::wire::Read for $name {
-            const EXPECTED: &'static str = "a string";
-
-            fn read(
-                node: &$crate::yaml::Node<'_>,
-                path: &$crate::path::FieldPath,
-                reader: &mut $crate::wire::Reader<'_, '_>,
-            ) -> Option<Self> {
-                $crate::wire::read_word(node, path, reader)
-            }
-        }
-    };
-}
-pub(crate) use words;

@@ -1,8 +1,10 @@
 //! `Render` of `config.kubefoundry.ai/v1alpha1`: the options, one kind for all front ends.
 
-use super::inference_provider_config::InferenceProviderConfig;
 use super::kubernetes::ObjectMeta;
-use super::reader::{Map, wire_object, words};
+use super::macros::{wire_object, words};
+use super::reader::{Map, Read, Reader};
+use crate::path::FieldPath;
+use crate::yaml::{Node, Value};
 
 /// `apiVersion` of [`Render`].
 pub const API_VERSION: &str = "config.kubefoundry.ai/v1alpha1";
@@ -23,7 +25,7 @@ wire_object! {
         /// Image prefix to its replacement: `nvcr.io: registry.example.com/nvcr`. The longest prefix wins.
         images: Map<String> = "images",
         /// Provider configurations, in addition to the built-in ones and those in the input.
-        providers: Vec<InferenceProviderConfig> = "providers",
+        providers: Vec<Node<'static>> = "providers",
         /// What is true of the cluster's KAITO.
         kaito: KaitoSettings = "kaito",
         /// What is printed.
@@ -39,7 +41,7 @@ wire_object! {
         /// Limits on the input.
         limits: Limits = "limits",
         /// Severity per diagnostic code: `error`, `warning`, `info` or `off`.
-        rules: Map<RuleSeverity> = "rules",
+        rules: Map<RuleLevel> = "rules",
     }
 }
 wire_object! {
@@ -88,5 +90,25 @@ words! {
         Info = "info",
         /// Not reported.
         Off = "off",
+    }
+}
+
+/// The severity that a code is given, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleLevel(pub RuleSeverity);
+
+impl Read for RuleLevel {
+    const EXPECTED: &'static str = "one of error, warning, info, off";
+
+    /// `off` without quotes is false to a YAML 1.1 reader. There is nothing else that it could mean here.
+    fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        match node.value {
+            Value::Bool(false) => Some(Self(RuleSeverity::Off)),
+            Value::String(_) => RuleSeverity::read(node, path, reader).map(Self),
+            _ => {
+                super::reader::wrong_type(node, path, Self::EXPECTED, reader);
+                None
+            }
+        }
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scal
         | ("float", Scalar::Float(_))
         | ("null", Scalar::Null) => Some(found),
         // go-yaml takes a signed integer under `!!float`, but not one that needs the 64th bit.
-        #[allow(clippy::cast_precision_loss)]
+        #[expect(clippy::cast_precision_loss, reason = "as Go converts")]
         ("float", Scalar::Integer(value)) if i64::try_from(value).is_ok() => Some(Scalar::Float(value as f64)),
         ("timestamp", Scalar::Text) if looks_like_a_date(&text) => Some(Scalar::Text),
         ("bool" | "int" | "float" | "null" | "timestamp", _) => None,
@@ -72,7 +72,7 @@ pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scal
 }
 
 /// A finite float as the number JSON would show: an integer when it is one that fits 64 bits.
-#[allow(clippy::cast_possible_truncation)]
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
 pub(crate) fn integral(value: f64) -> Option<i128> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract().abs() > 0.0 || value.abs() >= 1e21 {
@@ -102,7 +102,7 @@ pub(crate) fn key_text(scalar: Scalar, text: Cow<'_, str>) -> Result<Cow<'_, str
 
 /// A float key as `sigs.k8s.io/yaml` writes it: single precision, shortest digits, exponent from 1e+06 on.
 fn float_key(value: f64) -> String {
-    #[allow(clippy::cast_possible_truncation)]
+    #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
     let single = value as f32;
     if single.is_nan() {
         return ".nan".to_owned();

@@ -1,5 +1,14 @@
 //! What the tests of the whole pipeline share: reading a case folder, and rendering it as the command line does.
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test reads its cases from files, and fails by panicking"
+)]
+
+pub(crate) mod argv;
+pub(crate) mod start;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -73,9 +73,7 @@ impl<'s> Inputs<'s> {
         if document.span == input.span {
             return Ok(document.root.to_json());
         }
-        let items = document.root.get("items").map(Node::items).unwrap_or_default();
-        let item = items.iter().find(|item| item.span == input.span);
-        Ok(item.map(Node::to_json).unwrap_or_default())
+        Ok(find_item(&document.root, input.span).map(Node::to_json).unwrap_or_default())
     }
 
     fn document(&self, input: &InputDocument) -> Option<&Document<'s>> {
@@ -89,6 +87,14 @@ impl<'s> Inputs<'s> {
         let line = LineIndex::new(&source.text).position(failure.span.start).line;
         StreamError::NotPassedOn { file: source.name.clone(), line, message: failure.message.clone() }
     }
+}
+
+/// The item of a list, or of a list in it, that stands at `span`.
+fn find_item<'n, 't>(list: &'n Node<'t>, span: Span) -> Option<&'n Node<'t>> {
+    let items = list.get("items").map(Node::items).unwrap_or_default();
+    let holds = |item: &&Node<'_>| item.span.start <= span.start && span.end <= item.span.end;
+    let item = items.iter().find(holds)?;
+    if item.span == span { Some(item) } else { find_item(item, span) }
 }
 
 /// Everything in order. With `replace` the rendered ModelDeployments are left out.

@@ -63,7 +63,7 @@ pub(super) fn from_list<'u>(
     let mut elements = deployment.engine.extra_args.iter().enumerate().peekable();
     while let Some((index, element)) = elements.next() {
         let path = base.index(index);
-        let before: Option<&str> = unknown.take().filter(|_| is_value(element));
+        let before: Option<&str> = unknown.take().filter(|_| !looks_like_flag(element));
         let Some(flag) = element.strip_prefix("--").filter(|flag| is_flag_name(flag.split('=').next().unwrap_or("")))
         else {
             let message = format!("{:?} is not a flag, expected --flag or --flag=value", shorten(element));
@@ -89,7 +89,7 @@ pub(super) fn from_list<'u>(
             Meaning::One(Known { flag: known, .. }) if matches!(known.kind, Kind::Value | Kind::OptionalValue) => {
                 let most = if known.repeat == Repeat::List { usize::MAX } else { 1 };
                 while values.len() < most
-                    && let Some((_, next)) = elements.next_if(|(_, next)| is_value(next))
+                    && let Some((_, next)) = elements.next_if(|(_, next)| !looks_like_flag(next))
                 {
                     values.push(next.as_str());
                 }
@@ -114,10 +114,10 @@ fn is_flag_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-/// Whether an element can be the value of the flag before it: what starts with a dash is a flag of its own, unless it is a
-/// number (argparse's rule). llama-server would take anything, but a flag there is a slip, too.
-fn is_value(element: &str) -> bool {
-    element.strip_prefix('-').is_none_or(is_plain_number)
+/// Whether argument parsers take an element for a flag of its own: it starts with a dash and is no number (argparse's
+/// rule). llama-server would take anything for a value, but a flag there is a slip, too.
+pub(super) fn looks_like_flag(element: &str) -> bool {
+    element.strip_prefix('-').is_some_and(|rest| !is_plain_number(rest))
 }
 
 /// Digits with at most one point, which digits follow.

@@ -264,3 +264,15 @@ fn keyword_arguments_are_typed() {
         })
     );
 }
+
+#[test]
+fn a_preset_gets_the_numbers_that_python_writes_as_they_are() {
+    let args =
+        "{revision: '1.0', seed: '7', gpu-memory-utilization: '0.9', max-num-seqs: '256', tokenizer-revision: '1e300'}";
+    let (invocation, findings) = run(&format!("{{type: vllm, args: {args}}}"), 1, PRESET);
+    let settings = invocation.unwrap_or_else(|| panic!("{findings:#?}")).keyword_arguments();
+    let expected = serde_json::json!({
+        "gpu_memory_utilization": 0.9, "max_num_seqs": 256, "revision": "1.0", "seed": 7, "tokenizer_revision": "1e300"
+    });
+    assert_eq!(serde_json::Value::Object(settings), expected);
+}

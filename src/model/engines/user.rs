@@ -3,7 +3,7 @@
 use super::flags::{Flag, Group, Kind, Spelling};
 use super::given::{self, Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue, Invocation};
-use super::launcher::{Launcher, NoServerFlags};
+use super::launcher::{Launcher, NoServerFlags, Separate};
 use super::lookup::{Known, Meaning};
 use super::value;
 use super::{config_keys, grammar::Grammar};
@@ -169,6 +169,15 @@ fn switch(given: &Given<'_>, flag: &Flag, spelling: Spelling, findings: &mut Fin
 /// A flag outside the table is passed on: tables lag behind engines, and plugins add flags.
 fn add_unknown(given: &Given<'_>, launcher: &Launcher, invocation: &mut Invocation, findings: &mut Findings<'_>) {
     let name = given.name.replace('_', "-");
+    // Behind a `=` it could be nothing but a value.
+    if launcher.separate == Separate::All
+        && let GivenValue::One(text) = given.value
+        && given::looks_like_flag(text)
+    {
+        let message = format!("--{name} is given {:?}, which is a flag if --{name} takes no value", shorten(text));
+        findings.report(&codes::UNSAFE_VALUE, &given.path, message).help("leave the '-' away, or set that flag itself");
+        return;
+    }
     let elsewhere = if launcher.known_elsewhere(&name) { ", another version has it" } else { "" };
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,

@@ -91,10 +91,10 @@ pub(super) fn json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-/// A number whose own text is `text`.
+/// A number whose own text is `text`, also once it is written as YAML, where `1.0` becomes `1`.
 fn exact_number(text: &str) -> Option<Number> {
     let number: Number = serde_json::from_str(text).ok()?;
-    (number.to_string() == text).then_some(number)
+    (number.to_string() == text && !text.ends_with(".0") && !text.contains('e')).then_some(number)
 }
 
 fn float(text: &str) -> Option<Number> {

@@ -187,8 +187,8 @@ impl Checker<'_, '_> {
     }
 
     /// Refuses the labels and annotations that say what we made and why.
-    pub(super) fn reserved(&mut self, path: &FieldPath, entries: &[(String, String)]) {
-        for name in ["managed-by", "model-deployment", "selected-reason"] {
+    pub(super) fn reserved(&mut self, path: &FieldPath, names: &[&str], entries: &[(String, String)]) {
+        for name in names {
             let reserved = self.dialect.label(name);
             if entries.iter().any(|(key, _)| *key == reserved) {
                 let place = Place::key(&path.key(reserved.clone()));

@@ -7,6 +7,9 @@ use crate::model::ir::Metadata;
 use crate::path::FieldPath;
 use crate::wire::{Map, ObjectMeta};
 
+/// The labels and annotations of ours that nobody else sets.
+pub(super) const RESERVED: &[&str] = &["managed-by", "model-deployment", "selected-reason"];
+
 /// Checks the metadata. None without a name.
 pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -> Option<Metadata> {
     let empty = ObjectMeta::default();
@@ -23,10 +26,11 @@ pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -
     }
     let labels = pairs(wire.labels.as_ref());
     check.labels(&path.join("labels"), labels);
-    check.reserved(&path.join("labels"), labels);
+    check.reserved(&path.join("labels"), RESERVED, labels);
     let annotations = pairs(wire.annotations.as_ref());
     check.annotations(&path.join("annotations"), annotations);
-    check.reserved(&path.join("annotations"), annotations);
+    // A ModelDeployment that was passed on says why it was; passed on again, it does still.
+    check.reserved(&path.join("annotations"), &["managed-by", "model-deployment"], annotations);
     Some(Metadata {
         name: name?.to_owned(),
         namespace: namespace.map(str::to_owned),

@@ -2,7 +2,7 @@
 
 use super::checker::{Checker, text};
 use super::image::image_reference;
-use super::metadata::pairs;
+use super::metadata::{RESERVED, pairs};
 use super::{environment, names, tolerations};
 use crate::diagnostic::codes;
 use crate::model::ir::{EnvVar, Toleration};
@@ -28,11 +28,11 @@ pub(super) fn pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>)
     let labels = pairs(metadata.and_then(|metadata| metadata.labels.as_ref()));
     let labels_path = FieldPath::parse("spec.podTemplate.metadata.labels");
     check.labels(&labels_path, labels);
-    check.reserved(&labels_path, labels);
+    check.reserved(&labels_path, RESERVED, labels);
     let annotations = pairs(metadata.and_then(|metadata| metadata.annotations.as_ref()));
     let annotations_path = FieldPath::parse("spec.podTemplate.metadata.annotations");
     check.annotations(&annotations_path, annotations);
-    check.reserved(&annotations_path, annotations);
+    check.reserved(&annotations_path, RESERVED, annotations);
     let token = spec.secrets.as_ref().and_then(|secrets| text(secrets.hugging_face_token.as_deref()));
     if let Some(token) = token {
         check.name(&FieldPath::parse("spec.secrets.huggingFaceToken"), token, names::dns_1123_subdomain);

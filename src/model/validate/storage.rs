@@ -83,8 +83,9 @@ fn check_mount_path(path: &str) -> Checked {
         Err("an absolute path below \"/\"")
     } else if path.split('/').any(|part| part == "..") {
         Err("a path without \"..\"")
-    } else if path.contains(':') || path.chars().any(char::is_control) {
-        Err("a path without ':' and control characters")
+    } else if path.contains([':', '$']) || path.chars().any(char::is_control) {
+        // Cache variables name the path, and the kubelet puts a variable's value for `$(NAME)` in those.
+        Err("a path without ':', '$' and control characters")
     } else {
         Ok(())
     }

@@ -132,9 +132,11 @@ impl FlagTable {
     pub fn suggest(&self, name: &str) -> Option<&'static str> {
         let name = name.replace('_', "-");
         // One slip in three characters; a distance of more makes no resemblance.
-        let most = (name.chars().count() / 3).clamp(1, 4);
+        let length = name.chars().count();
+        let most = (length / 3).clamp(1, 4);
+        // Names differ at least by as much as their lengths do; comparing long ones is not cheap.
         self.own_entries()
-            .filter(|entry| entry.name.len() > 2)
+            .filter(|entry| entry.name.len() > 2 && entry.name.len().abs_diff(length) <= most)
             .map(|entry| (strsim::damerau_levenshtein(&name, entry.name), entry.name))
             .filter(|(distance, _)| *distance <= most)
             .min()

@@ -316,3 +316,9 @@ fn lookups_of_anything_are_harmless() {
         }
     }
 }
+
+#[test]
+fn nothing_is_suggested_for_endless_names() {
+    let table = super::vllm("0.26.0").unwrap();
+    assert_eq!(table.suggest(&"a".repeat(1_000_000)), None);
+}

@@ -83,6 +83,16 @@ fn what_an_engine_would_refuse_is_refused_before() {
             DYNAMO,
             "KF0306 \"x\" is not a flag, expected --flag or --flag=value",
         ),
+        (
+            "{type: vllm, extraArgs: ['--ignore-patterns', a, '-tp=8']}",
+            SERVER,
+            "KF0306 \"-tp=8\" is not a flag, expected --flag or --flag=value",
+        ),
+        (
+            "{type: llamacpp, args: {some-new-switch: '--port'}}",
+            LLAMA_SERVER,
+            "KF0305 --some-new-switch is given \"--port\", which is a flag if --some-new-switch takes no value",
+        ),
         // What starts with a dash is no value, whatever the flag before it takes
         (
             "{type: vllm, extraArgs: ['--logits-processors', 'b', '-tp=4']}",

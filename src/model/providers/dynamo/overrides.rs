@@ -90,7 +90,7 @@ pub(super) fn path(field: &'static str) -> FieldPath {
 /// the deployment is still looked at.
 pub(super) fn settings(deployment: &Deployment, findings: &mut Findings<'_>) -> Settings {
     let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
-        let mut reader = Reader { findings, unknown_field: &codes::UNKNOWN_OVERRIDE };
+        let mut reader = Reader::of_overrides(findings);
         Overrides::read(node, &FieldPath::parse(ProviderRequest::OVERRIDES), &mut reader)
     });
     let Overrides { router_mode, frontend, runtime_version } = overrides.unwrap_or_default();

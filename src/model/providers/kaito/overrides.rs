@@ -48,7 +48,7 @@ pub(super) fn path(field: &'static str) -> FieldPath {
 /// looked at.
 pub(super) fn read(deployment: &Deployment, findings: &mut Findings<'_>) -> Overrides {
     let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
-        let mut reader = Reader { findings, unknown_field: &codes::UNKNOWN_OVERRIDE };
+        let mut reader = Reader::of_overrides(findings);
         Overrides::read(node, &FieldPath::parse(ProviderRequest::OVERRIDES), &mut reader)
     });
     let mut overrides = overrides.unwrap_or_default();

@@ -120,7 +120,7 @@ pub(super) struct Settings {
 /// deployment is still looked at.
 pub(super) fn settings(deployment: &Deployment, ray: &str, findings: &mut Findings<'_>) -> Settings {
     let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
-        let mut reader = Reader { findings, unknown_field: &codes::UNKNOWN_OVERRIDE };
+        let mut reader = Reader::of_overrides(findings);
         Overrides::read(node, &FieldPath::parse(ProviderRequest::OVERRIDES), &mut reader)
     });
     let Overrides { head, accelerator_type, router_mode } = overrides.unwrap_or_default();

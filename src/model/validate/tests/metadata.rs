@@ -113,7 +113,6 @@ fn labels_that_say_what_is_ours_are_refused() {
             "{name: m, annotations: {kubefoundry.ai/model-deployment: m, kubefoundry.ai/selected-reason: x}}",
             &[
                 "KF0111 3:35 metadata.annotations[\"kubefoundry.ai/model-deployment\"]: metadata.annotations has the key \"kubefoundry.ai/model-deployment\", which only kubefoundry sets",
-                "KF0111 3:71 metadata.annotations[\"kubefoundry.ai/selected-reason\"]: metadata.annotations has the key \"kubefoundry.ai/selected-reason\", which only kubefoundry sets",
             ],
         ),
     ]);

@@ -43,7 +43,7 @@ fn volumes() {
         ),
         (
             "{name: w, mountPath: \"/a:b\", claimName: c}",
-            &["KF0113@21 mountPath: is \"/a:b\", expected a path without ':' and control characters"],
+            &["KF0113@21 mountPath: is \"/a:b\", expected a path without ':', '$' and control characters"],
         ),
         ("{name: w, mountPath: /w, size: 0Gi}", &["KF0107@31 size: is \"0Gi\", expected a quantity above zero"]),
         (

@@ -1,0 +1,194 @@
+//! A document, what it says it is, and the documents inside a list.
+
+use crate::diagnostic::{Findings, ObjectRef, Place, Scope, codes};
+use crate::dialect::Dialect;
+use crate::path::FieldPath;
+use crate::source::SourceId;
+use crate::yaml::{Failure, FailureKind, Node, Span, Value};
+
+/// A document, or an item of a `List`.
+#[derive(Debug)]
+pub(super) struct Document<'t> {
+    pub(super) source: SourceId,
+    pub(super) text: &'t str,
+    pub(super) index: usize,
+    /// Its own bytes.
+    pub(super) span: Span,
+    pub(super) root: Node<'t>,
+    pub(super) header: Header,
+    pub(super) problems: Vec<Failure>,
+}
+
+/// What a document says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Header {
+    /// `group/version`.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The namespace, when stated.
+    pub namespace: Option<String>,
+    /// The name; empty when there is none.
+    pub name: String,
+}
+
+impl Header {
+    pub(super) fn of(root: &Node<'_>) -> Self {
+        let text = |node: Option<&Node<'_>>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
+        let metadata = root.get("metadata");
+        let field = |name: &str| metadata.and_then(|metadata| metadata.get(name));
+        Self {
+            api_version: text(root.get("apiVersion")),
+            kind: text(root.get("kind")),
+            namespace: field("namespace").and_then(Node::as_str).map(str::to_owned),
+            name: text(field("name")),
+        }
+    }
+
+    /// The API group.
+    pub fn group(&self) -> &str {
+        self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The object in messages.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef {
+            api_version: self.api_version.clone(),
+            kind: self.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+
+    /// Whether the group is one of ours.
+    pub(super) fn dialect(&self) -> Option<&'static Dialect> {
+        Dialect::of_group(self.group())
+    }
+
+    fn is_list(&self) -> bool {
+        (self.api_version == "v1" && self.kind == "List") || (self.dialect().is_some() && self.kind.ends_with("List"))
+    }
+}
+
+/// Texts that occur in every document of ours.
+static MARKS: &[&str] = &["kubefoundry.ai/", "kubeairunway.ai/"];
+
+/// Whether a text may hold something of ours. A broken text that never speaks of us is none of our business: a
+/// template, another tool's input.
+pub(super) fn speaks_of_us(text: &str) -> bool {
+    MARKS.iter().any(|mark| text.contains(mark))
+}
+
+impl Document<'_> {
+    /// The scope for findings in this document.
+    pub(super) fn scope(&self) -> Scope<'_> {
+        let object = (!self.header.kind.is_empty()).then(|| self.header.object());
+        Scope { source: self.source, text: self.text, document: self.index, root: &self.root, object }
+    }
+
+    /// Whether a limit was passed: then what was read of it is a part.
+    pub(super) fn is_partial(&self) -> bool {
+        self.problems.iter().any(|problem| problem.kind.is_limit())
+    }
+
+    /// Whether this document may hold something of ours.
+    pub(super) fn speaks_of_us(&self) -> bool {
+        self.text.get(self.span.start..self.span.end).is_some_and(speaks_of_us)
+    }
+
+    /// Moves what strict reading refused into findings.
+    pub(super) fn report_problems(&self, findings: &mut Findings<'_>) {
+        for problem in &self.problems {
+            report_failure(problem, findings);
+        }
+    }
+
+    /// The document itself, or, of a list, its items, and theirs. What is wrong with a list that may hold something of
+    /// ours is reported; of one that passed a limit nothing comes out.
+    pub(super) fn flatten(self, out: &mut Vec<Self>, diagnostics: &mut Vec<crate::diagnostic::Diagnostic>) {
+        if !self.header.is_list() {
+            out.push(self);
+            return;
+        }
+        let ours = self.speaks_of_us();
+        let mut findings = Findings::new(self.scope());
+        let items = self.root.get("items");
+        let inside = |item: &Node<'_>, problem: &Failure| {
+            problem.span.start >= item.span.start && problem.span.end <= item.span.end
+        };
+        let of_an_item =
+            |problem: &Failure| items.is_some_and(|items| items.items().iter().any(|item| inside(item, problem)));
+        if ours {
+            let partial = self.is_partial();
+            for problem in self.problems.iter().filter(|problem| partial || !of_an_item(problem)) {
+                report_failure(problem, &mut findings);
+            }
+            if items.is_some_and(|items| !matches!(items.value, Value::Sequence(_) | Value::Null)) {
+                findings.report(&codes::WRONG_TYPE, "items", "items is not a list, expected a list of objects");
+            }
+        }
+        diagnostics.extend(findings.into_diagnostics());
+        if self.is_partial() {
+            return;
+        }
+        let Self { source, text, index, root, problems, header, .. } = self;
+        // Of a typed list, items may leave out what the list says of them all.
+        let kind = header.kind.strip_suffix("List").filter(|kind| !kind.is_empty()).map(str::to_owned);
+        let Value::Mapping(entries) = root.value else { return };
+        let items = entries.into_iter().find(|entry| entry.key == "items").map(|entry| entry.node.value);
+        let Some(Value::Sequence(items)) = items else { return };
+        for item in items {
+            let problems = problems.iter().filter(|problem| inside(&item, problem)).cloned().collect();
+            let mut own = Header::of(&item);
+            if let Some(kind) = &kind
+                && own.api_version.is_empty()
+                && own.kind.is_empty()
+            {
+                own.api_version.clone_from(&header.api_version);
+                own.kind.clone_from(kind);
+            }
+            let item = Self { source, text, index, span: item.span, header: own, root: item, problems };
+            item.flatten(out, diagnostics);
+        }
+    }
+
+    /// What is wrong with a document that speaks of us but does not say what it is.
+    pub(super) fn report_header(&self, findings: &mut Findings<'_>) {
+        let Header { api_version, kind, .. } = &self.header;
+        let versions: Vec<String> = crate::dialect::DIALECTS.iter().map(Dialect::api_version).collect();
+        let expected = versions.join(" or ");
+        if self.header.dialect().is_some() {
+            let message = "kind is required, expected ModelDeployment or InferenceProviderConfig";
+            findings.report(&codes::REQUIRED_FIELD, "kind", message);
+        } else if api_version.is_empty() {
+            let reported = findings.report(
+                &codes::REQUIRED_FIELD,
+                Place::key(&FieldPath::parse("apiVersion")),
+                format!("apiVersion of a {kind} is required, expected {expected}"),
+            );
+            let keys = self.root.entries().iter().map(|entry| entry.key.as_ref());
+            if let Some(near) = crate::wire::closest("apiVersion", keys.filter(|key| *key != "kind")) {
+                reported.help(format!("{near:?} may be meant to be it"));
+            }
+        } else {
+            let message = format!("apiVersion {api_version:?} of a {kind} is unknown, expected {expected}");
+            findings.report(&codes::UNKNOWN_VERSION, "apiVersion", message);
+        }
+    }
+}
+
+/// Reports what reading refused.
+pub(super) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
+    let code = match failure.kind {
+        FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
+        FailureKind::DuplicateKey | FailureKind::MergeOverride => &codes::DUPLICATE_KEY,
+        FailureKind::NotJson => &codes::NOT_JSON,
+        FailureKind::TooManyNodes | FailureKind::TooDeep | FailureKind::TooLarge | FailureKind::TooManyAliases => {
+            &codes::LIMIT_EXCEEDED
+        }
+    };
+    let reported = findings.report_at(code, &FieldPath::root(), failure.span, failure.sentence());
+    if let Some((span, message)) = &failure.related {
+        reported.related_at(*span, message.clone());
+    }
+}

@@ -1,0 +1,124 @@
+//! The providers that selection chooses from: the built-in configurations, those in the input, those from options.
+
+mod candidate;
+mod check;
+
+use std::collections::BTreeSet;
+
+pub use candidate::{Candidate, ConfigPlace, EngineSupport, Rule};
+
+use super::providers::PROVIDERS;
+use super::rule_types;
+use crate::cel::{self, Environment};
+use crate::diagnostic::{Findings, Scope, codes};
+use crate::path::FieldPath;
+use crate::source::SourceId;
+use crate::wire::{InferenceProviderConfig, Read as _, Reader};
+use crate::yaml;
+
+/// All candidates, by name.
+#[derive(Debug)]
+pub struct Catalog {
+    candidates: Vec<Candidate>,
+    /// What the providers of this program can really render, whatever a configuration of their name claims.
+    own: Vec<Candidate>,
+    /// Names of configurations that could not be read: what they would have said is not known.
+    failed: BTreeSet<String>,
+    /// Where given rules are compiled; their cost is limited by options.
+    environment: Environment,
+    /// Where built-in rules are compiled; no option may switch them off by a limit.
+    builtin_environment: Environment,
+}
+
+impl Catalog {
+    /// The built-in providers. `limits` are on the rules of configurations that are added.
+    pub fn builtin(limits: cel::Limits) -> Self {
+        let candidates = || {
+            let mut candidates: Vec<Candidate> =
+                PROVIDERS.iter().filter_map(|provider| builtin(provider.config())).collect();
+            candidates.sort_by(|a, b| a.name.cmp(&b.name));
+            candidates
+        };
+        Self {
+            candidates: candidates(),
+            own: candidates(),
+            failed: BTreeSet::new(),
+            environment: rule_types::environment(limits),
+            builtin_environment: rule_types::environment(cel::Limits::default()),
+        }
+    }
+
+    /// Reads the configuration at `at` in the document that `findings` looks at, and adds it; one of a built-in's name
+    /// takes its place. Rules are compiled at once, so that every mistake in them is found whether or not they are used.
+    pub fn add(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
+        let before = findings.errors();
+        let root = findings.scope().root;
+        let Some(node) = root.at(at) else { return };
+        let Some(config) = InferenceProviderConfig::read(node, at, &mut Reader::strict(findings)) else { return };
+        check::names(&config, at, findings);
+        let spans = check::rules(&config, at, root, &self.environment, findings);
+        let Some(name) = config.metadata.as_ref().and_then(|metadata| metadata.name.clone()) else { return };
+        if findings.errors() > before {
+            self.failed.insert(name);
+            return;
+        }
+        let path = at.join("metadata.name");
+        let scope = findings.scope();
+        let span = root.locate(&path, yaml::Target::Value);
+        let place = ConfigPlace { source: scope.source, document: scope.document, span };
+        if let Some(other) = self.candidates.iter().find(|other| other.name == name && !other.builtin) {
+            // Cluster-scoped, and shared by both groups: one name, one configuration.
+            let first = other.origin;
+            let message =
+                format!("provider {name:?} is configured twice, expected one InferenceProviderConfig of that name");
+            let reported = findings.report(&codes::DUPLICATE_PROVIDER_CONFIG, &path, message);
+            if let Some(first) = first {
+                reported.related_in(first.source, first.document, first.span, "first configured here");
+            }
+            return;
+        }
+        self.candidates.retain(|other| other.name != name);
+        self.candidates.push(Candidate::of(config, false, Some(place), &spans));
+        self.candidates.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    /// Every candidate, by name.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.candidates
+    }
+
+    /// The candidate of this name.
+    pub fn get(&self, name: &str) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| candidate.name == name)
+    }
+
+    /// What a provider of this program can render; none for providers of others.
+    pub fn own(&self, name: &str) -> Option<&Candidate> {
+        self.own.iter().find(|candidate| candidate.name == name)
+    }
+
+    /// Whether a configuration of this name was given and could not be read.
+    pub fn has_failed(&self, name: &str) -> bool {
+        self.failed.contains(name)
+    }
+
+    /// Whether any configuration could not be read: then a choice among the rest may be another one than meant.
+    pub fn is_incomplete(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
+    /// What a candidate's rules are compiled and evaluated in.
+    pub fn environment(&self, candidate: &Candidate) -> &Environment {
+        if candidate.builtin { &self.builtin_environment } else { &self.environment }
+    }
+}
+
+/// A built-in configuration; a test holds that each can be read.
+fn builtin(text: &str) -> Option<Candidate> {
+    let parsed = yaml::parse(text, &yaml::Limits::default());
+    let root = &parsed.documents.first()?.root;
+    let scope = Scope { source: SourceId::default(), text, document: 0, root, object: None };
+    let mut findings = Findings::new(scope);
+    let config = InferenceProviderConfig::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
+    Some(Candidate::of(config, true, None, &[]))
+}
