@@ -4,15 +4,15 @@
 mod volume;
 
 pub use volume::{
-    ClaimSource, EmptyDir, Volume, VolumeMount, claims, model_cache_home, shared_memory, storage_mounts,
-    storage_volumes,
+    ClaimSource, EmptyDir, Volume, VolumeMount, claims, compilation_cache_root, compilation_caches,
+    ignore_compilation_caches, ignore_further_compilation_caches, model_cache_home, mounted_as_shared_memory,
+    refuse_shared_memory_name, shared_memory, storage_mounts, storage_volumes,
 };
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::manifest::Manifest;
 use crate::model::ir::{Deployment, Worker};
-use crate::model::validate::quantity::positive_quantity;
 use crate::wire::{EnvVar, EnvVarSource, FieldSelector, LocalObjectReference, Toleration};
 
 /// A mapping of strings, written in the order of its entries.
@@ -44,12 +44,23 @@ impl From<&[(String, String)]> for StringMap {
 
 impl Serialize for StringMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
+        serialize_entries(&self.0, serializer)
     }
+}
+
+/// Writes pairs as a mapping in their order.
+///
+/// # Errors
+/// The serializer's.
+pub fn serialize_entries<K: Serialize, V: Serialize, S: Serializer>(
+    entries: &[(K, V)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(entries.len()))?;
+    for (key, value) in entries {
+        map.serialize_entry(key, value)?;
+    }
+    map.end()
 }
 
 /// A pod with its labels and annotations (core/v1 PodTemplateSpec).
@@ -74,10 +85,11 @@ pub struct PodMetadata {
 }
 
 impl PodMetadata {
-    /// `spec.podTemplate.metadata`; none when it is empty.
-    pub fn of(deployment: &Deployment) -> Option<Self> {
+    /// `spec.podTemplate.metadata` without the labels that upstream sets itself; none when it is empty.
+    pub fn of(deployment: &Deployment, reserved: &[&str]) -> Option<Self> {
+        let labels = deployment.pod_labels.iter().filter(|(key, _)| !reserved.contains(&key.as_str()));
         let metadata = Self {
-            labels: deployment.pod_labels.as_slice().into(),
+            labels: StringMap(labels.cloned().collect()),
             annotations: deployment.pod_annotations.as_slice().into(),
         };
         (metadata != Self::default()).then_some(metadata)
@@ -249,6 +261,11 @@ impl ResourceRequirements {
     }
 }
 
+/// Whether every worker has GPUs.
+pub fn has_gpus(deployment: &Deployment) -> bool {
+    deployment.workload.workers().into_iter().all(|worker| worker.gpu_count.value > 0)
+}
+
 /// The body of an object that has only a `spec`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct WithSpec<T> {
@@ -277,20 +294,4 @@ struct ServicePort {
 pub fn service(name: &str, selector: StringMap, port: u16, target_port: u16) -> Result<Manifest, serde_json::Error> {
     let spec = ServiceSpec { selector, ports: [ServicePort { name: "http", port, target_port }] };
     Manifest::new("v1", "Service", name, &WithSpec { spec })
-}
-
-/// Whether a GPU resource is NVIDIA's (`nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`): what default images drive.
-pub fn is_nvidia(gpu_type: &str) -> bool {
-    gpu_type.starts_with("nvidia.com/")
-}
-
-/// Whether text is a resource quantity above zero: `4`, `500m`, `1.5Gi`.
-///
-/// ```
-/// use kubefoundry::model::providers::pod::is_quantity;
-/// assert!(["4", "500m", "1.5Gi", ".5", "12e6"].into_iter().all(is_quantity));
-/// assert!(!["", "4 Gi", "1GiB", "-1", "0", "lots", "."].into_iter().any(is_quantity));
-/// ```
-pub fn is_quantity(text: &str) -> bool {
-    positive_quantity(text).is_ok()
 }

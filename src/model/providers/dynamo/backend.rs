@@ -17,34 +17,39 @@ pub(super) struct Backend {
     components: [&'static str; 3],
 }
 
-static BACKENDS: [Backend; 3] = [
-    Backend {
-        engine: EngineType::Vllm,
-        framework: "vllm",
-        image: "vllm-runtime",
-        module: "dynamo.vllm",
-        components: ["VllmWorker", "VllmPrefillWorker", "VllmDecodeWorker"],
-    },
-    Backend {
-        engine: EngineType::Sglang,
-        framework: "sglang",
-        image: "sglang-runtime",
-        module: "dynamo.sglang",
-        components: ["SglangWorker", "SglangPrefillWorker", "SglangDecodeWorker"],
-    },
-    Backend {
-        engine: EngineType::Trtllm,
-        framework: "trtllm",
-        image: "tensorrtllm-runtime",
-        module: "dynamo.trtllm",
-        components: ["TrtllmWorker", "TrtllmPrefillWorker", "TrtllmDecodeWorker"],
-    },
-];
+static VLLM: Backend = Backend {
+    engine: EngineType::Vllm,
+    framework: "vllm",
+    image: "vllm-runtime",
+    module: "dynamo.vllm",
+    components: ["VllmWorker", "VllmPrefillWorker", "VllmDecodeWorker"],
+};
+
+static SGLANG: Backend = Backend {
+    engine: EngineType::Sglang,
+    framework: "sglang",
+    image: "sglang-runtime",
+    module: "dynamo.sglang",
+    components: ["SglangWorker", "SglangPrefillWorker", "SglangDecodeWorker"],
+};
+
+static TRTLLM: Backend = Backend {
+    engine: EngineType::Trtllm,
+    framework: "trtllm",
+    image: "tensorrtllm-runtime",
+    module: "dynamo.trtllm",
+    components: ["TrtllmWorker", "TrtllmPrefillWorker", "TrtllmDecodeWorker"],
+};
 
 impl Backend {
-    /// The backend of an engine; none for llama.cpp, which the provider's capabilities keep out.
-    pub(super) fn of(engine: EngineType) -> Option<&'static Self> {
-        BACKENDS.iter().find(|backend| backend.engine == engine)
+    /// The backend of an engine; none where there is none, which the provider's capabilities keep out.
+    pub(super) const fn of(engine: EngineType) -> Option<&'static Self> {
+        match engine {
+            EngineType::Vllm => Some(&VLLM),
+            EngineType::Sglang => Some(&SGLANG),
+            EngineType::Trtllm => Some(&TRTLLM),
+            EngineType::Llamacpp => None,
+        }
     }
 
     /// The name of the component that plays a role.

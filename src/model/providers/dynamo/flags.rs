@@ -8,6 +8,7 @@ use super::trtllm;
 use crate::diagnostic::{Findings, codes};
 use crate::model::engines::{ArgumentValue, Invocation};
 use crate::model::ir::{Deployment, EngineType, Role};
+use crate::model::providers::nixl;
 use crate::path::FieldPath;
 
 /// What a worker is part of.
@@ -73,10 +74,9 @@ fn disaggregate(invocation: &mut Invocation, stack: Stack<'_>) {
     invocation.set_default("disaggregation-mode", text(stack.role.as_str()));
     match stack.engine {
         EngineType::Vllm => {
-            // `kv_both` is deprecated in vLLM 0.33 and only needed by pools that swap roles.
-            let kv_role = if stack.role == Role::Prefill { "kv_producer" } else { "kv_consumer" };
-            let transfer = json!({"kv_connector": "NixlConnector", "kv_role": kv_role});
-            invocation.set_default("kv-transfer-config", ArgumentValue::Json(transfer));
+            if let Some(transfer) = nixl::transfer_config(stack.role) {
+                invocation.set_default("kv-transfer-config", ArgumentValue::Json(transfer));
+            }
         }
         EngineType::Sglang => {
             invocation.set_default("disaggregation-transfer-backend", text("nixl"));

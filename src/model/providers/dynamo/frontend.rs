@@ -55,9 +55,10 @@ pub(super) fn component(deployment: &Deployment, runtime: &Runtime<'_>, settings
         volumes: storage.volumes,
         mounts: storage.mounts,
         compilation_cache: None,
-        metadata: PodMetadata::of(deployment),
+        metadata: PodMetadata::of(deployment, &[]),
+        // It needs no GPU, and on a GPU node would hold it. Where it may run, a taint may still stand.
         node_selector: StringMap::default(),
-        tolerations: Vec::new(),
+        tolerations: deployment.tolerations.clone(),
         image_pull_secrets: pod::image_pull_secrets(deployment),
     }
 }

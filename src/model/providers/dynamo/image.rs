@@ -4,10 +4,10 @@ use super::backend::Backend;
 use super::codes::{IMAGE_WITHOUT_VERSION, RUNTIME_VERSION_MISMATCH, UNKNOWN_RUNTIME_VERSION};
 use super::overrides::{self, Settings};
 use super::{NAME, RUNTIMES};
-use crate::diagnostic::{Findings, codes};
+use crate::diagnostic::Findings;
 use crate::model::ir::Deployment;
 use crate::model::provider::Context;
-use crate::model::providers::pod::is_nvidia;
+use crate::model::providers::image;
 use crate::path::FieldPath;
 
 /// Where Dynamo publishes its runtime images.
@@ -35,14 +35,8 @@ pub(super) fn runtime<'c>(
     findings: &mut Findings<'_>,
 ) -> Runtime<'c> {
     let Some((image, path)) = &deployment.image else {
-        check_accelerators(deployment, findings);
         let image = format!("{REGISTRY}/{}:{}", backend.image, context.runtime);
-        if !context.runtime_pinned {
-            let message = format!("the image {image} follows the default of this kubefoundry version");
-            findings
-                .report(&codes::UNPINNED_RUNTIME, "spec.engine.type", message)
-                .help(format!("pin it: runtimes: {{{NAME}: {}}} in the Render options", context.runtime));
-        }
+        image::check_default(&image, NAME, "Dynamo", deployment, context, findings);
         check_override(settings, context.runtime, findings);
         return Runtime { image: context.image(&image), version: context.runtime };
     };
@@ -73,14 +67,20 @@ fn custom_version<'v>(
     if let Some(known) = RUNTIMES.iter().find(|known| **known == version) {
         return known;
     }
-    let place = if declared.is_some() { overrides::path("runtimeVersion") } else { path.clone() };
-    findings
-        .report(
-            &UNKNOWN_RUNTIME_VERSION,
-            &place,
-            format!("the image is of Dynamo {version}: engine flags are checked and written as for {default}"),
-        )
-        .help(format!("flags are known for {}", RUNTIMES.join(", ")));
+    let override_path = overrides::path("runtimeVersion");
+    let (place, found, help) = if declared.is_some() {
+        let help =
+            format!("choose the runtime whose flags come closest: runtimes: {{{NAME}: <version>}} in the options");
+        (&override_path, format!("{override_path} is {version}"), help)
+    } else {
+        let help = format!("if that is not its Dynamo version, say which is with {override_path}");
+        (path, format!("the image's tag says {version}"), help)
+    };
+    let message = format!(
+        "{found}, expected a known runtime ({}): engine flags are checked and written as for {default}",
+        RUNTIMES.join(", ")
+    );
+    findings.report(&UNKNOWN_RUNTIME_VERSION, place, message).help(help);
     default
 }
 
@@ -94,36 +94,11 @@ fn check_override(settings: &Settings, runtime: &str, findings: &mut Findings<'_
     }
 }
 
-/// Default images drive NVIDIA GPUs only (DESIGN §6).
-fn check_accelerators(deployment: &Deployment, findings: &mut Findings<'_>) {
-    for worker in deployment.workload.workers() {
-        let gpu = &worker.gpu_type.value;
-        if worker.gpu_count.value > 0 && !is_nvidia(gpu) {
-            let path = worker.path("gpu.type");
-            let message = format!("{path} is {gpu}, which the default image cannot drive: expected nvidia.com/gpu");
-            findings
-                .report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message)
-                .help("give spec.image an image with Dynamo for that accelerator");
-        }
-    }
-}
-
 /// The version that an image's tag says, without a leading `v` and what follows `-` or `+`; none when the tag is not a
 /// semantic version.
 fn tag_version(image: &str) -> Option<&str> {
-    let reference = image.split('@').next().unwrap_or(image);
-    let name = reference.rsplit('/').next().unwrap_or(reference);
-    let (_, tag) = name.split_once(':')?;
-    let version = tag.strip_prefix(['v', 'V']).unwrap_or(tag);
-    let (core, suffix) = version.find(['-', '+']).map_or((version, None), |at| {
-        let (core, rest) = version.split_at(at);
-        (core, rest.get(1..))
-    });
-    let number = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'))
-    };
-    let parts = core.split('.');
-    (parts.clone().count() == 3 && parts.clone().all(number) && suffix != Some("")).then_some(core)
+    let tag = image::path_and_tag(image).1?;
+    image::leading_version(tag.strip_prefix(['v', 'V']).unwrap_or(tag))
 }
 
 #[cfg(test)]

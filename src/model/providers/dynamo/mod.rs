@@ -25,7 +25,8 @@ mod worker;
 use backend::Backend;
 use component::Graph;
 
-use super::pod::{self, WithSpec};
+use super::metadata;
+use super::pod::{self, WithSpec, has_gpus};
 use crate::diagnostic::{Code, Findings, codes as shared_codes};
 use crate::manifest::Manifest;
 use crate::model::ir::{Deployment, ModelSource};
@@ -96,7 +97,8 @@ impl Provider for Dynamo {
         let backend = Backend::of(deployment.engine.kind)?;
         let fits = [model_has_id(deployment, findings), name_fits(deployment, backend, findings)] == [true, true];
         let graph = graph(deployment, backend, context, findings);
-        let graph = graph.filter(|_| fits)?;
+        // Nothing runs without GPUs, whatever the capabilities in use say.
+        let graph = graph.filter(|_| fits && has_gpus(deployment))?;
 
         let name = &deployment.metadata.name;
         let written = if context.target == V1BETA1 {
@@ -158,19 +160,13 @@ fn model_has_id(deployment: &Deployment, findings: &mut Findings<'_>) -> bool {
 }
 
 fn name_fits(deployment: &Deployment, backend: &Backend, findings: &mut Findings<'_>) -> bool {
-    let name = &deployment.metadata.name;
     let components = deployment.workload.workers().into_iter().map(|worker| backend.component(worker.role));
     let longest = components.chain([frontend::NAME]).max_by_key(|component| component.len()).unwrap_or_default();
-    let room = NAMES.saturating_sub(longest.len());
-    if name.len() <= room {
-        return true;
-    }
-    findings
-        .report(
-            &shared_codes::NAME_TOO_LONG,
-            "metadata.name",
-            format!("metadata.name has {} characters: expected at most {room} with component {longest}", name.len()),
-        )
-        .help(format!("Dynamo names pods after both, which must fit in {NAMES} characters together"));
-    false
+    metadata::name_fits(
+        deployment,
+        NAMES.saturating_sub(longest.len()),
+        &format!("a Dynamo graph with component {longest}"),
+        format!("Dynamo names pods after both, which must fit in {NAMES} characters together"),
+        findings,
+    )
 }

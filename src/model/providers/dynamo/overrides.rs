@@ -2,10 +2,11 @@
 
 use super::codes::ROUTER_MODE_NONE;
 use crate::diagnostic::{Findings, codes};
-use crate::model::ir::{Deployment, ProviderRequest};
-use crate::model::validate::quantity::positive_quantity;
-use crate::path::FieldPath;
-use crate::wire::{Read as _, Reader, wire_object, words};
+use crate::model::ir::Deployment;
+use crate::model::providers::image;
+pub(super) use crate::model::providers::overrides::path;
+use crate::model::providers::overrides::{self, quantity};
+use crate::wire::{wire_object, words};
 
 wire_object! {
     /// Everything that can be overridden.
@@ -81,19 +82,10 @@ impl Settings {
     }
 }
 
-/// Where an override stands.
-pub(super) fn path(field: &'static str) -> FieldPath {
-    FieldPath::parse(ProviderRequest::OVERRIDES).join(field)
-}
-
 /// Reads and checks the overrides. What is wrong is reported, and its default is used meanwhile, so that the rest of
 /// the deployment is still looked at.
 pub(super) fn settings(deployment: &Deployment, findings: &mut Findings<'_>) -> Settings {
-    let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
-        let mut reader = Reader::of_overrides(findings);
-        Overrides::read(node, &FieldPath::parse(ProviderRequest::OVERRIDES), &mut reader)
-    });
-    let Overrides { router_mode, frontend, runtime_version } = overrides.unwrap_or_default();
+    let Overrides { router_mode, frontend, runtime_version } = overrides::read(deployment, findings);
     let Frontend { replicas, resources } = frontend.unwrap_or_default();
     let FrontendResources { cpu, memory } = resources.unwrap_or_default();
     Settings {
@@ -125,25 +117,9 @@ fn non_negative(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
     checked
 }
 
-fn quantity(given: Option<String>, field: &'static str, findings: &mut Findings<'_>) -> Option<String> {
-    let text = given?;
-    let Err(expected) = positive_quantity(&text) else {
-        return Some(text);
-    };
-    let path = path(field);
-    let message = format!("{path} is {text:?}, expected {expected}");
-    findings.report(&codes::INVALID_QUANTITY, &path, message).help("write cpu as 2 or 500m, memory as 4Gi");
-    None
-}
-
 /// The CRD's pattern: three numbers of at most four digits, without leading zeros.
 fn is_version(version: &str, findings: &mut Findings<'_>) -> bool {
-    let number = |part: &str| {
-        (1..=4).contains(&part.len())
-            && part.bytes().all(|byte| byte.is_ascii_digit())
-            && (part == "0" || !part.starts_with('0'))
-    };
-    let valid = version.split('.').count() == 3 && version.split('.').all(number);
+    let valid = image::is_version(version) && version.split('.').all(|part| part.len() <= 4);
     if !valid {
         let path = path("runtimeVersion");
         let message = format!("{path} is {version:?}, expected MAJOR.MINOR.PATCH such as 1.4.0");

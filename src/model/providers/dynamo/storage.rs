@@ -2,8 +2,8 @@
 
 use super::component::CompilationCache;
 use crate::diagnostic::{Findings, codes};
-use crate::model::ir::{self, Deployment, EngineType, VolumePurpose};
-use crate::model::providers::pod::{self, Volume, VolumeMount, env_value};
+use crate::model::ir::{self, Deployment, EngineType};
+use crate::model::providers::pod::{self, Volume, VolumeMount};
 use crate::path::FieldPath;
 use crate::wire::EnvVar;
 
@@ -37,7 +37,7 @@ impl Storage {
 /// its field cannot say what is wanted, the volume is an ordinary one and vLLM is told here.
 pub(super) fn of_worker(deployment: &Deployment) -> Storage {
     let volumes = &deployment.model.volumes;
-    let cache = volumes.iter().find(|volume| volume.purpose.value == VolumePurpose::CompilationCache);
+    let cache = pod::compilation_caches(deployment).next();
     let native = cache.filter(|cache| operator_can_mount(cache, volumes));
     let mut storage = Storage::of(deployment, |volume| native.is_none_or(|native| native.name != volume.name));
     storage.compilation_cache = native.map(|cache| CompilationCache {
@@ -45,7 +45,7 @@ pub(super) fn of_worker(deployment: &Deployment) -> Storage {
         mount_path: cache.mount_path.value.clone(),
     });
     if native.is_none() && deployment.engine.kind == EngineType::Vllm {
-        storage.env.extend(cache.map(|cache| env_value("VLLM_CACHE_ROOT", &cache.mount_path.value)));
+        storage.env.extend(pod::compilation_cache_root(deployment));
     }
     storage.env.extend(pod::model_cache_home(deployment));
     storage
@@ -57,7 +57,11 @@ fn operator_can_mount(cache: &ir::Volume, volumes: &[ir::Volume]) -> bool {
     let claim = cache.claim_name.value.as_str();
     let taken =
         |volume: &ir::Volume| volume.name != cache.name && (volume.name == claim || volume.claim_name.value == claim);
-    !cache.read_only.value && claim.len() <= 63 && !claim.contains('.') && !volumes.iter().any(taken)
+    claim != SHARED_MEMORY
+        && !cache.read_only.value
+        && claim.len() <= 63
+        && !claim.contains('.')
+        && !volumes.iter().any(taken)
 }
 
 /// The storage of the frontend: the volume that a model's path lies on, and nothing else. The frontend reads the
@@ -72,19 +76,27 @@ pub(super) fn of_frontend(deployment: &Deployment) -> Storage {
     })
 }
 
-/// Warns of compilation caches that nothing is pointed at: Dynamo knows vLLM's variable only.
+/// The volume that the operator adds for `/dev/shm`: one of that name, and a mount there, it removes
+/// (ApplySharedMemoryVolumeAndMount in `deploy/operator/internal/dynamo`).
+const SHARED_MEMORY: &str = "shared-memory";
+
+/// Refuses what the operator would remove, and warns of compilation caches that nothing is pointed at: Dynamo knows
+/// vLLM's variable only.
 pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
-    let volumes = deployment.model.volumes.iter().enumerate();
-    let caches = volumes.filter(|(_, volume)| volume.purpose.value == VolumePurpose::CompilationCache);
-    let used = usize::from(deployment.engine.kind == EngineType::Vllm);
-    for (index, volume) in caches.skip(used) {
-        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("purpose");
-        let message = format!(
-            "volume {} is mounted at {}, but {} is not told to keep compilation results there",
-            volume.name, volume.mount_path.value, deployment.engine.kind
-        );
+    pod::refuse_shared_memory_name(deployment, SHARED_MEMORY, "Dynamo", findings);
+    if let Some((index, _)) = pod::mounted_as_shared_memory(deployment) {
+        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("mountPath");
+        let message = format!("{path} is /dev/shm, where Dynamo mounts memory of its own, expected another path");
         findings
-            .report(&codes::FIELD_IGNORED, &path, message)
-            .help("Dynamo does this for one volume with vLLM; otherwise set the engine's own variable in spec.env");
+            .report(&codes::INVALID_VOLUME, &path, message)
+            .help("leave it to Dynamo, or mount the volume elsewhere");
     }
+    let engine = deployment.engine.kind;
+    pod::ignore_compilation_caches(
+        deployment,
+        usize::from(engine == EngineType::Vllm),
+        &format!("{engine} is not told to keep compilation results there"),
+        "Dynamo does this for one volume with vLLM; otherwise set the engine's own variable in spec.env",
+        findings,
+    );
 }

@@ -17,7 +17,7 @@ pub(super) static FIELDS: &[FieldSupport] = &[
         Partly,
         "volumes of the worker pods (the frontend too where model.id is a path on one), claims to make first; the first \
          compilationCache is the operator's own, further ones and those of SGLang and TensorRT-LLM are mounted with a \
-         warning; the first modelCache sets HF_HOME",
+         warning; the first modelCache sets HF_HOME; one at /dev/shm is refused",
     ),
     row("spec.provider.overrides", Rendered, "routerMode, frontend, runtimeVersion; other keys are warned about"),
     row("spec.engine.type", Rendered, "backendFramework, image, command, component names; llamacpp is not run"),
@@ -60,6 +60,6 @@ pub(super) static FIELDS: &[FieldSupport] = &[
     row("spec.podTemplate.metadata.annotations.*", Rendered, "annotations of all pods"),
     row("spec.secrets.huggingFaceToken", Rendered, "all keys of the secret as environment of every component"),
     row("spec.imagePullSecrets[]", Rendered, "of every component"),
-    row("spec.nodeSelector.*", Rendered, "of the workers"),
-    row("spec.tolerations[]", Rendered, "of the workers"),
+    row("spec.nodeSelector.*", Rendered, "of the workers; the frontend needs no GPU node and would hold one"),
+    row("spec.tolerations[]", Rendered, "of every component"),
 ];

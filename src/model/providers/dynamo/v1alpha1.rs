@@ -2,11 +2,10 @@
 //! `extraPodSpec` for the rest.
 
 use serde::Serialize;
-use serde::ser::{SerializeMap as _, Serializer};
 
 use super::component::{Amounts, Component, Graph, Kind};
 use crate::model::ir::NVIDIA_GPU;
-use crate::model::providers::pod::{Container, PodMetadata, StringMap, Volume};
+use crate::model::providers::pod::{Container, PodMetadata, StringMap, Volume, serialize_entries};
 use crate::wire::{EnvVar, LocalObjectReference, Toleration};
 
 /// `spec`.
@@ -16,21 +15,8 @@ pub(super) struct Spec {
     backend_framework: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pvcs: Vec<Claim>,
-    services: Services,
-}
-
-/// A mapping in the order of its entries.
-#[derive(Debug)]
-struct Services(Vec<(&'static str, Service)>);
-
-impl Serialize for Services {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, service) in &self.0 {
-            map.serialize_entry(name, service)?;
-        }
-        map.end()
-    }
+    #[serde(serialize_with = "serialize_entries")]
+    services: Vec<(&'static str, Service)>,
 }
 
 /// A claim that `volumeMounts` name. It exists: we make it ourselves, with access modes that Dynamo cannot say.
@@ -136,7 +122,7 @@ impl From<Graph> for Spec {
             }
         }
         let services = graph.components.into_iter().map(|component| (component.name, component.into())).collect();
-        Self { backend_framework: graph.backend_framework, pvcs, services: Services(services) }
+        Self { backend_framework: graph.backend_framework, pvcs, services }
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn component(
         volumes: storage.volumes,
         mounts: storage.mounts,
         compilation_cache: storage.compilation_cache,
-        metadata: PodMetadata::of(deployment),
+        metadata: PodMetadata::of(deployment, &[]),
         node_selector,
         tolerations,
         image_pull_secrets,

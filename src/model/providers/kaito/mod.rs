@@ -99,13 +99,15 @@ fn inference(
     context: &Context<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<(Inference, Vec<Manifest>)> {
-    match (&deployment.image, deployment.engine.kind) {
-        (Some((image, _)), _) => {
+    match (deployment.engine.kind, &deployment.image) {
+        // The provider's capabilities keep them out.
+        (EngineType::Sglang | EngineType::Trtllm, _) => None,
+        (EngineType::Vllm | EngineType::Llamacpp, Some((image, _))) => {
             let template = template::template(deployment, worker, image, overrides, context, findings)?;
             let inference = Inference { template: Some(template), ..Inference::default() };
             Some((inference, pod::claims(deployment).ok()?))
         }
-        (None, EngineType::Llamacpp) => {
+        (EngineType::Llamacpp, None) => {
             findings
                 .report(
                     &codes::LLAMACPP_IMAGE_REQUIRED,
@@ -115,7 +117,7 @@ fn inference(
                 .help("such as ghcr.io/ggml-org/llama.cpp:server, or an AIKit image with the model in it");
             None
         }
-        (None, _) => {
+        (EngineType::Vllm, None) => {
             template::ignore_runner(overrides, findings);
             let (inference, config) = preset::inference(deployment, worker, findings)?;
             Some((inference, config.into_iter().collect()))

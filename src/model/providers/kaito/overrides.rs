@@ -1,9 +1,10 @@
 //! `spec.provider.overrides` for KAITO (DESIGN §6; the specification has none).
 
 use crate::diagnostic::{Findings, codes};
-use crate::model::ir::{Deployment, ProviderRequest};
-use crate::path::FieldPath;
-use crate::wire::{Read as _, Reader, shorten, wire_object, words};
+use crate::model::ir::Deployment;
+use crate::model::providers::overrides;
+pub(super) use crate::model::providers::overrides::path;
+use crate::wire::{shorten, wire_object, words};
 
 wire_object! {
     /// Everything that can be overridden.
@@ -39,19 +40,10 @@ words! {
     }
 }
 
-/// Where an override stands.
-pub(super) fn path(field: &'static str) -> FieldPath {
-    FieldPath::parse(ProviderRequest::OVERRIDES).key(field)
-}
-
 /// Reads and checks the overrides. What is wrong is reported and left out, so that the rest of the deployment is still
 /// looked at.
 pub(super) fn read(deployment: &Deployment, findings: &mut Findings<'_>) -> Overrides {
-    let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
-        let mut reader = Reader::of_overrides(findings);
-        Overrides::read(node, &FieldPath::parse(ProviderRequest::OVERRIDES), &mut reader)
-    });
-    let mut overrides = overrides.unwrap_or_default();
+    let mut overrides: Overrides = overrides::read(deployment, findings);
     if let Some(instance_type) = overrides.instance_type.take_if(|name| !is_instance_type(name)) {
         let path = path("instanceType");
         let message = format!("{path} is {:?}, expected an instance type", shorten(&instance_type));

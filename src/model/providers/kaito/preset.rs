@@ -8,7 +8,7 @@ use crate::diagnostic::{Findings, codes};
 use crate::manifest::Manifest;
 use crate::model::engines::{self, Launcher, ValueForm};
 use crate::model::ir::{Deployment, Worker};
-use crate::model::providers::pod::is_nvidia;
+use crate::model::providers::image::is_nvidia;
 use crate::path::FieldPath;
 
 /// What to do about anything that a preset cannot carry.

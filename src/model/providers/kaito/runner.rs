@@ -1,10 +1,12 @@
 //! How a llamacpp image is started, as far as its name says, and which model it is told to load.
 
 use super::overrides::Runner;
+use crate::model::providers::image::path_and_tag;
 
 /// The runner of an image, by its name.
 pub(super) fn of_image(image: &str) -> Option<Runner> {
-    let (path, tag) = split(image);
+    let (path, tag) = path_and_tag(image);
+    let tag = tag.unwrap_or_default();
     let parts: Vec<&str> = path.split('/').collect();
     let name = parts.last().copied().unwrap_or_default();
     if name.contains("llama-cpp-runner") || is_aikit_runner(image) {
@@ -21,20 +23,11 @@ pub(super) fn of_image(image: &str) -> Option<Runner> {
 
 /// `…/aikit/runners/llama-cpp-cpu` and its like download a model when they start, unlike other AIKit images.
 fn is_aikit_runner(image: &str) -> bool {
-    let (path, _) = split(image);
+    let (path, _) = path_and_tag(image);
     let mut parts = path.rsplit('/');
     parts.next().is_some_and(|name| name.starts_with("llama-cpp"))
         && parts.next() == Some("runners")
         && parts.next() == Some("aikit")
-}
-
-/// An image's name without registry port confusion: path and tag; a digest is neither.
-fn split(image: &str) -> (&str, &str) {
-    let name = image.split('@').next().unwrap_or_default();
-    match name.rsplit_once(':') {
-        Some((path, tag)) if !tag.contains('/') => (path, tag),
-        _ => (name, ""),
-    }
 }
 
 /// What a model id says to llama.cpp.

@@ -34,7 +34,7 @@ pub(super) static FIELDS: &[FieldSupport] = &[
         "spec.model.storage.volumes[]",
         Partly,
         "template: volumes and mounts, claims to make first; the first modelCache sets HF_HOME or LLAMA_CACHE, the first \
-         compilationCache VLLM_CACHE_ROOT; preset: refused",
+         compilationCache VLLM_CACHE_ROOT, and further ones (llamacpp: all) are mounted with a warning; preset: refused",
     ),
     row("spec.provider.overrides", Rendered, "instanceType, runner, workload; other keys are warned about"),
     row(

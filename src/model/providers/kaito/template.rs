@@ -5,8 +5,9 @@ use super::llamacpp;
 use super::overrides::{self, Overrides};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::engines::{self, ArgumentValue, Invocation, Launcher};
-use crate::model::ir::{Deployment, EngineType, VolumePurpose, Worker};
+use crate::model::ir::{Deployment, EngineType, Worker};
 use crate::model::provider::Context;
+use crate::model::providers::metadata;
 use crate::model::providers::pod::{
     self, Container, ContainerPort, PodMetadata, PodSpec, PodTemplate, ResourceRequirements, StringMap,
 };
@@ -43,14 +44,15 @@ pub(super) fn template(
     context: &Context<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<PodTemplate> {
-    check_metadata(deployment, findings);
+    metadata::ignore_pod_labels(deployment, "KAITO", RESERVED_POD_LABELS, findings);
     check_gpu_type(worker, findings);
     let start = match deployment.engine.kind {
         EngineType::Llamacpp => llamacpp::command(deployment, worker, image, overrides, findings),
-        EngineType::Vllm | EngineType::Sglang | EngineType::Trtllm => {
+        EngineType::Vllm => {
             ignore_runner(overrides, findings);
             vllm(deployment, worker, image, findings)
         }
+        EngineType::Sglang | EngineType::Trtllm => None,
     };
     let Start { command, args, cache } = start?;
     let mut container = Container {
@@ -72,7 +74,7 @@ pub(super) fn template(
         container.volume_mounts.push(mount);
     }
     spec.containers.push(container);
-    Some(PodTemplate { metadata: PodMetadata::of(deployment), spec })
+    Some(PodTemplate { metadata: PodMetadata::of(deployment, RESERVED_POD_LABELS), spec })
 }
 
 /// Warns about a llamacpp runner where another engine runs.
@@ -161,31 +163,18 @@ fn add_cache_environment(
     if let (Some(name), Some(home)) = (cache, pod::model_cache_home(deployment)) {
         pod::set_default_env(env, EnvVar { name: Some(name.to_owned()), ..home });
     }
-    let volumes = deployment.model.volumes.iter().enumerate();
-    let mut compilation = volumes.filter(|(_, volume)| volume.purpose.value == VolumePurpose::CompilationCache);
-    if deployment.engine.kind == EngineType::Vllm {
-        if let Some((_, volume)) = compilation.next() {
-            pod::set_default_env(env, pod::env_value("VLLM_CACHE_ROOT", &volume.mount_path.value));
+    match deployment.engine.kind {
+        EngineType::Vllm => {
+            if let Some(root) = pod::compilation_cache_root(deployment) {
+                pod::set_default_env(env, root);
+            }
+            pod::ignore_further_compilation_caches(deployment, findings);
         }
-    } else {
-        for (index, _) in compilation {
-            let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("purpose");
-            let message = format!("{path} has no effect: llama.cpp compiles nothing; the volume is mounted");
-            findings.report(&codes::FIELD_IGNORED, &path, message).help("use purpose: custom");
+        EngineType::Llamacpp => {
+            let why = "llama.cpp compiles nothing";
+            pod::ignore_compilation_caches(deployment, 0, why, "use purpose: custom", findings);
         }
-    }
-}
-
-fn check_metadata(deployment: &Deployment, findings: &mut Findings<'_>) {
-    for (key, _) in deployment.pod_labels.iter().filter(|(key, _)| RESERVED_POD_LABELS.contains(&key.as_str())) {
-        let path = FieldPath::parse("spec.podTemplate.metadata.labels").key(key.clone());
-        findings
-            .report(
-                &codes::FIELD_IGNORED,
-                Place::key(&path),
-                format!("{path} is KAITO's own label, which it sets itself"),
-            )
-            .help("remove it");
+        EngineType::Sglang | EngineType::Trtllm => {}
     }
 }
 

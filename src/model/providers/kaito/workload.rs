@@ -2,8 +2,9 @@
 
 use super::codes::{WORKLOAD_KIND_CHANGES, WORKSPACE_REPLICAS};
 use super::overrides::{self, Overrides, WorkloadKind};
-use crate::diagnostic::{Findings, codes};
+use crate::diagnostic::Findings;
 use crate::model::ir::{Deployment, Worker};
+use crate::model::providers::metadata;
 
 /// The kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,14 @@ impl Kind {
         match self {
             Self::Workspace => "Workspace",
             Self::InferenceSet => "InferenceSet",
+        }
+    }
+
+    /// The kind in a sentence.
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::Workspace => "a KAITO Workspace",
+            Self::InferenceSet => "a KAITO InferenceSet",
         }
     }
 
@@ -66,17 +75,12 @@ pub(super) fn choose(
             Kind::Workspace
         }
     };
-    let name = &deployment.metadata.name;
-    if name.len() > kind.longest_name() {
-        let message = format!(
-            "the name is {} characters long, expected at most {} for a KAITO {}",
-            name.len(),
-            kind.longest_name(),
-            kind.as_str()
-        );
-        findings
-            .report(&codes::NAME_TOO_LONG, "metadata.name", message)
-            .help("KAITO derives names from it that must fit 63 characters");
-    }
+    metadata::name_fits(
+        deployment,
+        kind.longest_name(),
+        kind.in_words(),
+        "KAITO derives names from it that must fit 63 characters",
+        findings,
+    );
     kind
 }

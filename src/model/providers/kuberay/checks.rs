@@ -1,16 +1,17 @@
 //! What KubeRay and Ray refuse, or would quietly do otherwise, and only shows on a cluster.
 
-use crate::diagnostic::{Findings, Place, codes};
-use crate::model::ir::{Deployment, VolumePurpose};
-use crate::path::FieldPath;
+use crate::diagnostic::{Findings, codes};
+use crate::model::ir::Deployment;
+use crate::model::providers::{metadata, pod};
 
 /// The longest name of a RayService: names of its objects are made from it (`MaxRayServiceNameLength` in
 /// ray-operator/controllers/ray/utils/constant.go).
 const NAME: usize = 47;
 
-/// Labels that KubeRay sets on pods itself, whatever the template says (`labelPod` and `BuildPod` in
+/// Labels that KubeRay sets on pods itself, whatever the template says; old operators let the template win, and lose
+/// their pods. They are not written (`labelPod` and `BuildPod` in
 /// ray-operator/controllers/ray/common/pod.go).
-const LABELS: [&str; 4] = ["ray.io/cluster", "ray.io/group", "ray.io/node-type", "ray.io/serve"];
+pub(super) const LABELS: [&str; 4] = ["ray.io/cluster", "ray.io/group", "ray.io/node-type", "ray.io/serve"];
 
 /// The volume that KubeRay adds for `/dev/shm`; it would take a storage volume of that name for its own.
 const SHARED_MEMORY: &str = "shared-mem";
@@ -19,22 +20,21 @@ const SHARED_MEMORY: &str = "shared-mem";
 pub(super) fn all(deployment: &Deployment, findings: &mut Findings<'_>) {
     name(deployment, findings);
     model(deployment, findings);
-    labels(deployment, findings);
-    volumes(deployment, findings);
+    metadata::ignore_pod_labels(deployment, "KubeRay", &LABELS, findings);
+    pod::refuse_shared_memory_name(deployment, SHARED_MEMORY, "KubeRay", findings);
+    pod::ignore_further_compilation_caches(deployment, findings);
 }
 
 /// The name is checked by the controller only (`ValidateRayServiceMetadata`): the apiserver takes what then never runs.
 fn name(deployment: &Deployment, findings: &mut Findings<'_>) {
+    metadata::name_fits(
+        deployment,
+        NAME,
+        "a RayService",
+        "KubeRay makes names of Ray clusters and Services from it, which Kubernetes limits to 63 characters",
+        findings,
+    );
     let name = &deployment.metadata.name;
-    if name.len() > NAME {
-        findings
-            .report(
-                &codes::NAME_TOO_LONG,
-                "metadata.name",
-                format!("metadata.name has {} characters, expected at most {NAME}", name.len()),
-            )
-            .help("KubeRay makes names of Ray clusters and Services from it, which Kubernetes limits to 63 characters");
-    }
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
         findings
             .report(
@@ -74,38 +74,5 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
         findings
             .report(&codes::INVALID_SERVED_NAME, "spec.model.servedName", message)
             .help("use a name without colons");
-    }
-}
-
-fn labels(deployment: &Deployment, findings: &mut Findings<'_>) {
-    for (key, _) in deployment.pod_labels.iter().filter(|(key, _)| LABELS.contains(&key.as_str())) {
-        let path = FieldPath::parse("spec.podTemplate.metadata.labels").key(key.clone());
-        findings
-            .report(&codes::FIELD_IGNORED, Place::key(&path), format!("label {key} is set by KubeRay on all its pods"))
-            .help("remove it");
-    }
-}
-
-fn volumes(deployment: &Deployment, findings: &mut Findings<'_>) {
-    let base = FieldPath::parse("spec.model.storage.volumes");
-    let mut compilation_caches = 0;
-    for (index, volume) in deployment.model.volumes.iter().enumerate() {
-        let path = base.index(index);
-        if volume.name == SHARED_MEMORY {
-            let message = format!("{SHARED_MEMORY} is KubeRay's volume for /dev/shm, expected another name");
-            findings.report(&codes::INVALID_VOLUME, &path.key("name"), message).help("rename the volume");
-        }
-        if volume.purpose.value == VolumePurpose::CompilationCache {
-            compilation_caches += 1;
-            if compilation_caches > 1 {
-                let message = format!(
-                    "volume {} is mounted at {}, but vLLM keeps its compilation results on the first such volume",
-                    volume.name, volume.mount_path.value
-                );
-                findings
-                    .report(&codes::FIELD_IGNORED, &path.key("purpose"), message)
-                    .help("give one volume the purpose compilationCache");
-            }
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! The head: Ray's control plane and dashboard, and the way in. It runs no replicas (`num-cpus: "0"`), so it has no GPU,
 //! no storage, and is not bound to the nodes of the workers: on those it would keep a GPU node alive while the model is
-//! scaled to zero.
+//! scaled to zero. It tolerates what they tolerate: every node of a cluster may be tainted.
 
+use super::checks;
 use super::image::Runtime;
 use super::overrides::Settings;
 use super::target::HeadGroupSpec;
@@ -36,11 +37,12 @@ pub(super) fn spec(deployment: &Deployment, runtime: &Runtime<'_>, settings: &Se
     };
     let spec = PodSpec {
         containers: vec![container],
+        tolerations: deployment.tolerations.clone(),
         image_pull_secrets: pod::image_pull_secrets(deployment),
         ..PodSpec::default()
     };
     HeadGroupSpec {
         ray_start_params: StringMap(settings.head_params.clone()),
-        template: PodTemplate { metadata: PodMetadata::of(deployment), spec },
+        template: PodTemplate { metadata: PodMetadata::of(deployment, &checks::LABELS), spec },
     }
 }

@@ -2,10 +2,10 @@
 
 use super::codes::RAY_VERSION_ASSUMED;
 use super::{NAME, RUNTIMES};
-use crate::diagnostic::{Findings, codes};
+use crate::diagnostic::Findings;
 use crate::model::ir::Deployment;
 use crate::model::provider::Context;
-use crate::model::providers::pod::is_nvidia;
+use crate::model::providers::image;
 use crate::path::FieldPath;
 
 /// Where Ray publishes images with vLLM.
@@ -28,14 +28,8 @@ pub(super) struct Runtime<'v> {
 pub(super) fn runtime<'c>(deployment: &Deployment, context: &Context<'c>, findings: &mut Findings<'_>) -> Runtime<'c> {
     let default = context.runtime;
     let Some((image, path)) = &deployment.image else {
-        check_accelerators(deployment, findings);
         let image = format!("{REPOSITORY}:{default}-{VARIANT}");
-        if !context.runtime_pinned {
-            let message = format!("the image {image} follows the default of this kubefoundry version");
-            findings
-                .report(&codes::UNPINNED_RUNTIME, "spec.engine.type", message)
-                .help(format!("pin it: runtimes: {{{NAME}: {default}}} in the Render options"));
-        }
+        image::check_default(&image, NAME, "Ray and vLLM", deployment, context, findings);
         return Runtime { image: context.image(&image), ray_version: Some(default.to_owned()), flags: default };
     };
     let said = tag_version(image);
@@ -52,7 +46,7 @@ pub(super) fn runtime<'c>(deployment: &Deployment, context: &Context<'c>, findin
 
 fn assume(image: &str, path: &FieldPath, said: Option<&str>, default: &str, findings: &mut Findings<'_>) {
     let found = match said {
-        Some(version) => format!("image {image} has Ray {version}"),
+        Some(version) => format!("the tag of image {image} says Ray {version}"),
         None => format!("image {image} does not say its Ray version"),
     };
     findings
@@ -60,34 +54,16 @@ fn assume(image: &str, path: &FieldPath, said: Option<&str>, default: &str, find
         .help(format!("flags are known for Ray {}; a tag says its version as in ray-llm:2.56.0", RUNTIMES.join(", ")));
 }
 
-/// The default image drives NVIDIA GPUs only (DESIGN §6).
-fn check_accelerators(deployment: &Deployment, findings: &mut Findings<'_>) {
-    for worker in deployment.workload.workers() {
-        let gpu = &worker.gpu_type.value;
-        if worker.gpu_count.value > 0 && !is_nvidia(gpu) {
-            let path = worker.path("gpu.type");
-            let message = format!("{path} is {gpu}, which the default image cannot drive: expected nvidia.com/gpu");
-            findings
-                .report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message)
-                .help("give spec.image an image with Ray and vLLM for that accelerator");
-        }
-    }
-}
-
 /// The Ray version that an image's tag says: `2.56.0-py312-cu130`, `ray-2.48.0-py311-cu128`. Only an image that has
 /// `ray` in its name is believed: the tag of another is a version of something else.
 fn tag_version(image: &str) -> Option<&str> {
-    let reference = image.split('@').next().unwrap_or(image);
-    let name = reference.rsplit('/').next().unwrap_or(reference);
-    let (name, tag) = name.split_once(':')?;
+    let (path, tag) = image::path_and_tag(image);
+    let name = path.rsplit('/').next().unwrap_or(path);
     if !name.split(['-', '_', '.']).any(|word| word == "ray") {
         return None;
     }
-    let tag = tag.strip_prefix("ray-").unwrap_or(tag);
-    let version = tag.split(['-', '+']).next().unwrap_or(tag);
-    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let parts = version.split('.');
-    (parts.clone().count() == 3 && parts.clone().all(number)).then_some(version)
+    let tag = tag?;
+    image::leading_version(tag.strip_prefix("ray-").unwrap_or(tag))
 }
 
 #[cfg(test)]

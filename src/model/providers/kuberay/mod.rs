@@ -28,7 +28,7 @@ use worker::Group;
 use super::pod::{self, WithSpec};
 use crate::diagnostic::{Code, Findings};
 use crate::manifest::Manifest;
-use crate::model::ir::Deployment;
+use crate::model::ir::{Deployment, EngineType};
 use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
 use crate::model::support::FieldSupport;
 
@@ -86,6 +86,9 @@ impl Provider for KubeRay {
         context: &Context<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<Translation> {
+        if !runs(deployment.engine.kind) {
+            return None;
+        }
         let errors_before = findings.errors();
         let runtime = image::runtime(deployment, context, findings);
         let settings = overrides::settings(deployment, runtime.flags, findings);
@@ -93,7 +96,8 @@ impl Provider for KubeRay {
         let workers = deployment.workload.workers().into_iter();
         let groups: Vec<Option<Group<'_>>> =
             workers.map(|worker| Group::resolve(deployment, worker, runtime.flags, findings)).collect();
-        if findings.errors() > errors_before {
+        // Nothing runs without GPUs, whatever the capabilities in use say.
+        if findings.errors() > errors_before || !pod::has_gpus(deployment) {
             return None;
         }
         let groups: Vec<Group<'_>> = groups.into_iter().collect::<Option<_>>()?;
@@ -110,6 +114,14 @@ impl Provider for KubeRay {
 
     fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
         Err(StatusError::NotRead("KubeRay"))
+    }
+}
+
+/// Whether Ray Serve runs an engine; the provider's capabilities keep the others out.
+const fn runs(engine: EngineType) -> bool {
+    match engine {
+        EngineType::Vllm => true,
+        EngineType::Sglang | EngineType::Trtllm | EngineType::Llamacpp => false,
     }
 }
 

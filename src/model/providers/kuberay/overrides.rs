@@ -2,10 +2,9 @@
 
 use super::start_params;
 use crate::diagnostic::{Findings, Place, codes};
-use crate::model::ir::{Deployment, ProviderRequest};
-use crate::model::validate::quantity::positive_quantity;
-use crate::path::FieldPath;
-use crate::wire::{Map, Read as _, Reader, wire_object, words};
+use crate::model::ir::Deployment;
+use crate::model::providers::overrides::{self, path, quantity};
+use crate::wire::{Map, wire_object, words};
 use crate::yaml::Node;
 
 wire_object! {
@@ -119,11 +118,7 @@ pub(super) struct Settings {
 /// Reads and checks the overrides. What is wrong is reported, and its default is used meanwhile, so that the rest of the
 /// deployment is still looked at.
 pub(super) fn settings(deployment: &Deployment, ray: &str, findings: &mut Findings<'_>) -> Settings {
-    let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
-        let mut reader = Reader::of_overrides(findings);
-        Overrides::read(node, &FieldPath::parse(ProviderRequest::OVERRIDES), &mut reader)
-    });
-    let Overrides { head, accelerator_type, router_mode } = overrides.unwrap_or_default();
+    let Overrides { head, accelerator_type, router_mode } = overrides::read(deployment, findings);
     if router_mode.is_some() {
         refuse_routing(findings);
     }
@@ -145,11 +140,6 @@ pub(super) fn settings(deployment: &Deployment, ray: &str, findings: &mut Findin
     }
 }
 
-/// Where an override stands.
-pub(super) fn path(field: &'static str) -> FieldPath {
-    FieldPath::parse(ProviderRequest::OVERRIDES).join(field)
-}
-
 fn pair(key: &str, value: &str) -> (String, String) {
     (key.to_owned(), value.to_owned())
 }
@@ -161,13 +151,4 @@ fn refuse_routing(findings: &mut Findings<'_>) {
     findings
         .report(&codes::FIELD_NOT_SUPPORTED, Place::key(&path), message)
         .help("for KV routing set spec.provider.name to dynamo; otherwise remove it");
-}
-
-fn quantity(given: Option<String>, field: &'static str, findings: &mut Findings<'_>) -> Option<String> {
-    let text = given?;
-    let Err(expected) = positive_quantity(&text) else { return Some(text) };
-    let path = path(field);
-    let message = format!("{path} is {text:?}, expected {expected}");
-    findings.report(&codes::INVALID_QUANTITY, &path, message).help("write cpu as 2 or 500m, memory as 4Gi");
-    None
 }

@@ -59,6 +59,6 @@ pub(super) static FIELDS: &[FieldSupport] = &[
     row("spec.podTemplate.metadata.annotations.*", Rendered, "annotations of head and workers"),
     row("spec.secrets.huggingFaceToken", Rendered, "all keys of the secret as environment of head and workers"),
     row("spec.imagePullSecrets[]", Rendered, "of head and workers"),
-    row("spec.nodeSelector.*", Rendered, "of the workers; the head needs no GPU and runs on any node"),
-    row("spec.tolerations[]", Rendered, "of the workers; the head needs no GPU and runs on any node"),
+    row("spec.nodeSelector.*", Rendered, "of the workers; the head needs no GPU node and would hold one"),
+    row("spec.tolerations[]", Rendered, "of head and workers"),
 ];

@@ -1,15 +1,14 @@
 //! The pods that run replicas: one group, or one for prefill and one for decode. A pod is as large as one replica.
 
-use serde_json::json;
-
 use super::overrides::AcceleratorType;
 use super::target::WorkerGroupSpec;
-use super::{flags, runtimes, start_params};
+use super::{checks, flags, runtimes, start_params};
 use crate::diagnostic::Findings;
 use crate::model::engines::{self, ArgumentValue, Invocation, Parallelism};
-use crate::model::ir::{self, Deployment, Role, VolumePurpose, Worker};
+use crate::model::ir::{Deployment, Role, Worker};
+use crate::model::providers::nixl;
 use crate::model::providers::pod::{
-    self, Container, PodMetadata, PodSpec, PodTemplate, ResourceRequirements, StringMap, env_value, set_default_env,
+    self, Container, PodMetadata, PodSpec, PodTemplate, ResourceRequirements, StringMap, set_default_env,
 };
 use crate::wire::EnvVar;
 
@@ -34,15 +33,8 @@ impl<'d> Group<'d> {
         if !flags::check(&invocation, findings) {
             return None;
         }
-        // `kv_both` would do for either role, and is about to go (docs/engine-flags §4).
-        let role = match worker.role {
-            Role::Aggregated => None,
-            Role::Prefill => Some("kv_producer"),
-            Role::Decode => Some("kv_consumer"),
-        };
-        if let Some(role) = role {
+        if let Some(transfer) = nixl::transfer_config(worker.role) {
             // A map, not JSON text: Ray reads the connector's name in it. It adds engine_id, host and port itself.
-            let transfer = json!({ "kv_connector": "NixlConnector", "kv_role": role });
             invocation.set_default("kv-transfer-config", ArgumentValue::Json(transfer));
         }
         Some(Self { worker, invocation })
@@ -93,7 +85,7 @@ impl Group<'_> {
             // From 0, the first request starts one.
             max_replicas: replicas.max(1),
             ray_start_params: self.start_params(accelerator, scales),
-            template: PodTemplate { metadata: PodMetadata::of(deployment), spec },
+            template: PodTemplate { metadata: PodMetadata::of(deployment, &checks::LABELS), spec },
         }
     }
 
@@ -156,10 +148,7 @@ fn covers(quantity: &str, needed: u32) -> bool {
 /// references, and Ray's own processes see the variables too.
 fn environment(deployment: &Deployment) -> Vec<EnvVar> {
     let mut env = deployment.env.clone();
-    let is_cache = |purpose| move |volume: &&ir::Volume| volume.purpose.value == purpose;
-    let compiled = deployment.model.volumes.iter().find(is_cache(VolumePurpose::CompilationCache));
-    let compiled = compiled.map(|volume| env_value("VLLM_CACHE_ROOT", &volume.mount_path.value));
-    for variable in pod::model_cache_home(deployment).into_iter().chain(compiled) {
+    for variable in pod::model_cache_home(deployment).into_iter().chain(pod::compilation_cache_root(deployment)) {
         set_default_env(&mut env, variable);
     }
     env

@@ -1,8 +1,10 @@
 //! Storage: claims, the volumes and mounts that they are in a pod, and shared memory.
 
 use super::{StringMap, WithSpec, env_value};
+use crate::diagnostic::{Findings, codes};
 use crate::manifest::Manifest;
 use crate::model::ir::{self, Deployment, NewClaim, VolumePurpose};
+use crate::path::FieldPath;
 use crate::wire::{AccessMode, EnvVar};
 
 /// A volume of a pod (core/v1 Volume): exactly one of its sources.
@@ -75,9 +77,62 @@ pub fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
 /// `HF_HOME`, so that the first `modelCache` volume holds what is downloaded from Hugging Face; the caller lets a
 /// variable of that name that the user set win.
 pub fn model_cache_home(deployment: &Deployment) -> Option<EnvVar> {
-    let is_cache = |volume: &&ir::Volume| volume.purpose.value == VolumePurpose::ModelCache;
-    let cache = deployment.model.volumes.iter().find(is_cache)?;
+    let (_, cache) = of_purpose(deployment, VolumePurpose::ModelCache).next()?;
     Some(env_value("HF_HOME", &cache.mount_path.value))
+}
+
+/// `VLLM_CACHE_ROOT`, so that the first `compilationCache` volume holds what vLLM compiles; as with the other cache.
+pub fn compilation_cache_root(deployment: &Deployment) -> Option<EnvVar> {
+    let cache = compilation_caches(deployment).next()?;
+    Some(env_value("VLLM_CACHE_ROOT", &cache.mount_path.value))
+}
+
+/// The `compilationCache` volumes, in input order.
+pub fn compilation_caches(deployment: &Deployment) -> impl Iterator<Item = &ir::Volume> {
+    of_purpose(deployment, VolumePurpose::CompilationCache).map(|(_, volume)| volume)
+}
+
+/// Warns about all but the first `compilationCache` volume, where vLLM is told of that one.
+pub fn ignore_further_compilation_caches(deployment: &Deployment, findings: &mut Findings<'_>) {
+    let why = "vLLM keeps its compilation results on the first such volume";
+    ignore_compilation_caches(deployment, 1, why, "give one volume the purpose compilationCache", findings);
+}
+
+/// Warns about the `compilationCache` volumes that nothing is kept on: all but the first `used`.
+pub fn ignore_compilation_caches(
+    deployment: &Deployment,
+    used: usize,
+    why: &str,
+    help: &'static str,
+    findings: &mut Findings<'_>,
+) {
+    for (index, volume) in of_purpose(deployment, VolumePurpose::CompilationCache).skip(used) {
+        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("purpose");
+        let message = format!("volume {} is mounted at {}, but {why}", volume.name, volume.mount_path.value);
+        findings.report(&codes::FIELD_IGNORED, &path, message).help(help);
+    }
+}
+
+/// Refuses a volume of the name that upstream's own volume for `/dev/shm` has: it would be taken for that one.
+pub fn refuse_shared_memory_name(deployment: &Deployment, name: &str, upstream: &str, findings: &mut Findings<'_>) {
+    let taken = deployment.model.volumes.iter().position(|volume| volume.name == name);
+    if let Some(index) = taken {
+        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("name");
+        let message = format!("{name} is {upstream}'s volume for /dev/shm, expected another name");
+        findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
+    }
+}
+
+/// The first volume that is mounted at `/dev/shm`, and its index.
+pub fn mounted_as_shared_memory(deployment: &Deployment) -> Option<(usize, &ir::Volume)> {
+    let at_shared_memory = |volume: &ir::Volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm";
+    deployment.model.volumes.iter().enumerate().find(|(_, volume)| at_shared_memory(volume))
+}
+
+/// The volumes of a purpose, each with its index.
+fn of_purpose(deployment: &Deployment, purpose: VolumePurpose) -> impl Iterator<Item = (usize, &ir::Volume)> {
+    let volumes = deployment.model.volumes.iter().enumerate();
+    volumes.filter(move |(_, volume)| volume.purpose.value == purpose)
 }
 
 /// A volume in memory for `/dev/shm`, which tensor-parallel ranks talk through (Kubernetes gives them 64 MiB;
@@ -85,7 +140,7 @@ pub fn model_cache_home(deployment: &Deployment) -> Option<EnvVar> {
 /// storage volumes.
 pub fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volume, VolumeMount)> {
     let volumes = &deployment.model.volumes;
-    if volumes.iter().any(|volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm") {
+    if mounted_as_shared_memory(deployment).is_some() {
         return None;
     }
     let mut name = "dshm".to_owned();

@@ -1,0 +1,93 @@
+//! What images say of themselves, and what default images need.
+
+use crate::diagnostic::{Findings, codes};
+use crate::model::ir::Deployment;
+use crate::model::provider::Context;
+
+/// The path and the tag of an image, `registry.example.com:5000/team/vllm` and `v1`; a digest is neither.
+pub(super) fn path_and_tag(image: &str) -> (&str, Option<&str>) {
+    let reference = image.split('@').next().unwrap_or(image);
+    match reference.rsplit_once(':') {
+        Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
+        _ => (reference, None),
+    }
+}
+
+/// The `MAJOR.MINOR.PATCH` that a text starts with, when it ends there or a suffix follows: `1.4.0`, `1.4.0-rc1`,
+/// `2.56.0-py312`.
+pub(super) fn leading_version(text: &str) -> Option<&str> {
+    let (version, suffix) = text.find(['-', '+']).map_or((text, None), |at| {
+        let (version, suffix) = text.split_at(at);
+        (version, suffix.get(1..))
+    });
+    (suffix != Some("") && is_version(version)).then_some(version)
+}
+
+/// Whether a text is `MAJOR.MINOR.PATCH`: three numbers without leading zeros.
+pub(super) fn is_version(text: &str) -> bool {
+    let number = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) && (part == "0" || !part.starts_with('0'))
+    };
+    text.split('.').count() == 3 && text.split('.').all(number)
+}
+
+/// Whether a GPU resource is NVIDIA's (`nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`): what default images drive.
+pub(super) fn is_nvidia(gpu_type: &str) -> bool {
+    gpu_type.starts_with("nvidia.com/")
+}
+
+/// Reports what a default image cannot do: keep its version when this program is upgraded, unless that is pinned, and
+/// drive other GPUs than NVIDIA's (DESIGN §6). `wanted` is what an image for those has in it.
+pub(super) fn check_default(
+    image: &str,
+    provider: &str,
+    wanted: &str,
+    deployment: &Deployment,
+    context: &Context<'_>,
+    findings: &mut Findings<'_>,
+) {
+    for worker in deployment.workload.workers() {
+        let gpu = &worker.gpu_type.value;
+        if worker.gpu_count.value > 0 && !is_nvidia(gpu) {
+            let path = worker.path("gpu.type");
+            let message = format!("{path} is {gpu}, which the default image cannot drive: expected nvidia.com/gpu");
+            findings
+                .report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message)
+                .help(format!("give spec.image an image with {wanted} for that accelerator"));
+        }
+    }
+    if !context.runtime_pinned {
+        let message = format!("the image {image} follows the default of this kubefoundry version");
+        findings
+            .report(&codes::UNPINNED_RUNTIME, "spec.engine.type", message)
+            .help(format!("pin it: runtimes: {{{provider}: {}}} in the Render options", context.runtime));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_and_digests_are_no_tags() {
+        for (image, expected) in [
+            ("vllm", ("vllm", None)),
+            ("a/vllm:1.4.0", ("a/vllm", Some("1.4.0"))),
+            ("localhost:5000/vllm", ("localhost:5000/vllm", None)),
+            ("localhost:5000/vllm:v1@sha256:0123", ("localhost:5000/vllm", Some("v1"))),
+            ("vllm@sha256:0123", ("vllm", None)),
+        ] {
+            assert_eq!(path_and_tag(image), expected, "{image}");
+        }
+    }
+
+    #[test]
+    fn versions_are_three_numbers_and_perhaps_a_suffix() {
+        for text in ["1.4.0", "1.4.0-rc1.cuda13", "1.4.0+build", "1.4.0-0.1"] {
+            assert_eq!(leading_version(text), Some("1.4.0"), "{text}");
+        }
+        for text in ["", "latest", "1.4", "1.4.0.1", "1.04.0", "1.4.0-", "1..0", "v1.4.0", "1.4.x"] {
+            assert_eq!(leading_version(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What reading `spec.provider.overrides` has in common.
+
+use crate::diagnostic::{Findings, codes};
+use crate::model::ir::{Deployment, ProviderRequest};
+use crate::model::validate::quantity::positive_quantity;
+use crate::path::FieldPath;
+use crate::wire::{Read, Reader};
+
+/// Where an override stands: `frontend.resources.cpu`.
+pub(super) fn path(field: &'static str) -> FieldPath {
+    FieldPath::parse(ProviderRequest::OVERRIDES).join(field)
+}
+
+/// Reads the overrides; all of them are absent when there are none, or when they cannot be read, which is reported.
+/// Unknown keys are reported.
+pub(super) fn read<T: Default + Read>(deployment: &Deployment, findings: &mut Findings<'_>) -> T {
+    let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
+        let mut reader = Reader::of_overrides(findings);
+        T::read(node, &FieldPath::parse(ProviderRequest::OVERRIDES), &mut reader)
+    });
+    overrides.unwrap_or_default()
+}
+
+/// An amount of CPU or memory; a wrong one is reported, and absent.
+pub(super) fn quantity(given: Option<String>, field: &'static str, findings: &mut Findings<'_>) -> Option<String> {
+    let text = given?;
+    let Err(expected) = positive_quantity(&text) else { return Some(text) };
+    let path = path(field);
+    let message = format!("{path} is {text:?}, expected {expected}");
+    findings.report(&codes::INVALID_QUANTITY, &path, message).help("write cpu as 2 or 500m, memory as 4Gi");
+    None
+}
