@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use common::argv::{Parsed, Program, dynamo_shell_quote, kubelet, shell_words};
 use common::start::{STARTS, Start};
 use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::model::engines::flags::{self, Engine};
+use kubefoundry::model::engines::flags;
 use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
 use serde_json::{Value, json};
 
@@ -590,14 +590,12 @@ fn canonical(value: &Value) -> Value {
 }
 
 fn program(start: Start, image: &str) -> Program {
-    let dynamo = |engine| {
-        let tables = flags::dynamo(engine, "1.4.0").unwrap();
-        vec![tables.wrapper, tables.engine]
-    };
+    // The engines of Dynamo 1.4.0.
+    let wrapper = |name| flags::wrapper(name, "1.4.0").unwrap();
     match (start.provider, start.engine) {
-        ("dynamo", "vllm") => Program::Argparse(dynamo(Engine::Vllm)),
-        ("dynamo", "sglang") => Program::Argparse(dynamo(Engine::Sglang)),
-        ("dynamo", "trtllm") => Program::Argparse(dynamo(Engine::Trtllm)[..1].to_vec()),
+        ("dynamo", "vllm") => Program::Argparse(vec![wrapper("dynamo-vllm"), flags::vllm("0.26.0").unwrap()]),
+        ("dynamo", "sglang") => Program::Argparse(vec![wrapper("dynamo-sglang"), flags::sglang("0.5.16").unwrap()]),
+        ("dynamo", "trtllm") => Program::Argparse(vec![wrapper("dynamo-trtllm")]),
         ("kaito", "vllm") => Program::Argparse(vec![flags::vllm_of_image(image)]),
         ("kaito", "llamacpp") if image.contains("llama.cpp:server") || image.contains("/llama-server:") => {
             Program::LlamaServer(flags::llama_server())

@@ -53,7 +53,7 @@ const TABLES: &[Table] = &[
         file: "llama-server",
         engine: "llama.cpp-server",
         versions: &["stored-readme-00dc8057"],
-        source: "core flags transcribed from tools/server/README.md at 00dc8057; other flags exist",
+        source: "flags transcribed from tools/server/README.md at 00dc8057; other flags exist",
         uncertain: true,
     },
     Table {

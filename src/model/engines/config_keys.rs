@@ -1,19 +1,19 @@
 //! TensorRT-LLM: what is no flag of the wrapper is a key of the LLM API's configuration, nested where it belongs.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::given::{Given, GivenValue};
 use super::invocation::Invocation;
-use super::typed::insert_nested;
-use super::user::{Given, GivenValue};
+use super::launcher::{Keys, Launcher};
 use super::value::json_or_text;
-use super::vocabulary::Vocabulary;
 use crate::diagnostic::{Findings, Place, codes};
 use crate::wire::shorten;
 
 /// Adds a configuration key. Its value is JSON when it is, text when it is not.
 pub(super) fn add(
     given: &Given<'_>,
-    vocabulary: &Vocabulary<'_>,
+    keys: &Keys,
+    launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
@@ -22,19 +22,19 @@ pub(super) fn add(
             .report(
                 &codes::INVALID_EXTRA_ARGUMENT,
                 &given.path,
-                format!("{} has no flag --{}", vocabulary.program, shorten(given.name)),
+                format!("{} has no flag --{}", launcher.program, shorten(given.name)),
             )
-            .help("extraArgs takes flags of the Dynamo wrapper; configuration keys go to engine.args");
+            .help(keys.help);
         return;
     }
     let key = given.name.replace('-', "_");
-    let Some((known, _)) = vocabulary.keys.and_then(|keys| keys.lookup(&key)) else {
+    let Some((known, _)) = keys.table.lookup(&key) else {
         let reported = findings.report(
             &codes::UNKNOWN_ARGUMENT,
             Place::key(&given.path),
             format!("{key} is not a known configuration key of TensorRT-LLM; it is passed on, and an engine that does not know it will not start"),
         );
-        if let Some(suggestion) = vocabulary.keys.and_then(|keys| keys.suggest(&key)) {
+        if let Some(suggestion) = keys.table.suggest(&key) {
             reported.help(format!("did you mean {:?}?", suggestion.replace('-', "_")));
         }
         insert(given, &[key.as_str()], value_of(given), invocation, findings);
@@ -75,27 +75,16 @@ fn insert(given: &Given<'_>, keys: &[&str], value: Value, invocation: &mut Invoc
         }
         return;
     }
-    if is_set(&invocation.engine_config, keys) {
+    if let Some(first) = invocation.key_path(keys).cloned() {
         findings
             .report(
                 &codes::DUPLICATE_FLAG,
                 Place::key(&given.path),
-                format!("{} is given twice: here and by another field", keys.join(".")),
+                format!("{} is given twice: here and by {first}", keys.join(".")),
             )
+            .related(&first, "first given here")
             .help("remove one of the two");
     } else {
-        insert_nested(&mut invocation.engine_config, keys, value);
-    }
-}
-
-fn is_set(config: &Map<String, Value>, keys: &[&str]) -> bool {
-    match keys {
-        [] => true,
-        [last] => config.contains_key(*last),
-        [first, rest @ ..] => match config.get(*first) {
-            Some(Value::Object(inner)) => is_set(inner, rest),
-            Some(_) => true,
-            None => false,
-        },
+        invocation.set_key(keys, value, given.path.clone());
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::launcher::Separate;
 use crate::path::FieldPath;
 
 /// One flag with its value.
@@ -24,7 +25,7 @@ pub enum ArgumentValue {
     Off(String),
     /// Text, as the user wrote it.
     Text(String),
-    /// Several values of one flag (`--flag a b`).
+    /// Several values of one flag (`--flag a b`). None but numbers start with a dash: it would be a flag of its own.
     List(Vec<String>),
     /// A number that we made or checked; written bare into keyword arguments.
     Number(serde_json::Number),
@@ -61,23 +62,23 @@ pub struct Invocation {
     pub arguments: Vec<Argument>,
     /// Configuration keys that are not flags (TensorRT-LLM), nested as the engine nests them.
     pub engine_config: Map<String, Value>,
+    /// The field that each configuration key came from.
+    pub(super) config_paths: Vec<(Vec<String>, FieldPath)>,
     /// How the model is split.
     pub parallelism: Parallelism,
-    /// Flags that must be two elements (`--tensor-parallel-size`, `4`) where others are one (`--seed=1`).
-    pub separate: &'static [&'static str],
-    /// Whether every valued flag is two elements (llama-server).
-    pub all_separate: bool,
+    /// Which valued flags must be two elements (`--tensor-parallel-size`, `4`) where others are one (`--seed=1`).
+    pub separate: Separate,
 }
 
 impl Invocation {
     /// No settings yet.
-    pub(super) fn new(separate: &'static [&'static str], all_separate: bool) -> Self {
+    pub(super) fn new(separate: Separate) -> Self {
         Self {
             arguments: Vec::new(),
             engine_config: Map::new(),
+            config_paths: Vec::new(),
             parallelism: Parallelism { tensor: 1, pipeline: 1, data: 1 },
             separate,
-            all_separate,
         }
     }
 
@@ -89,6 +90,18 @@ impl Invocation {
     /// Whether a flag is set, on or off.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
+    }
+
+    /// Sets a configuration key, nested; a value that is in the way of the nesting is replaced.
+    pub(super) fn set_key(&mut self, keys: &[&str], value: Value, path: FieldPath) {
+        insert_nested(&mut self.engine_config, keys, value);
+        self.config_paths.push((keys.iter().map(|key| (*key).to_owned()).collect(), path));
+    }
+
+    /// The field that set a configuration key, something inside it, or something that it would be inside of.
+    pub(super) fn key_path(&self, keys: &[&str]) -> Option<&FieldPath> {
+        let overlaps = |set: &[String]| set.iter().zip(keys).all(|(set, key)| set == key);
+        self.config_paths.iter().find(|(set, _)| overlaps(set)).map(|(_, path)| path)
     }
 
     /// Adds a flag that the provider's stack needs, unless the user set it.
@@ -121,7 +134,11 @@ impl Invocation {
                 ArgumentValue::Number(number) => number.to_string(),
                 ArgumentValue::Json(json) => escape_expansion(&quiet_json(json)),
             };
-            if self.all_separate || self.separate.contains(&name.as_str()) {
+            let is_separate = match self.separate {
+                Separate::All => true,
+                Separate::Flags(flags) => flags.contains(&name.as_str()),
+            };
+            if is_separate {
                 argv.extend([format!("--{name}"), text]);
             } else {
                 argv.push(format!("--{name}={text}"));
@@ -141,6 +158,22 @@ impl Invocation {
             ArgumentValue::Json(json) => json.clone(),
         };
         self.arguments.iter().map(|argument| (argument.name.replace('-', "_"), typed(&argument.value))).collect()
+    }
+}
+
+/// Puts a value under nested keys, making the maps between; a value that is not a map is replaced.
+fn insert_nested(config: &mut Map<String, Value>, keys: &[&str], value: Value) {
+    let Some((first, rest)) = keys.split_first() else { return };
+    if rest.is_empty() {
+        config.insert((*first).to_owned(), value);
+        return;
+    }
+    let slot = config.entry((*first).to_owned()).or_insert_with(|| Value::Object(Map::new()));
+    if !slot.is_object() {
+        *slot = Value::Object(Map::new());
+    }
+    if let Value::Object(inner) = slot {
+        insert_nested(inner, rest, value);
     }
 }
 

@@ -11,13 +11,12 @@ use crate::path::FieldPath;
 pub(super) fn resolve(
     worker: &Worker,
     grammar: &'static Grammar,
-    launcher: Launcher<'_>,
+    launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
     let gpus = worker.gpu_count.value;
-    // KAITO splits over the GPUs of the instance type; the deployment's own count has no effect there.
-    let Some(flags) = grammar.parallelism.as_ref().filter(|_| gpus > 0 && launcher != Launcher::KaitoPreset) else {
+    let Some(flags) = grammar.parallelism.as_ref().filter(|_| gpus > 0 && launcher.splits_model) else {
         return;
     };
     let Some(sizes) = Said::of(flags, invocation, findings) else { return };

@@ -1,4 +1,4 @@
-//! TensorRT-LLM under Dynamo's wrapper: few flags, the rest are keys of the LLM API's configuration.
+//! TensorRT-LLM under a wrapper: few flags, the rest are keys of the LLM API's configuration.
 
 use super::grammar::{ConfigValue, Grammar, ParallelismFlags, Setting};
 

@@ -1,6 +1,6 @@
 //! Typed fields (`contextLength`, `trustRemoteCode`, ...) to arguments.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::grammar::{ConfigValue, Grammar, Setting};
 use super::invocation::{Argument, ArgumentValue, Invocation};
@@ -13,11 +13,11 @@ use crate::path::FieldPath;
 pub(super) fn add(
     deployment: &Deployment,
     grammar: &'static Grammar,
-    launcher: Launcher<'_>,
+    launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    if launcher.takes_model() {
+    if launcher.takes_model {
         if let Some(id) = &deployment.model.id {
             text(invocation, grammar.model, id, "spec.model.id");
         }
@@ -66,7 +66,7 @@ fn setting(
                 ConfigValue::Bool(value) => Value::Bool(value),
                 ConfigValue::Null => Value::Null,
             };
-            insert_nested(&mut invocation.engine_config, keys, value);
+            invocation.set_key(keys, value, FieldPath::parse(path));
         }
         Setting::Default => {}
         Setting::Ignored(why) => {
@@ -85,20 +85,4 @@ fn text(invocation: &mut Invocation, name: &str, value: &str, path: &'static str
 
 fn push(invocation: &mut Invocation, name: &str, value: ArgumentValue, path: &'static str) {
     invocation.arguments.push(Argument { name: name.to_owned(), value, path: FieldPath::parse(path) });
-}
-
-/// Puts a value under nested keys, making the maps between; a value that is not a map is replaced.
-pub(super) fn insert_nested(config: &mut Map<String, Value>, keys: &[&str], value: Value) {
-    let Some((first, rest)) = keys.split_first() else { return };
-    if rest.is_empty() {
-        config.insert((*first).to_owned(), value);
-        return;
-    }
-    let slot = config.entry((*first).to_owned()).or_insert_with(|| Value::Object(Map::new()));
-    if !slot.is_object() {
-        *slot = Value::Object(Map::new());
-    }
-    if let Value::Object(inner) = slot {
-        insert_nested(inner, rest, value);
-    }
 }

@@ -1,160 +1,58 @@
 //! What the user says flag by flag: `engine.args` and `engine.extraArgs`, looked up in the runtime's tables.
 
-use super::flags::{Flag, Group, Kind, Repeat, Spelling};
+use super::flags::{Flag, Group, Kind, Spelling};
+use super::given::{self, Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue, Invocation};
+use super::launcher::{Launcher, NoServerFlags, Separate};
+use super::lookup::{Known, Meaning};
 use super::value;
-use super::vocabulary::{Known, Vocabulary};
-use super::{Launcher, config_keys, grammar::Grammar};
+use super::{config_keys, grammar::Grammar};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::ir::Deployment;
-use crate::path::FieldPath;
 use crate::wire::shorten;
-
-/// One flag as the user gave it.
-#[derive(Debug)]
-pub(super) struct Given<'u> {
-    /// The name as written, without leading dashes.
-    pub(super) name: &'u str,
-    /// What it was given.
-    pub(super) value: GivenValue<'u>,
-    /// Where.
-    pub(super) path: FieldPath,
-    /// Whether it comes from the `args` mapping, where a switch is turned by `""`, `"true"` and `"false"`.
-    pub(super) from_mapping: bool,
-}
-
-/// What a flag was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum GivenValue<'u> {
-    /// Nothing: `--flag`, or `flag: ""`.
-    Nothing,
-    /// One value.
-    One(&'u str),
-    /// Several (`--flag a b`), for flags that take a list.
-    Many(Vec<&'u str>),
-}
 
 /// Adds what `engine.args` and `engine.extraArgs` say.
 pub(super) fn add(
     deployment: &Deployment,
     grammar: &'static Grammar,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    for given in from_mapping(deployment).into_iter().chain(from_list(deployment, vocabulary, findings)) {
-        add_one(&given, grammar, vocabulary, invocation, findings);
+    for given in given::from_mapping(deployment).into_iter().chain(given::from_list(deployment, launcher, findings)) {
+        add_one(&given, grammar, launcher, invocation, findings);
     }
-}
-
-/// `engine.args`, by name: a mapping has no order, so neither has what comes of it.
-fn from_mapping(deployment: &Deployment) -> Vec<Given<'_>> {
-    let base = FieldPath::parse("spec.engine.args");
-    let mut given: Vec<Given<'_>> = deployment
-        .engine
-        .args
-        .iter()
-        .map(|(name, value)| Given {
-            name,
-            value: if value.is_empty() { GivenValue::Nothing } else { GivenValue::One(value) },
-            path: base.key(name.clone()),
-            from_mapping: true,
-        })
-        .collect();
-    given.sort_by_key(|given| given.name.replace('_', "-"));
-    given
-}
-
-/// `engine.extraArgs`: `--flag`, `--flag=value`, or a flag followed by its values where the table says it takes some.
-fn from_list<'u>(
-    deployment: &'u Deployment,
-    vocabulary: &Vocabulary<'_>,
-    findings: &mut Findings<'_>,
-) -> Vec<Given<'u>> {
-    let base = FieldPath::parse("spec.engine.extraArgs");
-    let mut given = Vec::new();
-    let mut elements = deployment.engine.extra_args.iter().enumerate().peekable();
-    while let Some((index, element)) = elements.next() {
-        let path = base.index(index);
-        let Some(flag) = element.strip_prefix("--").filter(|flag| is_flag_name(flag.split('=').next().unwrap_or("")))
-        else {
-            findings
-                .report(
-                    &codes::INVALID_EXTRA_ARGUMENT,
-                    &path,
-                    format!("{:?} is not a flag, expected --flag or --flag=value", shorten(element)),
-                )
-                .help("a value follows its flag: \"--seed=1\", or \"--seed\", \"1\"; short flags are written long");
-            continue;
-        };
-        if let Some((name, value)) = flag.split_once('=') {
-            given.push(Given { name, value: GivenValue::One(value), path, from_mapping: false });
-            continue;
-        }
-        let mut values = Vec::new();
-        if let Some(Known { flag: known, .. }) = vocabulary.lookup(flag)
-            && matches!(known.kind, Kind::Value | Kind::OptionalValue)
-        {
-            // One value is written behind a `=`, where it cannot be a flag; several are elements of their own.
-            let is_list = known.repeat == Repeat::List;
-            let most = if is_list { usize::MAX } else { 1 };
-            let is_flag = |next: &str| if is_list { looks_like_flag(next) } else { next.starts_with("--") };
-            while values.len() < most
-                && let Some((_, next)) = elements.next_if(|(_, next)| !is_flag(next))
-            {
-                values.push(next.as_str());
-            }
-        }
-        let value = match values.as_slice() {
-            [] => GivenValue::Nothing,
-            [one] => GivenValue::One(one),
-            _ => GivenValue::Many(values),
-        };
-        given.push(Given { name: flag, value, path, from_mapping: false });
-    }
-    given
-}
-
-/// Whether an argument parser takes an element of its own for a flag: it starts with `-` and is no number.
-pub(super) fn looks_like_flag(element: &str) -> bool {
-    element.starts_with('-')
-        && !(element.ends_with(|end: char| end.is_ascii_digit())
-            && element.bytes().skip(1).all(|byte| byte.is_ascii_digit() || byte == b'.')
-            && element.matches('.').count() <= 1)
-}
-
-/// A bare flag name: kebab-case or snake_case. Dots would reach into nested settings past every check.
-fn is_flag_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
 fn add_one(
     given: &Given<'_>,
     grammar: &'static Grammar,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
     if !is_safe(given, findings) {
         return;
     }
-    match vocabulary.lookup(given.name) {
-        Some(known) => {
-            if refuse(given, &known, grammar, vocabulary, findings) {
+    match launcher.lookup(given.name, given.from_mapping) {
+        Meaning::One(known) => {
+            if refuse(given, &known, grammar, launcher, findings) {
                 return;
             }
-            if let Some(value) = known_value(given, &known, vocabulary, findings) {
+            if let Some(value) = known_value(given, &known, launcher, findings) {
                 append(
                     Argument { name: known.flag.name.to_owned(), value, path: given.path.clone() },
-                    vocabulary,
+                    launcher,
                     invocation,
                     findings,
                 );
             }
         }
-        None if vocabulary.keys.is_some() => config_keys::add(given, vocabulary, invocation, findings),
-        None => add_unknown(given, vocabulary, invocation, findings),
+        Meaning::Several(names) => report_ambiguous(given, &names, launcher, findings),
+        Meaning::Unknown => match &launcher.keys {
+            Some(keys) => config_keys::add(given, keys, launcher, invocation, findings),
+            None => add_unknown(given, launcher, invocation, findings),
+        },
     }
 }
 
@@ -183,20 +81,22 @@ fn refuse(
     given: &Given<'_>,
     known: &Known,
     grammar: &'static Grammar,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> bool {
     let name = known.flag.name;
-    if known.flag.group == Group::Frontend && vocabulary.refuses_server_flags {
+    if known.flag.group == Group::Frontend
+        && let Some(NoServerFlags { replacements, help }) = launcher.server_flags
+    {
         let reported = findings.report(
             &codes::FLAG_NOT_ACCEPTED,
             Place::key(&given.path),
-            format!("{} does not take the server flag --{name}", vocabulary.program),
+            format!("{} does not take the server flag --{name}", launcher.program),
         );
-        if let Some(replacement) = super::flags::wrapper_replacement(name) {
+        if let Some((_, replacement)) = replacements.iter().find(|(flag, _)| *flag == name) {
             reported.help(format!("its own flag for that is --{replacement}"));
         } else {
-            reported.help("the OpenAI server is the Frontend component; remove the flag");
+            reported.help(help);
         }
         return true;
     }
@@ -221,7 +121,7 @@ fn refuse(
 fn known_value(
     given: &Given<'_>,
     known: &Known,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Option<ArgumentValue> {
     let Known { flag, spelling } = known;
@@ -229,7 +129,7 @@ fn known_value(
         let reported = findings.report(
             &codes::DEPRECATED_ARGUMENT,
             Place::key(&given.path),
-            format!("--{} is deprecated in {}", flag.name, vocabulary.program),
+            format!("--{} is deprecated in {}", flag.name, launcher.program),
         );
         if let Some(replacement) = flag.replaced_by {
             reported.help(format!("use {replacement}"));
@@ -238,7 +138,7 @@ fn known_value(
     match flag.kind {
         Kind::Switch | Kind::Pair => switch(given, flag, *spelling, findings),
         Kind::OptionalValue if given.value == GivenValue::Nothing => Some(ArgumentValue::On),
-        Kind::Value | Kind::OptionalValue => value::known(given, flag, vocabulary, findings),
+        Kind::Value | Kind::OptionalValue => value::known(given, flag, launcher, findings),
     }
 }
 
@@ -267,41 +167,57 @@ fn switch(given: &Given<'_>, flag: &Flag, spelling: Spelling, findings: &mut Fin
 }
 
 /// A flag outside the table is passed on: tables lag behind engines, and plugins add flags.
-fn add_unknown(
-    given: &Given<'_>,
-    vocabulary: &Vocabulary<'_>,
-    invocation: &mut Invocation,
-    findings: &mut Findings<'_>,
-) {
+fn add_unknown(given: &Given<'_>, launcher: &Launcher, invocation: &mut Invocation, findings: &mut Findings<'_>) {
     let name = given.name.replace('_', "-");
-    if let (Launcher::LlamaServer, GivenValue::One(text)) = (vocabulary.launcher, &given.value)
-        && looks_like_flag(text)
+    // Behind a `=` it could be nothing but a value.
+    if launcher.separate == Separate::All
+        && let GivenValue::One(text) = given.value
+        && given::looks_like_flag(text)
     {
         let message = format!("--{name} is given {:?}, which is a flag if --{name} takes no value", shorten(text));
         findings.report(&codes::UNSAFE_VALUE, &given.path, message).help("leave the '-' away, or set that flag itself");
         return;
     }
-    let elsewhere = if vocabulary.known_elsewhere(&name) { ", another version has it" } else { "" };
+    let elsewhere = if launcher.known_elsewhere(&name) { ", another version has it" } else { "" };
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,
         Place::key(&given.path),
-        format!("--{name} is not a known flag of {}{elsewhere}; it is passed on", vocabulary.program),
+        format!(
+            "--{name} is not a known flag of {}{elsewhere}; it is passed on{}",
+            launcher.program, launcher.consequence
+        ),
     );
-    if let Some(replacement) = vocabulary.replacement(&name) {
+    if let Some(replacement) = launcher.replacement(&name) {
         reported.help(format!("this version has {replacement} instead"));
-    } else if let Some(suggestion) = vocabulary.suggest(&name) {
+    } else if let Some(suggestion) = launcher.suggest(&name) {
         reported.help(format!("did you mean {suggestion:?}?"));
     }
     let value = match &given.value {
         GivenValue::Nothing => ArgumentValue::On,
-        GivenValue::One(text) => value::unknown(text, vocabulary),
+        GivenValue::One(text) => value::unknown(text, launcher),
         GivenValue::Many(values) => ArgumentValue::List(values.iter().map(|value| (*value).to_owned()).collect()),
     };
-    append(Argument { name, value, path: given.path.clone() }, vocabulary, invocation, findings);
+    append(Argument { name, value, path: given.path.clone() }, launcher, invocation, findings);
+}
+
+/// How many flags a message lists.
+const LISTED: usize = 5;
+
+/// The program would refuse the name as ambiguous, or a later version of it take it for one of the flags.
+fn report_ambiguous(given: &Given<'_>, names: &[&'static str], launcher: &Launcher, findings: &mut Findings<'_>) {
+    let code = if given.from_mapping { &codes::INVALID_ARGUMENT_KEY } else { &codes::INVALID_EXTRA_ARGUMENT };
+    let listed: Vec<String> = names.iter().take(LISTED).map(|name| format!("--{name}")).collect();
+    let more = match names.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (name, program, listed) = (shorten(given.name), &launcher.program, listed.join(", "));
+    let message = format!("--{name} is the start of several flags of {program}: {listed}{more}");
+    findings.report(code, Place::key(&given.path), message).help("write the whole name of the one that is meant");
 }
 
 /// Adds an argument unless its flag is there already.
-fn append(argument: Argument, vocabulary: &Vocabulary<'_>, invocation: &mut Invocation, findings: &mut Findings<'_>) {
+fn append(argument: Argument, launcher: &Launcher, invocation: &mut Invocation, findings: &mut Findings<'_>) {
     if let Some(first) = invocation.get(&argument.name) {
         let first = first.path.clone();
         findings
@@ -312,7 +228,7 @@ fn append(argument: Argument, vocabulary: &Vocabulary<'_>, invocation: &mut Invo
             )
             .related(&first, "first given here")
             .help("remove one of the two");
-    } else if value::is_acceptable(&argument, vocabulary, findings) {
+    } else if value::is_acceptable(&argument, launcher, findings) {
         invocation.arguments.push(argument);
     }
 }

@@ -2,11 +2,10 @@
 
 use serde_json::{Number, Value};
 
-use super::Launcher;
 use super::flags::{Flag, Repeat, ValueType};
+use super::given::{Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue};
-use super::user::{Given, GivenValue};
-use super::vocabulary::Vocabulary;
+use super::launcher::{Charset, Launcher, ValueForm};
 use crate::diagnostic::{Findings, codes};
 use crate::wire::shorten;
 
@@ -14,7 +13,7 @@ use crate::wire::shorten;
 pub(super) fn known(
     given: &Given<'_>,
     flag: &Flag,
-    vocabulary: &Vocabulary<'_>,
+    launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Option<ArgumentValue> {
     let texts: Vec<&str> = match &given.value {
@@ -44,28 +43,28 @@ pub(super) fn known(
         return None;
     }
     match texts.as_slice() {
-        [text] => Some(typed(text, flag, vocabulary.launcher)),
+        [text] => Some(typed(text, flag, launcher.form)),
         _ => Some(ArgumentValue::List(texts.iter().map(|text| (*text).to_owned()).collect())),
     }
 }
 
 /// The value of a flag that no table knows.
-pub(super) fn unknown(text: &str, vocabulary: &Vocabulary<'_>) -> ArgumentValue {
-    match vocabulary.launcher {
-        Launcher::RayServe { .. } => ArgumentValue::Json(json_or_text(text)),
-        _ => ArgumentValue::Text(text.to_owned()),
+pub(super) fn unknown(text: &str, launcher: &Launcher) -> ArgumentValue {
+    match launcher.form {
+        ValueForm::Keywords => ArgumentValue::Json(json_or_text(text)),
+        ValueForm::CommandLine | ValueForm::BareNumbers => ArgumentValue::Text(text.to_owned()),
     }
 }
 
-fn typed(text: &str, flag: &Flag, launcher: Launcher<'_>) -> ArgumentValue {
+fn typed(text: &str, flag: &Flag, form: ValueForm) -> ArgumentValue {
     let plain = || ArgumentValue::Text(text.to_owned());
-    match launcher {
-        // Keyword arguments are Python values, and Ray reads dicts where a command line has JSON text.
-        Launcher::RayServe { .. } if flag.repeat == Repeat::List => match json_or_text(text) {
+    match form {
+        // Keyword arguments are Python values: dicts where a command line has JSON text.
+        ValueForm::Keywords if flag.repeat == Repeat::List => match json_or_text(text) {
             list @ Value::Array(_) => ArgumentValue::Json(list),
             _ => ArgumentValue::Json(Value::Array(vec![Value::from(text)])),
         },
-        Launcher::RayServe { .. } => match flag.value_type {
+        ValueForm::Keywords => match flag.value_type {
             ValueType::Integer | ValueType::HumanInteger | ValueType::SiInteger => {
                 flag.integer(text).map_or_else(plain, |value| ArgumentValue::Number(value.into()))
             }
@@ -75,9 +74,8 @@ fn typed(text: &str, flag: &Flag, launcher: Launcher<'_>) -> ArgumentValue {
             }
             ValueType::Text | ValueType::Path => plain(),
         },
-        // KAITO writes `str(value)`: a number must come out as it went in.
-        Launcher::KaitoPreset => exact_number(text).map_or_else(plain, ArgumentValue::Number),
-        Launcher::DynamoWorker { .. } | Launcher::VllmServer { .. } => match flag.value_type {
+        ValueForm::BareNumbers => exact_number(text).map_or_else(plain, ArgumentValue::Number),
+        ValueForm::CommandLine => match flag.value_type {
             ValueType::Json | ValueType::JsonObject => ArgumentValue::Json(json_or_text(text)),
             ValueType::JsonOrText => match json_or_text(text) {
                 object @ Value::Object(_) => ArgumentValue::Json(object),
@@ -85,7 +83,6 @@ fn typed(text: &str, flag: &Flag, launcher: Launcher<'_>) -> ArgumentValue {
             },
             _ => plain(),
         },
-        Launcher::LlamaServer => plain(),
     }
 }
 
@@ -104,23 +101,17 @@ fn float(text: &str) -> Option<Number> {
     exact_number(text).or_else(|| text.parse().ok().and_then(Number::from_f64))
 }
 
-/// Whether an argument may go to its launcher. Dynamo's operator may re-quote a worker's args into a shell for
-/// multi-node, and quotes too little, so text is held to characters that mean nothing there (engine-flags facts §3).
-pub(super) fn is_acceptable(argument: &Argument, vocabulary: &Vocabulary<'_>, findings: &mut Findings<'_>) -> bool {
-    let Launcher::DynamoWorker { .. } = vocabulary.launcher else { return true };
+/// Whether an argument may go to its launcher, which may hold text to some characters.
+pub(super) fn is_acceptable(argument: &Argument, launcher: &Launcher, findings: &mut Findings<'_>) -> bool {
+    let Some(Charset { marks, reason, help }) = launcher.charset else { return true };
     let texts: Vec<&str> = match &argument.value {
         ArgumentValue::Text(text) => vec![text],
         ArgumentValue::List(texts) => texts.iter().map(String::as_str).collect(),
         _ => return true,
     };
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "._/:@=,+-".contains(c);
+    let allowed = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
     let Some(found) = texts.iter().flat_map(|text| text.chars()).find(|c| !allowed(*c)) else { return true };
-    findings
-        .report(
-            &codes::UNSAFE_VALUE,
-            &argument.path,
-            format!("--{} has the character {found:?}, which Dynamo may hand to a shell", argument.name),
-        )
-        .help("Dynamo values are made of letters, digits and . _ / : @ = , + -");
+    let message = format!("--{} has the character {found:?}, {reason}", argument.name);
+    findings.report(&codes::UNSAFE_VALUE, &argument.path, message).help(help);
     false
 }

@@ -19,13 +19,16 @@ pub(crate) struct Entry {
 pub(crate) struct Facts(BTreeMap<String, BTreeMap<String, Flags>>);
 
 impl Facts {
-    /// Adds the facts of a file; a version that is already there is replaced.
+    /// Adds the facts of a file; a flag that is already there is replaced.
     pub(crate) fn read(&mut self, path: &Path) -> Result<(), String> {
         let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
         let engines: BTreeMap<String, BTreeMap<String, Flags>> =
             serde_json::from_str(&text).map_err(|error| error.to_string())?;
         for (engine, versions) in engines {
-            self.0.entry(engine).or_default().extend(versions);
+            let known = self.0.entry(engine).or_default();
+            for (version, flags) in versions {
+                known.entry(version).or_default().extend(flags);
+            }
         }
         Ok(())
     }
@@ -45,6 +48,8 @@ impl Facts {
             for alias in spellings().map(bare).filter(|spelling| *spelling != name) {
                 entries.push(Entry { name: alias, text: format!("={name}") });
             }
+            entries
+                .extend(usual(engine, &name).map(|usual| Entry { name: usual.to_owned(), text: format!("={name}") }));
             if let Some(off) = string(fact, "off_alt") {
                 entries.push(Entry { name: bare(off), text: format!("!{name}") });
             }
@@ -57,6 +62,18 @@ impl Facts {
             }
         }
         Ok(entries)
+    }
+}
+
+/// What people write for a flag although the program does not register it. `--tp` and `--dp` are in SGLang's own
+/// documentation and work as abbreviations (engine-flags.md §2); `--pp` stopped when other flags came to start with it;
+/// `--ep` is registered.
+fn usual(engine: &str, name: &str) -> Option<&'static str> {
+    match (engine, name) {
+        ("sglang", "tp-size") => Some("tp"),
+        ("sglang", "dp-size") => Some("dp"),
+        ("sglang", "pp-size") => Some("pp"),
+        _ => None,
     }
 }
 
@@ -163,12 +180,22 @@ fn value_type<'a>(
             | "safetensors-prefetch-block-size",
         ) => "human_readable_int",
         // union_dict_and_str: what does not look like a JSON object is taken as text; the research file says JSON.
-        ("vllm", "additional-config" | "hf-overrides" | "model-loader-extra-config" | "pt-load-map-location") => {
-            "json-or-str"
-        }
-        // A configuration object, unresolved in 0.33.0 of the research file; and what the wrapper passes to json.loads
-        // (llm_worker.py), while its parser sees text.
-        ("vllm", "logging-config") | ("dynamo.trtllm", "override-engine-args") => "json-object",
+        ("vllm", "additional-config" | "hf-overrides" | "model-loader-extra-config" | "pt-load-map-location")
+        // A JSON object, or the path of a file (`@file` for HiCache), as the help of the first two in ServerArgs says.
+        // ModelExpress documents an object; the others are named like it, and no help rules text out.
+        | (
+            "sglang",
+            "deepep-config" | "hicache-storage-backend-extra-config"
+            | "cuda-graph-config" | "hisparse-config" | "modelexpress-config" | "speculative-adaptive-config",
+        ) => "json-or-str",
+        // A configuration object, unresolved in 0.33.0 of the research file.
+        ("vllm", "logging-config")
+        // What the wrapper passes to json.loads (llm_worker.py), while its parser sees text; its help of the other one
+        // says "JSON object".
+        | ("dynamo.trtllm", "override-engine-args" | "model-loader-extra-config")
+        // SGLang's parser sees text, and what reads it parses JSON: json.loads in ModelConfig and LoadConfig,
+        // KVEventsConfig.from_cli.
+        | ("sglang", "json-model-override-args" | "kv-events-config" | "model-loader-extra-config") => "json-object",
         ("vllm", "limit-mm-per-prompt") => "json",
         // `list` tells that several values may follow, not of which type; another version may.
         (_, _) if stated == "list" => {
@@ -189,7 +216,6 @@ fn value_type<'a>(
         "FILE" | "FNAME" | "path" => "path",
         "NoneType"
         | "nullable_str"
-        | "parse_cuda_graph_config_arg"
         | "_parse_structural_tag"
         | "str|path"
         | "str (deprecated)"

@@ -29,8 +29,8 @@ pub struct FlagTable {
 
 /// One line of a table: `name versions rest`.
 #[derive(Clone, Copy)]
-struct Entry {
-    name: &'static str,
+pub(super) struct Entry {
+    pub(super) name: &'static str,
     versions: &'static str,
     rest: &'static str,
 }
@@ -97,7 +97,7 @@ impl FlagTable {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use kubefoundry::model::engines::flags;
     /// let sglang = flags::sglang("0.5.16").ok_or("known version")?;
-    /// assert_eq!(sglang.aliases("tp-size").collect::<Vec<_>>(), ["tensor-parallel-size"]);
+    /// assert_eq!(sglang.aliases("tp-size").collect::<Vec<_>>(), ["tensor-parallel-size", "tp"]);
     /// # Ok(())
     /// # }
     /// ```
@@ -174,7 +174,7 @@ impl FlagTable {
     }
 
     /// The flag an entry stands for.
-    fn resolve(&self, entry: Entry) -> Option<(Flag, Spelling)> {
+    pub(super) fn resolve(&self, entry: Entry) -> Option<(Flag, Spelling)> {
         let (entry, spelling) = if let Some(name) = entry.rest.strip_prefix('=') {
             (self.find(name)?, Spelling::Alias)
         } else if let Some(name) = entry.rest.strip_prefix('!') {
@@ -272,7 +272,7 @@ impl FlagTable {
         tail.lines().map(entry).take_while(move |entry| compare(entry.name, name) == Ordering::Equal)
     }
 
-    fn own_entries(&self) -> impl Iterator<Item = Entry> + use<> {
+    pub(super) fn own_entries(&self) -> impl Iterator<Item = Entry> + use<> {
         let table = *self;
         self.entries.lines().map(entry).filter(move |entry| table.covers(entry.versions))
     }

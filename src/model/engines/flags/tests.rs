@@ -1,5 +1,10 @@
-use super::runtimes::{ALL, replaced_flags};
+use super::tables::{ENGINES, WRAPPERS};
 use super::*;
+
+/// Every committed table.
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    WRAPPERS.iter().chain(ENGINES).copied()
+}
 
 fn known_versions(text: &'static str) -> Vec<&'static str> {
     let line = text.lines().find_map(|line| line.strip_prefix("#versions ")).expect("a version line");
@@ -8,7 +13,7 @@ fn known_versions(text: &'static str) -> Vec<&'static str> {
 
 fn every_table() -> Vec<(String, FlagTable)> {
     let mut tables = Vec::new();
-    for (name, text) in ALL {
+    for (name, text) in all() {
         for version in known_versions(text) {
             tables.push((format!("{name} {version}"), FlagTable::new(text, version).expect("a listed version")));
         }
@@ -23,7 +28,7 @@ fn flag(table: &FlagTable, name: &str) -> Flag {
 
 #[test]
 fn entries_are_sorted_and_a_name_is_unique_in_a_version() {
-    for (name, text) in ALL {
+    for (name, text) in all() {
         let names: Vec<&str> =
             text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(' ').next().unwrap()).collect();
         assert!(names.is_sorted(), "{name}");
@@ -64,7 +69,7 @@ fn every_name_alias_and_off_form_resolves_to_its_flag() {
 
 #[test]
 fn every_entry_is_reached_by_the_search() {
-    for (name, text) in ALL {
+    for (name, text) in all() {
         let tables: Vec<FlagTable> =
             known_versions(text).iter().map(|version| FlagTable::new(text, version).unwrap()).collect();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -75,17 +80,15 @@ fn every_entry_is_reached_by_the_search() {
 }
 
 #[test]
-fn runtimes_have_tables() {
-    for runtime in DYNAMO_VERSIONS {
-        for engine in [Engine::Vllm, Engine::Sglang, Engine::Trtllm] {
-            let tables = dynamo(engine, runtime.version).expect("tables");
-            assert!(tables.wrapper.names().all(|name| flag(&tables.wrapper, name).group == Group::Wrapper));
-            assert!(tables.engine.names().all(|name| flag(&tables.engine, name).group != Group::Wrapper));
-            assert!(tables.wrapper.lookup("disaggregation-mode").is_some() || engine == Engine::Sglang);
+fn groups_are_of_the_program() {
+    let groups = |table: FlagTable| table.names().map(move |name| flag(&table, name).group);
+    for (name, text) in WRAPPERS {
+        for version in known_versions(text) {
+            assert!(groups(wrapper(name, version).unwrap()).all(|group| group == Group::Wrapper), "{name} {version}");
         }
     }
-    for runtime in RAY_VERSIONS {
-        assert!(ray(runtime.version).is_some());
+    for (_, text) in ENGINES {
+        assert!(groups(FlagTable::newest(text)).all(|group| group != Group::Wrapper));
     }
 }
 
@@ -106,7 +109,7 @@ fn counts_are_those_of_the_packages() {
             ("dynamo-vllm 1.1.1", 40),
             ("dynamo-vllm 1.4.0", 49),
             ("dynamo-vllm 1.6.1", 72),
-            ("llama-server stored-readme-00dc8057", 40),
+            ("llama-server stored-readme-00dc8057", 136),
             ("sglang 0.5.10.post1", 354),
             ("sglang 0.5.12.post1", 387),
             ("sglang 0.5.16", 460),
@@ -129,7 +132,7 @@ fn counts_are_those_of_the_packages() {
 
 #[test]
 fn vllm_facts_hold_in_every_version() {
-    for version in known_versions(ALL.iter().find(|(name, _)| *name == "vllm").unwrap().1) {
+    for version in known_versions(ENGINES.iter().find(|(name, _)| *name == "vllm").unwrap().1) {
         let vllm = vllm(version).unwrap();
         for (name, kind) in [
             ("max-model-len", Kind::Value),
@@ -192,7 +195,7 @@ fn versions_differ_where_the_packages_do() {
     assert!(flag(&vllm("0.33.0").unwrap(), "mamba-cache-mode").deprecated);
     assert!(!flag(&vllm("0.26.0").unwrap(), "mamba-cache-mode").deprecated);
 
-    let wrapper = |version| dynamo(Engine::Vllm, version).unwrap().wrapper;
+    let wrapper = |version| wrapper("dynamo-vllm", version).unwrap();
     let prefill = flag(&wrapper("1.1.1"), "is-prefill-worker");
     assert_eq!((prefill.deprecated, prefill.replaced_by), (true, Some("--disaggregation-mode=prefill")));
     assert!(wrapper("1.4.0").lookup("is-prefill-worker").is_none());
@@ -208,7 +211,7 @@ fn versions_differ_where_the_packages_do() {
 
 #[test]
 fn sglang_facts_hold_in_every_version() {
-    for version in known_versions(ALL.iter().find(|(name, _)| *name == "sglang").unwrap().1) {
+    for version in known_versions(ENGINES.iter().find(|(name, _)| *name == "sglang").unwrap().1) {
         let sglang = sglang(version).unwrap();
         assert_eq!(
             sglang.lookup("tensor-parallel-size").map(|(flag, how)| (flag.name, how)),
@@ -227,6 +230,15 @@ fn sglang_facts_hold_in_every_version() {
             assert_eq!(flag(&sglang, name).kind, kind, "{version} {name}");
         }
         assert_eq!(flag(&sglang, "context-length").value_type, ValueType::SiInteger);
+        for (name, value_type) in [
+            ("json-model-override-args", ValueType::JsonObject),
+            ("kv-events-config", ValueType::JsonObject),
+            ("model-loader-extra-config", ValueType::JsonObject),
+            ("hicache-storage-backend-extra-config", ValueType::JsonOrText),
+            ("deepep-config", ValueType::JsonOrText),
+        ] {
+            assert_eq!(flag(&sglang, name).value_type, value_type, "{version} {name}");
+        }
         assert_eq!(flag(&sglang, "lora-paths").repeat, Repeat::List);
         assert!(flag(&sglang, "quantization").choices().any(|choice| choice == "fp8"));
     }
@@ -240,18 +252,15 @@ fn transcribed_tables_say_so() {
     assert_eq!(llama_server().lookup("no-cache-prompt").map(|(_, how)| how), Some(Spelling::Off));
     assert_eq!(flag(&llama_server(), "c").name, "ctx-size");
     assert!(trtllm_keys().lookup("quantization").is_none());
-}
-
-#[test]
-fn replacements_exist_in_every_wrapper() {
-    let vllm = vllm("0.26.0").unwrap();
-    for (frontend, replacement) in replaced_flags() {
-        assert!(vllm.lookup(frontend).is_some(), "{frontend}");
-        for runtime in DYNAMO_VERSIONS {
-            let wrapper = dynamo(Engine::Vllm, runtime.version).unwrap().wrapper;
-            assert!(wrapper.lookup(replacement).is_some(), "{} {replacement}", runtime.version);
-        }
+    for (name, canonical, how) in [
+        ("temperature", "temp", Spelling::Alias),
+        ("no-mmproj", "mmproj-auto", Spelling::Off),
+        ("no-ui", "webui", Spelling::Off),
+        ("no-mmap", "mmap", Spelling::Off),
+    ] {
+        assert_eq!(llama_server().lookup(name).map(|(flag, how)| (flag.name, how)), Some((canonical, how)), "{name}");
     }
+    assert_eq!(flag(&llama_server(), "verbose").kind, Kind::Switch);
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod flags;
 mod frontend;
 mod image;
 pub mod overrides;
+pub(in crate::model) mod runtimes;
 mod storage;
 mod support;
 mod trtllm;

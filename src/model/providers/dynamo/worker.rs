@@ -5,9 +5,9 @@ use super::component::{Amounts, Component, Kind};
 use super::flags;
 use super::image::Runtime;
 use super::overrides::Settings;
-use super::storage;
+use super::{runtimes, storage};
 use crate::diagnostic::Findings;
-use crate::model::engines::{self, Launcher};
+use crate::model::engines;
 use crate::model::ir::{Deployment, EngineType, Role, Worker};
 use crate::model::providers::pod::{PodMetadata, PodSpec, env_field, set_default_env};
 use crate::wire::EnvVar;
@@ -21,8 +21,8 @@ pub(super) fn component(
     settings: &Settings,
     findings: &mut Findings<'_>,
 ) -> Option<Component> {
-    let launcher = Launcher::DynamoWorker { version: runtime.version };
-    let mut invocation = engines::resolve(deployment, worker, launcher, findings);
+    let launcher = runtimes::launcher(backend.engine, runtime.version);
+    let mut invocation = engines::resolve(deployment, worker, &launcher, findings);
     let stack = flags::Stack {
         engine: backend.engine,
         role: worker.role,

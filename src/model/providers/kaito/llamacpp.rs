@@ -118,7 +118,7 @@ fn local_ai(
             None
         }
     };
-    let invocation = engines::resolve(deployment, worker, Launcher::LlamaServer, findings);
+    let invocation = engines::resolve(deployment, worker, &Launcher::llama_server(), findings);
     let flags = local_ai_flags(&invocation, findings)?;
     Some(Start { args: [model?, address()].into_iter().chain(flags).collect(), ..Start::default() })
 }
@@ -174,7 +174,7 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
             None
         }
     };
-    let mut invocation = engines::resolve(deployment, worker, Launcher::LlamaServer, findings);
+    let mut invocation = engines::resolve(deployment, worker, &Launcher::llama_server(), findings);
     let ours = model.clone().unwrap_or_default();
     let port = PORT.to_string();
     let mut reserved = vec![reserve(&invocation, "port", Some(&port), "KAITO's Service sends to port 5000", findings)];

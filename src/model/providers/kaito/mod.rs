@@ -11,7 +11,7 @@ mod config_map;
 mod llamacpp;
 mod nodes;
 pub mod overrides;
-mod preset;
+pub(in crate::model) mod preset;
 mod runner;
 mod support;
 mod target;

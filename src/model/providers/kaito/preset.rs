@@ -6,7 +6,7 @@ use super::config_map;
 use super::target::{Inference, Preset, PresetOptions};
 use crate::diagnostic::{Findings, codes};
 use crate::manifest::Manifest;
-use crate::model::engines::{self, Launcher};
+use crate::model::engines::{self, Launcher, ValueForm};
 use crate::model::ir::{Deployment, Worker};
 use crate::model::providers::image::is_nvidia;
 use crate::path::FieldPath;
@@ -61,16 +61,28 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String>
     Some(id)
 }
 
+/// KAITO's own start of vLLM, which names the model itself, splits it over the GPUs of the instance type (the
+/// deployment's count has no effect), and writes each setting as `--key str(value)`: a number must come out as it went in.
+pub(in crate::model) fn launcher() -> Launcher {
+    Launcher {
+        program: "KAITO's vLLM".to_owned(),
+        takes_model: false,
+        form: ValueForm::BareNumbers,
+        splits_model: false,
+        ..Launcher::vllm_server("")
+    }
+}
+
 /// The settings of the engine; `engine.extraArgs` are command lines, which a preset has not.
 fn settings(deployment: &Deployment, worker: &Worker, findings: &mut Findings<'_>) -> Option<config_map::Settings> {
     if deployment.engine.extra_args.is_empty() {
-        let invocation = engines::resolve(deployment, worker, Launcher::KaitoPreset, findings);
+        let invocation = engines::resolve(deployment, worker, &launcher(), findings);
         return config_map::settings(&invocation, findings);
     }
     refuse("spec.engine.extraArgs", findings);
     let mut deployment = deployment.clone();
     deployment.engine.extra_args.clear();
-    let invocation = engines::resolve(&deployment, worker, Launcher::KaitoPreset, findings);
+    let invocation = engines::resolve(&deployment, worker, &launcher(), findings);
     config_map::settings(&invocation, findings);
     None
 }

@@ -92,7 +92,7 @@ fn vllm(deployment: &Deployment, worker: &Worker, image: &str, findings: &mut Fi
         ignore_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);
         return Some(Start::default());
     }
-    let mut invocation = engines::resolve(deployment, worker, Launcher::VllmServer { image }, findings);
+    let mut invocation = engines::resolve(deployment, worker, &Launcher::vllm_server(image), findings);
     let port = PORT.to_string();
     reserve(&invocation, "port", Some(&port), "KAITO's Service sends to port 5000", findings)?;
     invocation.set_default("port", ArgumentValue::Text(port));

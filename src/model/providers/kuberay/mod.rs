@@ -13,6 +13,7 @@ mod flags;
 mod head;
 mod image;
 pub mod overrides;
+pub(in crate::model) mod runtimes;
 mod serve;
 mod start_params;
 mod support;

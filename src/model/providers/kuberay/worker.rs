@@ -2,9 +2,9 @@
 
 use super::overrides::AcceleratorType;
 use super::target::WorkerGroupSpec;
-use super::{checks, flags, start_params};
+use super::{checks, flags, runtimes, start_params};
 use crate::diagnostic::Findings;
-use crate::model::engines::{self, ArgumentValue, Invocation, Launcher, Parallelism};
+use crate::model::engines::{self, ArgumentValue, Invocation, Parallelism};
 use crate::model::ir::{Deployment, Role, Worker};
 use crate::model::providers::nixl;
 use crate::model::providers::pod::{
@@ -29,7 +29,7 @@ impl<'d> Group<'d> {
         ray: &str,
         findings: &mut Findings<'_>,
     ) -> Option<Self> {
-        let mut invocation = engines::resolve(deployment, worker, Launcher::RayServe { version: ray }, findings);
+        let mut invocation = engines::resolve(deployment, worker, &runtimes::launcher(ray), findings);
         if !flags::check(&invocation, findings) {
             return None;
         }
