@@ -22,7 +22,9 @@ pub(super) fn add(
             text(invocation, grammar.model, id, "spec.model.id");
         }
         if let Some(name) = &deployment.model.served_name {
-            text(invocation, grammar.served_name, &name.value, "spec.model.servedName");
+            // A name that follows from the id is mended there.
+            let path = if name.is_written() { "spec.model.servedName" } else { "spec.model.id" };
+            text(invocation, grammar.served_name, &name.value, path);
         }
     }
     let engine = &deployment.engine;

@@ -76,3 +76,21 @@ pub fn annotations_size(annotations: &[(String, String)]) -> Checked {
     let size: usize = annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
     if size <= ANNOTATIONS_LIMIT { Ok(()) } else { Err("at most 262144 bytes of keys and values") }
 }
+
+/// The name of an extended resource, such as a kind of GPU: a domain, `/`, a name.
+/// Rule: `IsExtendedResourceName` in `k8s.io/kubernetes/pkg/apis/core/v1/helper/helpers.go`.
+///
+/// ```
+/// use kubefoundry::model::validate::labels::extended_resource;
+/// assert!(extended_resource("nvidia.com/mig-1g.10gb").is_ok());
+/// assert!(extended_resource("nvidia").is_err());
+/// assert!(extended_resource("kubernetes.io/batch").is_err());
+/// ```
+pub fn extended_resource(name: &str) -> Checked {
+    // The quota for it is called `requests.<name>`, which must be a qualified name too.
+    let quota = format!("requests.{name}");
+    let native = name.split('/').next().is_some_and(|domain| domain.ends_with("kubernetes.io"));
+    let fits = name.contains('/') && !native && !name.starts_with("requests.");
+    let named = fits && label_key(name).is_ok() && label_key(&quota).is_ok();
+    if named { Ok(()) } else { Err("an extended resource such as nvidia.com/gpu") }
+}

@@ -66,26 +66,6 @@ pub fn dns_1035_label(name: &str) -> Checked {
     expect(name.len() <= 63 && letter_first && is_label(name), LABEL_1035)
 }
 
-/// The name of an extended resource, such as a kind of GPU: a domain, `/`, a name.
-/// Rule: `IsExtendedResourceName` in `k8s.io/kubernetes/pkg/apis/core/v1/helper/helpers.go`.
-///
-/// ```
-/// use kubefoundry::model::validate::names::extended_resource;
-/// assert!(extended_resource("nvidia.com/mig-1g.10gb").is_ok());
-/// assert!(extended_resource("nvidia").is_err());
-/// assert!(extended_resource("kubernetes.io/batch").is_err());
-/// ```
-pub fn extended_resource(name: &str) -> Checked {
-    // The quota for it is called `requests.<name>`, which must be a qualified name too.
-    let quota = format!("requests.{name}");
-    let native = name.split('/').next().is_some_and(|domain| domain.ends_with("kubernetes.io"));
-    let fits = name.contains('/') && !native && !name.starts_with("requests.");
-    expect(
-        fits && super::labels::label_key(name).is_ok() && super::labels::label_key(&quota).is_ok(),
-        "an extended resource such as nvidia.com/gpu",
-    )
-}
-
 /// The name of an environment variable: printable ASCII without `=`.
 /// Rule: `IsRelaxedEnvVarName` in `k8s.io/apimachinery/pkg/util/validation/validation.go`, what the apiserver accepts.
 ///

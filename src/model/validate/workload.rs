@@ -1,7 +1,7 @@
 //! Serving mode, replicas, GPUs, memory and CPU (spec/1 §8, DESIGN §4).
 
 use super::checker::{Checker, text};
-use super::names;
+use super::labels;
 use crate::diagnostic::{Place, codes};
 use crate::model::ir::{EngineType, Leaf, NVIDIA_GPU, Origin, Role, ServingMode, Worker, Workload};
 use crate::path::FieldPath;
@@ -82,7 +82,7 @@ fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Opt
     let replicas = count(written.replicas, &worker.replicas_path(), 1, check);
     let gpu_count = count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_count_path(), 0, check);
     if let Some(gpu_type) = written.gpu.and_then(|gpu| text(gpu.gpu_type.as_deref())) {
-        let syntax = names::extended_resource(gpu_type);
+        let syntax = labels::extended_resource(gpu_type);
         check.expect(&codes::INVALID_NAME, &worker.path("gpu.type"), gpu_type, syntax);
         worker.gpu_type = Leaf::written(gpu_type.to_owned());
     }
