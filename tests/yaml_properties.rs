@@ -111,7 +111,12 @@ const BASE: &str = "# c\napiVersion: v1\nmetadata: &m\n  name: 'a b'\n  labels: 
                     f: >-\n    c\n    d\n-\n  ? k\n  : [1, 2.5, ~, !!str 3]\n  w: \"x\\n\n    z\"\n---\nb: é\n...\n";
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, max_global_rejects: 1_000_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 600,
+        max_global_rejects: 1_000_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn what_is_written_reads_back(value in value()) {
