@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::process::Stdio;
 
-use crate::sandbox::{Sandbox, broken, model};
+use crate::sandbox::{Sandbox, broken, model, skipped};
 
 /// Escape sequences in a CI log or a file are noise: without a terminal there are none.
 #[test]
@@ -44,7 +44,7 @@ fn no_color_turns_colour_off_on_a_terminal() {
             .env("TERM", "xterm")
             .stdin(Stdio::null())
             .output();
-        let Ok(output) = script else { return }; // Not installed.
+        let Ok(output) = script else { return skipped("no terminal: `script` is not installed") };
         let out = String::from_utf8(output.stdout).unwrap();
         assert!(out.contains("KF0101"), "{command}: {out}");
         assert_eq!(out.contains('\u{1b}'), colored, "{command}: {out}");
@@ -60,7 +60,7 @@ fn a_terminal_is_not_read_from() {
         .args(["-qec", &format!("{binary} render"), "/dev/null"])
         .stdin(Stdio::null())
         .output();
-    let Ok(output) = script else { return }; // Not installed.
+    let Ok(output) = script else { return skipped("no terminal: `script` is not installed") };
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(out.starts_with("kubefoundry: no PATH is given, and standard input is a terminal"), "{out}");
     assert_eq!(output.status.code(), Some(2));
