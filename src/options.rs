@@ -202,7 +202,7 @@ fn known_word(word: &str, extra: &str, known: &[&str], path: &FieldPath, finding
             words.push(extra);
         }
         let expected = if words.is_empty() {
-            "nothing: there is none to choose".to_owned()
+            "no such entry: this provider has none to choose from".to_owned()
         } else {
             format!("one of {}", words.join(", "))
         };

@@ -48,7 +48,10 @@ impl SourceSet {
 
     /// Adds a text for a purpose and returns its id.
     pub fn add_for(&mut self, purpose: Purpose, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        self.sources.push(Source { purpose, name: name.into(), text: text.into() });
+        // A name is printed in front of findings: it may neither break a line nor speak to a terminal.
+        let name: String = name.into();
+        let name = if name.contains(char::is_control) { name.escape_debug().to_string() } else { name };
+        self.sources.push(Source { purpose, name, text: text.into() });
         SourceId(self.sources.len() - 1)
     }
 

@@ -23,7 +23,8 @@ Examples:
   kubefoundry lint .
   kubefoundry explain llama.yaml
 
-Exit status: 0 fine, 1 findings, 2 wrong usage or options, or a file that cannot be read or written.";
+Exit status: 0 fine, 1 an error was found (lint: a finding of at least --fail-on), 2 wrong usage or options, or a file
+that cannot be read or written.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -71,7 +72,7 @@ Examples:
 const IMAGES_EXAMPLES: &str = "\
 Examples:
   kubefoundry images models/
-  kubefoundry images models/ | xargs -n 1 docker pull";
+  kubefoundry images models/ | xargs -r -n 1 docker pull";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

@@ -126,6 +126,10 @@ impl Role {
             return Self::None;
         }
         let Some(dialect) = header.dialect() else {
+            if header.api_version == crate::wire::RENDER_API_VERSION && purpose == Purpose::Input {
+                let message = "these options are not used, expected them as kubefoundry.yaml of the one directory given, or by --config";
+                findings.report(&codes::UNUSED_OPTIONS, "kind", message);
+            }
             if header.kind == "ModelDeployment" {
                 if header.group().is_empty() {
                     document.report_header(findings);

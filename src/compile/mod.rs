@@ -143,6 +143,11 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
     let mut diagnostics = Vec::new();
     let mut options = Options::default();
     read_options(sources, &mut options, &mut diagnostics);
+    if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+        // With options that do not say what they should, whatever is found in the input may be wrong.
+        sort(&mut diagnostics, sources);
+        return Compilation { outputs: Vec::new(), inputs: Vec::new(), diagnostics, decisions: Vec::new(), options };
+    }
     let mut index = index::index(sources, &options);
     diagnostics.append(&mut index.diagnostics);
     let mut catalog = Catalog::builtin(options.rule_limits);
@@ -153,7 +158,7 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
     if index.deployments.is_empty() && !options.allow_empty && !failed {
         let message = "the input has no ModelDeployment to render";
         let diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
-            .help("give a file or directory with one, or allow an empty input (allowEmpty: true)");
+            .help("give a file or directory with one, or say allowEmpty: true in the Render options");
         diagnostics.push(diagnostic);
     }
     let mut diagnostics: Vec<Diagnostic> =

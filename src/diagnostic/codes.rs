@@ -39,6 +39,7 @@ codes! {
     UNKNOWN_KIND = "KF0006" "unknown-kind" Error "one of our groups with a kind that does not exist";
     FOREIGN_MODEL_DEPLOYMENT = "KF0007" "foreign-model-deployment" Warning "a ModelDeployment of a group that is not ours";
     NO_MODEL_DEPLOYMENT = "KF0008" "no-model-deployment" Error "nothing to render in the input";
+    UNUSED_OPTIONS = "KF0009" "unused-options" Warning "options in the input, where they have no effect";
 
     // Shape
     WRONG_TYPE = "KF0101" "wrong-type" Error "a value of another type than the field's";

@@ -99,8 +99,9 @@ fn syntax_message(kind: &ErrorKind) -> String {
         ErrorKind::UnexpectedEofFlowSequence | ErrorKind::ExpectedFlowSequenceSeparator => {
             "a `[` list that is not closed; expected `,` or `]`".to_owned()
         }
+        // Inside a list, too, the parser may have begun a mapping: `[a: 1`.
         ErrorKind::UnexpectedEofFlowMapping | ErrorKind::ExpectedFlowMappingSeparator => {
-            "a `{` mapping that is not closed; expected `,` or `}`".to_owned()
+            "a `{` mapping or `[` list that is not closed; expected `,` or its closing bracket".to_owned()
         }
         ErrorKind::UnclosedFlowCollection { open } => {
             format!("`{open}` that is never closed; expected its closing bracket")

@@ -39,7 +39,6 @@ pub(super) fn is_nvidia(gpu_type: &str) -> bool {
 /// Reports what a default image cannot do: keep its version when this program is upgraded, unless that is pinned, and
 /// drive other GPUs than NVIDIA's (DESIGN §6). `wanted` is what an image for those has in it.
 pub(super) fn check_default(
-    image: &str,
     provider: &str,
     wanted: &str,
     deployment: &Deployment,
@@ -57,7 +56,10 @@ pub(super) fn check_default(
         }
     }
     if !context.runtime_pinned {
-        let message = format!("the image {image} follows the default of this kubefoundry version");
+        let message = format!(
+            "the default images of {provider} are those of {}, and follow the version of kubefoundry",
+            context.runtime
+        );
         findings
             .report(&codes::UNPINNED_RUNTIME, "spec.engine.type", message)
             .help(format!("pin it: runtimes: {{{provider}: {}}} in the Render options", context.runtime));

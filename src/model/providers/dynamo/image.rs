@@ -36,7 +36,7 @@ pub(super) fn runtime<'c>(
 ) -> Runtime<'c> {
     let Some((image, path)) = &deployment.image else {
         let image = format!("{REGISTRY}/{}:{}", backend.image, context.runtime);
-        image::check_default(&image, NAME, "Dynamo", deployment, context, findings);
+        image::check_default(NAME, "Dynamo", deployment, context, findings);
         check_override(settings, context.runtime, findings);
         return Runtime { image: context.image(&image), version: context.runtime };
     };

@@ -29,7 +29,7 @@ pub(super) fn runtime<'c>(deployment: &Deployment, context: &Context<'c>, findin
     let default = context.runtime;
     let Some((image, path)) = &deployment.image else {
         let image = format!("{REPOSITORY}:{default}-{VARIANT}");
-        image::check_default(&image, NAME, "Ray and vLLM", deployment, context, findings);
+        image::check_default(NAME, "Ray and vLLM", deployment, context, findings);
         return Runtime { image: context.image(&image), ray_version: Some(default.to_owned()), flags: default };
     };
     let said = tag_version(image);
