@@ -1,6 +1,6 @@
 //! The collector that rules report to while they look at one document.
 
-use super::{Code, Diagnostic, Edit, Fix, Location, ObjectRef, Place, Related, Severity};
+use super::{Code, Diagnostic, Edit, Fix, Location, ObjectRef, Place, Related, Severity, one_line};
 use crate::path::FieldPath;
 use crate::source::SourceId;
 use crate::yaml::{Node, Span};
@@ -65,7 +65,7 @@ impl<'d> Findings<'d> {
         let place = place.into();
         // Looking for a place takes a look at the document; past the limit none is needed.
         let location = if self.is_full() { Location::default() } else { self.scope.locate(&place) };
-        self.push(code, message.into(), location)
+        self.push(code, &message.into(), location)
     }
 
     /// Reports a finding at bytes of the source, for what has no field path of its own (a character in a CEL rule).
@@ -79,10 +79,10 @@ impl<'d> Findings<'d> {
         let place = place.into();
         let location = if self.is_full() { Location::default() } else { self.scope.locate(&place) };
         let location = Location { span, ..location };
-        self.push(code, message.into(), location)
+        self.push(code, &message.into(), location)
     }
 
-    fn push(&mut self, code: &'static Code, message: String, location: Location) -> Reported<'_, 'd> {
+    fn push(&mut self, code: &'static Code, message: &str, location: Location) -> Reported<'_, 'd> {
         if self.is_full() {
             self.left_out += 1;
             return Reported { findings: self, kept: false };
@@ -144,15 +144,6 @@ impl<'d> Findings<'d> {
     }
 }
 
-/// Text without control characters: what a document says may stand in a message, and may not end its line or talk to a
-/// terminal.
-fn one_line(text: String) -> String {
-    if !text.contains(char::is_control) {
-        return text;
-    }
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
-}
-
 /// A finding that was just reported.
 #[derive(Debug)]
 pub struct Reported<'f, 'd> {
@@ -168,7 +159,7 @@ impl Reported<'_, '_> {
     /// Adds advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         if let Some(diagnostic) = self.last() {
-            diagnostic.help = Some(one_line(help.into()));
+            diagnostic.help = Some(one_line(&help.into()));
         }
         self
     }
@@ -177,7 +168,7 @@ impl Reported<'_, '_> {
     pub fn related(mut self, place: impl Into<Place>, message: impl Into<String>) -> Self {
         let location = self.findings.scope.locate(&place.into());
         if let Some(diagnostic) = self.last() {
-            diagnostic.related.push(Related { location, message: one_line(message.into()) });
+            diagnostic.related.push(Related { location, message: one_line(&message.into()) });
         }
         self
     }
@@ -189,7 +180,7 @@ impl Reported<'_, '_> {
         {
             diagnostic
                 .related
-                .push(Related { location: Location { span, ..location }, message: one_line(message.into()) });
+                .push(Related { location: Location { span, ..location }, message: one_line(&message.into()) });
         }
         self
     }
@@ -198,7 +189,7 @@ impl Reported<'_, '_> {
     pub fn related_in(mut self, source: SourceId, document: usize, span: Span, message: impl Into<String>) -> Self {
         let location = Location { source, span, document, path: crate::path::FieldPath::root() };
         if let Some(diagnostic) = self.last() {
-            diagnostic.related.push(Related { location, message: one_line(message.into()) });
+            diagnostic.related.push(Related { location, message: one_line(&message.into()) });
         }
         self
     }

@@ -185,3 +185,12 @@ impl From<&'static str> for Place {
         Self::value(&FieldPath::parse(dotted))
     }
 }
+
+/// Text without control characters: what a document says may stand in a message, and may not end its line or talk to a
+/// terminal.
+fn one_line(text: &str) -> String {
+    if !text.contains(char::is_control) {
+        return text.to_owned();
+    }
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::position::line_indexes;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, one_line};
 use crate::source::SourceSet;
 
 /// Each finding on one line, in the form that editors and `grep` read.
@@ -21,16 +21,4 @@ pub fn concise(diagnostics: &[Diagnostic], sources: &SourceSet) -> String {
         let _ = writeln!(out, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, one_line(&diagnostic.message));
     }
     out
-}
-
-/// A message on one line whatever a user put into a field: control characters are escaped.
-pub(super) fn one_line(message: &str) -> String {
-    if message.chars().any(char::is_control) {
-        message
-            .chars()
-            .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
-            .collect()
-    } else {
-        message.to_owned()
-    }
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::concise::one_line;
 use super::position::{LineIndex, line_indexes};
-use crate::diagnostic::{Diagnostic, Location, Severity};
+use crate::diagnostic::{Diagnostic, Location, Severity, one_line};
 use crate::source::{SourceId, SourceSet};
 use crate::yaml::Span;
 
