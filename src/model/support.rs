@@ -11,6 +11,11 @@ pub struct FieldSupport {
     pub note: &'static str,
 }
 
+/// A row: the field, what becomes of it, and where it goes or why it does not.
+pub(super) const fn row(field: &'static str, support: Support, note: &'static str) -> FieldSupport {
+    FieldSupport { field, support, note }
+}
+
 /// What becomes of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {

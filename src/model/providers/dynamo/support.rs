@@ -1,11 +1,7 @@
 //! What becomes of every field of a deployment.
 
-use crate::model::support::FieldSupport;
-use crate::model::support::Support::{self, Partly, Rendered};
-
-const fn row(field: &'static str, support: Support, note: &'static str) -> FieldSupport {
-    FieldSupport { field, support, note }
-}
+use crate::model::support::Support::{Partly, Rendered};
+use crate::model::support::{FieldSupport, row};
 
 /// One row for every field.
 pub(super) static FIELDS: &[FieldSupport] = &[

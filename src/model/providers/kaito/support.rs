@@ -1,11 +1,7 @@
 //! What becomes of every field of a deployment. "preset" is vLLM without an image, "template" everything with one.
 
-use crate::model::support::FieldSupport;
-use crate::model::support::Support::{self, Partly, Refused, Rendered};
-
-const fn row(field: &'static str, support: Support, note: &'static str) -> FieldSupport {
-    FieldSupport { field, support, note }
-}
+use crate::model::support::Support::{Partly, Refused, Rendered};
+use crate::model::support::{FieldSupport, row};
 
 /// Disaggregated mode is refused as a whole.
 const DISAGGREGATED: &str = "KAITO does not support disaggregated mode; ignored with a warning in aggregated mode";
