@@ -4,6 +4,7 @@ mod candidate;
 mod check;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 pub use candidate::{Candidate, ConfigPlace, EngineSupport, Rule};
 
@@ -19,9 +20,9 @@ use crate::yaml;
 /// All candidates, by name.
 #[derive(Debug)]
 pub struct Catalog {
-    candidates: Vec<Candidate>,
+    candidates: Vec<Arc<Candidate>>,
     /// What the providers of this program can really render, whatever a configuration of their name claims.
-    own: Vec<Candidate>,
+    own: Vec<Arc<Candidate>>,
     /// Names of configurations that could not be read: what they would have said is not known.
     failed: BTreeSet<String>,
     /// Where given rules are compiled; their cost is limited by options.
@@ -33,15 +34,12 @@ pub struct Catalog {
 impl Catalog {
     /// The built-in providers. `limits` are on the rules of configurations that are added.
     pub fn builtin(limits: cel::Limits) -> Self {
-        let candidates = || {
-            let mut candidates: Vec<Candidate> =
-                PROVIDERS.iter().filter_map(|provider| builtin(provider.config())).collect();
-            candidates.sort_by(|a, b| a.name.cmp(&b.name));
-            candidates
-        };
+        let builtin = PROVIDERS.iter().filter_map(|provider| builtin(provider.config()));
+        let mut candidates: Vec<Arc<Candidate>> = builtin.map(Arc::new).collect();
+        candidates.sort_by(|a, b| a.name.cmp(&b.name));
         Self {
-            candidates: candidates(),
-            own: candidates(),
+            own: candidates.clone(),
+            candidates,
             failed: BTreeSet::new(),
             environment: rule_types::environment(limits),
             builtin_environment: rule_types::environment(cel::Limits::default()),
@@ -78,23 +76,23 @@ impl Catalog {
             return;
         }
         self.candidates.retain(|other| other.name != name);
-        self.candidates.push(Candidate::of(config, false, Some(place), &spans));
+        self.candidates.push(Arc::new(Candidate::of(config, false, Some(place), &spans)));
         self.candidates.sort_by(|a, b| a.name.cmp(&b.name));
     }
 
     /// Every candidate, by name.
-    pub fn candidates(&self) -> &[Candidate] {
+    pub fn candidates(&self) -> &[Arc<Candidate>] {
         &self.candidates
     }
 
     /// The candidate of this name.
     pub fn get(&self, name: &str) -> Option<&Candidate> {
-        self.candidates.iter().find(|candidate| candidate.name == name)
+        self.candidates.iter().find(|candidate| candidate.name == name).map(Arc::as_ref)
     }
 
     /// What a provider of this program can render; none for providers of others.
     pub fn own(&self, name: &str) -> Option<&Candidate> {
-        self.own.iter().find(|candidate| candidate.name == name)
+        self.own.iter().find(|candidate| candidate.name == name).map(Arc::as_ref)
     }
 
     /// Whether a configuration of this name was given and could not be read.
