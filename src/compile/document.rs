@@ -1,7 +1,7 @@
 //! A document, what it says it is, and the documents inside a list.
 
 use crate::diagnostic::{Findings, ObjectRef, Place, Scope, codes};
-use crate::dialect::Dialect;
+use crate::dialect::{DIALECTS, Dialect};
 use crate::path::FieldPath;
 use crate::source::SourceId;
 use crate::yaml::{Failure, FailureKind, Node, Span, Value};
@@ -70,13 +70,10 @@ impl Header {
     }
 }
 
-/// Texts that occur in every document of ours.
-static MARKS: &[&str] = &["kubefoundry.ai/", "kubeairunway.ai/"];
-
 /// Whether a text may hold something of ours. A broken text that never speaks of us is none of our business: a
 /// template, another tool's input.
 pub(super) fn speaks_of_us(text: &str) -> bool {
-    MARKS.iter().any(|mark| text.contains(mark))
+    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix))
 }
 
 impl Document<'_> {
@@ -155,7 +152,7 @@ impl Document<'_> {
     /// What is wrong with a document that speaks of us but does not say what it is.
     pub(super) fn report_header(&self, findings: &mut Findings<'_>) {
         let Header { api_version, kind, .. } = &self.header;
-        let versions: Vec<String> = crate::dialect::DIALECTS.iter().map(Dialect::api_version).collect();
+        let versions: Vec<String> = DIALECTS.iter().map(Dialect::api_version).collect();
         let expected = versions.join(" or ");
         if self.header.dialect().is_some() {
             let message = "kind is required, expected ModelDeployment or InferenceProviderConfig";
