@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::describe::Syntax;
 use super::macros::wire_object;
 use super::reader::{IntegerOrString, Map};
 use crate::yaml::Node;
@@ -9,11 +10,11 @@ use crate::yaml::Node;
 wire_object! {
     /// Object metadata. What only the apiserver fills in is accepted, so that `kubectl get -o yaml` can be read.
     pub struct ObjectMeta {
-        /// The name.
-        name: String = "name",
+        /// The name: lower-case letters, digits and `-`, at most 63.
+        name: String = "name" [syntax(Syntax::DnsLabel)],
         /// The namespace; absent stays absent.
-        namespace: String = "namespace",
-        /// Labels.
+        namespace: String = "namespace" [syntax(Syntax::DnsLabel)],
+        /// Labels. Only those of our own group are copied to generated objects.
         labels: Map<String> = "labels",
         /// Annotations.
         annotations: Map<String> = "annotations",
@@ -61,11 +62,11 @@ macro_rules! serialize_present {
 wire_object! {
     /// An environment variable of a container (core/v1 EnvVar).
     pub struct EnvVar {
-        /// Its name.
-        name: String = "name",
+        /// Its name; unique in the list.
+        name: String = "name" [required(), syntax(Syntax::EnvironmentVariable)],
         /// Its value; `$(NAME)` is expanded by the kubelet, as in any pod.
         value: String = "value",
-        /// Where its value comes from instead.
+        /// Where its value comes from, instead of `value`: exactly one source.
         value_from: EnvVarSource = "valueFrom",
     }
 }
@@ -88,19 +89,19 @@ wire_object! {
     /// A field of the pod.
     pub struct FieldSelector {
         /// Version of the path's schema, `v1` by default.
-        api_version: String = "apiVersion",
+        api_version: String = "apiVersion" [words(&["v1"])],
         /// The path, such as `status.podIP`.
-        field_path: String = "fieldPath",
+        field_path: String = "fieldPath" [required()],
     }
 }
 wire_object! {
     /// A resource of a container.
     pub struct ResourceFieldSelector {
         /// The container, when not this one.
-        container_name: String = "containerName",
+        container_name: String = "containerName" [syntax(Syntax::DnsLabel)],
         /// The resource, such as `limits.memory`.
-        resource: String = "resource",
-        /// The unit.
+        resource: String = "resource" [required()],
+        /// The unit that the value is given in, such as `1Mi`; 1 by default.
         divisor: IntegerOrString = "divisor",
     }
 }
@@ -108,9 +109,9 @@ wire_object! {
     /// A key of a ConfigMap in the same namespace.
     pub struct ConfigMapKeySelector {
         /// The ConfigMap.
-        name: String = "name",
+        name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
         /// The key.
-        key: String = "key",
+        key: String = "key" [required(), syntax(Syntax::ConfigKey)],
         /// Whether it may be absent.
         optional: bool = "optional",
     }
@@ -119,9 +120,9 @@ wire_object! {
     /// A key of a Secret in the same namespace.
     pub struct SecretKeySelector {
         /// The Secret.
-        name: String = "name",
+        name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
         /// The key.
-        key: String = "key",
+        key: String = "key" [required(), syntax(Syntax::ConfigKey)],
         /// Whether it may be absent.
         optional: bool = "optional",
     }
@@ -130,11 +131,11 @@ wire_object! {
     /// A key of an env file.
     pub struct FileKeySelector {
         /// The volume that holds the file.
-        volume_name: String = "volumeName",
+        volume_name: String = "volumeName" [required(), syntax(Syntax::DnsLabel)],
         /// The file's path in it.
-        path: String = "path",
+        path: String = "path" [required()],
         /// The key.
-        key: String = "key",
+        key: String = "key" [required(), syntax(Syntax::EnvironmentVariable)],
         /// Whether it may be absent.
         optional: bool = "optional",
     }
@@ -143,13 +144,13 @@ wire_object! {
     /// A toleration of a pod (core/v1 Toleration).
     pub struct Toleration {
         /// The taint's key; empty with `Exists` means every taint.
-        key: String = "key",
-        /// `Exists`, `Equal` (default), `Lt` or `Gt`.
-        operator: String = "operator",
+        key: String = "key" [syntax(Syntax::LabelKey)],
+        /// How the key and value are compared: `Exists`, `Equal` (default), `Lt` or `Gt`.
+        operator: String = "operator" [words(&["Exists", "Equal", "Lt", "Gt"])],
         /// The taint's value.
-        value: String = "value",
+        value: String = "value" [max_length(253)],
         /// The taint's effect; empty means every effect.
-        effect: String = "effect",
+        effect: String = "effect" [words(&["NoSchedule", "PreferNoSchedule", "NoExecute"])],
         /// How long a `NoExecute` taint is tolerated, in seconds.
         toleration_seconds: i64 = "tolerationSeconds",
     }
@@ -157,8 +158,8 @@ wire_object! {
 wire_object! {
     /// The name of an object in the same namespace.
     pub struct LocalObjectReference {
-        /// The name.
-        name: String = "name",
+        /// The object's name.
+        name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
     }
 }
 

@@ -1,15 +1,35 @@
-//! How wire types are declared: a table of fields, or of words, from which type and reader are made.
+//! How wire types are declared: a table of fields, or of words, from which type, reader and description are made.
 
-/// Declares a wire object: a struct whose fields are all `Option`, its field names, and how it is read.
+/// Declares a wire object: a struct whose fields are all `Option`, its field names, how it is read, and what it looks
+/// like. Documentation is what editors show. After a key may stand, in brackets, what else is known of the value, in
+/// the words of [`Facets`](crate::wire::Facets): `replicas: i32 = "replicas" [minimum(0)]`.
 macro_rules! wire_object {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$field_meta:meta])* $field:ident: $ty:ty = $key:literal),* $(,)? }) => {
-        $(#[$meta])*
+    (
+        $(#[doc = $doc:literal])*
+        $vis:vis struct $name:ident {
+            $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty = $key:literal $([$($facet:ident($($facet_value:expr)?)),*])?),* $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])*
         #[derive(Debug, Clone, Default, PartialEq)]
-        $vis struct $name { $($(#[$field_meta])* pub $field: Option<$ty>),* }
+        $vis struct $name { $($(#[doc = $field_doc])* pub $field: Option<$ty>),* }
 
         impl $name {
             /// The fields as they are written in YAML.
             pub const FIELDS: &'static [&'static str] = &[$($key),*];
+        }
+
+        impl $crate::wire::Describe for $name {
+            const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Object(&$crate::wire::ObjectShape {
+                name: stringify!($name),
+                doc: concat!($($doc, "\n"),*),
+                fields: &[$($crate::wire::FieldShape {
+                    key: $key,
+                    doc: concat!($($field_doc, "\n"),*),
+                    shape: <$ty as $crate::wire::Describe>::SHAPE,
+                    facets: $crate::wire::Facets::NONE $($(.$facet($($facet_value)?))*)?,
+                }),*],
+            });
         }
 
         impl $crate::wire::Read for $name {
@@ -42,12 +62,15 @@ macro_rules! wire_object {
 }
 pub(crate) use wire_object;
 
-/// Declares an enum of words and how it is read and printed.
+/// Declares an enum of words, how it is read and printed, and what its words mean. Documentation is what editors show.
 macro_rules! words {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal),* $(,)? }) => {
-        $(#[$meta])*
+    (
+        $(#[doc = $doc:literal])*
+        $vis:vis enum $name:ident { $($(#[doc = $variant_doc:literal])* $variant:ident = $word:literal),* $(,)? }
+    ) => {
+        $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        $vis enum $name { $($(#[$variant_meta])* $variant),* }
+        $vis enum $name { $($(#[doc = $variant_doc])* $variant),* }
 
         impl $name {
             /// The word as it is written in YAML.
@@ -58,6 +81,14 @@ macro_rules! words {
 
         impl $crate::wire::Word for $name {
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
+        }
+
+        impl $crate::wire::Describe for $name {
+            const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Words(&$crate::wire::WordsShape {
+                name: stringify!($name),
+                doc: concat!($($doc, "\n"),*),
+                words: &[$(($word, concat!($($variant_doc, "\n"),*))),*],
+            });
         }
 
         impl std::fmt::Display for $name {

@@ -1,68 +1,76 @@
 //! `ModelDeployment` v1alpha1 (spec/1 §4.1) with the additive fields that users of the live system write.
 
+use super::describe::Syntax;
 use super::kubernetes::{EnvVar, LocalObjectReference, ObjectMeta, Toleration};
 use super::macros::{wire_object, words};
 use super::reader::{IntegerOrString, Map};
+use super::status::ModelDeploymentStatus;
 use crate::yaml::Node;
 
 wire_object! {
-    /// One model to serve.
+    /// One model to serve: which model, on which engine, with how many GPUs. kubefoundry turns it into the objects of the
+    /// serving stack that runs it (KAITO, Dynamo or KubeRay).
     pub struct ModelDeployment {
         /// `<group>/v1alpha1`.
-        api_version: String = "apiVersion",
+        api_version: String = "apiVersion" [required()],
         /// `ModelDeployment`.
-        kind: String = "kind",
+        kind: String = "kind" [required()],
         /// Name, namespace, labels, annotations.
-        metadata: ObjectMeta = "metadata",
+        metadata: ObjectMeta = "metadata" [required()],
         /// What is wanted.
-        spec: ModelDeploymentSpec = "spec",
+        spec: ModelDeploymentSpec = "spec" [required()],
         /// What a controller reported; not an input.
-        status: Node<'static> = "status",
+        status: Node<'static> = "status" [shape(ModelDeploymentStatus::SHAPE)],
     }
 }
 wire_object! {
     /// What is wanted.
     pub struct ModelDeploymentSpec {
-        /// Which model.
+        /// Which model, and where its weights are kept.
         model: Model = "model",
-        /// Which provider, when it is not to be selected.
+        /// Which provider runs the model, and its own settings. Without a name the provider is selected by engine, mode and
+        /// GPUs.
         provider: Provider = "provider",
         /// Which engine, and how it is set.
         engine: Engine = "engine",
-        /// Aggregated or disaggregated.
+        /// Whether prefill and decode run in one worker or apart.
         serving: Serving = "serving",
-        /// How many replicas.
+        /// How many replicas; in disaggregated mode also the GPUs and the memory of each role.
         scaling: Scaling = "scaling",
-        /// What a replica needs in aggregated mode.
+        /// What each replica needs in aggregated mode. Not allowed in disaggregated mode: `scaling.prefill` and
+        /// `scaling.decode` take its place.
         resources: Resources = "resources",
-        /// Container image instead of the provider's.
-        image: String = "image",
-        /// Environment of the engine's containers.
-        env: Vec<EnvVar> = "env",
-        /// Metadata of the pods.
+        /// Container image of the engine instead of the provider's, such as `vllm/vllm-openai:v0.26.0`. Required when
+        /// `model.source` is `custom`.
+        image: String = "image" [syntax(Syntax::Image)],
+        /// Environment variables of the engine's containers.
+        env: Vec<EnvVar> = "env" [list_key("name")],
+        /// Labels and annotations of the pods. Those of the ModelDeployment itself are not passed on to pods.
         pod_template: PodTemplate = "podTemplate",
-        /// Secrets.
+        /// Secrets in the same namespace, by name.
         secrets: Secrets = "secrets",
-        /// Secrets to pull images with.
-        image_pull_secrets: Vec<LocalObjectReference> = "imagePullSecrets",
-        /// Labels that nodes must have.
+        /// Secrets in the same namespace to pull images with.
+        image_pull_secrets: Vec<LocalObjectReference> = "imagePullSecrets" [list_key("name")],
+        /// Labels that a node must have for pods to run on it.
         node_selector: Map<String> = "nodeSelector",
-        /// Taints that the pods tolerate.
+        /// Taints of nodes that the pods tolerate.
         tolerations: Vec<Toleration> = "tolerations",
-        /// Gateway API integration.
+        /// Gateway API integration. Not rendered yet: giving it is an error.
         gateway: Gateway = "gateway",
     }
 }
 wire_object! {
     /// Which model.
     pub struct Model {
-        /// A HuggingFace id, or an absolute path.
-        id: String = "id",
-        /// The name in the API.
-        served_name: String = "servedName",
-        /// Where it comes from.
-        source: ModelSource = "source",
-        /// Volumes for its weights and caches.
+        /// A HuggingFace id (`org/name`, `org/name/file.gguf` or a bare name), or an absolute path on a volume of `storage`.
+        /// Required when `source` is `huggingface`; otherwise left out, or an absolute path inside the image.
+        id: String = "id" [max_length(1024)],
+        /// The model's name in the API; the last part of `id` by default. Without commas and spaces. No effect when `source`
+        /// is `custom`.
+        served_name: String = "servedName" [max_length(1024)],
+        /// Where the model comes from.
+        source: ModelSource = "source" [default("\"huggingface\"")],
+        /// Volumes for its weights and for caches.
         storage: Storage = "storage",
     }
 }
@@ -78,29 +86,31 @@ words! {
 wire_object! {
     /// Volumes for model data.
     pub struct Storage {
-        /// At most 8.
-        volumes: Vec<StorageVolume> = "volumes",
+        /// The volumes, at most 8. Names, mount paths and new claims must differ.
+        volumes: Vec<StorageVolume> = "volumes" [max_items(8), list_key("name")],
     }
 }
 wire_object! {
     /// One volume: an existing claim, or a size for a new one.
     pub struct StorageVolume {
-        /// A DNS label, unique in the list.
-        name: String = "name",
-        /// What it is for.
-        purpose: VolumePurpose = "purpose",
-        /// Where it is mounted.
-        mount_path: String = "mountPath",
-        /// An existing PersistentVolumeClaim, or the name of the new one.
-        claim_name: String = "claimName",
-        /// Size of a new claim.
-        size: IntegerOrString = "size",
-        /// StorageClass of a new claim; empty means none.
-        storage_class_name: String = "storageClassName",
-        /// Access mode of a new claim.
+        /// Its name: a DNS label, unique in the list.
+        name: String = "name" [required(), syntax(Syntax::DnsLabel)],
+        /// What it is for; decides the default `mountPath`, and which cache variables the engine gets.
+        purpose: VolumePurpose = "purpose" [default("\"custom\"")],
+        /// The absolute path where it is mounted. Required when `purpose` is `custom`; otherwise `/model-cache` or
+        /// `/compilation-cache` by default.
+        mount_path: String = "mountPath" [max_length(1024)],
+        /// An existing PersistentVolumeClaim in the same namespace. With a `size`: the name of the new one, by default
+        /// `<ModelDeployment>-<volume>`.
+        claim_name: String = "claimName" [syntax(Syntax::DnsSubdomain)],
+        /// Size of a new claim, such as `200Gi`. Without it `claimName` is required.
+        size: IntegerOrString = "size" [syntax(Syntax::Quantity)],
+        /// StorageClass of a new claim; absent means the cluster's default, empty means none. Only with `size`.
+        storage_class_name: String = "storageClassName" [syntax(Syntax::DnsSubdomain)],
+        /// Access mode of a new claim; `ReadWriteMany` by default. Only with `size`.
         access_mode: AccessMode = "accessMode",
-        /// Mounted for reading only.
-        read_only: bool = "readOnly",
+        /// Whether it is mounted for reading only.
+        read_only: bool = "readOnly" [default("false")],
     }
 }
 words! {
@@ -117,138 +127,144 @@ words! {
 words! {
     /// Who may mount a claim.
     pub enum AccessMode {
-        /// One node.
+        /// One node may mount it.
         ReadWriteOnce = "ReadWriteOnce",
-        /// Many nodes (default).
+        /// Many nodes may mount it (default).
         ReadWriteMany = "ReadWriteMany",
-        /// Many nodes, for reading.
+        /// Many nodes may mount it for reading.
         ReadOnlyMany = "ReadOnlyMany",
-        /// One pod.
+        /// One pod may mount it.
         ReadWriteOncePod = "ReadWriteOncePod",
     }
 }
 wire_object! {
     /// Which provider, and its own settings.
     pub struct Provider {
-        /// Its name; absent means that it is selected.
-        name: String = "name",
-        /// Settings that only this provider knows.
+        /// The provider: `dynamo`, `kaito`, `kuberay`, or one of which an InferenceProviderConfig is given. Absent means that
+        /// one is selected; `kuberay` never is.
+        name: String = "name" [max_length(253)],
+        /// Settings that only this provider knows; unknown keys are warned about.
         overrides: Node<'static> = "overrides",
     }
 }
 words! {
     /// Which engine.
     pub enum EngineType {
-        /// vLLM.
+        /// vLLM; needs GPUs.
         Vllm = "vllm",
-        /// SGLang.
+        /// SGLang; needs GPUs. Runs on Dynamo.
         Sglang = "sglang",
-        /// TensorRT-LLM.
+        /// TensorRT-LLM; needs NVIDIA GPUs. Runs on Dynamo.
         Trtllm = "trtllm",
-        /// llama.cpp.
+        /// llama.cpp, for GGUF models, on CPUs or GPUs. Runs on KAITO and needs an image.
         Llamacpp = "llamacpp",
     }
 }
 wire_object! {
     /// The engine and how it is set.
     pub struct Engine {
-        /// Which one.
+        /// Which engine runs the model. `vllm`, `sglang` and `trtllm` need GPUs.
         engine_type: EngineType = "type",
-        /// Longest context, in tokens.
-        context_length: i32 = "contextLength",
-        /// Whether code in the model's repository may run.
-        trust_remote_code: bool = "trustRemoteCode",
-        /// Whether prefixes are cached; absent leaves it to the engine.
+        /// The longest context in tokens, prompt and answer together; the model's own limit by default. Becomes
+        /// `--max-model-len` (vLLM), `--context-length` (SGLang), `--max-seq-len` (TensorRT-LLM) or `--ctx-size` (llama.cpp).
+        context_length: i32 = "contextLength" [minimum(1)],
+        /// Whether Python code from the model's repository may run in the engine. Only for models whose authors you trust.
+        trust_remote_code: bool = "trustRemoteCode" [default("false")],
+        /// Whether the KV cache of common prompt prefixes is reused; absent leaves it to the engine. KV routing needs it.
         enable_prefix_caching: bool = "enablePrefixCaching",
-        /// Whether CUDA graphs are off.
-        enforce_eager: bool = "enforceEager",
-        /// Container image instead of the provider's (same as `spec.image`).
-        image: String = "image",
-        /// Engine flags by name, values as strings.
+        /// Whether CUDA graphs are off: faster start and less memory, slower answers.
+        enforce_eager: bool = "enforceEager" [default("false")],
+        /// Container image of the engine instead of the provider's: the same as `spec.image`. Give one of the two.
+        image: String = "image" [syntax(Syntax::Image)],
+        /// Engine flags by name, without dashes, values as strings: `gpu-memory-utilization: "0.9"`. A switch takes `""` or
+        /// `"true"`; `"false"` turns it off where the engine can. Checked against the flags of the runtime version; unknown
+        /// flags are passed on.
         args: Map<String> = "args",
-        /// Engine flags as they stand on a command line.
+        /// Engine flags as they stand on a command line: `--flag`, `--flag=value`, or a flag and then its value.
         extra_args: Vec<String> = "extraArgs",
     }
 }
 wire_object! {
     /// Serving mode.
     pub struct Serving {
-        /// Aggregated or disaggregated.
-        mode: ServingMode = "mode",
+        /// Whether one kind of worker does prefill and decode, or two do.
+        mode: ServingMode = "mode" [default("\"aggregated\"")],
     }
 }
 words! {
     /// Whether one worker does all, or prefill and decode are apart.
     pub enum ServingMode {
-        /// One kind of worker (default).
+        /// One kind of worker reads prompts and writes answers (default).
         Aggregated = "aggregated",
-        /// Prefill and decode workers.
+        /// Prefill workers read prompts, decode workers write answers; each has GPUs and memory of its own.
         Disaggregated = "disaggregated",
     }
 }
 wire_object! {
     /// Replica counts.
     pub struct Scaling {
-        /// Replicas in aggregated mode.
-        replicas: i32 = "replicas",
-        /// Prefill workers in disaggregated mode.
+        /// How many replicas run in aggregated mode; 1 by default, 0 scales to zero. Ignored in disaggregated mode.
+        replicas: i32 = "replicas" [minimum(0)],
+        /// The workers that read prompts. Required in disaggregated mode, ignored otherwise.
         prefill: RoleScaling = "prefill",
-        /// Decode workers in disaggregated mode.
+        /// The workers that write answers. Required in disaggregated mode, ignored otherwise.
         decode: RoleScaling = "decode",
     }
 }
 wire_object! {
     /// One role of disaggregated serving.
     pub struct RoleScaling {
-        /// How many.
-        replicas: i32 = "replicas",
-        /// GPUs of each.
+        /// How many workers; 1 by default.
+        replicas: i32 = "replicas" [minimum(0), default("1")],
+        /// GPUs of each worker; `count` is required.
         gpu: Gpu = "gpu",
-        /// Memory of each.
-        memory: String = "memory",
+        /// Memory of each worker, such as `64Gi`: requested, and its limit. Required.
+        memory: String = "memory" [syntax(Syntax::Quantity)],
     }
 }
 wire_object! {
     /// GPUs of one worker.
     pub struct Gpu {
-        /// How many.
-        count: i32 = "count",
-        /// The resource name, `nvidia.com/gpu` by default.
-        gpu_type: String = "type",
+        /// How many GPUs; none by default.
+        count: i32 = "count" [minimum(0)],
+        /// The extended resource that nodes offer, such as `amd.com/gpu` or `nvidia.com/mig-1g.10gb`; `nvidia.com/gpu` by
+        /// default.
+        gpu_type: String = "type" [syntax(Syntax::ExtendedResource)],
     }
 }
 wire_object! {
     /// What a replica needs.
     pub struct Resources {
-        /// GPUs.
+        /// GPUs of each replica; without any, the model runs on CPUs.
         gpu: Gpu = "gpu",
-        /// Memory.
-        memory: String = "memory",
-        /// CPU.
-        cpu: String = "cpu",
+        /// Memory of each replica, such as `32Gi`: requested, and its limit.
+        memory: String = "memory" [syntax(Syntax::Quantity)],
+        /// CPU request of each replica, such as `4` or `500m`.
+        cpu: String = "cpu" [syntax(Syntax::Quantity)],
     }
 }
 wire_object! {
     /// Pod customization.
     pub struct PodTemplate {
-        /// Labels and annotations.
+        /// Labels and annotations of the pods.
         metadata: PodTemplateMetadata = "metadata",
     }
 }
 wire_object! {
     /// Labels and annotations of the pods.
     pub struct PodTemplateMetadata {
-        /// Labels.
+        /// Labels of every pod.
         labels: Map<String> = "labels",
-        /// Annotations.
+        /// Annotations of every pod.
         annotations: Map<String> = "annotations",
     }
 }
 wire_object! {
     /// Secrets by name.
     pub struct Secrets {
-        /// Secret whose keys become environment variables (`HF_TOKEN`).
-        hugging_face_token: String = "huggingFaceToken",
+        /// Name of the Secret with the HuggingFace token. All its keys become environment variables, so it should have the
+        /// key `HF_TOKEN`.
+        hugging_face_token: String = "huggingFaceToken" [syntax(Syntax::DnsSubdomain)],
     }
 }
 wire_object! {
@@ -256,9 +272,9 @@ wire_object! {
     pub struct Gateway {
         /// Whether an InferencePool and an HTTPRoute are made.
         enabled: bool = "enabled",
-        /// An existing HTTPRoute.
+        /// An existing HTTPRoute to use instead of a new one.
         http_route_ref: String = "httpRouteRef",
-        /// Model name in the route.
+        /// The model's name in the route.
         model_name: String = "modelName",
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::diagnostic::{Code, Findings, Place, codes};
 use crate::path::FieldPath;
+use crate::text::{closest, shorten};
 use crate::yaml::{Node, Value};
 
 /// What a value is read with: where findings go, and what an unknown field is.
@@ -56,20 +57,19 @@ pub(crate) fn wrong_type(node: &Node<'_>, path: &FieldPath, expected: &str, read
     let quoted = quote(text);
     let reported = reader.findings.report(&codes::WRONG_TYPE, path, format!("{path} is {found}, expected {expected}"));
     if scalar && expected == String::EXPECTED && !text.is_empty() && !matches!(node.value, Value::Null) {
-        reported
-            .help(format!("quote it: {quoted} (unquoted, YAML reads it as {})", node.describe()))
-            .replace_with("quote the value", quoted);
+        let reads = node.describe();
+        let reported = if text.starts_with('*') {
+            reported.help(format!("write the value here, in quotes: the alias stands for {reads}"))
+        } else {
+            reported.help(format!("quote it: {quoted} (unquoted, YAML reads it as {reads})"))
+        };
+        reported.replace_with("quote the value", quoted);
     }
 }
 
 /// Text in double quotes, as YAML and JSON both read it.
 fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// At most 40 characters of a text.
-pub(crate) fn shorten(text: &str) -> String {
-    if text.chars().count() <= 40 { text.to_owned() } else { text.chars().take(37).chain("...".chars()).collect() }
 }
 
 impl Read for String {
@@ -230,26 +230,15 @@ pub(crate) fn read_word<T: Word>(node: &Node<'_>, path: &FieldPath, reader: &mut
     found
 }
 
-/// The candidate that was probably meant: close in spelling, or equal but for case, `-` and `_`.
-///
-/// ```
-/// use kubefoundry::wire::closest;
-/// assert_eq!(closest("replicsa", ["replicas", "resources"]), Some("replicas"));
-/// assert_eq!(closest("nodeselector", ["nodeSelector"]), Some("nodeSelector"));
-/// assert_eq!(closest("zzz", ["replicas"]), None);
-/// ```
-pub fn closest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let folded = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    if given.len() > 256 {
-        return None;
-    }
-    let given = folded(given);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&given, &folded(candidate)), candidate))
-        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(1))
-        .min_by_key(|(distance, candidate)| (*distance, *candidate))
-        .map(|(_, candidate)| candidate)
+/// More fields than any of our objects has: beyond, who is meant by a misspelt one is nobody's guess, nor worth the time.
+const MOST_FIELDS: usize = 64;
+
+/// Whether just one key of a mapping may be meant to be `field`. Of two no machine can say which.
+fn is_only_one_for(field: &str, node: &Node<'_>, known: &[&'static str]) -> bool {
+    let entries = node.entries();
+    let unknown = entries.iter().map(|entry| entry.key.as_ref()).filter(|key| !known.contains(key));
+    entries.len() <= MOST_FIELDS
+        && unknown.filter(|key| closest(key, known.iter().copied()) == Some(field)).count() == 1
 }
 
 /// Reports a field that does not exist, with what may have been meant; a rename is a fix unless that field is there too.
@@ -263,6 +252,11 @@ pub(crate) fn unknown_field(
     if reader.patch && key.starts_with('$') {
         return;
     }
+    if reader.findings.is_full() {
+        // Looking for its place and for what was meant takes a look at every other key.
+        reader.findings.report(reader.unknown_field, path, String::new());
+        return;
+    }
     let at = path.key(key.to_owned());
     let parent = if path.segments().is_empty() { String::new() } else { format!(" in {path}") };
     let suggestion = closest(key, known.iter().copied());
@@ -273,9 +267,11 @@ pub(crate) fn unknown_field(
     let reported = reader.findings.report(reader.unknown_field, Place::key(&at), message);
     match suggestion {
         Some(field) if node.get(field).is_none() => {
-            reported
-                .help(format!("did you mean {field:?}?"))
-                .replace_with(format!("rename it to {field}"), if quoted { quote(field) } else { field.to_owned() });
+            let reported = reported.help(format!("did you mean {field:?}?"));
+            if is_only_one_for(field, node, known) {
+                let name = if quoted { quote(field) } else { field.to_owned() };
+                reported.replace_with(format!("rename it to {field}"), name);
+            }
         }
         Some(field) => {
             reported.help(format!("did you mean {field:?}, which is there too?"));

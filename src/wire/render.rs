@@ -1,5 +1,7 @@
 //! `Render` of `config.kubefoundry.ai/v1alpha1`: the options, one kind for all front ends.
 
+use super::describe::{Describe, Shape};
+use super::inference_provider_config::InferenceProviderConfig;
 use super::kubernetes::ObjectMeta;
 use super::macros::{wire_object, words};
 use super::reader::{Map, Read, Reader};
@@ -10,50 +12,55 @@ use crate::yaml::{Node, Value};
 pub const API_VERSION: &str = "config.kubefoundry.ai/v1alpha1";
 
 wire_object! {
-    /// Options of a run.
+    /// Options of kubefoundry: what its output targets and how strict it is. Read from `kubefoundry.yaml` in the one
+    /// directory given as PATH, and from `--config`.
     pub struct Render {
         /// `config.kubefoundry.ai/v1alpha1`.
-        api_version: String = "apiVersion",
+        api_version: String = "apiVersion" [required()],
         /// `Render`.
-        kind: String = "kind",
+        kind: String = "kind" [required()],
         /// Required where it is a KRM function's configuration.
         metadata: ObjectMeta = "metadata",
-        /// Provider to CRD version: `dynamo: nvidia.com/v1beta1`.
+        /// The CRD version that is written for a provider: `dynamo: nvidia.com/v1beta1`.
         targets: Map<String> = "targets",
-        /// Provider to runtime version: `dynamo: 1.4.0`.
+        /// The runtime version that default images and flag checks of a provider are for: `dynamo: 1.4.0`. Pin it, or
+        /// upgrading kubefoundry upgrades what runs.
         runtimes: Map<String> = "runtimes",
-        /// Image prefix to its replacement: `nvcr.io: registry.example.com/nvcr`. The longest prefix wins.
+        /// Prefixes of default images and what takes their place: `nvcr.io: registry.example.com/nvcr`. A prefix matches
+        /// whole path components; the longest wins.
         images: Map<String> = "images",
-        /// Provider configurations, in addition to the built-in ones and those in the input.
-        providers: Vec<Node<'static>> = "providers",
-        /// What is true of the cluster's KAITO.
+        /// InferenceProviderConfigs, in addition to the built-in ones and those in the input.
+        providers: Vec<Node<'static>> = "providers" [shape(Vec::<InferenceProviderConfig>::SHAPE)],
+        /// What is known of the cluster's KAITO.
         kaito: KaitoSettings = "kaito",
-        /// What is printed.
+        /// Which objects are printed; `generated` by default.
         output: OutputMode = "output",
-        /// Whether objects that are no longer generated are removed (KRM function).
+        /// Whether objects that are no longer generated are removed from the input (KRM function only).
         prune: bool = "prune",
-        /// Whether ownerReferences are set, from the uid in the input.
+        /// Whether generated objects name their ModelDeployment as owner. Its `metadata.uid` must be in the input.
         owner_references: bool = "ownerReferences",
-        /// Whether an input without a ModelDeployment is fine.
+        /// Whether an input without a ModelDeployment is fine; otherwise `render` fails.
         allow_empty: bool = "allowEmpty",
         /// Whether warnings are errors.
         strict: bool = "strict",
-        /// Limits on the input.
+        /// Limits on the input; past them a document is refused.
         limits: Limits = "limits",
-        /// Severity per diagnostic code: `error`, `warning`, `info` or `off`.
+        /// The severity of findings by diagnostic code: `KF0504: off`.
         rules: Map<RuleLevel> = "rules",
     }
 }
 wire_object! {
     /// What is true of the cluster's KAITO.
     pub struct KaitoSettings {
-        /// Whether it provisions nodes: then an instance type is required, otherwise refused.
+        /// Whether it provisions nodes: with `true` an instance type is required, with `false` it is refused.
         node_auto_provisioning: bool = "nodeAutoProvisioning",
     }
 }
 wire_object! {
     /// Limits on the input.
     pub struct Limits {
+        /// Documents of one file.
+        documents: i64 = "documents",
         /// Bytes of one document.
         document_bytes: i64 = "documentBytes",
         /// Values in one document, aliases expanded.
@@ -111,4 +118,8 @@ impl Read for RuleLevel {
             }
         }
     }
+}
+
+impl Describe for RuleLevel {
+    const SHAPE: Shape = Shape::OneOf(&[RuleSeverity::SHAPE, Shape::Literal("false")]);
 }

@@ -1,0 +1,109 @@
+//! What a cluster makes of an object, as far as that can be said without one: the CRD's schema, its defaults, its rules.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use kubefoundry::dialect::DIALECTS;
+use serde_json::Value;
+
+use super::{documents, schema_file};
+
+/// A CRD.
+pub(crate) struct Crd {
+    /// `spec.versions[0].schema.openAPIV3Schema`.
+    pub(crate) schema: Value,
+    validator: Validator,
+    rules: kube_cel::CompiledSchema,
+}
+
+/// A finding of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Refusal {
+    /// The field, as `spec.env[0]`.
+    pub(crate) path: String,
+    pub(crate) message: String,
+    /// The CEL rule, unless it is the schema that refuses.
+    pub(crate) rule: Option<String>,
+}
+
+impl Refusal {
+    /// What an engine's finding says of the same: an apiserver puts the path before the message.
+    pub(crate) fn is_said_by(&self, message: &str) -> bool {
+        let rest = message.strip_prefix(&self.path).unwrap_or_default();
+        message == self.message
+            || [" ", ".", ""].iter().any(|joint| rest.strip_prefix(joint) == Some(self.message.as_str()))
+    }
+}
+
+/// The CRDs of a dialect, by group and kind.
+pub(crate) static CRDS: LazyLock<BTreeMap<(&str, &str), Crd>> = LazyLock::new(|| {
+    let kinds = [("ModelDeployment", "modeldeployments"), ("InferenceProviderConfig", "inferenceproviderconfigs")];
+    let mut crds = BTreeMap::new();
+    for dialect in DIALECTS {
+        for (kind, plural) in kinds {
+            let text = schema_file(&format!("{}_{plural}.yaml", dialect.group));
+            let definition = documents(&text).remove(0);
+            let schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+            let validator = jsonschema::draft7::new(&schema).unwrap();
+            crds.insert((dialect.group, kind), Crd { rules: kube_cel::compile_schema(&schema), schema, validator });
+        }
+    }
+    crds
+});
+
+impl Crd {
+    /// The object with the schema's defaults.
+    pub(crate) fn defaulted(&self, object: &Value) -> Value {
+        kube_cel::apply_defaults(&self.schema, object)
+    }
+
+    /// Everything that a cluster has against an object: unknown fields, then the schema, and when that is fine, the rules.
+    pub(crate) fn refusals(&self, object: &Value) -> Vec<Refusal> {
+        let object = self.defaulted(object);
+        let mut found = Vec::new();
+        unknown_fields(&self.schema, &object, "", &mut found);
+        if object["metadata"]["name"].as_str().is_none_or(str::is_empty) {
+            found.push(Refusal { path: "metadata.name".to_owned(), message: "is required".to_owned(), rule: None });
+        }
+        for error in self.validator.iter_errors(&object) {
+            let path = error.instance_path().to_string();
+            found.push(Refusal { path, message: error.to_string(), rule: None });
+        }
+        if found.is_empty()
+            && let Err(errors) = kube_cel::Validator::new().validate_compiled(&self.rules, &object, None)
+        {
+            let refusal = |error: kube_cel::ValidationError| {
+                assert_eq!(error.kind, kube_cel::ErrorKind::ValidationFailure, "{error}: {}", error.rule);
+                Refusal { path: error.field_path, message: error.message, rule: Some(error.rule) }
+            };
+            found.extend(errors.into_vec().into_iter().map(refusal));
+        }
+        found
+    }
+}
+
+/// Fields that an apiserver would prune, and `kubectl` refuse.
+fn unknown_fields(schema: &Value, value: &Value, path: &str, found: &mut Vec<Refusal>) {
+    if schema["x-kubernetes-preserve-unknown-fields"] == true || path == ".metadata" {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let path = format!("{path}.{key}");
+                if let Some(schema) = schema["properties"].get(key).or(schema.get("additionalProperties")) {
+                    unknown_fields(schema, value, &path, found);
+                } else {
+                    found.push(Refusal { path, message: "unknown field".to_owned(), rule: None });
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                unknown_fields(&schema["items"], item, &format!("{path}[{index}]"), found);
+            }
+        }
+        _ => {}
+    }
+}

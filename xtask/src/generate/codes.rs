@@ -1,0 +1,99 @@
+//! The diagnostic codes: `docs/codes/README.md`, the index of their pages, and the table by which the program has them.
+
+use std::fmt::Write as _;
+
+use kubefoundry::diagnostic::Code;
+use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry::registry;
+
+use super::{Generated, broken, root};
+use crate::Failure;
+
+/// Where the pages are, from the project's root.
+const FOLDER: &str = "docs/codes";
+
+const INDEX_HEAD: &str = "\
+# Diagnostic codes
+
+Written by `cargo xtask generate` from the registry of codes. `kubefoundry explain KF0102` prints a page in the terminal.
+The severity of a code can be changed under `rules` in the [options](../options.md).
+";
+
+/// What the hundreds of the shared codes are about. Those of a provider are found by asking it.
+const GROUPS: &[(&str, &str)] = &[
+    ("KF00", "Reading"),
+    ("KF01", "Shape: fields and their values"),
+    ("KF02", "Meaning: what the fields say together"),
+    ("KF03", "Engine arguments"),
+    ("KF04", "Selection of the provider"),
+    ("KF05", "Translation for the provider"),
+    ("KF09", "Output and options"),
+];
+
+const TABLE_HEAD: &str = "\
+//! The pages of the diagnostic codes. Written by `cargo xtask generate`.
+
+/// Every page of `docs/codes` by its code, sorted.
+pub(super) static PAGES: &[(&str, &str)] = &[
+";
+
+pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
+    Ok(vec![
+        Generated { path: format!("{FOLDER}/README.md").into(), text: index()? },
+        Generated { path: "src/registry/pages.rs".into(), text: table()? },
+    ])
+}
+
+/// The index: a table for each hundred.
+fn index() -> Result<String, Failure> {
+    let mut codes: Vec<&Code> = registry::codes().collect();
+    codes.sort_by_key(|code| code.id);
+    let mut text = INDEX_HEAD.to_owned();
+    let mut last = None;
+    for code in codes {
+        let (id, name, severity, summary) = (code.id, code.name, code.severity, code.summary);
+        let hundred = id.get(..4);
+        if hundred != last {
+            last = hundred;
+            let title = title(code)?;
+            line(
+                &mut text,
+                format_args!("\n## {title}\n\n| code | name | severity | what it flags |\n|---|---|---|---|"),
+            )?;
+        }
+        line(&mut text, format_args!("| [{id}]({id}.md) | {name} | {severity} | {summary} |"))?;
+    }
+    Ok(text)
+}
+
+/// What a code's hundred is about.
+fn title(code: &Code) -> Result<&'static str, Failure> {
+    let shared = GROUPS.iter().find(|(hundred, _)| code.id.starts_with(hundred)).map(|(_, title)| *title);
+    let owner = PROVIDERS.iter().find(|provider| provider.codes().contains(&code)).map(|it| it.display_name());
+    shared.or(owner).ok_or_else(|| {
+        let place = "GROUPS in xtask/src/generate/codes.rs";
+        Failure::Broken(format!("{} has no title for its hundred, add one to {place}", code.id))
+    })
+}
+
+/// The table: what lies in the folder, so that a page that is not written yet does not break the build.
+fn table() -> Result<String, Failure> {
+    let folder = root().join(FOLDER);
+    let mut ids = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(|error| broken(&folder, &error))? {
+        let name = entry.map_err(|error| broken(&folder, &error))?.file_name();
+        ids.extend(name.to_str().and_then(|name| name.strip_suffix(".md")).map(str::to_owned));
+    }
+    ids.retain(|id| id != "README");
+    ids.sort();
+    let mut text = TABLE_HEAD.to_owned();
+    for id in ids {
+        line(&mut text, format_args!("    ({id:?}, include_str!(\"../../{FOLDER}/{id}.md\")),"))?;
+    }
+    text.push_str("];\n");
+    Ok(text)
+}
+
+fn line(text: &mut String, line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+    writeln!(text, "{line}").map_err(|error| Failure::Broken(error.to_string()))
+}

@@ -1,0 +1,123 @@
+//! `schemas/`: what our kinds and reports look like, for apiservers (CRDs) and for editors (JSON Schemas).
+//!
+//! ```text
+//! wire::Describe ─┬─ structural (+ rules) ─ crd ─ <group>_<plural>.yaml
+//!                 └─ editor (+ arguments) ─────── <kind>.json
+//!                    reports ──────────────────── diagnostics.json, decisions.json, images.json
+//! ```
+//! Written as plain JSON values rather than with k8s-openapi's or schemars' types: their maps sort their keys, and half of
+//! what is said here (CEL rules, `if`/`then`, what editors read) is outside of their types anyway.
+
+mod arguments;
+mod crd;
+mod editor;
+mod reports;
+mod rules;
+mod structural;
+mod syntax;
+
+use serde_json::Value;
+
+use super::Generated;
+use crate::Failure;
+
+pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
+    let mut files = Vec::new();
+    for (name, value) in crd::all()? {
+        let mut text = "# Written by `cargo xtask generate`; do not edit.\n".to_owned();
+        kubefoundry::yaml::to_yaml(&value, &mut text);
+        files.push(Generated { path: format!("schemas/{name}.yaml").into(), text });
+    }
+    for (name, value) in editor::all()?.into_iter().chain(reports::all()) {
+        files.push(Generated { path: format!("schemas/{name}.json").into(), text: lines(&value) });
+    }
+    Ok(files)
+}
+
+/// Documentation as it stands in the code, as text for people: lines joined, paragraphs kept.
+fn description(doc: &str) -> String {
+    let paragraphs: Vec<String> = doc
+        .split("\n \n")
+        .flat_map(|part| part.split("\n\n"))
+        .map(|paragraph| paragraph.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+        .filter(|paragraph| !paragraph.is_empty())
+        .collect();
+    paragraphs.join("\n\n")
+}
+
+/// JSON with one line for whatever is short or flat, so that a change shows as a line and a thousand flags do not
+/// become ten thousand lines.
+fn lines(value: &Value) -> String {
+    let mut text = String::new();
+    write_lines(value, 0, &mut text);
+    text.push('\n');
+    text
+}
+
+fn write_lines(value: &Value, depth: usize, out: &mut String) {
+    const WIDTH: usize = 100;
+    let line = value.to_string();
+    let flat = match value {
+        Value::Object(fields) => !fields.values().any(has_objects),
+        other => !has_objects(other),
+    };
+    if flat || line.len() <= WIDTH {
+        out.push_str(&line);
+        return;
+    }
+    let (open, close) = if value.is_array() { ('[', ']') } else { ('{', '}') };
+    let entries: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (format!("{}: ", Value::from(key.as_str())), value)).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| (String::new(), item)).collect(),
+        _ => Vec::new(),
+    };
+    out.push(open);
+    for (position, (key, value)) in entries.iter().enumerate() {
+        out.push_str(if position == 0 { "\n" } else { ",\n" });
+        out.push_str(&" ".repeat(depth + 1));
+        out.push_str(key);
+        write_lines(value, depth + 1, out);
+    }
+    out.push('\n');
+    out.push_str(&" ".repeat(depth));
+    out.push(close);
+}
+
+fn has_objects(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => true,
+        Value::Array(items) => items.iter().any(has_objects),
+        _ => false,
+    }
+}
+
+/// A JSON object built key by key, in order.
+#[derive(Default)]
+struct Object(serde_json::Map<String, Value>);
+
+impl Object {
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(key.to_owned(), value.into());
+        self
+    }
+
+    fn with_some(self, key: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(key, value),
+            None => self,
+        }
+    }
+}
+
+impl From<Object> for Value {
+    fn from(object: Object) -> Self {
+        Self::Object(object.0)
+    }
+}
+
+/// A default as it is written in the code.
+fn json(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::Broken(format!("a default that is not JSON: {text}: {error}")))
+}

@@ -1,0 +1,169 @@
+//! `engine.args` of each engine: the flags that some known version takes, and what their values may be. What versions
+//! do not agree on is left open, and unknown flags are allowed: the engine's own check knows the version.
+
+use std::collections::BTreeMap;
+
+use kubefoundry::model::engines::flags::{self, Flag, FlagTable, Kind, Repeat, ValueType};
+use kubefoundry::wire::EngineType;
+use serde_json::{Value, json};
+
+use super::Object;
+
+/// A program that takes flags, and its name for people.
+type Program = (&'static str, &'static str);
+
+/// The programs that read an engine's flags.
+fn programs(engine: EngineType) -> &'static [Program] {
+    match engine {
+        EngineType::Vllm => &[("vllm", "vLLM"), ("dynamo-vllm", "Dynamo's vLLM worker")],
+        EngineType::Sglang => &[("sglang", "SGLang"), ("dynamo-sglang", "Dynamo's SGLang worker")],
+        EngineType::Trtllm => &[("trtllm", "TensorRT-LLM"), ("dynamo-trtllm", "Dynamo's TensorRT-LLM worker")],
+        EngineType::Llamacpp => &[("llama-server", "llama-server")],
+    }
+}
+
+/// A flag as one version of a program has it.
+struct Entry {
+    program: Program,
+    version: &'static str,
+    table: FlagTable,
+    flag: Flag,
+}
+
+/// The schema of `engine.args` for an engine.
+pub(super) fn schema(engine: EngineType) -> Value {
+    let mut known: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+    for program in programs(engine) {
+        for (version, table) in flags::all(program.0) {
+            for name in table.names() {
+                let Some((flag, _)) = table.lookup(name) else { continue };
+                if let Some(key) = argument_key(program.0, &table, &flag) {
+                    known.entry(key).or_default().push(Entry { program: *program, version, table, flag });
+                }
+            }
+        }
+    }
+    let mut properties = Object::default();
+    for (key, entries) in &known {
+        let mut property = Object::default().with("description", description(key, entries)).with("type", "string");
+        if entries.iter().all(|entry| entry.flag.deprecated) {
+            property = property.with("deprecated", true);
+        }
+        if let Value::Object(values) = values(entries) {
+            property.0.extend(values);
+        }
+        properties = properties.with(key, property);
+    }
+    json!({"properties": Value::from(properties), "additionalProperties": {"type": "string"}})
+}
+
+/// How a flag is written in `engine.args`. TensorRT-LLM's configuration keys are nested; those that are have a short
+/// name, or are given as a part of their parent.
+fn argument_key(program: &str, table: &FlagTable, flag: &Flag) -> Option<String> {
+    if program != "trtllm" {
+        return Some(flag.name.to_owned());
+    }
+    let name = if flag.name.contains('.') { table.aliases(flag.name).next()? } else { flag.name };
+    Some(name.replace('-', "_"))
+}
+
+/// What the flag is, which versions have it, and what it takes.
+fn description(key: &str, entries: &[Entry]) -> String {
+    let mut text: Vec<String> = Vec::new();
+    for (name, display) in unique(entries.iter().map(|entry| entry.program)) {
+        let of_program: Vec<&Entry> = entries.iter().filter(|entry| entry.program.0 == name).collect();
+        let [first, .., last] = of_program.as_slice() else {
+            text.push(what(display, of_program.first().copied(), None));
+            continue;
+        };
+        text.push(what(display, Some(last), Some((first.version, last.version, of_program.len(), name))));
+    }
+    if let Some(entry) = entries.last() {
+        text.push(format!(" Takes {}.", takes(&entry.flag)));
+        let others = entry.table.aliases(entry.flag.name).filter(|alias| *alias != key.replace('_', "-"));
+        let others: Vec<String> = others.map(|alias| format!("`{alias}`")).collect();
+        if !others.is_empty() {
+            text.push(format!(" Also written {}.", others.join(", ")));
+        }
+    }
+    let deprecated = entries.iter().find(|entry| entry.flag.deprecated);
+    if let Some(entry) = deprecated {
+        let instead = entry.flag.replaced_by.map(|other| format!(": use `{other}`")).unwrap_or_default();
+        text.push(format!(" Deprecated since {} {}{instead}.", entry.program.1, entry.version));
+    }
+    text.concat().trim_start().to_owned()
+}
+
+type Span = (&'static str, &'static str, usize, &'static str);
+
+fn what(display: &str, entry: Option<&Entry>, span: Option<Span>) -> String {
+    let Some(entry) = entry else { return String::new() };
+    let name = if entry.program.0 == "trtllm" { entry.flag.key() } else { format!("--{}", entry.flag.name) };
+    let total = flags::all(entry.program.0).count();
+    let versions = match span {
+        Some((_, _, count, _)) if count == total => String::new(),
+        Some((first, last, ..)) => format!(" {first} to {last}"),
+        None if total == 1 => String::new(),
+        None => format!(" {}", entry.version),
+    };
+    format!(" `{name}` of {display}{versions}.")
+}
+
+/// What the value is, in the words of the engine's check.
+fn takes(flag: &Flag) -> String {
+    let probe = |text| flag.check_value(text).err().map(|problem| problem.to_string());
+    let expected = probe("\u{1}").or_else(|| probe("{")).unwrap_or_else(|| "expected text".to_owned());
+    let value = expected.strip_prefix("expected ").unwrap_or(&expected).to_owned();
+    let value = if flag.repeat == Repeat::List { format!("{value}, separated by spaces") } else { value };
+    match flag.kind {
+        Kind::Switch => "\"\" or \"true\"; \"false\" leaves it out".to_owned(),
+        Kind::Pair => "\"\" or \"true\", or \"false\" to turn it off".to_owned(),
+        Kind::OptionalValue => format!("\"\" alone, or {value}"),
+        Kind::Value => value,
+    }
+}
+
+/// What a value must be, where every version agrees.
+fn values(entries: &[Entry]) -> Value {
+    let flags = || entries.iter().map(|entry| entry.flag);
+    let may_be_empty = flags().any(|flag| flag.kind != Kind::Value);
+    let empty = may_be_empty.then_some("");
+    if flags().all(|flag| flag.value_type == ValueType::Boolean) {
+        let words: Vec<&str> = ["true", "false"].into_iter().chain(empty).collect();
+        return json!({"enum": words});
+    }
+    if flags().all(|flag| flag.choices().next().is_some()) {
+        let words: Vec<&str> = unique(flags().flat_map(|flag| flag.choices().collect::<Vec<_>>()).chain(empty));
+        return json!({"enum": words});
+    }
+    let Some(first) = flags().next() else { return Value::Null };
+    let agreed = flags().all(|flag| {
+        flag.value_type == first.value_type && flag.choices().next().is_none() && flag.repeat != Repeat::List
+    });
+    let number = match first.value_type {
+        ValueType::Integer => "[+-]?[0-9]+",
+        ValueType::HumanInteger => "([+-]?[0-9]+|[0-9]+(\\.[0-9]*)?[kmgtKMGT])",
+        ValueType::SiInteger => "([+-]?[0-9]+|[0-9]+(\\.[0-9]*)?([kMGT]|[KMGT]i))",
+        ValueType::Float => "[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+|[A-Za-z]+)([eE][+-]?[0-9]+)?",
+        _ => return Value::Null,
+    };
+    if !agreed {
+        return Value::Null;
+    }
+    let also: Vec<String> = unique(flags().flat_map(|flag| flag.also().collect::<Vec<_>>()).chain(empty))
+        .into_iter()
+        .map(|word| format!("|^{word}$"))
+        .collect();
+    json!({"pattern": format!("^\\s*{number}\\s*${}", also.concat()), "patternErrorMessage": format!("expected {}", takes(&first))})
+}
+
+/// Each once, in the order in which they first come.
+fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}

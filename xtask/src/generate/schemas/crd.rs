@@ -1,0 +1,125 @@
+//! The CustomResourceDefinitions.
+
+use kubefoundry::dialect::{DIALECTS, Dialect};
+use kubefoundry::wire::{Describe as _, InferenceProviderConfig, ModelDeployment, Shape};
+use serde_json::{Value, json};
+
+use super::structural;
+use crate::Failure;
+
+/// A kind of ours as a cluster knows it.
+struct Kind {
+    name: &'static str,
+    plural: &'static str,
+    short: &'static str,
+    scope: &'static str,
+    shape: Shape,
+    /// Name, type, path, description; what matters less is shown by `-o wide`.
+    columns: &'static [Column],
+}
+
+#[derive(Clone, Copy)]
+struct Column {
+    name: &'static str,
+    kind: &'static str,
+    path: &'static str,
+    description: &'static str,
+    wide: bool,
+}
+
+const fn column(name: &'static str, kind: &'static str, path: &'static str, description: &'static str) -> Column {
+    Column { name, kind, path, description, wide: false }
+}
+
+const fn wide(column: Column) -> Column {
+    Column { wide: true, ..column }
+}
+
+const AGE: Column = column("Age", "date", ".metadata.creationTimestamp", "How long it exists");
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "InferenceProviderConfig",
+        plural: "inferenceproviderconfigs",
+        short: "ipc",
+        scope: "Cluster",
+        shape: InferenceProviderConfig::SHAPE,
+        columns: &[
+            column("Ready", "boolean", ".status.ready", "Whether the provider works"),
+            column("Version", "string", ".status.version", "Version of the provider's controller"),
+            wide(column("CRD", "string", ".status.upstreamCRDVersion", "The CRD version it writes")),
+            AGE,
+        ],
+    },
+    Kind {
+        name: "ModelDeployment",
+        plural: "modeldeployments",
+        short: "mdep",
+        scope: "Namespaced",
+        shape: ModelDeployment::SHAPE,
+        columns: &[
+            column("Phase", "string", ".status.phase", "Where the deployment is in its life"),
+            column("Provider", "string", ".status.provider.name", "The provider that runs it"),
+            column("Engine", "string", ".spec.engine.type", "The engine that runs the model"),
+            column("Ready", "integer", ".status.replicas.ready", "Replicas that are ready"),
+            wide(column("Model", "string", ".spec.model.id", "The model")),
+            wide(column("Endpoint", "string", ".status.endpoint.service", "The Service where the model answers")),
+            wide(column("Reason", "string", ".status.provider.selectedReason", "Why this provider was selected")),
+            AGE,
+        ],
+    },
+];
+
+/// Every CRD with the name of its file.
+pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
+    let mut all = Vec::new();
+    for dialect in DIALECTS {
+        for kind in KINDS {
+            all.push((format!("{}_{}", dialect.group, kind.plural), definition(kind, dialect)?));
+        }
+    }
+    Ok(all)
+}
+
+fn definition(kind: &Kind, dialect: &Dialect) -> Result<Value, Failure> {
+    let Shape::Object(shape) = kind.shape else {
+        return Err(Failure::Broken(format!("{} is not an object", kind.name)));
+    };
+    let columns: Vec<Value> = kind
+        .columns
+        .iter()
+        .map(|column| {
+            let mut value = json!({
+                "name": column.name, "type": column.kind, "jsonPath": column.path, "description": column.description,
+            });
+            if let (true, Value::Object(fields)) = (column.wide, &mut value) {
+                fields.insert("priority".to_owned(), json!(1));
+            }
+            value
+        })
+        .collect();
+    Ok(json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{}.{}", kind.plural, dialect.group)},
+        "spec": {
+            "group": dialect.group,
+            "names": {
+                "kind": kind.name,
+                "listKind": format!("{}List", kind.name),
+                "plural": kind.plural,
+                "singular": kind.name.to_lowercase(),
+                "shortNames": [kind.short],
+            },
+            "scope": kind.scope,
+            "versions": [{
+                "name": dialect.version,
+                "served": true,
+                "storage": true,
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": columns,
+                "schema": {"openAPIV3Schema": structural::object(shape, dialect)?},
+            }],
+        },
+    }))
+}

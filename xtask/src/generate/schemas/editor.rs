@@ -1,0 +1,284 @@
+//! Shapes as JSON Schemas for editors: draft 7, which is what yaml-language-server reads. Nothing refers to another file, so
+//! that a schema can be piped anywhere.
+
+use kubefoundry::dialect::DIALECTS;
+use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry::registry;
+use kubefoundry::wire::{
+    Describe as _, EngineType, Facets, FieldShape, InferenceProviderConfig, ModelDeployment, ObjectShape,
+    RENDER_API_VERSION, Render, Shape, Word as _,
+};
+use serde_json::{Value, json};
+
+use super::{Object, arguments, description, json as parse, syntax};
+use crate::Failure;
+
+const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
+
+/// Every schema with the name of its file.
+pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
+    let ours: Vec<String> = DIALECTS.iter().map(kubefoundry::dialect::Dialect::api_version).collect();
+    let deployment = root(&ModelDeployment::SHAPE, "ModelDeployment", &ours)?;
+    let config = root(&InferenceProviderConfig::SHAPE, "InferenceProviderConfig", &ours)?;
+    let render = render()?;
+    let any = any(&ours, &[("ModelDeployment", &deployment), ("InferenceProviderConfig", &config)], &render);
+    let titled = |title: &str, schema: Value| {
+        let head = Object::default().with("$schema", DRAFT).with("title", title);
+        match schema {
+            Value::Object(schema) => Object(head.0.into_iter().chain(schema).collect()).into(),
+            other => other,
+        }
+    };
+    Ok(vec![
+        ("kubefoundry".to_owned(), titled("kubefoundry: any document", any)),
+        ("modeldeployment".to_owned(), titled("ModelDeployment", deployment)),
+        ("inferenceproviderconfig".to_owned(), titled("InferenceProviderConfig", config)),
+        ("render".to_owned(), titled("Render", render)),
+    ])
+}
+
+/// An object of one of our kinds.
+fn root(shape: &Shape, kind: &str, versions: &[String]) -> Result<Value, Failure> {
+    let Shape::Object(shape) = shape else {
+        return Err(Failure::Broken(format!("{kind} is not an object")));
+    };
+    let mut schema = object(shape, false)?;
+    schema["properties"]["apiVersion"]["enum"] = json!(versions);
+    schema["properties"]["kind"]["enum"] = json!([kind]);
+    if schema["required"].is_array() {
+        schema["properties"]["metadata"]["required"] = json!(["name"]);
+    }
+    Ok(schema)
+}
+
+/// The options, with the versions and the codes that there are.
+fn render() -> Result<Value, Failure> {
+    let mut schema = root(&Render::SHAPE, "Render", &[RENDER_API_VERSION.to_owned()])?;
+    let metadata = schema["properties"]["metadata"].as_object_mut();
+    metadata.and_then(|metadata| metadata.remove("required"));
+    for provider in PROVIDERS {
+        let chosen = ["auto"].as_slice();
+        let of_targets = ("targets", provider.targets(), chosen, " `auto` chooses by the CRDs that --crds gives.");
+        for (option, versions, more, note) in [of_targets, ("runtimes", provider.runtimes(), &[], "")] {
+            if let Some(default) = versions.first() {
+                let what = format!("{} version; {default} by default.{note}", provider.display_name());
+                let words = [versions, more].concat();
+                schema["properties"][option]["properties"][provider.name()] =
+                    json!({"description": what, "type": "string", "enum": words});
+            }
+        }
+    }
+    let mut codes: Vec<_> = registry::codes().collect();
+    codes.sort_by_key(|code| code.id);
+    let level = schema["properties"]["rules"]["additionalProperties"].clone();
+    for code in codes {
+        let mut rule = level.clone();
+        rule["description"] = json!(format!("{}: {}. {} by default.", code.name, code.summary, code.severity));
+        schema["properties"]["rules"]["properties"][code.id] = rule;
+    }
+    // Inline configurations need not say what they are.
+    let items = schema["properties"]["providers"]["items"].as_object_mut();
+    items.and_then(|items| items.remove("required"));
+    Ok(schema)
+}
+
+/// Any document: ours are checked by their kind, others are let be.
+fn any(versions: &[String], kinds: &[(&str, &Value)], render: &Value) -> Value {
+    let mut branches = Vec::new();
+    let lists: Vec<String> = kinds.iter().map(|(kind, _)| format!("{kind}List")).collect();
+    let names: Vec<&str> = kinds.iter().map(|(kind, _)| *kind).chain(lists.iter().map(String::as_str)).collect();
+    for (kind, schema) in kinds {
+        branches.push(json!({
+            "if": {
+                "required": ["apiVersion", "kind"],
+                "properties": {"apiVersion": {"enum": versions}, "kind": {"enum": [kind]}},
+            },
+            "then": schema,
+        }));
+    }
+    branches.push(json!({
+        "if": {"required": ["kind"], "properties": {"apiVersion": {"enum": versions}}},
+        "then": {"properties": {"kind": {"enum": names}}},
+    }));
+    branches.push(json!({
+        "if": {"required": ["apiVersion"], "properties": {"apiVersion": {"enum": [RENDER_API_VERSION]}}},
+        "then": render,
+    }));
+    branches.push(json!({
+        "if": {
+            "required": ["kind"],
+            "anyOf": [
+                {"properties": {"apiVersion": {"enum": ["v1"]}, "kind": {"enum": ["List"]}}},
+                {"properties": {"apiVersion": {"enum": versions}, "kind": {"enum": lists}}},
+            ],
+        },
+        "then": {"properties": {"items": {"type": ["array", "null"], "items": {"$ref": "#"}}}},
+    }));
+    json!({
+        "description": "A document of kubefoundry's is checked by its kind; any other document is let be.",
+        "allOf": branches,
+    })
+}
+
+/// An object; `nullable` where it is a field's value, which may be left empty.
+fn object(shape: &ObjectShape, nullable: bool) -> Result<Value, Failure> {
+    let mut properties = Object::default();
+    for field in shape.fields {
+        properties = properties.with(field.key, property(field)?);
+    }
+    let required: Vec<&str> = shape
+        .fields
+        .iter()
+        .filter(|field| field.facets.required || always_needed(shape.name).contains(&field.key))
+        .map(|field| field.key)
+        .collect();
+    Ok(Object::default()
+        .with("description", description(shape.doc))
+        .with("type", or_null("object", nullable))
+        .with_some("required", (!required.is_empty()).then_some(required))
+        .with("additionalProperties", false)
+        .with("properties", properties)
+        .with_some("allOf", conditions(shape.name)?)
+        .into())
+}
+
+fn or_null(kind: &str, nullable: bool) -> Value {
+    if nullable { json!([kind, "null"]) } else { json!(kind) }
+}
+
+fn property(field: &FieldShape) -> Result<Value, Failure> {
+    let inner = value(&field.full_shape(), &field.facets, !field.facets.required)?;
+    let mut text = description(field.doc);
+    if let Shape::Words(words) = field.full_shape() {
+        for (word, doc) in words.words {
+            text = format!("{text}\n\n- `{word}`: {}", description(doc));
+        }
+    }
+    let mut schema = Object::default().with("description", text);
+    if let Value::Object(inner) = inner {
+        schema.0.extend(inner.into_iter().filter(|(key, _)| key != "description"));
+    }
+    Ok(schema.with_some("default", field.facets.default.map(parse).transpose()?).into())
+}
+
+fn value(shape: &Shape, facets: &Facets, nullable: bool) -> Result<Value, Failure> {
+    Ok(match shape {
+        Shape::Any => json!({}),
+        Shape::Literal(text) => json!({"enum": [parse(text)?]}),
+        Shape::String => match facets.words {
+            Some(words) => json!({"type": "string", "enum": ([words, &[""]].concat())}),
+            None => text(&["string"], facets, nullable),
+        },
+        Shape::Timestamp => json!({"type": or_null("string", nullable), "format": "date-time"}),
+        Shape::Boolean => json!({"type": or_null("boolean", nullable)}),
+        Shape::Integer(bits) => {
+            let most = if *bits == 32 { i64::from(i32::MAX) } else { i64::MAX };
+            Object::default()
+                .with("type", or_null("integer", nullable))
+                .with("minimum", facets.minimum.unwrap_or(-most - 1))
+                .with("maximum", most)
+                .into()
+        }
+        Shape::IntegerOrString => text(&["string", "integer"], facets, nullable),
+        Shape::List(items) => Object::default()
+            .with("type", or_null("array", nullable))
+            .with_some("maxItems", facets.max_items)
+            .with("items", value(items, &Facets::NONE, false)?)
+            .into(),
+        Shape::Map(values) => {
+            json!({"type": or_null("object", nullable), "additionalProperties": value(values, &Facets::NONE, false)?})
+        }
+        Shape::Object(shape) => object(shape, nullable)?,
+        // An empty word is an unfinished one: of all that may be left empty, an editor points out this.
+        Shape::Words(words) => {
+            let list: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
+            let docs: Vec<String> = words.words.iter().map(|(_, doc)| description(doc)).collect();
+            json!({"type": "string", "enum": list, "enumDescriptions": docs})
+        }
+        Shape::OneOf(shapes) => {
+            let any: Result<Vec<Value>, Failure> =
+                shapes.iter().map(|shape| value(shape, &Facets::NONE, false)).collect();
+            json!({"anyOf": any?})
+        }
+    })
+}
+
+fn text(types: &[&str], facets: &Facets, nullable: bool) -> Value {
+    let types: Vec<&str> = types.iter().copied().chain(nullable.then_some("null")).collect();
+    let checks = facets.syntax.map(syntax::checks).unwrap_or_default();
+    let expected: Vec<&str> = checks
+        .iter()
+        .map(|check| check.expected)
+        .enumerate()
+        .map(|(index, text)| if index == 0 { text } else { text.strip_prefix("a quantity ").unwrap_or(text) })
+        .collect();
+    let most = checks.iter().filter_map(|check| check.most).min();
+    let empty = if facets.required { "" } else { "^$|" };
+    Object::default()
+        .with("type", if let [one] = types.as_slice() { json!(one) } else { json!(types) })
+        .with_some("minLength", facets.required.then_some(1))
+        .with_some("maxLength", most)
+        .with_some("minimum", (types.contains(&"integer") && !checks.is_empty()).then_some(1))
+        .with_some("pattern", checks.last().map(|check| format!("{empty}{}", check.pattern)))
+        .with_some("patternErrorMessage", (!checks.is_empty()).then(|| format!("expected {}", expected.join(", "))))
+        .into()
+}
+
+/// Fields that are needed whatever else is said, and that a cluster asks for in words of its own.
+fn always_needed(object: &str) -> &'static [&'static str] {
+    match object {
+        "ModelDeploymentSpec" => &["model", "engine"],
+        "Engine" => &["type"],
+        _ => &[],
+    }
+}
+
+/// What depends on another field.
+fn conditions(object: &str) -> Result<Option<Value>, Failure> {
+    let when = |field: &str, words: &[&str]| json!({"required": [field], "properties": {field: {"enum": words}}});
+    let list = match object {
+        "Model" => vec![json!({"if": when("source", &["custom"]), "then": {}, "else": {"required": ["id"]}})],
+        "Engine" => EngineType::WORDS
+            .iter()
+            .map(|(word, engine)| {
+                json!({"if": when("type", &[word]), "then": {"properties": {"args": arguments::schema(*engine)}}})
+            })
+            .collect(),
+        "Provider" => {
+            let mut list = Vec::new();
+            for provider in PROVIDERS {
+                let overrides = value(&provider.overrides(), &Facets::NONE, true)?;
+                list.push(json!({
+                    "if": when("name", &[provider.name()]),
+                    "then": {"properties": {"overrides": overrides}},
+                }));
+            }
+            list
+        }
+        "StorageVolume" => vec![
+            json!({"if": {"required": ["size"]}, "else": {"required": ["claimName"]}}),
+            json!({"if": when("purpose", &["modelCache", "compilationCache"]), "else": {"required": ["mountPath"]}}),
+        ],
+        "ModelDeploymentSpec" => workload(),
+        _ => return Ok(None),
+    };
+    Ok(Some(Value::Array(list)))
+}
+
+/// What the serving mode and the engine ask for.
+fn workload() -> Vec<Value> {
+    let disaggregated = json!({"required": ["serving"], "properties": {"serving": {"required": ["mode"], "properties": {"mode": {"enum": ["disaggregated"]}}}}});
+    let role = json!({"type": "object", "required": ["gpu", "memory"], "properties": {"gpu": {"type": "object", "required": ["count"]}}});
+    let gpu_engine = json!({"required": ["engine"], "properties": {"engine": {"required": ["type"], "properties": {"type": {"enum": ["vllm", "sglang", "trtllm"]}}}}});
+    let gpus = json!({"type": "object", "required": ["gpu"], "properties": {"gpu": {"type": "object", "required": ["count"], "properties": {"count": {"minimum": 1}}}}});
+    vec![json!({
+        "if": disaggregated,
+        "then": {
+            "required": ["scaling"],
+            "properties": {
+                "scaling": {"type": "object", "required": ["prefill", "decode"], "properties": {"prefill": role, "decode": role}},
+            },
+        },
+        "else": {"if": gpu_engine, "then": {"required": ["resources"], "properties": {"resources": gpus}}},
+    })]
+}

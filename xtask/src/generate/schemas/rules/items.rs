@@ -1,0 +1,106 @@
+//! Engine arguments, environment variables, tolerations, labels.
+
+use kubefoundry::dialect::Dialect;
+use kubefoundry::wire::EnvVarSource;
+
+use super::{Rule, quote, raw, shortened};
+
+/// Keys of `engine.args`.
+pub(super) fn argument_keys() -> Vec<Rule> {
+    const EXPECTED: &str = "expected a bare flag name of lower-case letters, digits, '-' and '_'";
+    let pattern = raw("^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$");
+    let wrong = format!("self.filter(key, !key.matches({pattern}))[0]");
+    vec![Rule {
+        rule: format!("self.all(key, key.matches({pattern}))"),
+        message: format!("has a key that is no flag name, {EXPECTED}"),
+        expression: Some(format!("'has the key \"' + {} + {}", shortened(&wrong), quote(&format!("\", {EXPECTED}")))),
+    }]
+}
+
+/// `engine.extraArgs` as a whole.
+pub(super) fn extra_arguments() -> Vec<Rule> {
+    vec![Rule {
+        rule: "self.size() == 0 || self[0] == '' || self[0].startsWith('--')".to_owned(),
+        message: "the first element is no flag, expected a flag that starts with \"--\"".to_owned(),
+        expression: Some(format!(
+            "'[0] is \"' + {} + '\", expected a flag that starts with \"--\"'",
+            shortened("self[0]")
+        )),
+    }]
+}
+
+/// An element of `engine.extraArgs`.
+pub(super) fn extra_argument() -> Vec<Rule> {
+    vec![
+        Rule::new("self != ''", "is \"\", expected a flag or the value of one"),
+        Rule::new("self != '--'", "is \"--\", expected a flag: \"--\" alone ends the flags"),
+    ]
+}
+
+/// One environment variable.
+pub(super) fn variable() -> Vec<Rule> {
+    vec![Rule::new(
+        "!has(self.value) || self.value == '' || !has(self.valueFrom)",
+        "has both value and valueFrom, expected one of them",
+    )]
+}
+
+/// Where a variable's value comes from.
+pub(super) fn source() -> Vec<Rule> {
+    let given: Vec<String> = EnvVarSource::FIELDS.iter().map(|field| format!("(has(self.{field}) ? 1 : 0)")).collect();
+    let count = given.join(" + ");
+    // Not string(): an apiserver takes its result for endless.
+    let numbers: Vec<String> = (0..=given.len()).map(|number| format!("'{number}'")).collect();
+    let number = format!("[{}][{count}]", numbers.join(", "));
+    let expected = format!("expected exactly one of {}", EnvVarSource::FIELDS.join(", "));
+    vec![Rule {
+        rule: format!("{count} == 1"),
+        message: format!("has no source or several, {expected}"),
+        expression: Some(format!("'has ' + {number} + ' sources, {expected}'")),
+    }]
+}
+
+/// One toleration.
+pub(super) fn toleration() -> Vec<Rule> {
+    let given = |field: &str| format!("(has(self.{field}) && self.{field} != '')");
+    let operator = |words: &str| format!("(has(self.operator) && self.operator in {words})");
+    let value = given("value");
+    vec![
+        Rule::new(
+            format!("{} || {}", given("key"), operator("['Exists']")),
+            "has no key, expected operator Exists, which then tolerates every taint",
+        ),
+        Rule::new(
+            format!("!{} || !{value}", operator("['Exists']")),
+            "value is given, expected none with operator Exists",
+        ),
+        Rule::new(
+            format!("!{} || {value}", operator("['Lt', 'Gt']")),
+            "value is missing, expected an integer with operator Lt or Gt",
+        ),
+        Rule::expect(
+            "value",
+            &format!("{} && !self.value.matches({})", operator("['Lt', 'Gt']"), raw("^(0|-?[1-9][0-9]{0,18})$")),
+            "an integer with operator Lt or Gt",
+        ),
+        Rule::new(
+            "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+            "tolerationSeconds is given, expected it with effect NoExecute only",
+        ),
+    ]
+}
+
+/// Labels and annotations that only the program sets.
+pub(super) fn reserved(dialect: &Dialect) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    for field in ["labels", "annotations"] {
+        for name in ["managed-by", "model-deployment", "selected-reason"] {
+            let label = dialect.label(name);
+            rules.push(Rule::new(
+                format!("!has(self.{field}) || !('{label}' in self.{field})"),
+                format!("{field} has the key \"{label}\", which only {} sets", dialect.manager),
+            ));
+        }
+    }
+    rules
+}

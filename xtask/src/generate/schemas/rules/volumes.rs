@@ -1,0 +1,70 @@
+//! Volumes for model data.
+
+use super::{Rule, raw};
+
+/// What belongs together in one volume.
+pub(super) fn rules() -> Vec<Rule> {
+    let given = |field: &str| format!("(has(self.{field}) && self.{field} != '')");
+    let mut rules = vec![
+        Rule::new(
+            format!("(has(self.purpose) && self.purpose != 'custom') || {}", given("mountPath")),
+            "mountPath is required when purpose is custom",
+        ),
+        Rule::new(format!("has(self.size) || {}", given("claimName")), "claimName is required without a size"),
+    ];
+    for field in ["storageClassName", "accessMode"] {
+        rules.push(Rule::new(
+            format!("!has(self.{field}) || has(self.size)"),
+            format!("{field} belongs to a new claim, expected a size beside it"),
+        ));
+    }
+    let below = format!("self.mountPath.matches({})", raw("^/.*[^/]"));
+    let up = format!("self.mountPath.matches({})", raw(r"(^|/)\.\.(/|$)"));
+    let refused = format!("self.mountPath.matches({})", raw(r"[:$\x00-\x1f\x7f]"));
+    rules.push(Rule::expect("mountPath", &format!("!{below}"), "an absolute path below \"/\""));
+    rules.push(Rule::expect("mountPath", &format!("{below} && {up}"), "a path without \"..\""));
+    rules.push(Rule::expect(
+        "mountPath",
+        &format!("{below} && !{up} && {refused}"),
+        "a path without ':', '$' and control characters",
+    ));
+    rules
+}
+
+/// What must differ between volumes. Their number is limited to eight, so they can be counted out.
+pub(super) fn unique() -> Vec<Rule> {
+    let mount = |index: &str| {
+        let volume = format!("self.volumes[{index}]");
+        format!(
+            "(has({volume}.mountPath) && {volume}.mountPath != '' ? {volume}.mountPath : \
+             !has({volume}.purpose) || {volume}.purpose == 'custom' ? '' : \
+             {volume}.purpose == 'modelCache' ? '/model-cache' : '/compilation-cache')"
+        )
+    };
+    let claim = |index: &str| {
+        let volume = format!("self.volumes[{index}]");
+        format!("(has({volume}.size) && has({volume}.claimName) ? {volume}.claimName : '')")
+    };
+    vec![repeated("mountPath", mount), repeated("claimName", claim)]
+}
+
+fn repeated(field: &str, value: impl Fn(&str) -> String) -> Rule {
+    const INDEXES: &str = "[0, 1, 2, 3, 4, 5, 6, 7]";
+    let again = format!(
+        "i < self.volumes.size() && {} != '' && {INDEXES}.exists(j, j < i && {} == {})",
+        value("i"),
+        value("i"),
+        value("j")
+    );
+    // Not string(): an apiserver takes its result for endless.
+    let number = "['0', '1', '2', '3', '4', '5', '6', '7'][i]";
+    Rule {
+        rule: format!("!has(self.volumes) || !{INDEXES}.exists(i, {again})"),
+        message: format!("{field} of a volume is that of another one again, expected one entry with it"),
+        expression: Some(format!(
+            "{INDEXES}.filter(i, {again}).map(i, 'volumes[' + {number} + '].{field} is \"' + {} + \
+             '\" again, expected one entry with it')[0]",
+            value("i")
+        )),
+    }
+}

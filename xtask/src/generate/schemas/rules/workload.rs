@@ -1,0 +1,131 @@
+//! Serving mode, replicas, GPUs, and what the providers of this program can run (spec/1 §8, DESIGN §4).
+
+use kubefoundry::cel::Limits;
+use kubefoundry::model::catalog::{Candidate, Catalog};
+use kubefoundry::model::ir::ServingMode;
+use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry::wire::{EngineType, Word as _};
+
+use super::Rule;
+
+const DISAGGREGATED: &str = "has(self.serving) && has(self.serving.mode) && self.serving.mode == 'disaggregated'";
+const AGGREGATED_GPUS: &str = "has(self.resources) && has(self.resources.gpu) && has(self.resources.gpu.count) && \
+                               self.resources.gpu.count > 0";
+const ROLES: [&str; 2] = ["prefill", "decode"];
+
+/// The rules of the modes. They look at the specification.
+pub(super) fn rules() -> Vec<Rule> {
+    let mut rules = vec![
+        engine_requires_gpu("vllm", "vLLM"),
+        engine_requires_gpu("sglang", "SGLang"),
+        engine_requires_gpu("trtllm", "TensorRT-LLM"),
+        disaggregated(
+            "!has(self.resources) || !has(self.resources.gpu)",
+            "Cannot specify both resources.gpu and scaling.prefill/decode",
+        ),
+    ];
+    for field in ["memory", "cpu"] {
+        rules.push(disaggregated(
+            &format!("!has(self.resources) || !has(self.resources.{field}) || self.resources.{field} == ''"),
+            &format!("Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"),
+        ));
+    }
+    rules.push(disaggregated(
+        "has(self.scaling) && has(self.scaling.prefill) && has(self.scaling.decode)",
+        "Disaggregated mode requires scaling.prefill and scaling.decode",
+    ));
+    for role in ROLES {
+        let no_role = format!("!has(self.scaling) || !has(self.scaling.{role})");
+        let count = format!("has(self.scaling.{role}.gpu) && has(self.scaling.{role}.gpu.count)");
+        let memory = format!("has(self.scaling.{role}.memory) && self.scaling.{role}.memory != ''");
+        for (field, given) in [("gpu.count", count), ("memory", memory)] {
+            let message = format!("Disaggregated mode requires scaling.{role}.{field}");
+            rules.push(disaggregated(&format!("{no_role} || ({given})"), &message));
+        }
+    }
+    rules.push(one_vendor());
+    rules
+}
+
+/// A rule for disaggregated mode alone.
+fn disaggregated(rule: &str, message: &str) -> Rule {
+    Rule::new(format!("!({DISAGGREGATED}) || ({rule})"), message)
+}
+
+fn engine_is(engine: &str) -> String {
+    format!("has(self.engine) && has(self.engine.type) && self.engine.type == '{engine}'")
+}
+
+fn engine_requires_gpu(engine: &str, display: &str) -> Rule {
+    let without = ROLES.map(|role| {
+        format!(
+            "(has(self.scaling) && has(self.scaling.{role}) && has(self.scaling.{role}.gpu) && \
+             has(self.scaling.{role}.gpu.count) && self.scaling.{role}.gpu.count == 0)"
+        )
+    });
+    let [prefill, decode] = without;
+    let is = engine_is(engine);
+    Rule::new(
+        format!("!({is}) || ({DISAGGREGATED} ? !{prefill} && !{decode} : {AGGREGATED_GPUS})"),
+        format!("{display} engine requires GPU (set resources.gpu.count > 0)"),
+    )
+}
+
+/// The cache moves from prefill to decode, which GPUs of two vendors cannot do between them.
+fn one_vendor() -> Rule {
+    let [prefill, decode] = ROLES.map(|role| {
+        let given = format!(
+            "has(self.scaling) && has(self.scaling.{role}) && has(self.scaling.{role}.gpu) && \
+             has(self.scaling.{role}.gpu.type) && self.scaling.{role}.gpu.type != ''"
+        );
+        format!("({given} ? self.scaling.{role}.gpu.type : 'nvidia.com/gpu').split('/')[0]")
+    });
+    Rule {
+        expression: Some(format!(
+            "'prefill runs on GPUs of ' + {prefill} + ' and decode on GPUs of ' + {decode} + ', expected one vendor for \
+             both'"
+        )),
+        ..disaggregated(
+            &format!("{prefill} == {decode}"),
+            "prefill and decode run on GPUs of different vendors, expected one vendor for both",
+        )
+    }
+}
+
+/// What the providers of this program do not run, by their own configurations.
+pub(super) fn provider_rules() -> Vec<Rule> {
+    let catalog = Catalog::builtin(Limits::default());
+    let mut rules = Vec::new();
+    for provider in PROVIDERS {
+        let Some(candidate) = catalog.own(provider.name()) else { continue };
+        let name = provider.name();
+        let is = format!("has(self.provider) && has(self.provider.name) && self.provider.name == '{name}'");
+        let refuse = |what: &str, message: String| Rule::new(format!("!({is}) || !({what})"), message);
+        let display = provider.display_name();
+        for (engine, _) in EngineType::WORDS {
+            if candidate.engines.iter().all(|support| support.name != *engine) {
+                rules.push(refuse(&engine_is(engine), format!("{display} does not support {engine} engine")));
+            }
+        }
+        if !runs(candidate, ServingMode::Disaggregated) {
+            rules.push(refuse(DISAGGREGATED, format!("{display} does not support disaggregated mode")));
+        }
+        if candidate.engines.iter().all(|support| !support.cpu) {
+            let [prefill, decode] = ROLES.map(|role| {
+                format!(
+                    "has(self.scaling) && has(self.scaling.{role}) && has(self.scaling.{role}.gpu) && \
+                     has(self.scaling.{role}.gpu.count) && self.scaling.{role}.gpu.count > 0"
+                )
+            });
+            let gpus = format!("({DISAGGREGATED} ? ({prefill}) || ({decode}) : {AGGREGATED_GPUS})");
+            let message = format!("{display} requires GPU (set resources.gpu.count > 0)");
+            rules.push(refuse(&format!("!{gpus}"), message));
+        }
+    }
+    rules
+}
+
+/// Whether any engine of a provider runs in a mode.
+fn runs(candidate: &Candidate, mode: ServingMode) -> bool {
+    candidate.engines.iter().any(|support| support.modes.contains(&mode))
+}

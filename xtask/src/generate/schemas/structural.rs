@@ -1,0 +1,139 @@
+//! Shapes as structural schemas: what an apiserver accepts in a CRD. Every value has a type; nothing refers elsewhere.
+
+use kubefoundry::dialect::Dialect;
+use kubefoundry::wire::{Facets, FieldShape, ObjectShape, Shape};
+use serde_json::{Value, json};
+
+use super::rules::{self, Rule};
+use super::syntax::{self, Check};
+use super::{Object, description, json};
+use crate::Failure;
+
+/// The most characters of a text that a rule looks at, so that an apiserver can tell what the rule costs at most. Far
+/// above what any such text may have.
+const MAX_LENGTH: usize = 1024;
+
+/// The schema of a whole object.
+pub(super) fn object(shape: &ObjectShape, dialect: &Dialect) -> Result<Value, Failure> {
+    let mut properties = Object::default();
+    for field in shape.fields {
+        properties = properties.with(field.key, property(shape, field, dialect)?);
+    }
+    let required: Vec<&str> =
+        shape.fields.iter().filter(|field| field.facets.required).map(|field| field.key).collect();
+    Ok(Object::default()
+        .with("description", description(shape.doc))
+        .with("type", "object")
+        .with_some("required", (!required.is_empty()).then_some(required))
+        .with("properties", properties)
+        .with_some("x-kubernetes-validations", validations(&rules::of_object(shape.name, dialect)))
+        .into())
+}
+
+fn property(parent: &ObjectShape, field: &FieldShape, dialect: &Dialect) -> Result<Value, Failure> {
+    if field.key == "metadata" && matches!(field.shape, Shape::Object(shape) if shape.name == "ObjectMeta") {
+        // The apiserver has a schema of its own for metadata, and takes no other.
+        return Ok(json!({"type": "object"}));
+    }
+    let mut inner = value(&field.full_shape(), &field.facets, dialect)?;
+    if let (Some(items), Some(rules)) = (inner.get_mut("items"), validations(&rules::of_items(parent.name, field.key)))
+    {
+        items["x-kubernetes-validations"] = rules;
+    }
+    let mut schema = Object::default().with("description", description(field.doc));
+    if let Value::Object(inner) = inner {
+        schema.0.extend(inner.into_iter().filter(|(key, _)| key != "description"));
+    }
+    if let Some(default) = field.facets.default {
+        schema = schema.with("default", json(default)?);
+    }
+    let mut all = Vec::new();
+    if let Some(syntax) = field.facets.syntax.filter(|_| matches!(field.shape, Shape::String)) {
+        all.extend(rules::of_syntax(syntax));
+    }
+    all.extend(rules::of_field(parent.name, field.key));
+    Ok(schema.with_some("x-kubernetes-validations", validations(&all)).into())
+}
+
+fn value(shape: &Shape, facets: &Facets, dialect: &Dialect) -> Result<Value, Failure> {
+    Ok(match shape {
+        Shape::Any | Shape::Literal(_) => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        Shape::String => text(facets),
+        Shape::Timestamp => json!({"type": "string", "format": "date-time"}),
+        Shape::Boolean => json!({"type": "boolean"}),
+        Shape::Integer(bits) => Object::default()
+            .with("type", "integer")
+            .with("format", format!("int{bits}"))
+            .with_some("minimum", facets.minimum)
+            .into(),
+        Shape::IntegerOrString => {
+            let pattern =
+                facets.syntax.and_then(|syntax| syntax::checks(syntax).pop()).map(|Check { pattern, .. }| pattern);
+            Object::default()
+                .with("anyOf", json!([{"type": "integer"}, {"type": "string"}]))
+                .with_some("minimum", facets.syntax.map(|_| 1))
+                .with_some("pattern", pattern)
+                .with("x-kubernetes-int-or-string", true)
+                .into()
+        }
+        Shape::List(items) => Object::default()
+            .with("type", "array")
+            .with("maxItems", facets.max_items.unwrap_or(MAX_ITEMS))
+            .with_some("x-kubernetes-list-map-keys", facets.list_key.map(|key| vec![key]))
+            .with_some("x-kubernetes-list-type", facets.list_key.map(|_| "map"))
+            .with("items", value(items, &Facets::NONE, dialect)?)
+            .into(),
+        Shape::Map(values) => json!({
+            "type": "object",
+            "maxProperties": MAX_PROPERTIES,
+            "additionalProperties": value(values, &Facets::NONE, dialect)?,
+        }),
+        Shape::Object(shape) => object(shape, dialect)?,
+        Shape::Words(words) => {
+            let list: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
+            json!({"type": "string", "enum": list})
+        }
+        // A structural schema cannot say "text or mapping". It can keep whatever is there, and ask for the fields that
+        // every mapping must have: text has none, and is not asked for them.
+        Shape::OneOf(shapes) => {
+            let required: Vec<&str> = shapes
+                .iter()
+                .filter_map(|shape| if let Shape::Object(shape) = shape { Some(shape) } else { None })
+                .flat_map(|shape| shape.fields.iter().filter(|field| field.facets.required).map(|field| field.key))
+                .collect();
+            Object::default()
+                .with_some("required", (!required.is_empty()).then_some(required))
+                .with("x-kubernetes-preserve-unknown-fields", true)
+                .into()
+        }
+    })
+}
+
+/// The most entries of a list and of a map, so that an apiserver can tell what rules on them cost at most.
+const MAX_ITEMS: usize = 256;
+const MAX_PROPERTIES: usize = 512;
+
+fn text(facets: &Facets) -> Value {
+    let words = facets.words.map(|words| [&[""], words].concat());
+    Object::default()
+        .with("type", "string")
+        // An empty text is a missing one.
+        .with_some("minLength", facets.required.then_some(1))
+        .with_some("maxLength", facets.max_length.or(facets.syntax.map(|_| MAX_LENGTH)))
+        .with_some("enum", words)
+        .into()
+}
+
+fn validations(rules: &[Rule]) -> Option<Value> {
+    let list: Vec<Value> = rules
+        .iter()
+        .map(|rule| {
+            Object::default()
+                .with("rule", rule.rule.as_str())
+                .with("message", rule.message.as_str())
+                .with_some("messageExpression", rule.expression.as_deref())
+                .into()
+        })
+        .collect();
+    (!list.is_empty()).then_some(Value::Array(list))
+}
