@@ -1,11 +1,12 @@
 //! Types of operators and function calls.
 
 use super::check::Checker;
-use super::error::{CompileErrorKind, Span, Warning, WarningKind, closest};
+use super::error::{CompileErrorKind, Span, Warning, WarningKind};
 use super::functions::{self, Function};
 use super::patterns;
 use super::syntax::{Call, Kind, Node, Operator};
 use super::types::Inferred;
+use crate::text::closest;
 
 /// What to do about an int and a double.
 const NUMBERS: &str = "; write 2.0 for 2, or convert with double(x) or int(x)";
@@ -71,8 +72,9 @@ impl Checker<'_> {
         span: Span,
     ) {
         if first.unify(second).is_some() {
-            self.never_equal(first, right);
-            self.never_equal(second, left);
+            let verdict = if operator == Operator::Equal { "`==` is never true" } else { "`!=` is always true" };
+            self.never_equal(first, left, right, verdict);
+            self.never_equal(second, right, left, verdict);
             return;
         }
         let symbol = operator.symbol();
@@ -108,24 +110,25 @@ impl Checker<'_> {
             self.mismatch(left.span, format!("`in` looks for {element} in {container}; it can never be there"));
         } else if let Kind::List(elements) = &right.kind {
             for literal in elements {
-                self.never_equal(element, literal);
+                self.never_equal(element, left, literal, "nothing in it is equal to that");
             }
         } else {
-            self.never_equal(held, left);
+            self.never_equal(held, right, left, "`in` is never true");
         }
     }
 
-    /// Warns if `literal` is text that a field of this type never is.
-    fn never_equal(&mut self, field: &Inferred, literal: &Node) {
-        let (Inferred::Enum(values), Kind::Text(text)) = (field, &literal.kind) else { return };
+    /// Warns if `literal` is text that `field`, which is of type `ty`, never is; `verdict` is what comes of it.
+    fn never_equal(&mut self, ty: &Inferred, field: &Node, literal: &Node, verdict: &str) {
+        let (Inferred::Enum(values), Kind::Text(text)) = (ty, &literal.kind) else { return };
         if values.contains(&text.as_str()) {
             return;
         }
         let help = match closest(text, values.iter().copied()) {
             Some(meant) => format!("did you mean '{meant}'?"),
-            None => format!("the field is one of {}", values.join(", ")),
+            None => format!("it is one of {}", values.join(", ")),
         };
-        let message = format!("the field is never {}; {help}", literal.span.quote(self.text));
+        let (field, value) = (field.span.quote(self.text), literal.span.quote(self.text));
+        let message = format!("`{field}` is never {value}, so {verdict}; {help}");
         self.warnings.push(Warning { kind: WarningKind::NeverEqual, message, offset: literal.span.range() });
     }
 

@@ -1,10 +1,11 @@
 //! Names, fields and indexes: which of them there are, and which a rule reads.
 
 use super::check::Checker;
-use super::error::{CompileErrorKind, Span, closest};
+use super::error::{CompileErrorKind, Span};
 use super::syntax::{Kind, Node};
 use super::types::{FieldType, Inferred, Type};
 use crate::path::FieldPath;
+use crate::text::closest;
 
 impl Checker<'_> {
     pub(super) fn select(

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::text::{one_line, shorten};
+
 /// Why a rule was refused; the message of [`CompileError`] says it in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -171,33 +173,11 @@ impl Span {
 
     /// The text below the span, shortened and on one line.
     pub(super) fn quote(self, text: &str) -> String {
-        shorten(text.get(self.range()).unwrap_or_default())
+        brief(text.get(self.range()).unwrap_or_default())
     }
 }
 
-/// `text` with control characters escaped and at most 40 characters long.
-pub(super) fn shorten(text: &str) -> String {
-    const LONGEST: usize = 40;
-    let mut short: String = text.chars().take(LONGEST).flat_map(escape).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        short.push('…');
-    }
-    short
-}
-
-fn escape(character: char) -> impl Iterator<Item = char> {
-    let (escaped, plain) =
-        if character.is_control() { (Some(character.escape_default()), None) } else { (None, Some(character)) };
-    escaped.into_iter().flatten().chain(plain)
-}
-
-/// The candidate that `name` is probably a misspelling of; the first one of equals.
-pub(super) fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let tolerated = 1 + name.chars().count() / 4;
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::osa_distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= tolerated && *distance < candidate.len())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+/// `text` shortened and on one line.
+pub(super) fn brief(text: &str) -> String {
+    one_line(&shorten(text))
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use cel::{Context, ExecutionError, IdedExpr, Value};
 use serde_json::Value as Json;
 
-use super::Rule;
 use super::cost::Costing;
 use super::error::{EvaluationError, EvaluationErrorKind};
 use super::input;
@@ -16,6 +15,7 @@ use super::lower::Lowering;
 use super::size::{Size, text};
 use super::syntax::{Kind, Node};
 use super::trouble;
+use super::{Limits, Rule};
 
 /// Times that a value is copied on its way from JSON into the context.
 const COPIES: u64 = 4;
@@ -28,11 +28,14 @@ struct Evaluation<'r> {
     sizes: BTreeMap<&'r str, Size>,
 }
 
-/// Evaluates a rule.
-pub(super) fn evaluate(rule: &Rule, input: &Json) -> Result<bool, EvaluationError> {
-    let meter = Arc::new(Meter::new(rule.limits));
+/// Evaluates a rule, and takes its steps out of those that are left.
+pub(super) fn evaluate(rule: &Rule, input: &Json, left: &mut u64) -> Result<bool, EvaluationError> {
+    let limits = Limits { steps: rule.limits.steps.min(*left), ..rule.limits };
+    let meter = Arc::new(Meter::new(limits));
     let mut evaluation = Evaluation { rule, input, meter, sizes: BTreeMap::new() };
-    evaluation.run()
+    let result = evaluation.run();
+    *left = left.saturating_sub(evaluation.meter.spent(limits.steps));
+    result
 }
 
 impl Evaluation<'_> {
@@ -45,7 +48,7 @@ impl Evaluation<'_> {
         let turns = costing.turns;
         let _ = self.meter.spend(steps);
         self.check_limits()?;
-        register_meter(&mut context, &self.meter, turns);
+        register_meter(&mut context, &self.meter, move |number| turns.get(number).copied());
         for function in &self.rule.functions {
             register(&mut context, *function, &self.rule.patterns);
         }
@@ -141,7 +144,7 @@ impl Evaluation<'_> {
 
 /// What the crate makes of an expression. The checker refuses all that is known to make it panic; what is not known yet
 /// must not end the program.
-fn resolve(expression: &IdedExpr, context: &Context<'_>) -> Result<Value, ExecutionError> {
+pub(super) fn resolve(expression: &IdedExpr, context: &Context<'_>) -> Result<Value, ExecutionError> {
     catch_unwind(AssertUnwindSafe(|| Value::resolve(expression, context)))
         .unwrap_or_else(|_| Err(ExecutionError::function_error("evaluate", "the crate failed")))
 }

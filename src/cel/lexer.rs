@@ -1,6 +1,6 @@
 //! Text to tokens.
 
-use super::error::{CompileError, CompileErrorKind, Span, shorten};
+use super::error::{CompileError, CompileErrorKind, Span, brief};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
@@ -60,7 +60,7 @@ impl<'t> Lexer<'t> {
                 '|' => "; logical or is `||`",
                 _ => "",
             };
-            let message = format!("unexpected character `{}`{hint}", shorten(first.encode_utf8(&mut [0; 4])));
+            let message = format!("unexpected character `{}`{hint}", brief(first.encode_utf8(&mut [0; 4])));
             return Err(fault(start, start + first.len_utf8(), message));
         };
         Ok((token, Span { start, end: self.at }))
@@ -105,7 +105,7 @@ impl<'t> Lexer<'t> {
         let word = bytes.iter().skip(length).take_while(|byte| **byte == b'_' || byte.is_ascii_alphanumeric()).count();
         self.at += length + word;
         let suffix = rest.get(length..length + word).unwrap_or_default();
-        let quote = shorten(rest.get(..length + word).unwrap_or_default());
+        let quote = brief(rest.get(..length + word).unwrap_or_default());
         let unsigned = matches!(suffix, "u" | "U") && !double;
         if !suffix.is_empty() && !unsigned {
             return Err(fault(start, self.at, format!("`{quote}` is not a number")));
@@ -179,7 +179,7 @@ impl<'t> Lexer<'t> {
             'U' if !bytes => (2, 8, 16),
             '0'..='3' => (1, 3, 8),
             _ => {
-                let quote = shorten(rest.get(..self.at - start).unwrap_or_default());
+                let quote = brief(rest.get(..self.at - start).unwrap_or_default());
                 return Err(fault(start, self.at, format!("`{quote}` is not an escape sequence")));
             }
         };
@@ -189,7 +189,7 @@ impl<'t> Lexer<'t> {
             self.at = start + skip + length;
         }
         value.ok_or_else(|| {
-            let quote = shorten(rest.get(..self.at - start).unwrap_or_default());
+            let quote = brief(rest.get(..self.at - start).unwrap_or_default());
             fault(start, self.at, format!("`{quote}` needs {length} digits that name a character"))
         })
     }

@@ -43,6 +43,19 @@ impl Meter {
         }
     }
 
+    /// Fills it up for another evaluation.
+    pub(super) fn refill(&self, limits: Limits) {
+        self.steps.store(limits.steps, Ordering::Relaxed);
+        self.bytes.store(self.value_bytes, Ordering::Relaxed);
+        self.exhausted.store(0, Ordering::Relaxed);
+    }
+
+    /// Steps that were taken out of `most`.
+    pub(super) fn spent(&self, most: u64) -> u64 {
+        let left = if self.exhausted() == Some(Exhausted::Steps) { 0 } else { self.steps.load(Ordering::Relaxed) };
+        most.saturating_sub(left)
+    }
+
     /// The limit that was hit first. It counts even if the rule went on: `||` hides errors.
     pub(super) fn exhausted(&self) -> Option<Exhausted> {
         match self.exhausted.load(Ordering::Relaxed) {
@@ -82,11 +95,15 @@ impl Meter {
 }
 
 /// Registers the functions through which a rule pays.
-pub(super) fn register_meter(context: &mut Context<'_>, meter: &Arc<Meter>, turns: Vec<u64>) {
+pub(super) fn register_meter(
+    context: &mut Context<'_>,
+    meter: &Arc<Meter>,
+    turn: impl Fn(usize) -> Option<u64> + Send + Sync + 'static,
+) {
     let paying = Arc::clone(meter);
     context.add_function(FUEL, move |call: &FunctionContext<'_, '_>, number: i64| -> Result<Value, ExecutionError> {
-        let turn = usize::try_from(number).ok().and_then(|number| turns.get(number));
-        paying.spend(turn.copied().unwrap_or(u64::MAX))?;
+        let cost = usize::try_from(number).ok().and_then(&turn);
+        paying.spend(cost.unwrap_or(u64::MAX))?;
         if let Some(collected) = call.args.get(2) {
             paying.collected(&Value::resolve(collected, call.ptx)?)?;
         }

@@ -43,6 +43,9 @@ pub(super) struct Reading {
 pub(super) struct Lowering {
     pub(super) readings: BTreeMap<String, Reading>,
     pub(super) functions: BTreeSet<Function>,
+    /// Whether the receiver of a call stays its receiver. Our own functions take it as their first argument; those of
+    /// `kube-cel` look for it, and find names such as `sets.contains` by it.
+    pub(super) receivers: bool,
 }
 
 /// The name of the variable that a node reads.
@@ -101,7 +104,10 @@ impl Lowering {
             }
             Kind::Call(parts) => {
                 self.functions.extend(parts.function);
-                call(&parts.name, parts.arguments.iter().map(|argument| self.lower(argument)).collect())
+                let mut args: Vec<_> = parts.arguments.iter().map(|argument| self.lower(argument)).collect();
+                let receiver = self.receivers && parts.receiver && !args.is_empty();
+                let target = receiver.then(|| Box::new(args.remove(0)));
+                expr(Expr::Call(CallExpr { func_name: parts.name.clone(), target, args }))
             }
             Kind::Macro(parts) => self.comprehension(parts),
         }

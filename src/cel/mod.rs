@@ -45,6 +45,7 @@ mod check;
 mod check_calls;
 mod check_paths;
 mod cost;
+pub(crate) mod crd;
 mod error;
 mod evaluate;
 mod functions;
@@ -55,6 +56,7 @@ mod lower;
 mod parser;
 mod parser_values;
 mod patterns;
+pub(crate) use patterns::compile as compile_pattern;
 mod size;
 mod syntax;
 #[cfg(test)]
@@ -70,6 +72,7 @@ use error::Span;
 pub use error::{CompileError, CompileErrorKind, EvaluationError, EvaluationErrorKind, Warning, WarningKind};
 use functions::Function;
 use lower::{Lowering, Reading};
+pub(crate) use parser_values::RESERVED;
 use syntax::Node;
 pub use types::{FieldType, Type};
 
@@ -158,7 +161,7 @@ impl Environment {
         warnings.sort_by_key(|warning| warning.offset.start);
         let mut lowering = Lowering::default();
         let expression = lowering.lower(&root);
-        let Lowering { readings, functions } = lowering;
+        let Lowering { readings, functions, .. } = lowering;
         let (reads, patterns) = (reads.into_iter().collect(), Arc::new(patterns));
         Ok((Rule { root, expression, readings, functions, patterns, reads, limits: self.limits }, warnings))
     }
@@ -192,7 +195,22 @@ impl Rule {
     /// assert!(rule.evaluate(&serde_json::json!({"args": {"b": "3"}})).is_err());
     /// ```
     pub fn evaluate(&self, variables: &serde_json::Value) -> Result<bool, EvaluationError> {
-        evaluate::evaluate(self, variables)
+        let mut left = u64::MAX;
+        self.evaluate_within(variables, &mut left)
+    }
+
+    /// The same, for one of several evaluations that share their steps: those that it takes are taken out of `left`. With
+    /// fewer left than it needs, it fails as if that were its limit, and none are left.
+    ///
+    /// ```
+    /// use kubefoundry::cel::{Environment, EvaluationErrorKind, Limits};
+    /// let (rule, _) = Environment::new(vec![], Limits::default()).compile("[1, 2, 3].all(x, x > 0)").unwrap();
+    /// let mut left = 100;
+    /// while rule.evaluate_within(&serde_json::json!({}), &mut left) == Ok(true) {}
+    /// assert_eq!(left, 0);
+    /// ```
+    pub fn evaluate_within(&self, variables: &serde_json::Value, left: &mut u64) -> Result<bool, EvaluationError> {
+        evaluate::evaluate(self, variables, left)
     }
 
     /// The fields that the rule reads, sorted, as [`FieldPath`](crate::path::FieldPath) writes them. A field is read

@@ -6,8 +6,8 @@ use super::lexer::Token;
 use super::parser::{Parsed, Parser};
 use super::syntax::{Call, Kind, Macro, MacroKind, Node};
 
-/// Names that CEL keeps for later.
-const RESERVED: [&str; 16] = [
+/// Names that CEL keeps for later (cel-spec, doc/langdef.md, RESERVED).
+pub(crate) const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",
@@ -24,6 +24,7 @@ const RESERVED: [&str; 16] = [
     "return",
     "var",
     "void",
+    "while",
 ];
 
 impl Parser<'_> {

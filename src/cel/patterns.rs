@@ -14,7 +14,7 @@ pub(super) const MOST: usize = 16;
 pub(super) const STEPS: u64 = 50_000;
 
 /// Compiles a pattern; the error is one line.
-pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
+pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     RegexBuilder::new(pattern).size_limit(SIZE).dfa_size_limit(SIZE).build().map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => "the pattern is too large when repetitions are written out".to_owned(),
         other => {

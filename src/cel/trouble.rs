@@ -3,7 +3,7 @@
 use cel::ExecutionError;
 use serde_json::Value as Json;
 
-use super::error::{EvaluationError, EvaluationErrorKind, shorten};
+use super::error::{EvaluationError, EvaluationErrorKind, brief};
 use super::input::{self, Gap};
 use super::lower::{Reading, variable};
 use super::syntax::{Kind, Node};
@@ -61,14 +61,14 @@ pub(super) fn unreadable(input: &Json, reading: &Reading, node: &Node) -> Evalua
     };
     let (kind, message) = match (segments.get(step), gap) {
         (Some(Segment::Key(name)), Gap::Key) if step == 0 => {
-            (EvaluationErrorKind::MissingVariable, format!("no value was given for `{}`", shorten(name)))
+            (EvaluationErrorKind::MissingVariable, format!("no value was given for `{}`", brief(name)))
         }
         (Some(Segment::Key(name)), Gap::Key) if written => {
-            let message = format!("no such field: `{}`; test it with has() first", shorten(name));
+            let message = format!("no such field: `{}`; test it with has() first", brief(name));
             (EvaluationErrorKind::NoSuchField, message)
         }
         (Some(Segment::Key(name)), Gap::Key) => {
-            (EvaluationErrorKind::NoSuchField, format!("no such key: {:?}", shorten(name)))
+            (EvaluationErrorKind::NoSuchField, format!("no such key: {:?}", crate::text::shorten(name)))
         }
         (Some(Segment::Index(index)), Gap::Index) => {
             (EvaluationErrorKind::IndexOutOfRange, format!("the list has no element {index}"))
@@ -86,7 +86,7 @@ pub(super) fn describe(error: &ExecutionError) -> (EvaluationErrorKind, String) 
     use EvaluationErrorKind as To;
     use ExecutionError as From;
     match error {
-        From::NoSuchKey(name) => (To::NoSuchField, format!("no such key: {:?}", shorten(name))),
+        From::NoSuchKey(name) => (To::NoSuchField, format!("no such key: {:?}", crate::text::shorten(name))),
         From::IndexOutOfBounds(_) => (To::IndexOutOfRange, "the list has no such element".to_owned()),
         From::DivisionByZero(_) | From::RemainderByZero(_) => (To::DivisionByZero, "division by 0".to_owned()),
         From::Overflow(..) => (To::Overflow, "the result does not fit into a 64-bit integer".to_owned()),
@@ -103,7 +103,7 @@ pub(super) fn describe(error: &ExecutionError) -> (EvaluationErrorKind, String) 
             (To::TypeMismatch, "size() takes a string, list or map".to_owned())
         }
         From::FunctionError { function, .. } => {
-            (To::Conversion, format!("{}() cannot convert this value", shorten(function)))
+            (To::Conversion, format!("{}() cannot convert this value", brief(function)))
         }
         From::UnsupportedBinaryOperator(name, left, right) => {
             let message = format!("a {} and a {} cannot be combined ({name})", left.type_of(), right.type_of());

@@ -162,8 +162,19 @@ fn what_was_not_checked_is_said_once() {
             warnings.iter().map(|warning| (warning.kind, &expression[warning.offset.clone()])).collect();
         assert_eq!(found, [(kind, place)], "{expression}");
     }
-    let (_, warnings) = compile("spec.engine.type == 'vlm'").unwrap();
-    assert_eq!(warnings[0].message, "the field is never 'vlm'; did you mean 'vllm'?");
+    for (expression, message) in [
+        ("spec.engine.type == 'vlm'", "`spec.engine.type` is never 'vlm', so `==` is never true; did you mean 'vllm'?"),
+        (
+            "'vlm' != spec.engine.type",
+            "`spec.engine.type` is never 'vlm', so `!=` is always true; did you mean 'vllm'?",
+        ),
+        (
+            "spec.engine.type in ['vllm', 'trt']",
+            "`spec.engine.type` is never 'trt', so nothing in it is equal to that; it is one of vllm, sglang, trtllm, llamacpp",
+        ),
+    ] {
+        assert_eq!(compile(expression).unwrap().1[0].message, message, "{expression}");
+    }
     assert!(compile("has(spec.overrides) && size(spec.env) > 0").unwrap().1.is_empty());
 }
 

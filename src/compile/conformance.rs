@@ -1,0 +1,133 @@
+//! What a dump of CRDs has to say: which version of a provider's CRDs is written, and whether the objects fit them.
+
+use crate::crds::{Crds, Schema, Violation};
+use crate::diagnostic::{Findings, Place, codes};
+use crate::manifest::Manifest;
+use crate::model::provider::Provider;
+use crate::options::Options;
+use crate::path::FieldPath;
+use crate::yaml::{Node, Value};
+
+/// What to do about a field that the cluster does not know.
+const WAYS_OUT: &str =
+    "install a CRD that has the field, write another version of it (--target), or leave out what needs the field";
+
+/// The CRD version to write: as the options say, or the first of the provider's that the dump serves. `None` means that
+/// findings say why there is none.
+pub(super) fn target(
+    provider: &'static dyn Provider,
+    options: &Options,
+    crds: Option<&Crds<'_>>,
+    findings: &mut Findings<'_>,
+) -> Option<String> {
+    let wanted = options.target(provider);
+    let Some(crds) = crds else {
+        // With a dump that cannot be used nothing comes out; the default finds what else is wrong.
+        return wanted.or_else(|| provider.targets().first().copied()).map(str::to_owned);
+    };
+    let served = match wanted {
+        Some(target) => Some(target).filter(|target| crds.serves(provider, target)),
+        None => provider.targets().iter().copied().find(|target| crds.serves(provider, target)),
+    };
+    if served.is_none() {
+        let expected = wanted.map_or_else(|| provider.targets().join(" or "), str::to_owned);
+        not_installed(provider, &expected, "", crds, findings);
+    }
+    served.map(str::to_owned)
+}
+
+/// Checks the objects of a deployment, the main one last, and returns the fingerprint of its schema.
+pub(super) fn check(
+    manifests: &[Manifest],
+    provider: &'static dyn Provider,
+    crds: &Crds<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<String> {
+    let mut fingerprint = None;
+    // Objects of the core group are not defined by CRDs.
+    for manifest in manifests.iter().filter(|manifest| manifest.api_version.contains('/')) {
+        match crds.schema(&manifest.api_version, &manifest.kind) {
+            Ok(schema) => {
+                fingerprint = Some(schema.fingerprint.clone());
+                for violation in schema.check(&manifest.clone().into_json()) {
+                    report(&violation, manifest, schema, findings);
+                }
+            }
+            Err(Some(problem)) => findings.add(problem.diagnostic()),
+            Err(None) => not_installed(provider, &manifest.api_version, &manifest.kind, crds, findings),
+        }
+    }
+    fingerprint
+}
+
+fn not_installed(
+    provider: &'static dyn Provider,
+    version: &str,
+    kind: &str,
+    crds: &Crds<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let place = if findings.scope().root.at(&FieldPath::parse("spec.provider.name")).is_some() {
+        FieldPath::parse("spec.provider.name")
+    } else {
+        FieldPath::parse("spec")
+    };
+    if let Some(problem) = crds.problem_of(provider) {
+        findings.add(problem.diagnostic());
+        return;
+    }
+    let message = format!("Provider '{}' CRD not installed in cluster", provider.name());
+    let served = crds.served_by(provider);
+    let has = if served.is_empty() { "none of its kinds".to_owned() } else { served.join(", ") };
+    let wanted = [version, kind].join(" ");
+    findings
+        .report(&codes::CRD_NOT_INSTALLED, &place, message)
+        .help(format!("the dump serves {has}, expected {}", wanted.trim_end()));
+}
+
+fn report(violation: &Violation, manifest: &Manifest, schema: &Schema, findings: &mut Findings<'_>) {
+    let Violation { code, help, value, .. } = violation;
+    let message = violation.sentence(&format!("{} {}", manifest.kind, manifest.metadata.name), schema);
+    if *code == &codes::CRD_RULE_NOT_EVALUATED {
+        // It says nothing about the deployment: the place is the CRD's, and the same for all.
+        let mut diagnostic = schema.diagnostic(code, message);
+        diagnostic.help = Some("the apiserver evaluates it when the object is applied".to_owned());
+        findings.add(diagnostic);
+        return;
+    }
+    let reported = findings.report(code, origin(findings.scope().root, value.as_deref()), message);
+    // What comes close to one of our own fields is not what anybody meant.
+    let help = if *code == &codes::FIELD_NOT_IN_SCHEMA { Some(WAYS_OUT) } else { help.as_deref() };
+    if let Some(help) = help {
+        reported.help(help);
+    }
+}
+
+/// The field of the input whose text came out: where there is just one that holds it, or the deployment.
+fn origin(root: &Node<'_>, value: Option<&str>) -> Place {
+    let mut found = Vec::new();
+    if let (Some(value), Some(spec)) = (value, root.get("spec")) {
+        holders(spec, value, &FieldPath::parse("spec"), &mut found);
+    }
+    match found.as_slice() {
+        [path] => Place::value(path),
+        _ => Place::value(&FieldPath::parse("metadata.name")),
+    }
+}
+
+fn holders(node: &Node<'_>, text: &str, path: &FieldPath, found: &mut Vec<FieldPath>) {
+    match &node.value {
+        Value::String(here) if here == text => found.push(path.clone()),
+        Value::Mapping(entries) => {
+            for entry in entries {
+                holders(&entry.node, text, &path.key(entry.key.clone().into_owned()), found);
+            }
+        }
+        Value::Sequence(items) => {
+            for (position, item) in items.iter().enumerate() {
+                holders(item, text, &path.index(position), found);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,68 @@
+//! The built-in objects that are generated, against the types of Kubernetes: nothing in them may be unknown to those.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test reads its cases from files, and fails by panicking"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{case_folders, compile_all, read_case};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// What the type of an object does not take, or drops. The types ignore a field that they do not know, so what goes in
+/// must come out again.
+fn check(object: &Value) -> Result<(), String> {
+    match object["kind"].as_str().unwrap() {
+        "ConfigMap" => round_trip::<ConfigMap>(object),
+        "PersistentVolumeClaim" => round_trip::<PersistentVolumeClaim>(object),
+        "Service" => round_trip::<Service>(object),
+        kind => Err(format!("no type to check a {kind} against")),
+    }
+}
+
+fn round_trip<T: DeserializeOwned + Serialize>(object: &Value) -> Result<(), String> {
+    let typed: T = serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
+    let back = serde_json::to_value(typed).unwrap();
+    if back == *object { Ok(()) } else { Err(format!("{object} comes back as {back}")) }
+}
+
+#[test]
+fn every_built_in_object_is_one_of_kubernetes() {
+    let mut checked: BTreeMap<String, usize> = BTreeMap::new();
+    for folder in case_folders() {
+        let compilation = compile_all(&read_case(&folder));
+        if compilation.has_errors() {
+            continue;
+        }
+        for output in compilation.outputs.iter().filter(|output| output.identity.group.is_empty()) {
+            check(&output.object).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+            *checked.entry(output.identity.kind.to_string()).or_default() += 1;
+        }
+    }
+    for kind in ["ConfigMap", "PersistentVolumeClaim", "Service"] {
+        assert!(checked.get(kind).is_some_and(|count| *count > 2), "{kind}: {checked:?}");
+    }
+}
+
+#[test]
+fn the_check_finds_what_is_wrong() {
+    let metadata = json!({"name": "m"});
+    let service =
+        |port: Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [port]}});
+    assert_eq!(check(&service(json!({"port": 80, "targetPort": 5000}))), Ok(()));
+    for port in [json!({"port": 80, "targetport": 5000}), json!({"port": "80"}), json!({"targetPort": 1}), json!([80])]
+    {
+        assert!(check(&service(port.clone())).is_err(), "{port}");
+    }
+    let map = |data: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
+    assert_eq!(check(&map(json!({"a": "b"}))), Ok(()));
+    assert!(check(&map(json!({"a": 1}))).is_err());
+}
