@@ -11,7 +11,9 @@
 
 pub mod source;
 
+pub mod fingerprint;
 pub mod path;
+pub mod text;
 pub mod yaml;
 
 pub mod diagnostic;
@@ -20,14 +22,16 @@ pub mod dialect;
 pub mod wire;
 
 pub mod cel;
+pub mod crds;
 pub mod manifest;
 pub mod model;
 
 pub mod registry;
+pub mod schemas;
 
 pub mod options;
 
 pub mod compile;
 
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
-pub use source::{Purpose, SourceSet};
+pub use source::{NotText, Purpose, SourceSet};

@@ -1,12 +1,44 @@
 //! Objects that go out: typed bodies, ownership marks, and our own order.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
+use crate::yaml;
+
+/// What stands behind the metadata of an object: the fields of a struct, in order.
+///
+/// Every serializable type is one. It is kept as it is until somebody asks for a form of it, so that text is written
+/// without a tree of values in between.
+pub trait Body: std::fmt::Debug + Send + Sync {
+    /// The fields as JSON; empty when it does not serialize to a JSON object.
+    fn fields(&self) -> Map<String, Value>;
+
+    /// The fields as YAML, at no indentation; nothing when there are none.
+    fn write_yaml(&self, out: &mut String);
+}
+
+impl<T: Serialize + std::fmt::Debug + Send + Sync> Body for T {
+    fn fields(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    fn write_yaml(&self, out: &mut String) {
+        let start = out.len();
+        yaml::to_yaml(self, out);
+        if out.get(start..) == Some("{}\n") {
+            out.truncate(start);
+        }
+    }
+}
 
 /// A generated object. Field order is emission order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Manifest {
     /// `group/version`.
     pub api_version: String,
@@ -15,7 +47,7 @@ pub struct Manifest {
     /// Its metadata.
     pub metadata: Metadata,
     /// Everything after `metadata`, in order: `spec`, or `resource` and `inference`, or `data`.
-    pub body: Map<String, Value>,
+    pub body: Arc<dyn Body>,
 }
 
 /// Metadata of a generated object; empty parts are left out.
@@ -36,6 +68,13 @@ pub struct Metadata {
     /// Owners.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owner_references: Vec<OwnerReference>,
+}
+
+impl Metadata {
+    /// As JSON.
+    fn into_json(self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
 }
 
 /// The owner of an object (meta/v1 OwnerReference).
@@ -60,45 +99,33 @@ pub struct OwnerReference {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     /// API group; empty for core.
-    pub group: String,
+    pub group: Arc<str>,
     /// The kind.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// The namespace, when stated.
-    pub namespace: Option<String>,
+    pub namespace: Option<Arc<str>>,
     /// The name.
-    pub name: String,
+    pub name: Arc<str>,
 }
 
 impl Identity {
     /// The identity of an object with these header fields.
     pub fn new(api_version: &str, kind: &str, namespace: Option<&str>, name: &str) -> Self {
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        Self {
-            group: group.to_owned(),
-            kind: kind.to_owned(),
-            namespace: namespace.map(str::to_owned),
-            name: name.to_owned(),
-        }
+        Self { group: group.into(), kind: kind.into(), namespace: namespace.map(Arc::from), name: name.into() }
     }
 }
 
 impl Manifest {
     /// An object whose parts after `metadata` are the fields of `body` (a struct).
-    ///
-    /// # Errors
-    /// When `body` does not serialize to a JSON object.
     pub fn new(
         api_version: impl Into<String>,
         kind: impl Into<String>,
         name: impl Into<String>,
-        body: &impl Serialize,
-    ) -> Result<Self, serde_json::Error> {
-        let body = match serde_json::to_value(body)? {
-            Value::Object(fields) => fields,
-            other => Map::from_iter([("spec".to_owned(), other)]),
-        };
+        body: impl Body + 'static,
+    ) -> Self {
         let metadata = Metadata { name: name.into(), ..Metadata::default() };
-        Ok(Self { api_version: api_version.into(), kind: kind.into(), metadata, body })
+        Self { api_version: api_version.into(), kind: kind.into(), metadata, body: Arc::new(body) }
     }
 
     /// Adds a label.
@@ -121,14 +148,32 @@ impl Manifest {
     }
 
     /// The whole object as JSON, in emission order.
-    pub fn to_json(&self) -> Value {
-        let mut object = Map::new();
-        object.insert("apiVersion".to_owned(), Value::String(self.api_version.clone()));
-        object.insert("kind".to_owned(), Value::String(self.kind.clone()));
-        object.insert("metadata".to_owned(), serde_json::to_value(&self.metadata).unwrap_or_default());
-        object.extend(self.body.clone());
+    pub fn into_json(self) -> Value {
+        let Self { api_version, kind, metadata, body } = self;
+        let body = body.fields();
+        let mut object = Map::with_capacity(body.len() + 3);
+        object.insert("apiVersion".to_owned(), Value::String(api_version));
+        object.insert("kind".to_owned(), Value::String(kind));
+        object.insert("metadata".to_owned(), metadata.into_json());
+        object.extend(body);
         Value::Object(object)
     }
+
+    /// The whole object as a YAML document, in emission order: what its JSON would be written as.
+    pub fn write_yaml(&self, out: &mut String) {
+        let head = Head { api_version: &self.api_version, kind: &self.kind, metadata: &self.metadata };
+        yaml::to_yaml(&head, out);
+        self.body.write_yaml(out);
+    }
+}
+
+/// What every object begins with.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'m> {
+    api_version: &'m str,
+    kind: &'m str,
+    metadata: &'m Metadata,
 }
 
 /// Marks an object as generated from a deployment: the manager's label (never on a claim, whose data outlives us) and

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Diagnostic, Findings, Severity, codes};
+use crate::diagnostic::{Diagnostic, Findings, Place, Severity, codes};
 use crate::model::provider::Provider;
 use crate::model::providers;
 use crate::model::validate::image::image_reference;
@@ -15,7 +15,9 @@ use crate::yaml;
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the Render kind")]
 pub struct Options {
-    /// Provider to CRD version.
+    /// Whether there is a dump of CRDs to choose targets from.
+    pub crds: bool,
+    /// Provider to CRD version; a dump chooses where there is none, or `auto`.
     pub targets: BTreeMap<String, String>,
     /// Provider to runtime version.
     pub runtimes: BTreeMap<String, String>,
@@ -57,6 +59,7 @@ impl Options {
             let path = FieldPath::parse("targets").key(name.clone());
             if let Some(provider) = known_provider(&name, &path, findings)
                 && known_word(&target, "auto", provider.targets(), &path, findings)
+                && self.can_choose(&target, &path, findings)
             {
                 self.targets.insert(name, target);
             }
@@ -107,6 +110,7 @@ impl Options {
                 findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is {value}, expected at least 1"));
             }
         };
+        set(limits.documents, "documents", &mut self.limits.documents);
         set(limits.document_bytes, "documentBytes", &mut self.limits.document_bytes);
         set(limits.nodes, "nodes", &mut self.limits.nodes);
         set(limits.depth, "depth", &mut self.limits.depth);
@@ -115,6 +119,18 @@ impl Options {
         let mut steps = usize::try_from(self.rule_limits.steps).unwrap_or(usize::MAX);
         set(limits.rule_steps, "ruleSteps", &mut steps);
         self.rule_limits.steps = u64::try_from(steps).unwrap_or(u64::MAX);
+    }
+
+    /// `auto` needs something to choose from.
+    fn can_choose(&self, target: &str, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
+        let can = target != "auto" || self.crds;
+        if !can {
+            let message = format!("{path} is auto, expected a dump of CRDs to choose from");
+            findings
+                .report(&codes::INVALID_OPTION, path, message)
+                .help("give one with --crds, or name the version that the cluster serves");
+        }
+        can
     }
 
     fn apply_rule(
@@ -128,7 +144,7 @@ impl Options {
         let Some(code) = registry::code(name) else {
             let reported = findings.report(
                 &codes::INVALID_OPTION,
-                &path,
+                Place::key(&path),
                 format!("there is no diagnostic {name:?}, expected a code or its name"),
             );
             if let Some(meant) = closest(name, registry::codes().map(|code| code.name)) {
@@ -138,7 +154,7 @@ impl Options {
         };
         if given.contains(&code.id) {
             let message = format!("{} is given twice, by its code and by its name, expected it once", code.id);
-            findings.report(&codes::INVALID_OPTION, &path, message);
+            findings.report(&codes::INVALID_OPTION, Place::key(&path), message);
             return;
         }
         given.push(code.id);
@@ -157,13 +173,10 @@ impl Options {
         self.rules.insert(code.id, severity);
     }
 
-    /// The CRD version to write for a provider.
-    pub fn target<'o>(&'o self, provider: &'static dyn Provider) -> &'o str {
-        match self.targets.get(provider.name()).map(String::as_str) {
-            // Without a CRD dump to choose from, `auto` is the default.
-            None | Some("auto") => provider.targets().first().copied().unwrap_or_default(),
-            Some(target) => target,
-        }
+    /// The CRD version to write for a provider; none when a dump of CRDs is to choose it.
+    pub fn target<'o>(&'o self, provider: &'static dyn Provider) -> Option<&'o str> {
+        let target = self.targets.get(provider.name()).map(String::as_str).filter(|target| *target != "auto");
+        target.or_else(|| provider.targets().first().copied().filter(|_| !self.crds))
     }
 
     /// A diagnostic as these options want it; `None` when it is off.
@@ -184,7 +197,7 @@ fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> 
         let names: Vec<&str> = providers::PROVIDERS.iter().map(|provider| provider.name()).collect();
         let reported = findings.report(
             &codes::INVALID_OPTION,
-            path,
+            Place::key(path),
             format!("{path} names no provider of this program, expected one of {}", names.join(", ")),
         );
         if let Some(meant) = closest(name, names.iter().copied()) {

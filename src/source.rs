@@ -12,8 +12,17 @@ pub enum Purpose {
     Input,
     /// Provider configurations only (`--providers`).
     Providers,
+    /// A dump of CRDs, by which the output is checked (`--crds`).
+    Crds,
     /// Options: a `Render` document. Later ones win over earlier ones.
     Options,
+}
+
+impl Purpose {
+    /// Whether resources are read from it.
+    pub fn has_resources(self) -> bool {
+        matches!(self, Self::Input | Self::Providers)
+    }
 }
 
 /// One input text: a file, standard input, or an item of a KRM `ResourceList`.
@@ -25,6 +34,21 @@ pub struct Source {
     pub name: String,
     /// YAML or JSON text, one or more documents.
     pub text: String,
+    /// Why it is not read, when its bytes are not text: then `text` is what can be shown of them.
+    pub not_text: Option<NotText>,
+    /// Whether it is YAML whatever its name ends in: a client's own writing of a file, not the file.
+    pub is_rewritten: bool,
+    /// The directory that was named, when it was read as one of its files.
+    pub directory: Option<String>,
+}
+
+/// Why bytes are not text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotText {
+    /// They are not UTF-8 from this offset on.
+    NotUtf8(usize),
+    /// They start with the byte order mark of UTF-16.
+    Utf16,
 }
 
 /// All input texts of one run, in the order in which they were given.
@@ -48,11 +72,84 @@ impl SourceSet {
 
     /// Adds a text for a purpose and returns its id.
     pub fn add_for(&mut self, purpose: Purpose, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        // A name is printed in front of findings: it may neither break a line nor speak to a terminal.
-        let name: String = name.into();
-        let name = if name.contains(char::is_control) { name.escape_debug().to_string() } else { name };
-        self.sources.push(Source { purpose, name, text: text.into() });
+        let name = printable(name.into());
+        self.sources.push(Source {
+            purpose,
+            name,
+            text: text.into(),
+            not_text: None,
+            is_rewritten: false,
+            directory: None,
+        });
         SourceId(self.sources.len() - 1)
+    }
+
+    /// Puts another text in the place of a source's own: it was mended, say. An id of another set changes nothing.
+    pub fn set_text(&mut self, id: SourceId, text: impl Into<String>) {
+        if let Some(source) = self.sources.get_mut(id.0) {
+            source.text = text.into();
+        }
+    }
+
+    /// Says that a source's text is not its file's, but what a client wrote anew: YAML, though the file may be JSON. kpt
+    /// adds annotations without quotes to an object of a `.json` file. An id of another set changes nothing.
+    ///
+    /// ```
+    /// use kubefoundry::SourceSet;
+    /// let mut sources = SourceSet::default();
+    /// let id = sources.add("llama.json", "{\"kind\": ModelDeployment}\n");
+    /// sources.set_rewritten(id);
+    /// assert!(sources.get(id).is_rewritten);
+    /// ```
+    pub fn set_rewritten(&mut self, id: SourceId) {
+        if let Some(source) = self.sources.get_mut(id.0) {
+            source.is_rewritten = true;
+        }
+    }
+
+    /// Says that a source is one of the files of a directory that was named. An id of another set changes nothing.
+    ///
+    /// Of a dump of CRDs one file may be about something else (`kustomization.yaml`), a directory may not.
+    ///
+    /// ```
+    /// use kubefoundry::{Purpose, SourceSet, crds::Crds};
+    /// let mut sources = SourceSet::default();
+    /// let id = sources.add_for(Purpose::Crds, "crds/kustomization.yaml", "resources: [ray.yaml]");
+    /// sources.set_directory(id, "crds");
+    /// let (_, problems) = Crds::read(&sources);
+    /// assert!(problems[0].message.starts_with("no file of crds has a CustomResourceDefinition"));
+    /// ```
+    pub fn set_directory(&mut self, id: SourceId, directory: impl Into<String>) {
+        if let Some(source) = self.sources.get_mut(id.0) {
+            source.directory = Some(printable(directory.into()));
+        }
+    }
+
+    /// Adds bytes that should be UTF-8, such as those of a file, and returns their id. Bytes that are not are a finding,
+    /// in the line where they stop being text.
+    ///
+    /// ```
+    /// use kubefoundry::{NotText, Purpose, SourceSet};
+    /// let mut sources = SourceSet::default();
+    /// let id = sources.add_bytes(Purpose::Input, "latin.yaml", b"name: Gr\xf6\xdfe\n".to_vec());
+    /// assert_eq!(sources.get(id).not_text, Some(NotText::NotUtf8(8)));
+    /// ```
+    pub fn add_bytes(&mut self, purpose: Purpose, name: impl Into<String>, bytes: Vec<u8>) -> SourceId {
+        let (text, not_text) = match String::from_utf8(bytes) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let bytes = error.as_bytes();
+                let utf16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+                let why = if utf16 { NotText::Utf16 } else { NotText::NotUtf8(error.utf8_error().valid_up_to()) };
+                // The bytes before the first bad one keep their places.
+                (String::from_utf8_lossy(bytes).into_owned(), Some(why))
+            }
+        };
+        let id = self.add_for(purpose, name, text);
+        if let Some(source) = self.sources.last_mut() {
+            source.not_text = not_text;
+        }
+        id
     }
 
     /// The source with this id.
@@ -73,4 +170,9 @@ impl SourceSet {
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
+}
+
+/// A name as it is printed in front of findings: it may neither break a line nor speak to a terminal.
+fn printable(name: String) -> String {
+    if name.contains(char::is_control) { name.escape_debug().to_string() } else { name }
 }

@@ -1,10 +1,12 @@
 //! A document, what it says it is, and the documents inside a list.
 
-use crate::diagnostic::{Findings, ObjectRef, Place, Scope, codes};
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Place, Scope, codes};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::path::FieldPath;
-use crate::source::SourceId;
-use crate::yaml::{Failure, FailureKind, Node, Span, Value};
+use crate::source::{Source, SourceId};
+use crate::yaml::{self, Failure, FailureKind, Node, Span, Value};
 
 /// A document, or an item of a `List`.
 #[derive(Debug)]
@@ -20,27 +22,29 @@ pub(super) struct Document<'t> {
 }
 
 /// What a document says it is.
+///
+/// It outlives the document in several places (input, decision, findings), which share its texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
     /// `group/version`.
-    pub api_version: String,
+    pub api_version: Arc<str>,
     /// The kind.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// The namespace, when stated.
-    pub namespace: Option<String>,
+    pub namespace: Option<Arc<str>>,
     /// The name; empty when there is none.
-    pub name: String,
+    pub name: Arc<str>,
 }
 
 impl Header {
     pub(super) fn of(root: &Node<'_>) -> Self {
-        let text = |node: Option<&Node<'_>>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
+        let text = |node: Option<&Node<'_>>| Arc::from(node.and_then(Node::as_str).unwrap_or_default());
         let metadata = root.get("metadata");
         let field = |name: &str| metadata.and_then(|metadata| metadata.get(name));
         Self {
             api_version: text(root.get("apiVersion")),
             kind: text(root.get("kind")),
-            namespace: field("namespace").and_then(Node::as_str).map(str::to_owned),
+            namespace: field("namespace").and_then(Node::as_str).map(Arc::from),
             name: text(field("name")),
         }
     }
@@ -66,7 +70,8 @@ impl Header {
     }
 
     fn is_list(&self) -> bool {
-        (self.api_version == "v1" && self.kind == "List") || (self.dialect().is_some() && self.kind.ends_with("List"))
+        (&*self.api_version == "v1" && &*self.kind == "List")
+            || (self.dialect().is_some() && self.kind.ends_with("List"))
     }
 }
 
@@ -74,6 +79,14 @@ impl Header {
 /// template, another tool's input.
 pub(super) fn speaks_of_us(text: &str) -> bool {
     DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix))
+}
+
+impl<'t> Document<'t> {
+    /// A document of a text.
+    pub(super) fn new(id: SourceId, source: &'t Source, document: yaml::Document<'t>) -> Self {
+        let yaml::Document { root, span, index, problems } = document;
+        Self { source: id, text: &source.text, index, span, header: Header::of(&root), root, problems }
+    }
 }
 
 impl Document<'_> {
@@ -102,7 +115,7 @@ impl Document<'_> {
 
     /// The document itself, or, of a list, its items, and theirs. What is wrong with a list that may hold something of
     /// ours is reported; of one that passed a limit nothing comes out.
-    pub(super) fn flatten(self, out: &mut Vec<Self>, diagnostics: &mut Vec<crate::diagnostic::Diagnostic>) {
+    pub(super) fn flatten(self, out: &mut Vec<Self>, diagnostics: &mut Vec<Diagnostic>) {
         if !self.header.is_list() {
             out.push(self);
             return;
@@ -130,7 +143,7 @@ impl Document<'_> {
         }
         let Self { source, text, index, root, problems, header, .. } = self;
         // Of a typed list, items may leave out what the list says of them all.
-        let kind = header.kind.strip_suffix("List").filter(|kind| !kind.is_empty()).map(str::to_owned);
+        let kind = header.kind.strip_suffix("List").filter(|kind| !kind.is_empty()).map(Arc::from);
         let Value::Mapping(entries) = root.value else { return };
         let items = entries.into_iter().find(|entry| entry.key == "items").map(|entry| entry.node.value);
         let Some(Value::Sequence(items)) = items else { return };
@@ -180,9 +193,11 @@ pub(super) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
         FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
         FailureKind::DuplicateKey | FailureKind::MergeOverride => &codes::DUPLICATE_KEY,
         FailureKind::NotJson => &codes::NOT_JSON,
-        FailureKind::TooManyNodes | FailureKind::TooDeep | FailureKind::TooLarge | FailureKind::TooManyAliases => {
-            &codes::LIMIT_EXCEEDED
-        }
+        FailureKind::TooManyDocuments
+        | FailureKind::TooManyNodes
+        | FailureKind::TooDeep
+        | FailureKind::TooLarge
+        | FailureKind::TooManyAliases => &codes::LIMIT_EXCEEDED,
     };
     let reported = findings.report_at(code, &FieldPath::root(), failure.span, failure.sentence());
     if let Some((span, message)) = &failure.related {

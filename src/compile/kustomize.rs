@@ -1,12 +1,21 @@
 //! What a `kustomization.yaml` says of the files beside it: which of them are patches, that is, parts of objects.
 
+use crate::source::Source;
 use crate::yaml::Node;
+
+/// The API group of kustomizations.
+const GROUP: &str = "kustomize.config.k8s.io";
 
 /// Whether a document is a kustomization, by the names that kustomize itself looks for or by its kind.
 pub(super) fn is_kustomization(source: &str, group: &str, kind: &str) -> bool {
     let file = source.rsplit('/').next().unwrap_or(source);
     matches!(file, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
-        || (group == "kustomize.config.k8s.io" && matches!(kind, "Kustomization" | "Component"))
+        || (group == GROUP && matches!(kind, "Kustomization" | "Component"))
+}
+
+/// Whether a text may hold a kustomization, by its name or by what is in it.
+pub(super) fn may_be_kustomization(source: &Source) -> bool {
+    is_kustomization(&source.name, "", "") || source.text.contains(GROUP)
 }
 
 /// The files it applies as patches, as paths from where its own path starts: `patches[].path`,
@@ -26,6 +35,7 @@ pub(super) fn patch_paths(source: &str, root: &Node<'_>) -> Vec<String> {
 /// Joins a relative path to a directory and resolves `.` and `..` without asking a file system.
 pub(super) fn normalize(directory: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
+    let directory = if path.starts_with('/') { "/" } else { directory };
     let absolute = directory.starts_with('/');
     for part in directory.split('/').chain(path.split('/')) {
         match part {
@@ -51,6 +61,8 @@ mod tests {
             ("", "./patch.yaml", "patch.yaml"),
             ("/abs/dir", "../p.yaml", "/abs/p.yaml"),
             ("", "../up.yaml", "../up.yaml"),
+            ("", "/abs/dir/./p.yaml", "/abs/dir/p.yaml"),
+            ("overlays/prod", "/abs/p.yaml", "/abs/p.yaml"),
         ] {
             assert_eq!(normalize(directory, path), joined, "{directory} + {path}");
         }

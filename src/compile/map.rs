@@ -1,82 +1,102 @@
-//! Phase 2: each deployment on its own. No deployment sees another, so the order of documents changes nothing but the
+//! One deployment on its own. No deployment sees another, so the order of documents changes nothing but the
 //! order of what comes out.
+
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::document::Document;
-use super::index::Index;
+use super::conformance;
+use super::document::{Document, Header};
+use super::form::Form;
 use super::{Decision, Field, Thoroughness};
-use crate::diagnostic::{Diagnostic, Findings, Severity, codes};
+use crate::crds::Crds;
+use crate::diagnostic::{Findings, Severity, codes};
 use crate::dialect::Dialect;
-use crate::manifest::{self, Manifest, OwnerReference};
+use crate::manifest::{self, Identity, Manifest, OwnerReference};
 use crate::model::catalog::Catalog;
 use crate::model::ir::{Deployment, LeafEntry};
 use crate::model::provider::Context;
 use crate::model::providers;
-use crate::model::rule_types;
-use crate::model::select::{self, Selection};
+use crate::model::rule_types::Variables;
+use crate::model::select::{self, Selection, Steps};
 use crate::model::validate;
 use crate::options::Options;
 use crate::path::FieldPath;
 use crate::wire::{InferenceProviderConfig, ModelDeployment, Read as _, Reader};
 
-/// One deployment and what it became.
+/// What every deployment is mapped with.
 #[derive(Debug)]
-pub(super) struct Mapped {
-    /// Its position among the index's deployments.
-    pub(super) deployment: usize,
+pub(super) struct Setting<'s> {
+    pub(super) catalog: &'s Catalog,
+    pub(super) crds: Option<&'s Crds<'s>>,
+    pub(super) options: &'s Options,
+    pub(super) thoroughness: Thoroughness,
+}
+
+/// What a deployment became.
+#[derive(Debug)]
+pub(super) struct Mapped<O> {
     /// What was decided.
     pub(super) decision: Decision,
     /// Its objects.
-    pub(super) objects: Vec<Mark>,
+    pub(super) objects: Vec<Made<O>>,
 }
 
 /// An object before the set is looked at.
 #[derive(Debug)]
-pub(super) enum Mark {
-    /// A generated object.
-    Generated(Box<Manifest>),
-    /// The ModelDeployment itself, annotated.
-    PassedOn(Value),
+pub(super) struct Made<O> {
+    pub(super) api_version: Arc<str>,
+    pub(super) identity: Identity,
+    pub(super) object: O,
+    /// Whether it is the ModelDeployment itself, annotated.
+    pub(super) passed_on: bool,
 }
 
-/// Maps every deployment; patches are only read.
-pub(super) fn map(
-    index: &Index<'_>,
-    catalog: &Catalog,
-    options: &Options,
-    thoroughness: Thoroughness,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Mapped> {
-    for patch in &index.patches {
-        let mut findings = Findings::new(patch.scope());
-        patch.report_problems(&mut findings);
-        let (root, mut reader) = (FieldPath::root(), Reader::of_patch(&mut findings));
-        if patch.header.kind == "ModelDeployment" {
-            ModelDeployment::read(&patch.root, &root, &mut reader);
-        } else {
-            InferenceProviderConfig::read(&patch.root, &root, &mut reader);
+impl<O: Form> Made<O> {
+    fn generated(manifest: Manifest) -> Self {
+        Self {
+            api_version: manifest.api_version.as_str().into(),
+            identity: manifest.identity(),
+            object: O::generated(manifest),
+            passed_on: false,
         }
-        diagnostics.extend(findings.into_diagnostics());
     }
-    let mut all = Vec::new();
-    for (position, document) in index.deployments.iter().enumerate() {
-        let mut findings = Findings::new(document.scope());
-        if let Some((decision, objects)) = one(document, catalog, options, thoroughness, &mut findings) {
-            all.push(Mapped { deployment: position, decision, objects });
-        }
-        diagnostics.extend(findings.into_diagnostics());
+
+    fn passed_on(header: &Header, object: Value) -> Self {
+        let Header { api_version, kind, namespace, name } = header;
+        let identity = Identity::new(api_version, kind, namespace.as_deref(), name);
+        Self { api_version: api_version.clone(), identity, object: O::of(object), passed_on: true }
     }
-    all
 }
 
-fn one(
+/// Reads a patch, a part of an object, for what is wrong with it.
+pub(super) fn patch(document: &Document<'_>, findings: &mut Findings<'_>) {
+    document.report_problems(findings);
+    let (root, mut reader) = (FieldPath::root(), Reader::of_patch(findings));
+    if &*document.header.kind == "ModelDeployment" {
+        ModelDeployment::read(&document.root, &root, &mut reader);
+    } else {
+        InferenceProviderConfig::read(&document.root, &root, &mut reader);
+    }
+}
+
+/// Maps a deployment; none when it could not be read.
+pub(super) fn deployment<O: Form>(
     document: &Document<'_>,
-    catalog: &Catalog,
-    options: &Options,
-    thoroughness: Thoroughness,
+    setting: &Setting<'_>,
+    steps: &mut Steps,
     findings: &mut Findings<'_>,
-) -> Option<(Decision, Vec<Mark>)> {
+) -> Option<Mapped<O>> {
+    let (decision, objects) = one(document, setting, steps, findings)?;
+    Some(Mapped { decision, objects })
+}
+
+fn one<O: Form>(
+    document: &Document<'_>,
+    setting: &Setting<'_>,
+    steps: &mut Steps,
+    findings: &mut Findings<'_>,
+) -> Option<(Decision, Vec<Made<O>>)> {
     document.report_problems(findings);
     if document.is_partial() {
         // What was read of it is a part; anything said about the rest would be wrong.
@@ -86,53 +106,72 @@ fn one(
     let wire = ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(findings))?;
     let deployment = validate::validate(&wire, dialect, findings)?;
     if !findings.has_errors() {
-        return Some(select_and_translate(document, &deployment, catalog, options, thoroughness, findings));
+        let (decision, objects) = select_and_translate(document, &deployment, setting, steps, findings);
+        if let Some(name) = &decision.selection.provider
+            && objects.is_empty()
+            && !findings.has_errors()
+        {
+            // A provider that gives up says why. One that does not must still not pass for a success.
+            let display = providers::find(name).map_or(name.as_str(), |provider| provider.display_name());
+            let (engine, mode) = (deployment.engine.kind, deployment.workload.mode());
+            let message = format!("{display} cannot render {engine} in {mode} mode");
+            findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message);
+        }
+        return Some((decision, objects));
     }
     // Nothing will come out, but what else is wrong is found in the same run. Of a provider that was selected after an
     // error only errors are of use: with the error mended, it may be another.
     let mut later = Findings::new(document.scope());
-    let (decision, _) = select_and_translate(document, &deployment, catalog, options, thoroughness, &mut later);
+    let (decision, _) = select_and_translate::<O>(document, &deployment, setting, steps, &mut later);
     let least = if decision.selection.explicit { Severity::Warning } else { Severity::Error };
     // The provider's own word about GPUs stands beside the engine's (spec/1 §8 has both).
     findings.absorb(later, least, &codes::PROVIDER_REQUIRES_GPU);
     Some((decision, Vec::new()))
 }
 
-fn select_and_translate(
+fn select_and_translate<O: Form>(
     document: &Document<'_>,
     deployment: &Deployment,
-    catalog: &Catalog,
-    options: &Options,
-    thoroughness: Thoroughness,
+    setting: &Setting<'_>,
+    steps: &mut Steps,
     findings: &mut Findings<'_>,
-) -> (Decision, Vec<Mark>) {
+) -> (Decision, Vec<Made<O>>) {
+    let Setting { catalog, crds, options, thoroughness } = *setting;
     let dialect = deployment.dialect;
-    let every_rule = thoroughness == Thoroughness::Everything;
-    let variables = || rule_types::variables(&document.root, deployment);
-    let selection = select::select(deployment, catalog, variables, every_rule, findings);
+    let every_rule = thoroughness != Thoroughness::Needed;
+    let variables = Variables::new(&document.root, deployment);
+    let mut selection = select::select(deployment, catalog, variables, every_rule, steps, findings);
+    let keeps_all = thoroughness == Thoroughness::Everything;
+    if !keeps_all {
+        // Of many deployments and many rules, more than the rest of the run.
+        selection.candidates = Vec::new();
+    }
     let mut decision = Decision {
         object: document.header.object(),
         source: document.source,
         document: document.index,
         selection,
         target: None,
+        schema_fingerprint: None,
         runtime: None,
         endpoint: None,
         objects: Vec::new(),
-        fields: if every_rule { fields(deployment) } else { Vec::new() },
+        fields: if keeps_all { fields(deployment) } else { Vec::new() },
     };
     let Some(name) = decision.selection.provider.clone() else { return (decision, Vec::new()) };
     let Some(provider) = providers::find(&name) else {
         select::check_claims(&name, deployment, catalog, findings);
         let passed_on = pass_on(document, dialect, &decision.selection, findings);
-        return (decision, vec![Mark::PassedOn(passed_on)]);
+        return (decision, vec![Made::passed_on(&document.header, passed_on)]);
     };
     let before = findings.errors();
     select::check_compatibility(&name, deployment, catalog, decision.selection.explicit, findings);
     if findings.errors() > before {
         return (decision, Vec::new());
     }
-    let target = options.target(provider).to_owned();
+    let Some(target) = conformance::target(provider, options, crds, findings) else {
+        return (decision, Vec::new());
+    };
     let pinned = options.runtimes.get(&name).map(String::as_str);
     let runtime = pinned.or_else(|| provider.runtimes().first().copied()).unwrap_or_default().to_owned();
     let context = Context {
@@ -140,23 +179,22 @@ fn select_and_translate(
         runtime: &runtime,
         runtime_pinned: pinned.is_some(),
         images: &options.images,
+        crds,
         kaito_node_auto_provisioning: options.kaito_node_auto_provisioning,
     };
     let translation = provider.translate(deployment, &context, findings);
     decision.target = Some(target);
     decision.runtime = (!runtime.is_empty()).then_some(runtime);
-    let Some(translation) = translation else {
-        if findings.errors() == before {
-            // A provider that gives up says why. One that does not must still not pass for a success.
-            let (engine, mode) = (deployment.engine.kind, deployment.workload.mode());
-            let message = format!("{} cannot render {engine} in {mode} mode", provider.display_name());
-            findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message);
-        }
-        return (decision, Vec::new());
-    };
+    let Some(translation) = translation else { return (decision, Vec::new()) };
     decision.endpoint = Some(translation.endpoint);
     let manifests = own(translation.manifests, deployment, &decision.selection, options, findings);
-    (decision, manifests.into_iter().map(Box::new).map(Mark::Generated).collect())
+    if let Some(crds) = crds {
+        decision.schema_fingerprint = conformance::check(&manifests, provider, crds, findings);
+    }
+    let mut objects: Vec<Made<O>> = manifests.into_iter().map(Made::generated).collect();
+    // `collect` may have kept the room that the manifests took, which is many times what their texts' owners need.
+    objects.shrink_to_fit();
+    (decision, objects)
 }
 
 fn fields(deployment: &Deployment) -> Vec<Field> {
@@ -222,7 +260,7 @@ fn owner(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<OwnerRe
 fn with_header(document: &Document<'_>) -> Value {
     let header = [("apiVersion", &document.header.api_version), ("kind", &document.header.kind)];
     let mut object: serde_json::Map<String, Value> =
-        header.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value.as_str()))).collect();
+        header.into_iter().map(|(key, value)| (key.to_owned(), Value::from(&**value))).collect();
     if let Value::Object(fields) = document.root.to_json() {
         object.extend(fields);
     }

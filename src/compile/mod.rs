@@ -1,14 +1,23 @@
 //! The pipeline: texts in, objects and findings out.
 //!
 //! ```text
-//! sources ─ options ─ index ─ map (each deployment on its own) ─ link (what needs the whole set) ─ Compilation
+//! sources ─ options ─ survey (configurations, patches) ─ stream ─┬─ read ─ map, each document on its own ─┬─ link ─ Compilation
+//!                                                                └─ … on as many threads as there are … ──┘
 //! ```
 
+mod conformance;
 mod document;
-mod index;
+mod form;
+mod found;
 mod kustomize;
 mod link;
 mod map;
+mod relevance;
+mod role;
+mod stream;
+mod suppress;
+mod survey;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +25,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use document::Header;
-pub use index::InputDocument;
+pub use form::{Form, YamlText};
+pub use role::InputDocument;
+pub use text::may_hold_ours;
 
-use crate::diagnostic::render::LineIndex;
-use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Scope, Severity, codes};
+use crate::crds::Crds;
+use crate::diagnostic::render::{CheckedSchema, LineIndex};
+use crate::diagnostic::{Diagnostic, Findings, Location, ObjectRef, Scope, Severity, codes};
 use crate::manifest::Identity;
 use crate::model::catalog::Catalog;
 use crate::model::provider::Endpoint;
@@ -28,26 +40,44 @@ use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId, SourceSet};
 use crate::yaml;
+use map::Setting;
+use relevance::Texts;
+use stream::Traces;
+use survey::{First, Survey};
 
 /// What a run came to. Nothing in it may be used as output when [`Compilation::has_errors`].
 #[derive(Debug)]
-pub struct Compilation {
+pub struct Compilation<O = Value> {
     /// Generated objects, in the order of their ModelDeployments in the input; within one, supporting objects first.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<Output<O>>,
     /// Every document of the input, in order.
     pub inputs: Vec<InputDocument>,
-    /// Everything found, ordered by file, line, code.
+    /// The texts that hold a provider configuration, whether or not it could be used.
+    pub configured: BTreeSet<SourceId>,
+    /// What was found, ordered by file, line, code: of a run at most 10,000, and at the end how many more there are.
     pub diagnostics: Vec<Diagnostic>,
+    /// Warnings and infos that objects say to ignore, in the same order. Errors stay among the findings.
+    pub suppressed: Vec<Diagnostic>,
     /// One for each ModelDeployment, in input order.
     pub decisions: Vec<Decision>,
     /// The options that applied.
     pub options: Options,
 }
 
-impl Compilation {
+impl<O> Compilation<O> {
     /// Whether an error was found: then there is no output.
     pub fn has_errors(&self) -> bool {
         self.count(Severity::Error) > 0
+    }
+
+    /// The schemas of a CRD dump that the main objects were checked against, each once, in order.
+    pub fn checked_schemas(&self) -> Vec<CheckedSchema> {
+        let checked = self.decisions.iter().filter_map(|decision| {
+            let (object, fingerprint) = (decision.objects.last()?, decision.schema_fingerprint.clone()?);
+            let (api_version, kind) = (object.api_version.to_string(), object.kind.to_string());
+            Some(CheckedSchema { api_version, kind, fingerprint })
+        });
+        checked.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// How many findings have this severity.
@@ -58,11 +88,11 @@ impl Compilation {
 
 /// An object to apply.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Output {
+pub struct Output<O = Value> {
     /// What tells it from others.
     pub identity: Identity,
-    /// The object, in emission order.
-    pub object: Value,
+    /// The object, in the form that was asked for.
+    pub object: O,
     /// Index of its ModelDeployment in [`Compilation::decisions`].
     pub decision: usize,
     /// Whether it is the ModelDeployment itself, passed on for a provider that this program does not render.
@@ -86,6 +116,9 @@ pub struct Decision {
     /// The CRD version that is written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// The schema of the main object in the dump of CRDs, by its content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema_fingerprint: Option<String>,
     /// The runtime version that flags and images are for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
@@ -116,7 +149,9 @@ pub enum Thoroughness {
     /// Rules are evaluated where they decide something.
     #[default]
     Needed,
-    /// Every rule is evaluated for every deployment, so that every mistake in one is found (`lint`, `explain`).
+    /// Every rule is evaluated for every deployment, so that every mistake in one is found (`lint`).
+    EveryRule,
+    /// The same, and everything that was decided is kept: candidates, their rules, every field (`explain`).
     Everything,
 }
 
@@ -136,44 +171,125 @@ pub enum Thoroughness {
 /// ");
 /// let compilation = compile(&sources, Thoroughness::Needed);
 /// assert!(!compilation.has_errors());
-/// assert_eq!(compilation.outputs[0].identity.kind, "DynamoGraphDeployment");
+/// assert_eq!(&*compilation.outputs[0].identity.kind, "DynamoGraphDeployment");
 /// assert_eq!(compilation.decisions[0].selection.reason.as_deref(), Some("default → dynamo (GPU inference default)"));
 /// ```
 pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
+    compile_as(sources, thoroughness)
+}
+
+/// The same, with each object in the form that the caller needs.
+///
+/// Of many objects, texts take a tenth of the room that values take.
+///
+/// ```
+/// use kubefoundry::compile::{Compilation, YamlText, compile_as};
+/// use kubefoundry::{SourceSet, Thoroughness};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec:
+///   model: {id: microsoft/Phi-4-mini-instruct}
+///   engine: {type: vllm}
+///   resources: {gpu: {count: 1}}
+/// ");
+/// let compilation: Compilation<YamlText> = compile_as(&sources, Thoroughness::Needed);
+/// assert!(compilation.outputs[0].object.as_str().starts_with("apiVersion: nvidia.com/v1alpha1\n"));
+/// ```
+pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
     let mut diagnostics = Vec::new();
-    let mut options = Options::default();
+    let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
+    let mut options = Options { crds: dumped, ..Options::default() };
     read_options(sources, &mut options, &mut diagnostics);
     if diagnostics.iter().any(|found| found.severity == Severity::Error) {
         // With options that do not say what they should, whatever is found in the input may be wrong.
         sort(&mut diagnostics, sources);
-        return Compilation { outputs: Vec::new(), inputs: Vec::new(), diagnostics, decisions: Vec::new(), options };
+        return Compilation {
+            outputs: Vec::new(),
+            inputs: Vec::new(),
+            configured: BTreeSet::new(),
+            diagnostics,
+            suppressed: Vec::new(),
+            decisions: Vec::new(),
+            options,
+        };
     }
-    let mut index = index::index(sources, &options);
-    diagnostics.append(&mut index.diagnostics);
-    let mut catalog = Catalog::builtin(options.rule_limits);
-    read_providers(sources, &options, &index, &mut catalog, &mut diagnostics);
-    let mapped = map::map(&index, &catalog, &options, thoroughness, &mut diagnostics);
-    let (outputs, decisions) = link::link(mapped, &index, &mut diagnostics);
-    let failed = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
-    if index.deployments.is_empty() && !options.allow_empty && !failed {
+    let crds = dumped.then(|| Crds::read(sources)).and_then(|(crds, mut problems)| {
+        let usable = problems.is_empty();
+        diagnostics.append(&mut problems);
+        usable.then_some(crds)
+    });
+    let read = |first, texts| read_and_map(sources, crds.as_ref(), &options, thoroughness, first, texts);
+    let mut texts = Texts::needed(sources, &options);
+    let mut traces: Traces<O> = read(First::Telling, texts);
+    if texts == Texts::MayBeOurs && !traces.deployments.is_empty() {
+        texts = Texts::All;
+        traces = read(First::Telling, texts);
+    }
+    if traces.too_late {
+        traces = read(First::All, texts);
+    }
+    traces.leave_out_copies();
+    let Traces { inputs, deployments, mut found, suppressions, configured, mut trouble, .. } = traces;
+    diagnostics.into_iter().chain(trouble.ours.drain(..)).for_each(|diagnostic| found.add(diagnostic));
+    let none = deployments.is_empty();
+    let (outputs, decisions) = link::link(deployments, &inputs, sources, &mut found);
+    let failed = found.has_errors();
+    if none && !options.allow_empty && !failed {
         let message = "the input has no ModelDeployment to render";
-        let diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
+        let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
             .help("give a file or directory with one, or say allowEmpty: true in the Render options");
-        diagnostics.push(diagnostic);
+        diagnostic.location = only_empty_text(sources, inputs.is_empty() && trouble.foreign.is_empty());
+        found.add(diagnostic);
+        // What was passed over as none of our business may be the reason.
+        trouble.foreign.into_iter().for_each(|foreign| found.add(foreign));
     }
+    let every_finding = thoroughness != Thoroughness::Needed;
+    let mut suppressed = suppress::suppress(&mut found, suppressions, every_finding);
+    sort(&mut suppressed, sources);
+    let (diagnostics, left_out) = found.into_parts();
     let mut diagnostics: Vec<Diagnostic> =
         diagnostics.into_iter().filter_map(|diagnostic| options.adjust(diagnostic)).collect();
     sort(&mut diagnostics, sources);
     diagnostics.dedup();
     say_once(&mut diagnostics);
-    Compilation { outputs, inputs: index.inputs, diagnostics, decisions, options }
+    diagnostics.extend(left_out.report(&options));
+    Compilation { outputs, inputs, configured, diagnostics, suppressed, decisions, options }
 }
 
-/// Keeps the first of the findings that are about the run rather than about one deployment: that a provider's runtime is
-/// not pinned is worth one line, not one for each model of a fleet. The pin that is missing tells them apart.
+/// Reads the texts that must be known first, then sends every document through.
+fn read_and_map<O: Form>(
+    sources: &SourceSet,
+    crds: Option<&Crds<'_>>,
+    options: &Options,
+    thoroughness: Thoroughness,
+    first: First,
+    texts: Texts,
+) -> Traces<O> {
+    let mut survey = Survey::of(sources, options, first, texts);
+    let mut catalog = Catalog::builtin(options.rule_limits);
+    survey.add_configs(sources, &mut catalog);
+    read_inline_configs(sources, options, &mut catalog, &mut survey.diagnostics);
+    let setting = Setting { catalog: &catalog, crds, options, thoroughness };
+    let mut traces = stream::run(sources, &setting, &mut survey, texts);
+    survey.diagnostics.drain(..).for_each(|found| traces.found.add(found));
+    traces.trouble.append(survey.trouble);
+    traces
+}
+
+/// The place to point at when there is nothing to render: the one text, when there is nothing in it at all.
+fn only_empty_text(sources: &SourceSet, is_empty: bool) -> Option<Location> {
+    let mut texts = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
+    let (source, _) = texts.next().filter(|_| texts.next().is_none())?;
+    is_empty.then(|| Location { source, ..Location::default() })
+}
+
+/// Keeps the first of the findings that are about the run rather than about one deployment.
 fn say_once(diagnostics: &mut Vec<Diagnostic>) {
     let mut said = BTreeSet::new();
-    diagnostics.retain(|found| found.code != &codes::UNPINNED_RUNTIME || said.insert(found.help.clone()));
+    diagnostics.retain(|found| !found::is_said_once(found) || said.insert(found.help.clone()));
 }
 
 /// Orders findings by file, line, code, then column and text. Those without a place come first.
@@ -194,17 +310,8 @@ fn sort(diagnostics: &mut [Diagnostic], sources: &SourceSet) {
 
 fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
-        let parsed = yaml::parse(&source.text, &yaml::Limits::default());
-        let empty = yaml::Node { value: yaml::Value::Null, span: yaml::Span::default() };
-        if parsed.documents.is_empty() || parsed.failure.is_some() {
-            let scope = Scope { source: id, text: &source.text, document: 0, root: &empty, object: None };
-            let mut findings = Findings::new(scope);
-            for failure in parsed.failure.iter().chain(&parsed.later_failures) {
-                document::report_failure(failure, &mut findings);
-            }
-            diagnostics.extend(findings.into_diagnostics());
-        }
-        for document in &parsed.documents {
+        let mut documents = text::Documents::new(source, &yaml::Limits::default());
+        for document in documents.by_ref() {
             let scope =
                 Scope { source: id, text: &source.text, document: document.index, root: &document.root, object: None };
             let mut findings = Findings::new(scope);
@@ -214,23 +321,17 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
             options.apply(&document.root, &mut findings);
             diagnostics.extend(findings.into_diagnostics());
         }
+        diagnostics.extend(text::report(id, source, &documents.into_failures()));
     }
 }
 
-/// Adds the configurations of the input, then those in options, to the catalog.
-fn read_providers(
+/// Adds the configurations in options to the catalog.
+fn read_inline_configs(
     sources: &SourceSet,
     options: &Options,
-    index: &index::Index<'_>,
     catalog: &mut Catalog,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    for document in &index.configs {
-        let mut findings = Findings::new(document.scope());
-        document.report_problems(&mut findings);
-        catalog.add(&FieldPath::root(), &mut findings);
-        diagnostics.extend(findings.into_diagnostics());
-    }
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
         let parsed = yaml::parse(&source.text, &options.limits);
         for document in &parsed.documents {
@@ -253,8 +354,8 @@ fn read_providers(
 /// Whether an inline configuration says that it is one.
 fn is_provider_config(node: &yaml::Node<'_>, at: &FieldPath, findings: &mut Findings<'_>) -> bool {
     let header = Header::of(node);
-    let ours = header.dialect().is_some_and(|dialect| dialect.api_version() == header.api_version);
-    let fine = ours && header.kind == "InferenceProviderConfig";
+    let ours = header.dialect().is_some_and(|dialect| *dialect.api_version() == *header.api_version);
+    let fine = ours && &*header.kind == "InferenceProviderConfig";
     if !fine {
         let (version, kind) = (&header.api_version, &header.kind);
         let message = format!(

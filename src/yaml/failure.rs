@@ -21,6 +21,8 @@ pub enum FailureKind {
     NotJson,
     /// A tag that contradicts its scalar, such as `!!int abc`.
     BadTag,
+    /// The text has more documents than [`Limits::documents`](super::Limits::documents).
+    TooManyDocuments,
     /// The document has more nodes than [`Limits::nodes`](super::Limits::nodes).
     TooManyNodes,
     /// The document is nested deeper than [`Limits::depth`](super::Limits::depth).
@@ -35,7 +37,10 @@ pub enum FailureKind {
 impl FailureKind {
     /// Whether one of the [`Limits`](super::Limits) was passed.
     pub fn is_limit(self) -> bool {
-        matches!(self, Self::TooManyNodes | Self::TooDeep | Self::TooLarge | Self::TooManyAliases)
+        matches!(
+            self,
+            Self::TooManyDocuments | Self::TooManyNodes | Self::TooDeep | Self::TooLarge | Self::TooManyAliases
+        )
     }
 }
 

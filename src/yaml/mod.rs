@@ -5,14 +5,16 @@
 mod build;
 mod emit;
 mod failure;
+mod glance;
 mod mapping;
 mod node;
 mod parse;
 mod place;
 mod scalar;
 mod strict;
+mod writer;
 
-pub use emit::{to_yaml, to_yaml_stream};
+pub use emit::{to_yaml, to_yaml_by_library, to_yaml_stream};
 pub use failure::{Failure, FailureKind};
 pub use node::{Entry, Node, Span, Target, Value};
-pub use parse::{Document, Limits, Parsed, parse};
+pub use parse::{Document, Documents, Limits, Parsed, documents, parse};

@@ -10,6 +10,8 @@ use super::{Failure, FailureKind, Node, Span};
 /// How much a document may hold. What passes a limit is reported in bounded time and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// Documents of one text; empty ones do not count.
+    pub documents: usize,
     /// Bytes of one document, and bytes that the aliases of one document may stand for.
     pub document_bytes: usize,
     /// Nodes of one document: every key, every value and every collection.
@@ -22,7 +24,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { document_bytes: 4 * 1024 * 1024, nodes: 250_000, depth: 64, alias_nodes: 50_000 }
+        Self { documents: 250_000, document_bytes: 4 * 1024 * 1024, nodes: 250_000, depth: 64, alias_nodes: 50_000 }
     }
 }
 
@@ -31,7 +33,8 @@ impl Default for Limits {
 pub struct Parsed<'t> {
     /// The documents that could be read, in order; empty ones are left out.
     pub documents: Vec<Document<'t>>,
-    /// The first place where the text is not YAML. Documents after it are read where they can be found again.
+    /// The first place where the text is not YAML, or has more documents than the limit. Documents after it are read
+    /// where they can be found again.
     pub failure: Option<Failure>,
     /// Further such places, at most one for each document.
     pub later_failures: Vec<Failure>,
@@ -62,6 +65,23 @@ pub struct Document<'t> {
 /// assert!(parsed.failure.is_none());
 /// ```
 pub fn parse<'t>(text: &'t str, limits: &Limits) -> Parsed<'t> {
+    let mut reader = documents(text, limits);
+    let documents = reader.by_ref().collect();
+    let mut failures = reader.into_failures().into_iter();
+    Parsed { documents, failure: failures.next(), later_failures: failures.collect() }
+}
+
+/// The same, a document at a time, so that each can be let go before the next one is read.
+///
+/// ```
+/// use kubefoundry::yaml::{Limits, documents};
+///
+/// let mut reader = documents("a: 1\n---\nb: [\n", &Limits::default());
+/// assert!(reader.next().is_some_and(|document| document.root.get("a").is_some()));
+/// assert!(reader.next().is_none());
+/// assert_eq!(reader.into_failures().len(), 1);
+/// ```
+pub fn documents<'t>(text: &'t str, limits: &Limits) -> Documents<'t> {
     // Collections that pass our own depth are skipped; the parser's limit only bounds its memory.
     let nesting = limits.depth.max(254) + 1;
     let mut options = granit_parser::options! {
@@ -72,47 +92,67 @@ pub fn parse<'t>(text: &'t str, limits: &Limits) -> Parsed<'t> {
     };
     options.set_emit_comments(false);
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let mut reader = Reader {
+    Documents {
         text,
         limits: *limits,
         parser: Parser::new_from_str_with_options(text, options),
-        parsed: Parsed::default(),
+        ready: None,
+        failures: Vec::new(),
         boundary: Some(start),
         next_index: 0,
         suspicious: is_suspicious(text),
-    };
-    reader.run();
-    reader.parsed
+        read: 0,
+        ended: false,
+    }
 }
 
-struct Reader<'t> {
+/// The documents of a text, one after the other; made by [`documents`].
+pub struct Documents<'t> {
     text: &'t str,
     limits: Limits,
     parser: Parser<'t, StrInput<'t>>,
-    parsed: Parsed<'t>,
+    /// The document that was read last, until it is handed out.
+    ready: Option<Document<'t>>,
+    failures: Vec<Failure>,
     /// Where the next document starts if it starts without `---`; unknown after a failure.
     boundary: Option<usize>,
     next_index: usize,
     suspicious: bool,
+    /// How many documents were read that are not empty.
+    read: usize,
+    ended: bool,
 }
 
-impl<'t> Reader<'t> {
-    fn run(&mut self) {
-        loop {
-            match self.parser.next_event() {
-                Some(Ok((Event::DocumentStart(explicit, _), place))) => {
-                    if !self.document(explicit, place) {
-                        return;
-                    }
-                }
-                Some(Ok((Event::StreamEnd, _))) | None => return,
-                Some(Ok(_)) => {}
-                Some(Err(error)) => {
-                    self.next_index += 1;
-                    if !self.fail(&error) {
-                        return;
-                    }
-                }
+impl<'t> Iterator for Documents<'t> {
+    type Item = Document<'t>;
+
+    fn next(&mut self) -> Option<Document<'t>> {
+        while self.ready.is_none() && !self.ended {
+            self.ended = !self.advance();
+        }
+        self.ready.take()
+    }
+}
+
+impl<'t> Documents<'t> {
+    /// The places up to here where the text is not YAML, in order, at most one for each document.
+    pub fn into_failures(self) -> Vec<Failure> {
+        self.failures
+    }
+
+    /// Reads on, at most to the end of a document; whether there may be more.
+    fn advance(&mut self) -> bool {
+        match self.parser.next_event() {
+            Some(Ok((Event::DocumentStart(_, _), place))) if self.read >= self.limits.documents => {
+                self.too_many(bytes(place));
+                false
+            }
+            Some(Ok((Event::DocumentStart(explicit, _), place))) => self.document(explicit, place),
+            Some(Ok((Event::StreamEnd, _))) | None => false,
+            Some(Ok(_)) => true,
+            Some(Err(error)) => {
+                self.next_index += 1;
+                self.fail(&error)
             }
         }
     }
@@ -177,18 +217,21 @@ impl<'t> Reader<'t> {
 
     fn keep(&mut self, builder: Builder<'t>, span: Span, index: usize) {
         if let Some((root, problems)) = builder.finish(span.end) {
-            self.parsed.documents.push(Document { root, span, index, problems });
+            self.read += 1;
+            self.ready = Some(Document { root, span, index, problems });
         }
+    }
+
+    /// Notes that the text has more documents than are read.
+    fn too_many(&mut self, place: Span) {
+        let at = Span { start: place.start, end: place.start };
+        let what = "a text of more documents than are read";
+        self.failures.push(passed(FailureKind::TooManyDocuments, at, what, self.limits.documents));
     }
 
     /// Notes a syntax error and looks for the next document; whether there is one.
     fn fail(&mut self, error: &ScanError) -> bool {
-        let failure = Failure::from_scan(self.text, error);
-        if self.parsed.failure.is_none() {
-            self.parsed.failure = Some(failure);
-        } else {
-            self.parsed.later_failures.push(failure);
-        }
+        self.failures.push(Failure::from_scan(self.text, error));
         self.boundary = None;
         self.parser.proceed_next_document().unwrap_or(false)
     }

@@ -7,7 +7,7 @@ const SEPARATORS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
 /// Whether a text holds anything that [`in_gap`] or [`in_scalar`] could refuse.
 pub(super) fn is_suspicious(text: &str) -> bool {
-    text.contains('\t') || text.contains(SEPARATORS)
+    text.contains('\t') || (!text.is_ascii() && text.contains(SEPARATORS))
 }
 
 /// What stands before a gap.

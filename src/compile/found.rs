@@ -1,0 +1,120 @@
+//! The findings of a run, in input order: as many as anybody reads, and how many more there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::suppress::{self, Suppression};
+use crate::diagnostic::{Code, Diagnostic, Severity, codes};
+use crate::options::Options;
+
+/// Findings of one run, at the most: an input of nothing but mistakes is answered in bounded memory.
+pub(super) const MOST: usize = 10_000;
+
+/// Collects findings, at most 10,000. Which ones are kept depends on their order alone, so findings may be collected in
+/// parts that are then joined in order.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    kept: Vec<Diagnostic>,
+    /// What is said once a run was said, for these.
+    said: BTreeSet<Option<String>>,
+    /// What is not kept, by code.
+    left_out: BTreeMap<&'static str, (&'static Code, usize)>,
+}
+
+impl Found {
+    /// With these findings.
+    pub(super) fn of(found: Vec<Diagnostic>) -> Self {
+        let mut all = Self::default();
+        for found in found {
+            all.add(found);
+        }
+        all
+    }
+
+    /// Adds a finding.
+    pub(super) fn add(&mut self, found: Diagnostic) {
+        if is_said_once(&found) && !found.suppressed && !self.said.insert(found.help.clone()) {
+            return;
+        }
+        if self.kept.len() < MOST {
+            self.kept.push(found);
+        } else {
+            self.leave_out(&found);
+        }
+    }
+
+    /// Adds the findings of one object, which `suppressions` of the same object may be about.
+    pub(super) fn add_all(&mut self, mut found: Vec<Diagnostic>, suppressions: &mut [Suppression]) {
+        // Of what is not kept nobody could tell later whether it was to be ignored.
+        suppress::mark(&mut found, suppressions);
+        for found in found {
+            self.add(found);
+        }
+    }
+
+    /// Adds what was found later in the input.
+    pub(super) fn append(&mut self, later: Self) {
+        later.kept.into_iter().for_each(|found| self.add(found));
+        for (id, (code, number)) in later.left_out {
+            self.left_out.entry(id).or_insert((code, 0)).1 += number;
+        }
+    }
+
+    /// Keeps no more than `most`, and counts the rest.
+    pub(super) fn limit(&mut self, most: usize) {
+        for found in self.kept.split_off(most.min(self.kept.len())) {
+            self.leave_out(&found);
+        }
+    }
+
+    /// How many are kept.
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// What is kept.
+    pub(super) fn kept_mut(&mut self) -> &mut Vec<Diagnostic> {
+        &mut self.kept
+    }
+
+    fn leave_out(&mut self, found: &Diagnostic) {
+        if !found.suppressed || found.code.severity == Severity::Error {
+            self.left_out.entry(found.code.id).or_insert((found.code, 0)).1 += 1;
+        }
+    }
+
+    /// Whether an error was found.
+    pub(super) fn has_errors(&self) -> bool {
+        self.kept.iter().any(|found| found.severity == Severity::Error)
+            || self.left_out.values().any(|(code, _)| code.severity == Severity::Error)
+    }
+
+    /// What is kept, in order, and how many of each code are not.
+    pub(super) fn into_parts(self) -> (Vec<Diagnostic>, LeftOut) {
+        (self.kept, LeftOut(self.left_out.into_values().collect()))
+    }
+}
+
+/// How many findings are not kept.
+#[derive(Debug)]
+pub(super) struct LeftOut(Vec<(&'static Code, usize)>);
+
+impl LeftOut {
+    /// What is said of them, as grave as the gravest of them is by the options; none when there are none.
+    pub(super) fn report(self, options: &Options) -> Option<Diagnostic> {
+        let adjusted = |(code, number)| Some((options.adjust(Diagnostic::new(code, ""))?.severity, number));
+        let left_out: Vec<(Severity, usize)> = self.0.into_iter().filter_map(adjusted).collect();
+        let gravest = left_out.iter().map(|(severity, _)| *severity).min()?;
+        let number: usize = left_out.iter().map(|(_, number)| number).sum();
+        let errors: usize = left_out.iter().filter(|(severity, _)| *severity == Severity::Error).map(|it| it.1).sum();
+        let message = format!("the run has {number} more findings, {errors} of them errors, expected at most {MOST}");
+        let mut report = Diagnostic::new(&codes::LIMIT_EXCEEDED, message);
+        report.severity = gravest;
+        Some(report)
+    }
+}
+
+/// Whether a finding is about the run rather than about one deployment: that a provider's runtime is not pinned is worth
+/// one line, not one for each model of a fleet. The pin that is missing, which the help names, tells them apart.
+pub(super) fn is_said_once(found: &Diagnostic) -> bool {
+    found.code == &codes::UNPINNED_RUNTIME
+}

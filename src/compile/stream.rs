@@ -1,0 +1,290 @@
+//! Phase 2: every text in its turn, a document at a time: read, mapped, let go. What stays is what it leaves behind.
+//!
+//! Documents go through in chunks. While the documents of one chunk are mapped, by as many threads as there are, the
+//! next chunk is read. So memory holds two chunks, and what comes out is in input order whoever made it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
+
+use rayon::prelude::*;
+
+use super::document::{Document, Header};
+use super::form::Form;
+use super::found::{self, Found};
+use super::map::{self, Mapped, Setting};
+use super::relevance::Texts;
+use super::role::{InputDocument, Role, annotation};
+use super::suppress::Suppression;
+use super::survey::{Survey, comes_late};
+use super::text::{Documents, Trouble};
+use crate::diagnostic::Findings;
+use crate::manifest::Identity;
+use crate::model::select::{self, Steps};
+use crate::options::Options;
+use crate::source::{Purpose, Source, SourceId, SourceSet};
+use crate::yaml;
+
+/// Bytes of text whose documents make a chunk: enough for threads to be worth it, few enough to stay in a cache.
+const CHUNK: usize = 64 * 1024;
+
+/// What documents leave behind, in input order.
+#[derive(Debug)]
+pub(super) struct Traces<O> {
+    pub(super) inputs: Vec<InputDocument>,
+    pub(super) deployments: Vec<Trace<O>>,
+    pub(super) found: Found,
+    /// How many findings the copies among the deployments hold.
+    held: usize,
+    /// What is wrong with whole texts.
+    pub(super) trouble: Trouble,
+    /// What objects say to ignore.
+    pub(super) suppressions: Vec<Suppression>,
+    /// The texts that hold a provider configuration.
+    pub(super) configured: BTreeSet<SourceId>,
+    /// Steps that selection rules took.
+    rule_steps: u64,
+    /// Whether something came that had to be known before.
+    pub(super) too_late: bool,
+}
+
+/// What a ModelDeployment leaves behind.
+#[derive(Debug)]
+pub(super) struct Trace<O> {
+    /// Its place among the inputs.
+    pub(super) input: usize,
+    /// What it became; none when it could not be read.
+    pub(super) mapped: Option<Box<Mapped<O>>>,
+    /// Of a deployment that may be a copy of another one: what was found in it, said only if it is none.
+    pub(super) copy: Option<Box<Found>>,
+}
+
+impl<O> Default for Traces<O> {
+    fn default() -> Self {
+        Self {
+            inputs: Vec::new(),
+            deployments: Vec::new(),
+            found: Found::default(),
+            held: 0,
+            trouble: Trouble::default(),
+            suppressions: Vec::new(),
+            configured: BTreeSet::new(),
+            rule_steps: 0,
+            too_late: false,
+        }
+    }
+}
+
+impl<O> Traces<O> {
+    fn append(&mut self, mut later: Self) {
+        let before = self.inputs.len();
+        for trace in &mut later.deployments {
+            trace.input += before;
+            if let Some(found) = &mut trace.copy {
+                found.limit(found::MOST.saturating_sub(self.held));
+                self.held += found.len();
+            }
+        }
+        self.inputs.append(&mut later.inputs);
+        self.deployments.append(&mut later.deployments);
+        self.found.append(later.found);
+        self.trouble.append(later.trouble);
+        self.suppressions.append(&mut later.suppressions);
+        self.configured.append(&mut later.configured);
+        self.rule_steps = self.rule_steps.saturating_add(later.rule_steps);
+        self.too_late |= later.too_late;
+    }
+}
+
+impl<O> Traces<O> {
+    /// Leaves out what an earlier run passed on of a ModelDeployment that is in the input itself: `--out-dir` may lie
+    /// below the input. Such a copy bears its provider's annotation, and its original does not.
+    pub(super) fn leave_out_copies(&mut self) {
+        if self.deployments.iter().all(|trace| trace.copy.is_none()) {
+            return;
+        }
+        let inputs = &mut self.inputs;
+        let identity = |inputs: &[InputDocument], trace: &Trace<O>| {
+            inputs.get(trace.input).map(|input| {
+                let Header { api_version, kind, namespace, name } = &input.header;
+                Identity::new(api_version, kind, namespace.as_deref(), name)
+            })
+        };
+        let originals = self.deployments.iter().filter(|trace| trace.copy.is_none());
+        let originals: BTreeSet<_> = originals.map(|trace| identity(inputs, trace)).collect();
+        self.deployments.retain_mut(|trace| {
+            let Some(found) = trace.copy.take() else { return true };
+            let is_left_out = originals.contains(&identity(inputs, trace));
+            if is_left_out {
+                inputs.get_mut(trace.input).into_iter().for_each(|input| input.rendered = false);
+            } else {
+                self.found.append(*found);
+            }
+            !is_left_out
+        });
+    }
+}
+
+/// Sends every document through.
+pub(super) fn run<O: Form>(
+    sources: &SourceSet,
+    setting: &Setting<'_>,
+    survey: &mut Survey<'_>,
+    texts: Texts,
+) -> Traces<O> {
+    let kept = mem::take(&mut survey.kept);
+    let mut reading = Reading::new(sources, setting.options, kept, texts);
+    let mut traces = Traces::default();
+    let mut chunk = reading.chunk();
+    while !chunk.is_empty() {
+        // Chunks come one after the other, however many threads there are: what is left is the same each time.
+        let deployments = chunk.iter().filter(|document| &*document.header.kind == "ModelDeployment").count();
+        let rule_steps = select::allowance(setting.options.rule_limits, traces.rule_steps, deployments);
+        let look = Look { sources, setting, survey, rule_steps };
+        let made = if reading.is_done() {
+            // Nothing to read meanwhile; and for the one chunk of a small input no thread is started.
+            let parallel = !traces.inputs.is_empty();
+            let chunk = mem::take(&mut chunk);
+            if parallel { look.all(chunk) } else { look.each(chunk) }
+        } else {
+            let (next, made) = rayon::join(|| reading.chunk(), || look.all(mem::take(&mut chunk)));
+            chunk = next;
+            made
+        };
+        traces.append(made);
+    }
+    traces.found.append(reading.found);
+    traces.trouble.append(reading.trouble);
+    traces.too_late |= reading.too_late;
+    traces
+}
+
+/// The texts as chunks of documents.
+struct Reading<'t> {
+    texts: VecDeque<(SourceId, &'t Source, Option<Vec<Document<'t>>>)>,
+    current: Option<(SourceId, &'t Source, Documents<'t>)>,
+    limits: yaml::Limits,
+    found: Found,
+    trouble: Trouble,
+    too_late: bool,
+}
+
+impl<'t> Reading<'t> {
+    fn new(
+        sources: &'t SourceSet,
+        options: &Options,
+        mut kept: BTreeMap<SourceId, Vec<Document<'t>>>,
+        texts: Texts,
+    ) -> Self {
+        let wanted = |source: &Source| source.purpose.has_resources() && texts.include(source);
+        let texts = sources.iter().filter(|(_, source)| wanted(source));
+        let texts = texts.map(|(id, source)| (id, source, kept.remove(&id))).collect();
+        Self {
+            texts,
+            current: None,
+            limits: options.limits,
+            found: Found::default(),
+            trouble: Trouble::default(),
+            too_late: false,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.texts.is_empty() && self.current.is_none()
+    }
+
+    /// The next documents; none at the end.
+    fn chunk(&mut self) -> Vec<Document<'t>> {
+        let mut chunk = Vec::new();
+        let mut bytes = 0;
+        while bytes < CHUNK {
+            let Some((id, source, documents)) = &mut self.current else {
+                match self.texts.pop_front() {
+                    Some((_, source, Some(kept))) => {
+                        bytes += source.text.len();
+                        chunk.extend(kept);
+                    }
+                    Some((id, source, None)) => {
+                        self.current = Some((id, source, Documents::new(source, &self.limits)));
+                    }
+                    None => break,
+                }
+                continue;
+            };
+            let (id, source) = (*id, *source);
+            if let Some(document) = documents.next() {
+                bytes += document.span.end - document.span.start;
+                let document = Document::new(id, source, document);
+                self.too_late |= comes_late(source, &document.header);
+                let mut diagnostics = Vec::new();
+                document.flatten(&mut chunk, &mut diagnostics);
+                for found in diagnostics {
+                    self.found.add(found);
+                }
+            } else if let Some((.., documents)) = self.current.take() {
+                self.trouble.add(id, source, &documents.into_failures());
+            }
+        }
+        chunk
+    }
+}
+
+/// What documents are looked at with.
+struct Look<'s> {
+    sources: &'s SourceSet,
+    setting: &'s Setting<'s>,
+    survey: &'s Survey<'s>,
+    /// Steps that the rules may take for each deployment.
+    rule_steps: u64,
+}
+
+impl Look<'_> {
+    /// Looks at documents on as many threads as there are.
+    fn all<O: Form>(&self, documents: Vec<Document<'_>>) -> Traces<O> {
+        let some = documents.into_par_iter().fold(Traces::default, |mut traces, document| {
+            self.one(&document, &mut traces);
+            traces
+        });
+        let mut all = Traces::default();
+        some.collect::<Vec<_>>().into_iter().for_each(|traces| all.append(traces));
+        all
+    }
+
+    /// Looks at documents on this thread.
+    fn each<O: Form>(&self, documents: Vec<Document<'_>>) -> Traces<O> {
+        let mut traces = Traces::default();
+        for document in documents {
+            self.one(&document, &mut traces);
+        }
+        traces
+    }
+
+    fn one<O: Form>(&self, document: &Document<'_>, traces: &mut Traces<O>) {
+        let source = self.sources.get(document.source);
+        let is_patch = self.survey.is_patch(source);
+        if source.purpose == Purpose::Input {
+            traces.inputs.push(InputDocument::of(document, is_patch));
+        }
+        let mut findings = Findings::new(document.scope());
+        let role = Role::of(document, source.purpose, is_patch, &mut findings);
+        let before = traces.suppressions.len();
+        if matches!(role, Role::Deployment | Role::Config) {
+            traces.suppressions.extend(Suppression::of(document));
+        }
+        match role {
+            Role::Deployment => {
+                let mut steps = Steps::new(self.rule_steps);
+                let mapped = map::deployment(document, self.setting, &mut steps, &mut findings).map(Box::new);
+                let copy =
+                    annotation(&document.root, "provider").is_some().then(|| Box::new(Found::of(findings.take())));
+                traces.rule_steps += steps.spent();
+                traces.deployments.push(Trace { input: traces.inputs.len() - 1, mapped, copy });
+            }
+            Role::Patch => map::patch(document, &mut findings),
+            // In the catalog already.
+            Role::Config => drop(traces.configured.insert(document.source)),
+            Role::None => {}
+        }
+        let suppressions = traces.suppressions.get_mut(before..).unwrap_or_default();
+        traces.found.add_all(findings.into_diagnostics(), suppressions);
+    }
+}

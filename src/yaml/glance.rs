@@ -1,0 +1,116 @@
+//! Strings that need no quotes, known at a glance: what most strings of a manifest are.
+//!
+//! Only a "yes" is an answer. Whatever is not plainly a string, to readers of YAML 1.1 and 1.2 alike, is left to
+//! serde-saphyr, which knows all their rules.
+
+/// Words that some reader takes for a boolean, a null or a number.
+static WORDS: [&str; 12] = ["y", "n", "on", "no", "yes", "nan", "inf", "off", "true", "null", "false", "infinity"];
+
+/// Whether a value needs no quotes behind `key:` or `-`.
+pub(super) fn is_plain_value(text: &str) -> bool {
+    is_word_like(text) && colons_are_inside(text)
+}
+
+/// Whether a value is digits and dots, which always need quotes.
+pub(super) fn is_decimal(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+/// Whether a key needs no quotes. A long one may need a `?` before it.
+pub(super) fn is_plain_key(text: &str) -> bool {
+    text.len() <= LONGEST_KEY && is_word_like(text) && text.bytes().all(is_key_byte)
+}
+
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/')
+}
+
+const LONGEST_KEY: usize = 128;
+
+/// Printable ASCII without `#`, no space at an end, and a start that no other type has: a letter, a `/`, the `--` of a
+/// flag, or a digit where a letter follows that is in no number and no date (`32Gi`).
+fn is_word_like(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let starts = match bytes {
+        [first, ..] if first.is_ascii_alphabetic() => bytes.len() > LONGEST_WORD || !is_word(text),
+        [b'/', ..] => true,
+        [b'-', b'-', third, ..] => third.is_ascii_alphabetic(),
+        [b'0'..=b'9', rest @ ..] => rest.iter().any(|byte| is_in_no_number(*byte)),
+        _ => false,
+    };
+    starts && bytes.last() != Some(&b' ') && bytes.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'#')
+}
+
+const LONGEST_WORD: usize = 8;
+
+fn is_word(text: &str) -> bool {
+    WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+/// A letter that stands in no hexadecimal, octal or binary number, exponent, date or time.
+fn is_in_no_number(byte: u8) -> bool {
+    matches!(byte.to_ascii_lowercase(), b'g'..=b'n' | b'p'..=b's' | b'u'..=b'w' | b'y')
+}
+
+/// Whether no colon stands before a space or at the end, where it would end a key.
+fn colons_are_inside(text: &str) -> bool {
+    let mut after_colon = false;
+    for byte in text.bytes() {
+        if after_colon && byte == b' ' {
+            return false;
+        }
+        after_colon = byte == b':';
+    }
+    !after_colon
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glance_says_yes_to_what_is_a_string_to_everyone() {
+        for text in
+            ["Llama-3.1-8B", "32Gi", "--seed=1", "/models", "a:b", "nvidia.com/gpu", "http://a:80/b", "two words"]
+        {
+            assert!(is_plain_value(text), "{text}");
+        }
+        for text in [
+            "",
+            "y",
+            "Off",
+            "NULL",
+            "NaN",
+            "1",
+            "0x1F",
+            "1e3",
+            "2024-01-01T00:00:00Z",
+            "1:30",
+            "0b_",
+            "-1",
+            "-",
+            "---",
+            "--",
+            "a: b",
+            "a:",
+            "a #b",
+            " a",
+            "a ",
+            "é",
+            "a\nb",
+            "[a",
+            "\"a",
+            ".5",
+            "~",
+            "<<",
+            "=",
+            "? a",
+            "1_000",
+        ] {
+            assert!(!is_plain_value(text), "{text:?}");
+        }
+        assert!(is_decimal("0.9") && is_decimal("1.2.3") && !is_decimal("") && !is_decimal(".5") && !is_decimal("1e3"));
+        assert!(is_plain_key("apiVersion") && !is_plain_key("a:b") && !is_plain_key("on"));
+    }
+}
