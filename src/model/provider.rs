@@ -4,8 +4,10 @@ use serde::Serialize;
 
 use super::ir::Deployment;
 use super::support::FieldSupport;
+use crate::crds::Crds;
 use crate::diagnostic::{Code, Findings};
 use crate::manifest::Manifest;
+use crate::wire::Shape;
 
 /// A serving stack that deployments are translated for.
 pub trait Provider: Sync {
@@ -26,6 +28,9 @@ pub trait Provider: Sync {
 
     /// The runtime versions whose flags it knows, the default first; none when it brings no image of its own.
     fn runtimes(&self) -> &'static [&'static str];
+
+    /// What its overrides look like: the keys of `spec.provider.overrides`.
+    fn overrides(&self) -> Shape;
 
     /// The diagnostic codes that only it uses.
     fn codes(&self) -> &'static [&'static Code];
@@ -65,9 +70,17 @@ pub struct Context<'c> {
     pub images: &'c [(String, String)],
     /// Whether the cluster's KAITO provisions nodes; absent when not known.
     pub kaito_node_auto_provisioning: Option<bool>,
+    /// What is installed in the cluster, when that is known.
+    pub crds: Option<&'c Crds<'c>>,
 }
 
 impl Context<'_> {
+    /// Whether the schema of a kind of the target has a field, when that is known; `*` in the path stands for any key of a
+    /// map and any item of a list.
+    pub fn schema_has(&self, kind: &str, path: &str) -> Option<bool> {
+        self.crds.and_then(|crds| crds.has_field(self.target, kind, path))
+    }
+
     /// An image with the longest matching prefix replaced. A prefix matches whole path components.
     ///
     /// ```
@@ -75,7 +88,7 @@ impl Context<'_> {
     /// let images = vec![("nvcr.io".to_owned(), "mirror.example.com/nvcr".to_owned())];
     /// let context = Context {
     ///     target: "nvidia.com/v1alpha1", runtime: "1.4.0", runtime_pinned: true, images: &images,
-    ///     kaito_node_auto_provisioning: None,
+    ///     kaito_node_auto_provisioning: None, crds: None,
     /// };
     /// assert_eq!(context.image("nvcr.io/nvidia/x:1"), "mirror.example.com/nvcr/nvidia/x:1");
     /// assert_eq!(context.image("nvcr.iofake/x:1"), "nvcr.iofake/x:1");

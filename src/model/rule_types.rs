@@ -92,8 +92,8 @@ static SPEC: [FieldType; 14] = [
 static METADATA: [FieldType; 4] = [
     required("name", Type::String),
     optional("namespace", Type::String),
-    optional("labels", STRINGS),
-    optional("annotations", STRINGS),
+    required("labels", STRINGS),
+    required("annotations", STRINGS),
 ];
 
 /// The environment that rules are compiled in: `spec` and `metadata` (DESIGN §5).
@@ -101,35 +101,110 @@ pub fn environment(limits: cel::Limits) -> Environment {
     Environment::new(vec![("spec", Type::Object(&SPEC)), ("metadata", Type::Object(&METADATA))], limits)
 }
 
-/// What rules see of a deployment: what was written, and the fields that are always bound.
+/// What rules see of a deployment: what was written, and the fields that are always bound. A field is made when the first
+/// rule that reads it is evaluated: most rules read two or three.
 ///
 /// `spec.resources.gpu.count` is bound to 0 when it is absent, so that `!has(spec.resources.gpu) ||
 /// spec.resources.gpu.count == 0` holds for a CPU model; in disaggregated mode it is the GPUs of all replicas of both
 /// roles, so that rules for CPU models do not fire.
-pub fn variables(root: &Node<'_>, deployment: &Deployment) -> Value {
-    let mut spec = match root.get("spec").map(Node::to_json) {
-        Some(Value::Object(fields)) => without_nulls(fields),
-        _ => Map::new(),
-    };
-    let model = &deployment.model;
-    let served = model.served_name.as_ref().map_or("", |name| name.value.as_str());
-    bind(&mut spec, "model", "id", json!(model.id.as_deref().unwrap_or_default()));
-    bind(&mut spec, "model", "servedName", json!(served));
-    bind(&mut spec, "model", "source", json!(model.source.value));
-    let engine = &deployment.engine;
-    bind(&mut spec, "engine", "type", json!(engine.kind));
-    bind(&mut spec, "engine", "args", Value::Object(engine.args.iter().map(|(k, v)| (k.clone(), json!(v))).collect()));
-    bind(&mut spec, "engine", "contextLength", json!(engine.context_length.unwrap_or(0)));
-    bind(&mut spec, "engine", "trustRemoteCode", json!(engine.trust_remote_code.value));
-    bind(&mut spec, "serving", "mode", json!(deployment.workload.mode()));
-    if let Workload::Aggregated(worker) = &deployment.workload {
-        bind(&mut spec, "scaling", "replicas", json!(worker.replicas.value));
-        bind_gpu(&mut spec, u64::from(worker.gpu_count.value), &worker.gpu_type.value);
-    } else {
-        bind(&mut spec, "scaling", "replicas", json!(1));
-        let kind = deployment.workload.workers().first().map_or("", |worker| worker.gpu_type.value.as_str());
-        bind_gpu(&mut spec, gpus_when_scaled_up(&deployment.workload), kind);
+#[derive(Debug)]
+pub struct Variables<'d> {
+    written: Option<&'d Node<'d>>,
+    deployment: &'d Deployment,
+    /// `spec` and `metadata`, as far as they are made.
+    made: Value,
+    /// Whether all of it is.
+    complete: bool,
+}
+
+/// The fields of `spec` in which something is always bound.
+const BOUND: [&str; 5] = ["model", "engine", "serving", "scaling", "resources"];
+
+impl<'d> Variables<'d> {
+    /// What rules see of the deployment that was read from a document.
+    pub fn new(root: &'d Node<'d>, deployment: &'d Deployment) -> Self {
+        let made = json!({"spec": {}, "metadata": {}});
+        Self { written: root.get("spec"), deployment, made, complete: false }
     }
+
+    /// The variables for a rule that reads these fields ([`cel::Rule::reads`]).
+    pub fn of(&mut self, reads: &[String]) -> &Value {
+        for read in reads {
+            let mut steps = read.split(['.', '[']);
+            match (steps.next(), steps.next()) {
+                _ if self.complete => break,
+                (Some("spec"), Some(field)) => self.field(field),
+                _ => self.all(),
+            }
+        }
+        &self.made
+    }
+
+    /// Makes everything, in the order in which it was written.
+    fn all(&mut self) {
+        self.made = json!({"spec": {}, "metadata": metadata(self.deployment)});
+        for entry in self.written.map(Node::entries).unwrap_or_default() {
+            self.field(&entry.key);
+        }
+        for field in BOUND {
+            self.field(field);
+        }
+        self.complete = true;
+    }
+
+    fn field(&mut self, field: &str) {
+        let Some(Value::Object(spec)) = self.made.get_mut("spec") else { return };
+        if spec.contains_key(field) {
+            return;
+        }
+        match self.written.and_then(|spec| spec.get(field)).map(Node::to_json) {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(fields)) => {
+                spec.insert(field.to_owned(), Value::Object(without_nulls(fields)));
+            }
+            Some(other) => {
+                spec.insert(field.to_owned(), other);
+            }
+        }
+        bind_all(spec, field, self.deployment);
+    }
+}
+
+/// Binds what is always there in a field of `spec`.
+fn bind_all(spec: &mut Map<String, Value>, field: &str, deployment: &Deployment) {
+    let Deployment { model, engine, workload, .. } = deployment;
+    let aggregated = if let Workload::Aggregated(worker) = workload { Some(worker) } else { None };
+    match field {
+        "model" => {
+            let served = model.served_name.as_ref().map_or("", |name| name.value.as_str());
+            bind(spec, field, "id", json!(model.id.as_deref().unwrap_or_default()));
+            bind(spec, field, "servedName", json!(served));
+            bind(spec, field, "source", json!(model.source.value));
+        }
+        "engine" => {
+            let args = engine.args.iter().map(|(key, value)| (key.clone(), json!(value)));
+            bind(spec, field, "type", json!(engine.kind));
+            bind(spec, field, "args", Value::Object(args.collect()));
+            bind(spec, field, "contextLength", json!(engine.context_length.unwrap_or(0)));
+            bind(spec, field, "trustRemoteCode", json!(engine.trust_remote_code.value));
+        }
+        "serving" => bind(spec, field, "mode", json!(workload.mode())),
+        "scaling" => bind(spec, field, "replicas", json!(aggregated.map_or(1, |worker| worker.replicas.value))),
+        "resources" => {
+            let (count, kind) = match aggregated {
+                Some(worker) => (u64::from(worker.gpu_count.value), worker.gpu_type.value.as_str()),
+                None => (
+                    gpus_when_scaled_up(workload),
+                    workload.workers().first().map_or("", |worker| worker.gpu_type.value.as_str()),
+                ),
+            };
+            bind(spec, field, "gpu", json!({"count": count, "type": kind}));
+        }
+        _ => {}
+    }
+}
+
+fn metadata(deployment: &Deployment) -> Map<String, Value> {
     let metadata = &deployment.metadata;
     let mut seen = Map::new();
     seen.insert("name".to_owned(), json!(metadata.name));
@@ -137,11 +212,9 @@ pub fn variables(root: &Node<'_>, deployment: &Deployment) -> Value {
         seen.insert("namespace".to_owned(), json!(namespace));
     }
     for (key, pairs) in [("labels", &metadata.labels), ("annotations", &metadata.annotations)] {
-        if !pairs.is_empty() {
-            seen.insert(key.to_owned(), Value::Object(pairs.iter().map(|(k, v)| (k.clone(), json!(v))).collect()));
-        }
+        seen.insert(key.to_owned(), Value::Object(pairs.iter().map(|(k, v)| (k.clone(), json!(v))).collect()));
     }
-    json!({"spec": spec, "metadata": seen})
+    seen
 }
 
 /// The GPUs of both roles, for rules: a role that is scaled to zero counts as one replica, since a deployment that needs
@@ -155,10 +228,6 @@ fn bind(spec: &mut Map<String, Value>, parent: &str, field: &str, value: Value) 
     if let Value::Object(fields) = spec.entry(parent.to_owned()).or_insert_with(|| Value::Object(Map::new())) {
         fields.insert(field.to_owned(), value);
     }
-}
-
-fn bind_gpu(spec: &mut Map<String, Value>, count: u64, gpu_type: &str) {
-    bind(spec, "resources", "gpu", json!({"count": count, "type": gpu_type}));
 }
 
 /// `null` means absent.
@@ -177,6 +246,25 @@ fn without_nulls(fields: Map<String, Value>) -> Map<String, Value> {
 mod tests {
     use super::*;
     use crate::wire::ModelDeploymentSpec;
+
+    /// In parts or at once, a rule sees the same.
+    #[test]
+    fn fields_are_the_same_in_any_order() {
+        let (text, deployment) = crate::model::validate::tests::deployment_of(
+            "model: {id: a/b, storage: null}\nengine: {type: llamacpp, args: {x: '1'}}\nenv: [{name: A, value: b}]\n\
+             nodeSelector: {a: b}\nresources: {memory: 1Gi, gpu: null}",
+        );
+        let parsed = crate::yaml::parse(&text, &crate::yaml::Limits::default());
+        let root = &parsed.documents[0].root;
+        let all = Variables::new(root, &deployment).of(&["spec".to_owned()]).clone();
+        assert_eq!(all["spec"]["resources"], json!({"memory": "1Gi", "gpu": {"count": 0, "type": "nvidia.com/gpu"}}));
+        for (field, value) in all["spec"].as_object().unwrap() {
+            let reads = [format!("spec.{field}"), "spec.gateway.enabled".to_owned()];
+            let mut variables = Variables::new(root, &deployment);
+            assert_eq!(variables.of(&reads), &json!({"spec": {field.as_str(): value}, "metadata": {}}));
+            assert_eq!(variables.of(&["metadata.name".to_owned()]), &all);
+        }
+    }
 
     #[test]
     fn rules_see_every_field_of_a_specification() {

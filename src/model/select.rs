@@ -1,12 +1,17 @@
 //! Which provider runs a deployment, and why (DESIGN §5): gates by capability, then the highest priority among the
 //! rules that are true.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde::Serialize;
-use serde_json::Value;
 
 use super::catalog::{Candidate, Catalog, EngineSupport};
 use super::ir::Deployment;
 use super::providers;
+pub use super::rule_steps::{Steps, allowance};
+use super::rule_types::Variables;
+use crate::cel::{self, EvaluationErrorKind};
 use crate::diagnostic::{Findings, codes};
 use crate::wire::closest;
 
@@ -22,7 +27,8 @@ pub struct Selection {
     pub reason: Option<String>,
     /// Whether the user named it.
     pub explicit: bool,
-    /// What was found about every candidate, by name.
+    /// What was found about every candidate, by name; with [`Thoroughness::Everything`](crate::Thoroughness::Everything)
+    /// only.
     pub candidates: Vec<Assessment>,
 }
 
@@ -46,8 +52,8 @@ pub struct Assessment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleValue {
-    /// The condition.
-    pub condition: String,
+    /// The condition: the rule's own text, and no copy of it for each deployment.
+    pub condition: Arc<str>,
     /// Its priority.
     pub priority: i32,
     /// True or false; absent when its evaluation failed.
@@ -55,30 +61,29 @@ pub struct RuleValue {
     pub value: Option<bool>,
 }
 
-/// Selects. `variables` is what rules see; it is made only when rules are evaluated.
+/// Selects. `variables` is what rules see.
 ///
 /// With `every_rule`, the rules are evaluated for an explicit choice and for candidates behind a closed gate, too
 /// (`explain` and `lint` show or check them all).
 pub fn select(
     deployment: &Deployment,
     catalog: &Catalog,
-    variables: impl FnOnce() -> Value,
+    mut variables: Variables<'_>,
     every_rule: bool,
+    steps: &mut Steps,
     findings: &mut Findings<'_>,
 ) -> Selection {
     let explicit = deployment.provider.name.as_deref();
-    let variables = (explicit.is_none() || every_rule).then(variables);
-    let assessed: Vec<(Assessment, Option<String>)> = catalog
+    let evaluates = explicit.is_none() || every_rule;
+    let (candidates, reasons): (Vec<Assessment>, Vec<Option<String>>) = catalog
         .candidates()
         .iter()
-        .map(|candidate| assess(candidate, deployment, catalog, variables.as_ref(), every_rule, findings))
-        .collect();
-    let mut selection = Selection {
-        provider: None,
-        reason: None,
-        explicit: explicit.is_some(),
-        candidates: assessed.iter().map(|(assessment, _)| assessment.clone()).collect(),
-    };
+        .map(|candidate| {
+            let variables = evaluates.then_some(&mut variables);
+            assess(candidate, deployment, catalog, variables, every_rule, steps, findings)
+        })
+        .unzip();
+    let mut selection = Selection { provider: None, reason: None, explicit: explicit.is_some(), candidates };
     if let Some(name) = explicit {
         if accept_explicit(name, catalog, findings) {
             selection.provider = Some(name.to_owned());
@@ -86,22 +91,22 @@ pub fn select(
         }
         return selection;
     }
-    let failed = assessed.iter().flat_map(|(assessment, _)| &assessment.rules).any(|rule| rule.value.is_none());
-    if failed && variables.is_some() && findings.has_errors() {
+    let open = selection.candidates.iter().filter(|candidate| candidate.closed_gate.is_none());
+    if open.flat_map(|candidate| &candidate.rules).any(|rule| rule.value.is_none()) {
         return selection;
     }
     // The list is ordered by name, and only a higher score replaces: ties go to the first name.
-    let mut best: Option<(i32, &str, String)> = None;
-    for (assessment, reason) in &assessed {
+    let mut best: Option<(i32, &Assessment, String)> = None;
+    for (assessment, reason) in selection.candidates.iter().zip(reasons) {
         if let (Some(score), Some(reason)) = (assessment.score, reason)
             && best.as_ref().is_none_or(|(highest, ..)| score > *highest)
         {
-            best = Some((score, &assessment.provider, reason.clone()));
+            best = Some((score, assessment, reason));
         }
     }
     match best {
-        Some((_, name, reason)) => {
-            selection.provider = Some(name.to_owned());
+        Some((_, assessment, reason)) => {
+            selection.provider = Some(assessment.provider.clone());
             selection.reason = Some(reason);
         }
         // What could not be read may have been the one.
@@ -115,8 +120,9 @@ fn assess(
     candidate: &Candidate,
     deployment: &Deployment,
     catalog: &Catalog,
-    variables: Option<&Value>,
+    variables: Option<&mut Variables<'_>>,
     every_rule: bool,
+    steps: &mut Steps,
     findings: &mut Findings<'_>,
 ) -> (Assessment, Option<String>) {
     let closed_gate = if candidate.ready == Some(false) {
@@ -124,17 +130,29 @@ fn assess(
     } else {
         candidate.closed_gate(deployment)
     };
-    let evaluate = variables.filter(|_| every_rule || closed_gate.is_none());
+    let mut evaluate = variables.filter(|_| every_rule || closed_gate.is_none());
+    // A rule that fails is an error where the choice hangs on it, so that `lint` refuses what `render` refuses.
+    let decides = deployment.provider.name.is_none() && closed_gate.is_none();
     let mut rules = Vec::new();
     let mut winner: Option<(i32, String)> = None;
     for (index, rule) in candidate.rules.iter().enumerate() {
-        let Some(variables) = evaluate else { continue };
-        let compiled = rule.compiled(catalog.environment(candidate));
-        let value =
-            compiled.map_err(str::to_owned).and_then(|rule| rule.evaluate(variables).map_err(|error| error.message));
+        let Some(variables) = &mut evaluate else { continue };
+        let compiled = rule.compiled(catalog.environment(candidate)).map_err(str::to_owned);
+        // No option may keep the built-in rules from being evaluated.
+        let left = (!candidate.builtin).then(|| steps.left(decides));
+        if left.as_deref() == Some(&0) {
+            rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value: None });
+            continue;
+        }
+        let value = compiled.map_err(Some).and_then(|rule| value_of(rule, variables, left));
+        let value = value.map_err(|message| message.unwrap_or_else(|| steps.exceeded()));
         if let Err(error) = &value {
             let message = format!("rule {} of {} fails: {error}", index + 1, candidate.name);
-            let reported = findings.report(&codes::RULE_FAILED, "spec", message);
+            let code = if decides { &codes::RULE_FAILED } else { &codes::UNUSED_RULE_FAILED };
+            let mut reported = findings.report(code, "spec", message);
+            if !decides {
+                reported = reported.help("it decides nothing for this deployment; where it does, that is an error");
+            }
             match (candidate.origin, rule.span) {
                 (Some(origin), Some(span)) => reported.related_in(origin.source, origin.document, span, "this rule"),
                 _ => reported.help(format!("the rule is {:?}", rule.condition)),
@@ -160,14 +178,22 @@ fn assess(
     (assessment, winner.map(|(_, reason)| reason))
 }
 
+/// The value of a rule, or why it has none; without a reason, no step is left for it.
+fn value_of(rule: &cel::Rule, variables: &mut Variables<'_>, left: Option<&mut u64>) -> Result<bool, Option<String>> {
+    let mut unlimited = u64::MAX;
+    let left = left.unwrap_or(&mut unlimited);
+    let value = rule.evaluate_within(variables.of(rule.reads()), left);
+    value.map_err(|error| (*left > 0 || error.kind != EvaluationErrorKind::StepLimit).then_some(error.message))
+}
+
 fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -> bool {
     let Some(candidate) = catalog.get(name) else {
         if catalog.has_failed(name) {
             // Its configuration is there, and what is wrong with it is said there.
             return false;
         }
-        let names = catalog.candidates().iter().map(|candidate| candidate.name.as_str());
-        let known: Vec<&str> = names.clone().collect();
+        let names: BTreeSet<&str> = catalog.names().collect();
+        let known: Vec<&str> = names.iter().copied().collect();
         let message = format!("there is no provider {name:?}, expected one of {}", known.join(", "));
         let reported = findings.report(&codes::UNKNOWN_PROVIDER, "spec.provider.name", message);
         match closest(name, names) {
@@ -177,10 +203,9 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
         return false;
     };
     if candidate.ready == Some(false) {
-        findings.report(
-            &codes::PROVIDER_NOT_READY,
-            "spec.provider.name",
-            format!("provider {name:?} reports ready: false"),
+        let message = format!("provider {name:?} reports ready: false");
+        findings.report(&codes::PROVIDER_NOT_READY, "spec.provider.name", message).help(
+            "what is rendered runs once the provider does; if it does already, take status.ready out of its configuration",
         );
     }
     true
@@ -199,27 +224,27 @@ pub fn check_compatibility(
     let before = findings.errors();
     for candidate in [catalog.get(name).filter(|_| explicit), catalog.own(name)].into_iter().flatten() {
         if findings.errors() == before {
-            check_capabilities(candidate, deployment, findings);
+            check_capabilities(candidate, deployment, catalog, findings);
         }
     }
 }
 
 /// All that does not fit is said; of an engine that the provider does not run, mode and GPUs are held against the
 /// engines that it does.
-fn check_capabilities(candidate: &Candidate, deployment: &Deployment, findings: &mut Findings<'_>) {
+fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     let name = candidate.name.as_str();
     let display = providers::find(name).map_or(name, |provider| provider.display_name());
     let engine = deployment.engine.kind.as_str();
     let of_engine: Vec<&EngineSupport> = candidate.engines.iter().filter(|support| support.name == engine).collect();
     if of_engine.is_empty() {
         let message = format!("{display} does not support {engine} engine");
-        findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message);
+        findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message).help(who_can(deployment, catalog));
     }
     let support = if of_engine.is_empty() { candidate.engines.iter().collect() } else { of_engine };
     let mode = deployment.workload.mode();
     if !support.iter().any(|support| support.modes.contains(&mode)) {
         let message = format!("{display} does not support {mode} mode");
-        findings.report(&codes::MODE_NOT_SUPPORTED, "spec.serving.mode", message);
+        findings.report(&codes::MODE_NOT_SUPPORTED, "spec.serving.mode", message).help(who_can(deployment, catalog));
     }
     let gpus = "spec.resources.gpu.count";
     if deployment.workload.uses_gpu() {
@@ -232,18 +257,35 @@ fn check_capabilities(candidate: &Candidate, deployment: &Deployment, findings: 
     }
 }
 
+/// The providers that say they can run a deployment, as advice.
+fn who_can(deployment: &Deployment, catalog: &Catalog) -> String {
+    let runs = |candidate: &Candidate| candidate.ready != Some(false) && candidate.closed_gate(deployment).is_none();
+    // What a configuration claims for a provider of this program, it may not have.
+    let able = catalog.candidates().iter().filter(|candidate| runs(candidate));
+    let able = able.filter(|candidate| catalog.own(&candidate.name).is_none_or(runs));
+    let names: Vec<&str> = able.map(|candidate| candidate.name.as_str()).collect();
+    match names.as_slice() {
+        [] => "no configured provider runs this engine in this mode on these resources: change one of them".to_owned(),
+        names => format!("set spec.provider.name to one that does: {}", names.join(" or ")),
+    }
+}
+
 /// Warns when a deployment goes to a provider of others whose own configuration does not claim to run it. Whether it
 /// does is for the provider to say.
 pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     if let Some(gate) = catalog.get(name).and_then(|candidate| candidate.closed_gate(deployment)) {
         let message = format!("provider {name:?} {gate}, by its configuration; expected one that does");
-        findings.report(&codes::CAPABILITY_NOT_CLAIMED, "spec.provider.name", message);
+        findings.report(&codes::CAPABILITY_NOT_CLAIMED, "spec.provider.name", message).help(
+            "if it does run it, add that to spec.capabilities of its InferenceProviderConfig; else choose another provider",
+        );
     }
 }
 
 fn report_none(deployment: &Deployment, catalog: &Catalog, selection: &Selection, findings: &mut Findings<'_>) {
     if catalog.candidates().iter().all(|candidate| candidate.ready == Some(false)) {
-        findings.report(&codes::NO_HEALTHY_PROVIDER, "spec", "No healthy providers available");
+        findings.report(&codes::NO_HEALTHY_PROVIDER, "spec", "No healthy providers available").help(
+            "correct status.ready of a provider that does work, or choose one with spec.provider.name, which is only warned of",
+        );
         return;
     }
     let gates: Vec<String> = selection

@@ -1,6 +1,6 @@
 //! A provider that can be chosen: what it can run, and when it is selected.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::cel::{self, Environment};
 use crate::model::ir::{Deployment, ServingMode};
@@ -53,7 +53,7 @@ pub struct EngineSupport {
 #[derive(Debug)]
 pub struct Rule {
     /// The CEL expression.
-    pub condition: String,
+    pub condition: Arc<str>,
     /// The higher wins.
     pub priority: i32,
     /// Why, for people; `{engine}` stands for the engine.
@@ -98,7 +98,7 @@ impl Candidate {
             },
         });
         let rule = |(index, rule): (usize, wire::SelectionRule)| Rule {
-            condition: rule.condition.unwrap_or_default(),
+            condition: rule.condition.unwrap_or_default().into(),
             priority: rule.priority.unwrap_or_default(),
             reason: rule.reason,
             span: rule_spans.get(index).copied().flatten(),

@@ -5,8 +5,14 @@ use std::collections::BTreeSet;
 use crate::cel::{Environment, WarningKind};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::path::FieldPath;
-use crate::wire::{EngineEntry, EngineType, InferenceProviderConfig, Word as _};
+use crate::wire::{EngineEntry, EngineType, InferenceProviderConfig, Word as _, closest};
 use crate::yaml::{Node, Span};
+
+/// Each of them may be evaluated for each deployment.
+const MOST_RULES: usize = 256;
+
+/// So may those of all configurations together.
+const MOST_RULES_OF_ALL: usize = 1024;
 
 /// Checks the names in the configuration at `at`: the provider's own, and those of its engines.
 pub(super) fn names(config: &InferenceProviderConfig, at: &FieldPath, findings: &mut Findings<'_>) {
@@ -27,20 +33,43 @@ pub(super) fn names(config: &InferenceProviderConfig, at: &FieldPath, findings: 
         }
         if !EngineType::WORDS.iter().any(|(word, _)| word == name) {
             let message = format!("engine {name:?} is unknown here; no ModelDeployment can ask for it");
-            findings.report(&codes::UNKNOWN_ENGINE_IN_CONFIG, &path, message);
+            let reported = findings.report(&codes::UNKNOWN_ENGINE_IN_CONFIG, &path, message);
+            let known: Vec<&str> = EngineType::WORDS.iter().map(|(word, _)| *word).collect();
+            match closest(name, known.iter().copied()) {
+                Some(meant) => reported.help(format!("did you mean {meant:?}?")),
+                None => reported.help(format!("the engines are {}", known.join(", "))),
+            };
         }
     }
 }
 
-/// Checks and compiles every rule, whether or not it will be used, and returns where the conditions stand.
+/// Checks and compiles every rule, whether or not it will be used, and returns where the conditions stand. `before` is
+/// how many rules other configurations have; these are added.
 pub(super) fn rules(
     config: &InferenceProviderConfig,
     at: &FieldPath,
     root: &Node<'_>,
     environment: &Environment,
+    before: &mut usize,
     findings: &mut Findings<'_>,
 ) -> Vec<Option<Span>> {
     let rules = config.spec.as_ref().and_then(|spec| spec.selection_rules.as_ref());
+    let count = rules.map_or(0, Vec::len);
+    if count > MOST_RULES {
+        let path = at.join("spec.selectionRules");
+        let message = format!("{path} has {count} rules, expected at most {MOST_RULES}");
+        findings.report(&codes::LIMIT_EXCEEDED, &path, message);
+        return Vec::new();
+    }
+    if *before + count > MOST_RULES_OF_ALL {
+        let path = at.join("spec.selectionRules");
+        let message = format!(
+            "{path} has {count} rules, and the configurations before it {before}, expected at most {MOST_RULES_OF_ALL} together"
+        );
+        findings.report(&codes::LIMIT_EXCEEDED, &path, message);
+        return Vec::new();
+    }
+    *before += count;
     let mut spans = Vec::new();
     for (index, rule) in rules.into_iter().flatten().enumerate() {
         let path = at.join("spec.selectionRules").index(index);

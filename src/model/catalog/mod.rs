@@ -17,6 +17,9 @@ use crate::source::SourceId;
 use crate::wire::{InferenceProviderConfig, Read as _, Reader};
 use crate::yaml;
 
+/// Every deployment is held against every configuration, and keeps what was said of it.
+const MOST_CONFIGURATIONS: usize = 256;
+
 /// All candidates, by name.
 #[derive(Debug)]
 pub struct Catalog {
@@ -25,6 +28,10 @@ pub struct Catalog {
     own: Vec<Arc<Candidate>>,
     /// Names of configurations that could not be read: what they would have said is not known.
     failed: BTreeSet<String>,
+    /// How many configurations were given.
+    given: usize,
+    /// How many rules they have, all together.
+    rules: usize,
     /// Where given rules are compiled; their cost is limited by options.
     environment: Environment,
     /// Where built-in rules are compiled; no option may switch them off by a limit.
@@ -41,6 +48,8 @@ impl Catalog {
             own: candidates.clone(),
             candidates,
             failed: BTreeSet::new(),
+            given: 0,
+            rules: 0,
             environment: rule_types::environment(limits),
             builtin_environment: rule_types::environment(cel::Limits::default()),
         }
@@ -50,11 +59,17 @@ impl Catalog {
     /// takes its place. Rules are compiled at once, so that every mistake in them is found whether or not they are used.
     pub fn add(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
         let before = findings.errors();
+        if self.given == MOST_CONFIGURATIONS {
+            let message = format!("more provider configurations than are read, expected at most {MOST_CONFIGURATIONS}");
+            findings.report(&codes::LIMIT_EXCEEDED, &at.join("metadata.name"), message);
+            return;
+        }
+        self.given += 1;
         let root = findings.scope().root;
         let Some(node) = root.at(at) else { return };
         let Some(config) = InferenceProviderConfig::read(node, at, &mut Reader::strict(findings)) else { return };
         check::names(&config, at, findings);
-        let spans = check::rules(&config, at, root, &self.environment, findings);
+        let spans = check::rules(&config, at, root, &self.environment, &mut self.rules, findings);
         let Some(name) = config.metadata.as_ref().and_then(|metadata| metadata.name.clone()) else { return };
         if findings.errors() > before {
             self.failed.insert(name);
@@ -83,6 +98,11 @@ impl Catalog {
     /// Every candidate, by name.
     pub fn candidates(&self) -> &[Arc<Candidate>] {
         &self.candidates
+    }
+
+    /// The name of every provider that is configured, also of those whose configuration could not be read.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.candidates.iter().map(|candidate| candidate.name.as_str()).chain(self.failed.iter().map(String::as_str))
     }
 
     /// The candidate of this name.

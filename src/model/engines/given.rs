@@ -116,7 +116,7 @@ fn is_flag_name(name: &str) -> bool {
 
 /// Whether argument parsers take an element for a flag of its own: it starts with a dash and is no number (argparse's
 /// rule). llama-server would take anything for a value, but a flag there is a slip, too.
-pub(super) fn looks_like_flag(element: &str) -> bool {
+pub(in crate::model) fn looks_like_flag(element: &str) -> bool {
     element.strip_prefix('-').is_some_and(|rest| !is_plain_number(rest))
 }
 
@@ -126,5 +126,16 @@ fn is_plain_number(text: &str) -> bool {
     match text.split_once('.') {
         Some((whole, decimals)) => (whole.is_empty() || digits(whole)) && digits(decimals),
         None => digits(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looks_like_flag;
+
+    #[test]
+    fn negative_numbers_are_what_argparse_takes_for_values() {
+        assert!(!["-1", "-20", "-0.5", "-.5", "1", ""].into_iter().any(looks_like_flag));
+        assert!(["-", "-1e5", "-1.", "--1", "-x", "-inf", "-1-1", "-."].into_iter().all(looks_like_flag));
     }
 }

@@ -41,6 +41,8 @@ pub struct ParallelismFlags {
 pub enum Setting {
     /// By a switch: `--name`.
     Switch(&'static str),
+    /// By a switch, and where the runtime has deprecated it, by these flags with these values.
+    SwitchBefore(&'static str, &'static [(&'static str, &'static str)]),
     /// By the off-spelling of a switch: name, then spelling.
     Off(&'static str, &'static str),
     /// By a configuration key, nested, with a JSON value.

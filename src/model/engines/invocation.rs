@@ -99,7 +99,7 @@ impl Invocation {
     }
 
     /// The field that set a configuration key, something inside it, or something that it would be inside of.
-    pub(super) fn key_path(&self, keys: &[&str]) -> Option<&FieldPath> {
+    pub fn key_path(&self, keys: &[&str]) -> Option<&FieldPath> {
         let overlaps = |set: &[String]| set.iter().zip(keys).all(|(set, key)| set == key);
         self.config_paths.iter().find(|(set, _)| overlaps(set)).map(|(_, path)| path)
     }

@@ -1,6 +1,7 @@
 //! The programs that take an engine's flags.
 
 use super::flags::{self, FlagTable};
+use crate::diagnostic::Code;
 
 /// A program that takes an engine's flags: which it knows, and in what form it wants them. Whoever starts a program says
 /// what it is; this module starts with [`Launcher::new`] and the programs that are not part of a provider's stack.
@@ -18,6 +19,12 @@ pub struct Launcher {
     pub separate: Separate,
     /// Set where the flags of the engine's own server are refused.
     pub server_flags: Option<NoServerFlags>,
+    /// Flags that may not be given, in lists.
+    pub refused: Vec<&'static [Refused]>,
+    /// Flags that it has and its tables have not: nothing is said of them.
+    pub further: &'static [&'static str],
+    /// How to give it an API key that is not in its arguments; none where another finding says that it takes no key.
+    pub api_key_help: Option<&'static str>,
     /// What values become.
     pub form: ValueForm,
     /// The characters that values may have; none where any will do.
@@ -64,6 +71,19 @@ pub struct NoServerFlags {
     pub help: &'static str,
 }
 
+/// A flag that may not be given, and what is said of it: `--{flag} {why}`.
+#[derive(Debug, Clone, Copy)]
+pub struct Refused {
+    /// Its canonical name.
+    pub flag: &'static str,
+    /// How it is reported.
+    pub code: &'static Code,
+    /// Why, in a message after the flag.
+    pub why: &'static str,
+    /// What to do.
+    pub help: &'static str,
+}
+
 /// What values become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueForm {
@@ -74,6 +94,9 @@ pub enum ValueForm {
     /// Text, and numbers where a number comes out as it went in.
     BareNumbers,
 }
+
+/// What to do about a secret, where there is no more to say.
+pub(super) const KEEP_OUT: &str = "keep it out of the arguments: whoever may read the object reads them";
 
 /// The characters that values may have: ASCII letters and digits, and some more.
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +119,9 @@ impl Launcher {
             takes_model: true,
             separate: Separate::Flags(&[]),
             server_flags: None,
+            refused: Vec::new(),
+            further: &[],
+            api_key_help: Some(KEEP_OUT),
             form: ValueForm::CommandLine,
             charset: None,
             splits_model: true,
@@ -107,13 +133,20 @@ impl Launcher {
     /// it says one.
     pub fn vllm_server(image: &str) -> Self {
         let parser = Parser { table: flags::vllm_of_image(image), abbreviates: true };
-        Self { parsers: vec![parser], ..Self::new("vLLM") }
+        let api_key_help = Some("give it as VLLM_API_KEY in spec.env, from a Secret");
+        Self { parsers: vec![parser], api_key_help, ..Self::new("vLLM") }
     }
 
     /// `llama-server`, or a runner that passes its flags on. It looks names up whole, and wants two elements a flag.
     /// What it loads has several flags: its caller chooses.
     pub fn llama_server() -> Self {
         let parser = Parser { table: flags::llama_server(), abbreviates: false };
-        Self { parsers: vec![parser], takes_model: false, separate: Separate::All, ..Self::new("llama.cpp") }
+        Self {
+            parsers: vec![parser],
+            takes_model: false,
+            separate: Separate::All,
+            api_key_help: Some("give it as LLAMA_API_KEY in spec.env, from a Secret"),
+            ..Self::new("llama.cpp")
+        }
     }
 }

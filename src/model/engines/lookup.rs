@@ -55,6 +55,11 @@ impl Launcher {
         }
     }
 
+    /// Whether a flag works in this version, and will go.
+    pub(super) fn deprecates(&self, name: &str) -> bool {
+        self.tables().find_map(|table| table.lookup(name)).is_some_and(|(flag, _)| flag.deprecated)
+    }
+
     fn tables(&self) -> impl Iterator<Item = FlagTable> {
         self.parsers.iter().map(|parser| parser.table)
     }

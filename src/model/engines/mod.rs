@@ -9,6 +9,7 @@
 //! Providers add what their stack needs with [`Invocation::set_default`]; what the user said on the same flag wins.
 
 mod config_keys;
+mod exposed;
 pub mod flags;
 mod given;
 pub mod grammar;
@@ -17,6 +18,7 @@ mod launcher;
 mod llamacpp;
 mod lookup;
 mod parallelism;
+mod refused;
 mod sglang;
 #[cfg(test)]
 mod tests;
@@ -26,8 +28,9 @@ mod user;
 mod value;
 mod vllm;
 
+pub(in crate::model) use given::looks_like_flag;
 pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_expansion};
-pub use launcher::{Charset, Keys, Launcher, NoServerFlags, Parser, Separate, ValueForm};
+pub use launcher::{Charset, Keys, Launcher, NoServerFlags, Parser, Refused, Separate, ValueForm};
 
 use super::ir::{Deployment, EngineType, Worker};
 use crate::diagnostic::Findings;

@@ -12,7 +12,10 @@ pub(super) static GRAMMAR: Grammar = Grammar {
     // The radix cache is on unless it is disabled; there is no flag to turn it on.
     prefix_caching_on: Setting::Default,
     prefix_caching_off: Setting::Switch("disable-radix-cache"),
-    enforce_eager: Setting::Switch("disable-cuda-graph"),
+    enforce_eager: Setting::SwitchBefore(
+        "disable-cuda-graph",
+        &[("cuda-graph-backend-decode", "disabled"), ("cuda-graph-backend-prefill", "disabled")],
+    ),
     parallelism: Some(ParallelismFlags {
         tensor: "tp-size",
         pipeline: "pp-size",

@@ -15,6 +15,8 @@ use crate::yaml::{Limits, parse};
 
 type Make = fn(EngineType) -> Launcher;
 const DYNAMO: Make = |engine| dynamo::runtimes::launcher(engine, "1.4.0");
+const DYNAMO_1_1_1: Make = |engine| dynamo::runtimes::launcher(engine, "1.1.1");
+const DYNAMO_1_6_1: Make = |engine| dynamo::runtimes::launcher(engine, "1.6.1");
 const RAY: Make = |_| kuberay::runtimes::launcher("2.56.0");
 const PRESET: Make = |_| kaito::preset::launcher();
 const SERVER: Make = |_| Launcher::vllm_server("vllm/vllm-openai:v0.26.0");
@@ -64,12 +66,28 @@ fn typed_fields_become_each_engines_flags() {
             SERVER,
             &["--max-model-len=4096", "--trust-remote-code", "--no-enable-prefix-caching", "--enforce-eager"],
         ),
-        ("sglang", "true", DYNAMO, &["--context-length=4096", "--trust-remote-code", "--disable-cuda-graph"]),
+        (
+            "sglang",
+            "true",
+            DYNAMO,
+            &[
+                "--context-length=4096",
+                "--trust-remote-code",
+                "--cuda-graph-backend-decode=disabled",
+                "--cuda-graph-backend-prefill=disabled",
+            ],
+        ),
         (
             "sglang",
             "false",
             DYNAMO,
-            &["--context-length=4096", "--trust-remote-code", "--disable-radix-cache", "--disable-cuda-graph"],
+            &[
+                "--context-length=4096",
+                "--trust-remote-code",
+                "--disable-radix-cache",
+                "--cuda-graph-backend-decode=disabled",
+                "--cuda-graph-backend-prefill=disabled",
+            ],
         ),
         ("trtllm", "false", DYNAMO, &["--max-seq-len=4096"]),
         ("llamacpp", "false", LLAMA_SERVER, &["--ctx-size", "4096", "--no-cache-prompt"]),
@@ -275,4 +293,15 @@ fn a_preset_gets_the_numbers_that_python_writes_as_they_are() {
         "gpu_memory_utilization": 0.9, "max_num_seqs": 256, "revision": "1.0", "seed": 7, "tokenizer_revision": "1e300"
     });
     assert_eq!(serde_json::Value::Object(settings), expected);
+}
+
+/// SGLang deprecated the switch in 0.5.16; what takes its place is not in 0.5.10.
+#[test]
+fn eager_mode_is_said_as_the_version_wants_it() {
+    let new = ["--cuda-graph-backend-decode=disabled", "--cuda-graph-backend-prefill=disabled"];
+    for (launcher, expected) in
+        [(DYNAMO_1_1_1, &["--disable-cuda-graph"] as &[&str]), (DYNAMO, &new), (DYNAMO_1_6_1, &new)]
+    {
+        assert_eq!(argv("{type: sglang, enforceEager: true}", 1, launcher), expected);
+    }
 }

@@ -32,29 +32,47 @@ pub(super) fn add(
         if engine.kind == EngineType::Trtllm {
             findings
                 .report(&codes::CONTEXT_LENGTH_LIMITED, "spec.engine.contextLength", trtllm::CONTEXT_LENGTH_WARNING)
-                .help("build the engine with at least this context length, or load the model from its checkpoint");
+                .help(
+                    "build the engine with at least this length; where models are loaded from checkpoints, which have no \
+                     such limit, say so in the Render options: rules: {context-length-limited: off}",
+                );
         }
         push(invocation, grammar.context_length, ArgumentValue::Number(length.into()), "spec.engine.contextLength");
     }
     if engine.trust_remote_code.value {
-        setting(grammar, grammar.trust_remote_code, "spec.engine.trustRemoteCode", invocation, findings);
+        setting(grammar, launcher, grammar.trust_remote_code, "spec.engine.trustRemoteCode", invocation, findings);
     }
     match engine.enable_prefix_caching {
         Some(true) => {
-            setting(grammar, grammar.prefix_caching_on, "spec.engine.enablePrefixCaching", invocation, findings);
+            setting(
+                grammar,
+                launcher,
+                grammar.prefix_caching_on,
+                "spec.engine.enablePrefixCaching",
+                invocation,
+                findings,
+            );
         }
         Some(false) => {
-            setting(grammar, grammar.prefix_caching_off, "spec.engine.enablePrefixCaching", invocation, findings);
+            setting(
+                grammar,
+                launcher,
+                grammar.prefix_caching_off,
+                "spec.engine.enablePrefixCaching",
+                invocation,
+                findings,
+            );
         }
         None => {}
     }
     if engine.enforce_eager.value {
-        setting(grammar, grammar.enforce_eager, "spec.engine.enforceEager", invocation, findings);
+        setting(grammar, launcher, grammar.enforce_eager, "spec.engine.enforceEager", invocation, findings);
     }
 }
 
 fn setting(
     grammar: &Grammar,
+    launcher: &Launcher,
     setting: Setting,
     path: &'static str,
     invocation: &mut Invocation,
@@ -62,6 +80,12 @@ fn setting(
 ) {
     match setting {
         Setting::Switch(name) => push(invocation, name, ArgumentValue::On, path),
+        Setting::SwitchBefore(name, _) if !launcher.deprecates(name) => push(invocation, name, ArgumentValue::On, path),
+        Setting::SwitchBefore(_, flags) => {
+            for (name, value) in flags {
+                text(invocation, name, value, path);
+            }
+        }
         Setting::Off(name, off) => push(invocation, name, ArgumentValue::Off(off.to_owned()), path),
         Setting::Key(keys, value) => {
             let value = match value {

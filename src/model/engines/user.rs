@@ -1,12 +1,11 @@
 //! What the user says flag by flag: `engine.args` and `engine.extraArgs`, looked up in the runtime's tables.
 
-use super::flags::{Flag, Group, Kind, Spelling};
+use super::flags::{Flag, Kind, Spelling};
 use super::given::{self, Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue, Invocation};
-use super::launcher::{Launcher, NoServerFlags, Separate};
+use super::launcher::{Launcher, Separate};
 use super::lookup::{Known, Meaning};
-use super::value;
-use super::{config_keys, grammar::Grammar};
+use super::{config_keys, exposed, grammar::Grammar, refused, value};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::ir::Deployment;
 use crate::wire::shorten;
@@ -31,14 +30,15 @@ fn add_one(
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    if !is_safe(given, findings) {
+    if !is_safe(given, findings) || refused::prints_and_exits(given, launcher, findings) {
         return;
     }
     match launcher.lookup(given.name, given.from_mapping) {
         Meaning::One(known) => {
-            if refuse(given, &known, grammar, launcher, findings) {
+            if refused::is_refused(given, known.flag, grammar, launcher, findings) {
                 return;
             }
+            exposed::warn(given, known.flag.name, launcher, findings);
             if let Some(value) = known_value(given, &known, launcher, findings) {
                 append(
                     Argument { name: known.flag.name.to_owned(), value, path: given.path.clone() },
@@ -74,47 +74,6 @@ fn is_safe(given: &Given<'_>, findings: &mut Findings<'_>) -> bool {
             .help("a value may not be \"--\" and may not contain NUL or line breaks");
     }
     unsafe_value.is_none()
-}
-
-/// Whether a known flag may not be given here at all.
-fn refuse(
-    given: &Given<'_>,
-    known: &Known,
-    grammar: &'static Grammar,
-    launcher: &Launcher,
-    findings: &mut Findings<'_>,
-) -> bool {
-    let name = known.flag.name;
-    if known.flag.group == Group::Frontend
-        && let Some(NoServerFlags { replacements, help }) = launcher.server_flags
-    {
-        let reported = findings.report(
-            &codes::FLAG_NOT_ACCEPTED,
-            Place::key(&given.path),
-            format!("{} does not take the server flag --{name}", launcher.program),
-        );
-        if let Some((_, replacement)) = replacements.iter().find(|(flag, _)| *flag == name) {
-            reported.help(format!("its own flag for that is --{replacement}"));
-        } else {
-            reported.help(help);
-        }
-        return true;
-    }
-    let field = if name == grammar.model {
-        "spec.model.id"
-    } else if name == grammar.served_name {
-        "spec.model.servedName"
-    } else {
-        return false;
-    };
-    findings
-        .report(
-            &codes::RESERVED_ARGUMENT,
-            Place::key(&given.path),
-            format!("--{name} is set by {field}, expected it there only"),
-        )
-        .help(format!("set {field} and remove this"));
-    true
 }
 
 /// The value for a flag of the table; `None` when a finding says why not, or when a switch is simply left off.
@@ -178,7 +137,20 @@ fn add_unknown(given: &Given<'_>, launcher: &Launcher, invocation: &mut Invocati
         findings.report(&codes::UNSAFE_VALUE, &given.path, message).help("leave the '-' away, or set that flag itself");
         return;
     }
-    let elsewhere = if launcher.known_elsewhere(&name) { ", another version has it" } else { "" };
+    exposed::warn(given, &name, launcher, findings);
+    if !launcher.further.contains(&name.as_str()) {
+        report_unknown(given, &name, launcher, findings);
+    }
+    let value = match &given.value {
+        GivenValue::Nothing => ArgumentValue::On,
+        GivenValue::One(text) => value::unknown(text, launcher),
+        GivenValue::Many(values) => ArgumentValue::List(values.iter().map(|value| (*value).to_owned()).collect()),
+    };
+    append(Argument { name, value, path: given.path.clone() }, launcher, invocation, findings);
+}
+
+fn report_unknown(given: &Given<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
+    let elsewhere = if launcher.known_elsewhere(name) { ", another version has it" } else { "" };
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,
         Place::key(&given.path),
@@ -187,17 +159,11 @@ fn add_unknown(given: &Given<'_>, launcher: &Launcher, invocation: &mut Invocati
             launcher.program, launcher.consequence
         ),
     );
-    if let Some(replacement) = launcher.replacement(&name) {
+    if let Some(replacement) = launcher.replacement(name) {
         reported.help(format!("this version has {replacement} instead"));
-    } else if let Some(suggestion) = launcher.suggest(&name) {
+    } else if let Some(suggestion) = launcher.suggest(name) {
         reported.help(format!("did you mean {suggestion:?}?"));
     }
-    let value = match &given.value {
-        GivenValue::Nothing => ArgumentValue::On,
-        GivenValue::One(text) => value::unknown(text, launcher),
-        GivenValue::Many(values) => ArgumentValue::List(values.iter().map(|value| (*value).to_owned()).collect()),
-    };
-    append(Argument { name, value, path: given.path.clone() }, launcher, invocation, findings);
 }
 
 /// How many flags a message lists.

@@ -284,9 +284,4 @@ impl Workload {
     pub fn uses_gpu(&self) -> bool {
         self.workers().iter().any(|worker| worker.gpu_count.value > 0)
     }
-
-    /// GPUs of all replicas of all workers.
-    pub fn total_gpus(&self) -> u64 {
-        self.workers().iter().map(|worker| u64::from(worker.replicas.value) * u64::from(worker.gpu_count.value)).sum()
-    }
 }

@@ -5,6 +5,7 @@ use crate::model::ir::{Deployment, ProviderRequest};
 use crate::model::validate::quantity::positive_quantity;
 use crate::path::FieldPath;
 use crate::wire::{Read, Reader};
+use crate::yaml::Value;
 
 /// Where an override stands: `frontend.resources.cpu`.
 pub(super) fn path(field: &'static str) -> FieldPath {
@@ -19,6 +20,12 @@ pub(super) fn read<T: Default + Read>(deployment: &Deployment, findings: &mut Fi
         T::read(node, &FieldPath::parse(ProviderRequest::OVERRIDES), &mut reader)
     });
     overrides.unwrap_or_default()
+}
+
+/// Whether an override is written, rightly or not: of a wrong one that was reported, nothing more is to be said.
+pub(super) fn is_written(deployment: &Deployment, key: &str) -> bool {
+    let written = deployment.provider.overrides.as_ref().and_then(|node| node.get(key));
+    written.is_some_and(|node| node.value != Value::Null)
 }
 
 /// An amount of CPU or memory; a wrong one is reported, and absent.

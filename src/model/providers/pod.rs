@@ -273,13 +273,13 @@ pub struct WithSpec<T> {
     pub spec: T,
 }
 
-#[derive(serde::Serialize)]
+#[derive(Debug, serde::Serialize)]
 struct ServiceSpec {
     selector: StringMap,
     ports: [ServicePort; 1],
 }
 
-#[derive(serde::Serialize)]
+#[derive(Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ServicePort {
     name: &'static str,
@@ -288,10 +288,7 @@ struct ServicePort {
 }
 
 /// A Service of cluster-internal type with one HTTP port.
-///
-/// # Errors
-/// When its body does not serialize, which it does.
-pub fn service(name: &str, selector: StringMap, port: u16, target_port: u16) -> Result<Manifest, serde_json::Error> {
+pub fn service(name: &str, selector: StringMap, port: u16, target_port: u16) -> Manifest {
     let spec = ServiceSpec { selector, ports: [ServicePort { name: "http", port, target_port }] };
-    Manifest::new("v1", "Service", name, &WithSpec { spec })
+    Manifest::new("v1", "Service", name, WithSpec { spec })
 }

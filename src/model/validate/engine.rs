@@ -8,6 +8,9 @@ use crate::model::ir::{Engine, Leaf};
 use crate::path::FieldPath;
 use crate::wire;
 
+/// More is no command line: the longest that Linux takes has 2 MiB, and each flag is looked up among all the others.
+const MOST_ARGUMENTS: usize = 1000;
+
 /// Checks the engine. None without a type.
 pub(super) fn engine(wire: Option<&wire::Engine>, check: &mut Checker<'_, '_>) -> Option<Engine> {
     let empty = wire::Engine::default();
@@ -22,11 +25,12 @@ pub(super) fn engine(wire: Option<&wire::Engine>, check: &mut Checker<'_, '_>) -
     }
     let context_length = wire.context_length.and_then(|length| context_length(length, check));
     let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
+    let args = at_most(args, "spec.engine.args", check);
     let keys: BTreeSet<&str> = args.iter().map(|(key, _)| key.as_str()).collect();
     for key in &keys {
         argument_key(key, &keys, check);
     }
-    let extra_args = wire.extra_args.as_deref().unwrap_or_default();
+    let extra_args = at_most(wire.extra_args.as_deref().unwrap_or_default(), "spec.engine.extraArgs", check);
     extra_arguments(extra_args, check);
     Some(Engine {
         kind: wire.engine_type?,
@@ -37,6 +41,15 @@ pub(super) fn engine(wire: Option<&wire::Engine>, check: &mut Checker<'_, '_>) -
         args: args.to_vec(),
         extra_args: extra_args.to_vec(),
     })
+}
+
+/// The first entries of a list of arguments, with a finding when there are more than are looked at.
+fn at_most<'w, T>(given: &'w [T], field: &'static str, check: &mut Checker<'_, '_>) -> &'w [T] {
+    if given.len() > MOST_ARGUMENTS {
+        let message = format!("{field} has {} entries, expected at most {MOST_ARGUMENTS}", given.len());
+        check.findings.report(&codes::LIMIT_EXCEEDED, field, message);
+    }
+    given.get(..MOST_ARGUMENTS).unwrap_or(given)
 }
 
 fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
@@ -71,7 +84,7 @@ fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
         _ => reported,
     };
     if let Some(replacement) = replacement {
-        reported.replace_with(format!("rename it to {bare}"), replacement);
+        reported.help(format!("rename it to {bare}")).replace_with(format!("rename it to {bare}"), replacement);
     }
 }
 

@@ -20,7 +20,7 @@ mod pod;
 pub mod quantity;
 mod storage;
 #[cfg(test)]
-mod tests;
+pub(in crate::model) mod tests;
 mod tolerations;
 mod workload;
 

@@ -118,7 +118,17 @@ impl Flag {
     }
 
     /// Words that are accepted beside values of the type.
-    pub(super) fn also(&self) -> impl Iterator<Item = &'static str> + use<> {
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kubefoundry::model::engines::flags;
+    /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
+    /// let (flag, _) = vllm.lookup("max-model-len").ok_or("known flag")?;
+    /// assert_eq!(flag.also().collect::<Vec<_>>(), ["auto"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn also(&self) -> impl Iterator<Item = &'static str> + use<> {
         words(self.also)
     }
 }

@@ -11,7 +11,7 @@ mod value;
 
 pub use flag::{Flag, Group, Kind, Repeat, ValueType};
 pub use table::{FlagTable, Spelling};
-pub use tables::{llama_server, sglang, trtllm_keys, vllm, vllm_of_image, wrapper};
+pub use tables::{all, llama_server, sglang, trtllm_keys, vllm, vllm_of_image, wrapper};
 pub use value::ValueProblem;
 
 #[cfg(test)]

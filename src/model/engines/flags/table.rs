@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::flag::{Flag, Group, Kind, Repeat, ValueType};
+use crate::text::closest;
 
 /// How the user's name for a flag relates to the flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,11 @@ impl FlagTable {
         let letter = known.or_else(|| versions(text).next()).and_then(|(letter, _)| letter.bytes().next());
         let newest = versions(text).next_back().and_then(|(letter, _)| letter.bytes().next()).unwrap_or(b'a');
         Self::with_letters(text, letter.unwrap_or(newest), newest)
+    }
+
+    /// The table in `text` as each of its versions sees it, oldest first.
+    pub(super) fn all(text: &'static str) -> impl Iterator<Item = (&'static str, Self)> {
+        versions(text).filter_map(move |(_, version)| Some((version, Self::new(text, version)?)))
     }
 
     fn with_letters(text: &'static str, version: u8, newest: u8) -> Self {
@@ -130,17 +136,8 @@ impl FlagTable {
     /// # }
     /// ```
     pub fn suggest(&self, name: &str) -> Option<&'static str> {
-        let name = name.replace('_', "-");
-        // One slip in three characters; a distance of more makes no resemblance.
-        let length = name.chars().count();
-        let most = (length / 3).clamp(1, 4);
-        // Names differ at least by as much as their lengths do; comparing long ones is not cheap.
-        self.own_entries()
-            .filter(|entry| entry.name.len() > 2 && entry.name.len().abs_diff(length) <= most)
-            .map(|entry| (strsim::damerau_levenshtein(&name, entry.name), entry.name))
-            .filter(|(distance, _)| *distance <= most)
-            .min()
-            .map(|(_, name)| name)
+        // Of one letter or two, any other is close.
+        closest(name, self.own_entries().map(|entry| entry.name).filter(|name| name.len() > 2))
     }
 
     /// For a name this version lacks: what takes its place, where another version of the engine says so.

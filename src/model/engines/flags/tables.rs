@@ -14,8 +14,7 @@ pub(super) const WRAPPERS: &[(&str, &str)] = &[
     ("dynamo-vllm", include_str!("data/dynamo-vllm.txt")),
 ];
 
-/// The engines, for tests that walk the tables.
-#[cfg(test)]
+/// The engines.
 pub(super) const ENGINES: &[(&str, &str)] =
     &[("llama-server", LLAMA_SERVER), ("sglang", SGLANG), ("trtllm", TRTLLM), ("vllm", VLLM)];
 
@@ -30,6 +29,21 @@ pub(super) const ENGINES: &[(&str, &str)] =
 pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
     let (_, text) = WRAPPERS.iter().find(|(name, _)| *name == program)?;
     FlagTable::new(text, version)
+}
+
+/// Every known version of an engine (`vllm`, `sglang`, `trtllm`, `llama-server`) or of a program that wraps one
+/// (`dynamo-vllm`), oldest first; nothing for an unknown program.
+///
+/// ```
+/// use kubefoundry::model::engines::flags;
+/// let versions: Vec<&str> = flags::all("dynamo-vllm").map(|(version, _)| version).collect();
+/// assert_eq!(versions, ["1.1.1", "1.4.0", "1.6.1"]);
+/// assert_eq!(flags::all("vim").count(), 0);
+/// ```
+pub fn all(program: &str) -> impl Iterator<Item = (&'static str, FlagTable)> {
+    let mut tables = ENGINES.iter().chain(WRAPPERS);
+    let text = tables.find(|(name, _)| *name == program).map(|(_, text)| *text);
+    text.into_iter().flat_map(FlagTable::all)
 }
 
 /// The flags of a vLLM version, its HTTP server's included; none for an unknown version.

@@ -1,6 +1,6 @@
 //! What is refused before an engine would, or warned of.
 
-use super::{DYNAMO, LLAMA_SERVER, RAY, SERVER, run};
+use super::{DYNAMO, DYNAMO_1_1_1, DYNAMO_1_6_1, LLAMA_SERVER, PRESET, RAY, SERVER, run};
 
 #[test]
 fn what_an_engine_would_refuse_is_refused_before() {
@@ -219,4 +219,86 @@ fn parallel_sizes_must_fit_the_gpus() {
         let (_, findings) = run(&format!("{{type: vllm, args: {args}}}"), gpus, DYNAMO);
         assert_eq!(findings, [expected], "{args}");
     }
+}
+
+#[test]
+fn what_would_print_and_exit_is_refused() {
+    for (engine, launcher) in [
+        ("{type: vllm, args: {help: ''}}", DYNAMO),
+        ("{type: vllm, args: {h: ''}}", SERVER),
+        ("{type: vllm, extraArgs: ['--help=all']}", SERVER),
+        ("{type: vllm, extraArgs: ['--hel']}", SERVER),
+        ("{type: vllm, args: {he: ''}}", DYNAMO),
+        ("{type: vllm, args: {help: 'true'}}", PRESET),
+        ("{type: vllm, args: {version: ''}}", DYNAMO_1_6_1),
+        ("{type: vllm, args: {help: ''}}", RAY),
+        ("{type: sglang, extraArgs: ['--version']}", DYNAMO),
+        ("{type: sglang, extraArgs: ['--vers']}", DYNAMO_1_1_1),
+        ("{type: trtllm, args: {version: ''}}", DYNAMO),
+        ("{type: trtllm, args: {help: 'true'}}", DYNAMO),
+        ("{type: llamacpp, args: {usage: ''}}", LLAMA_SERVER),
+        ("{type: llamacpp, extraArgs: ['--list-devices']}", LLAMA_SERVER),
+        ("{type: llamacpp, args: {version: ''}}", LLAMA_SERVER),
+    ] {
+        let (_, findings) = run(engine, 1, launcher);
+        assert_eq!(findings.len(), 1, "{engine}: {findings:#?}");
+        let finding = &findings[0];
+        assert!(finding.starts_with("KF0311 with --") && finding.contains(" prints something and exits"), "{finding}");
+    }
+    // What only looks like it.
+    assert_eq!(run("{type: llamacpp, args: {verbose: '', host: 0.0.0.0}}", 1, LLAMA_SERVER).1, [""; 0]);
+}
+
+#[test]
+fn what_dynamo_and_its_operator_set_is_refused() {
+    for engine in ["vllm", "sglang", "trtllm"] {
+        for launcher in [DYNAMO_1_1_1, DYNAMO, DYNAMO_1_6_1] {
+            for (flag, value) in [
+                ("namespace", "evil"),
+                ("endpoint", "dyn://evil.backend.generate"),
+                ("discovery-backend", "etcd"),
+                ("request-plane", "nats"),
+                ("event-plane", "nats"),
+            ] {
+                for given in [format!("args: {{{flag}: '{value}'}}"), format!("extraArgs: ['--{flag}={value}']")] {
+                    let (_, findings) = run(&format!("{{type: {engine}, {given}}}"), 1, launcher);
+                    assert_eq!(findings.len(), 1, "{engine} {given}: {findings:#?}");
+                    assert!(findings[0].starts_with(&format!("KF0310 --{flag} ")), "{findings:#?}");
+                }
+            }
+        }
+    }
+    for (engine, launcher, expected) in [
+        ("{type: vllm, args: {nnodes: '2'}}", DYNAMO, "KF0310 --nnodes "),
+        ("{type: vllm, args: {headless: ''}}", DYNAMO, "KF0310 --headless "),
+        ("{type: sglang, args: {node-rank: '1'}}", DYNAMO, "KF0310 --node-rank "),
+        ("{type: vllm, args: {response-plane: quic}}", DYNAMO_1_6_1, "KF0310 --response-plane "),
+        ("{type: vllm, args: {is-decode-worker: ''}}", DYNAMO_1_1_1, "KF0310 --is-decode-worker "),
+        ("{type: vllm, args: {connector: nixl}}", DYNAMO_1_1_1, "KF0311 --connector "),
+        ("{type: vllm, args: {connector: none}}", DYNAMO, "KF0311 --connector "),
+        ("{type: vllm, extraArgs: ['--connector', nixl]}", DYNAMO_1_6_1, "KF0311 --connector "),
+        // TensorRT-LLM's worker still has some.
+        ("{type: trtllm, args: {connector: kvbm}}", DYNAMO_1_6_1, "KF0313 --connector "),
+    ] {
+        let (_, findings) = run(engine, 1, launcher);
+        assert_eq!(findings.len(), 1, "{engine}: {findings:#?}");
+        assert!(findings[0].starts_with(expected), "{engine}: {findings:#?}");
+    }
+}
+
+#[test]
+fn secrets_in_arguments_are_warned_of() {
+    for (engine, launcher) in [
+        ("{type: vllm, args: {api-key: s3cret}}", SERVER),
+        ("{type: vllm, args: {api-key: s3cret}}", PRESET),
+        ("{type: vllm, args: {hf-token: s3cret}}", DYNAMO),
+        ("{type: sglang, extraArgs: ['--admin-api-key=s3cret']}", DYNAMO),
+        ("{type: llamacpp, extraArgs: ['--api-key', s3cret]}", LLAMA_SERVER),
+    ] {
+        let (invocation, findings) = run(engine, 1, launcher);
+        assert!(invocation.is_some(), "{engine}");
+        assert_eq!(findings.len(), 1, "{engine}: {findings:#?}");
+        assert!(findings[0].starts_with("KF0314 ") && !findings[0].contains("s3cret"), "{findings:#?}");
+    }
+    assert_eq!(run("{type: llamacpp, args: {api-key-file: /run/secrets/key}}", 1, LLAMA_SERVER).1, [""; 0]);
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::overrides;
 use super::trtllm;
-use crate::diagnostic::{Findings, codes};
+use crate::diagnostic::{Findings, Place, codes};
 use crate::model::engines::{ArgumentValue, Invocation};
 use crate::model::ir::{Deployment, EngineType, Role};
 use crate::model::providers::nixl;
@@ -40,8 +40,11 @@ pub(super) fn complete(
     let publishes = stack.kv_routing && stack.role != Role::Decode;
     // One report is enough: the flags of decode are those of prefill.
     let possible = stack.role == Role::Decode
-        || [mode_is_free(invocation, findings), !publishes || prefixes_cached(invocation, stack, deployment, findings)]
-            == [true, true];
+        || [
+            mode_is_free(invocation, findings),
+            !publishes || prefixes_cached(invocation, stack, deployment, findings),
+            stack.engine != EngineType::Sglang || sglang_agrees(invocation, stack, findings),
+        ] == [true; 3];
     if stack.role != Role::Aggregated {
         disaggregate(invocation, stack);
     }
@@ -67,6 +70,38 @@ fn mode_is_free(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
         .report(&codes::RESERVED_ARGUMENT, &argument.path, message)
         .help("use spec.serving.mode: disaggregated with scaling.prefill and scaling.decode");
     false
+}
+
+/// What `dynamo.sglang` exits on, and what would leave decode workers without their prefill worker.
+fn sglang_agrees(invocation: &Invocation, stack: Stack<'_>, findings: &mut Findings<'_>) -> bool {
+    // Both parsers of tool calls would build them. Parsers of reasoning may be paired since 1.4.0: SGLang's then guides
+    // decoding (`_validate_parser_flags` in dynamo/sglang/args.py).
+    let pairs: &[(&str, &str)] = if stack.version == "1.1.1" {
+        &[("tool-call-parser", "dyn-tool-call-parser"), ("reasoning-parser", "dyn-reasoning-parser")]
+    } else {
+        &[("tool-call-parser", "dyn-tool-call-parser")]
+    };
+    let mut fine = true;
+    for (engines, dynamos) in pairs {
+        if let (Some(first), Some(second)) = (invocation.get(engines), invocation.get(dynamos)) {
+            let message = format!("--{dynamos} and --{engines} are both given, expected one: the worker exits on both");
+            findings
+                .report(&codes::FLAG_NOT_ACCEPTED, Place::key(&second.path), message)
+                .related(Place::key(&first.path), "given here")
+                .help(format!("keep --{dynamos}, and the frontend parses"));
+            fine = false;
+        }
+    }
+    let host = invocation.get("host").filter(|_| stack.role != Role::Aggregated);
+    if let Some(argument) = host
+        && !matches!(&argument.value, ArgumentValue::Text(host) if host == "0.0.0.0" || host == "::")
+    {
+        let message = "--host is set in disaggregated mode, expected 0.0.0.0 or no such argument: decode workers reach \
+                       the bootstrap server there";
+        findings.report(&codes::RESERVED_ARGUMENT, Place::key(&argument.path), message).help("remove it");
+        fine = false;
+    }
+    fine
 }
 
 fn disaggregate(invocation: &mut Invocation, stack: Stack<'_>) {
@@ -149,7 +184,8 @@ fn prefix_cache_switch(invocation: &Invocation, engine: EngineType, deployment: 
         }
         EngineType::Trtllm => {
             let reuse = invocation.engine_config.get("kv_cache_config")?.get("enable_block_reuse")?;
-            (reuse == &Value::Bool(false)).then(|| FieldPath::parse("spec.engine.args"))
+            let path = invocation.key_path(&["kv_cache_config", "enable_block_reuse"])?;
+            (reuse == &Value::Bool(false)).then(|| path.clone())
         }
         EngineType::Llamacpp => None,
     }

@@ -16,6 +16,11 @@ pub(super) const NAME: &str = "Frontend";
 /// The variable that sets how workers are chosen.
 const ROUTER_MODE: &str = "DYN_ROUTER_MODE";
 
+/// The variable that makes the routers of several frontends tell each other of the requests that they have sent on; each
+/// else counts its own only, and takes a busy worker for a free one. It needs the event plane that KV events need anyway
+/// (`kv_router_args.py` of ai-dynamo 1.1.1, 1.4.0 and 1.6.1; router operations of Dynamo's documentation).
+const REPLICA_SYNC: &str = "DYN_ROUTER_REPLICA_SYNC";
+
 /// The variables of `spec.env` that the frontend gets too: how it reaches the hub that it fetches tokenizers from. The
 /// others are the engine's.
 const HUB_VARIABLES: &[&str] = &[
@@ -34,6 +39,9 @@ const HUB_VARIABLES: &[&str] = &[
 pub(super) fn component(deployment: &Deployment, runtime: &Runtime<'_>, settings: &Settings) -> Component {
     let storage = storage::of_frontend(deployment);
     let mut env: Vec<_> = settings.router_mode.map(|mode| env_value(ROUTER_MODE, mode.as_str())).into_iter().collect();
+    if settings.routes_by_kv() && settings.frontend_replicas > 1 {
+        env.push(env_value(REPLICA_SYNC, "true"));
+    }
     let for_hub = |name: &Option<String>| name.as_deref().is_some_and(|name| HUB_VARIABLES.contains(&name));
     env.extend(deployment.env.iter().filter(|variable| for_hub(&variable.name)).cloned());
     Component {

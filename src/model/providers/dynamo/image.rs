@@ -1,7 +1,9 @@
 //! Which image a deployment runs, and which Dynamo version that is.
 
 use super::backend::Backend;
-use super::codes::{IMAGE_WITHOUT_VERSION, RUNTIME_VERSION_MISMATCH, UNKNOWN_RUNTIME_VERSION};
+use super::codes::{
+    IMAGE_WITHOUT_VERSION, RUNTIME_VERSION_MISMATCH, RUNTIME_VERSION_REQUIRED, UNKNOWN_RUNTIME_VERSION,
+};
 use super::overrides::{self, Settings};
 use super::{NAME, RUNTIMES};
 use crate::diagnostic::Findings;
@@ -40,7 +42,7 @@ pub(super) fn runtime<'c>(
         check_override(settings, context.runtime, findings);
         return Runtime { image: context.image(&image), version: context.runtime };
     };
-    let version = custom_version(image, path, settings, context.runtime, findings);
+    let version = custom_version(image, path, settings, context, findings);
     Runtime { image: context.image(image), version }
 }
 
@@ -50,18 +52,13 @@ fn custom_version<'v>(
     image: &str,
     path: &FieldPath,
     settings: &Settings,
-    default: &'v str,
+    context: &Context<'v>,
     findings: &mut Findings<'_>,
 ) -> &'v str {
+    let default = context.runtime;
     let declared = settings.runtime_version.as_deref();
     let Some(version) = declared.or_else(|| tag_version(image)) else {
-        findings
-            .report(
-                &IMAGE_WITHOUT_VERSION,
-                path,
-                format!("image {image} has no tag such as 1.4.0: Dynamo operators from 1.5 refuse it"),
-            )
-            .help(format!("say which Dynamo is in it with {}", overrides::path("runtimeVersion")));
+        without_version(image, path, context, findings);
         return default;
     };
     if let Some(known) = RUNTIMES.iter().find(|known| **known == version) {
@@ -82,6 +79,27 @@ fn custom_version<'v>(
     );
     findings.report(&UNKNOWN_RUNTIME_VERSION, place, message).help(help);
     default
+}
+
+/// A custom image of which nobody says the version. Operators from 1.5 refuse it; with a dump of CRDs it is known whether
+/// the cluster's does, by the field that came with it.
+fn without_version(image: &str, path: &FieldPath, context: &Context<'_>, findings: &mut Findings<'_>) {
+    let help = format!("say which Dynamo is in it with {}", overrides::path("runtimeVersion"));
+    let (code, what) = match context.schema_has("DynamoGraphDeployment", override_field(context.target)) {
+        None => (&IMAGE_WITHOUT_VERSION, "Dynamo operators from 1.5 refuse it"),
+        Some(true) => (&RUNTIME_VERSION_REQUIRED, "the operator of this cluster refuses it"),
+        Some(false) => return,
+    };
+    findings.report(code, path, format!("image {image} has no tag such as 1.4.0: {what}")).help(help);
+}
+
+/// Where a target has `runtimeVersionOverride`.
+fn override_field(target: &str) -> &'static str {
+    if target.ends_with("/v1alpha1") {
+        "spec.services.*.runtimeVersionOverride"
+    } else {
+        "spec.components.*.runtimeVersionOverride"
+    }
 }
 
 fn check_override(settings: &Settings, runtime: &str, findings: &mut Findings<'_>) {

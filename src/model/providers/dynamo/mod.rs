@@ -14,6 +14,7 @@ mod flags;
 mod frontend;
 mod image;
 pub mod overrides;
+mod reserved;
 pub(in crate::model) mod runtimes;
 mod storage;
 mod support;
@@ -32,6 +33,7 @@ use crate::manifest::Manifest;
 use crate::model::ir::{Deployment, ModelSource};
 use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
 use crate::model::support::FieldSupport;
+use crate::wire::{Describe as _, Shape};
 
 /// Its name in `spec.provider.name` and in options.
 const NAME: &str = "dynamo";
@@ -76,6 +78,10 @@ impl Provider for Dynamo {
         RUNTIMES
     }
 
+    fn overrides(&self) -> Shape {
+        overrides::Overrides::SHAPE
+    }
+
     fn codes(&self) -> &'static [&'static Code] {
         codes::CODES
     }
@@ -103,13 +109,13 @@ impl Provider for Dynamo {
         let name = &deployment.metadata.name;
         let written = if context.target == V1BETA1 {
             let spec = v1beta1::Spec::from(graph);
-            Manifest::new(V1BETA1, "DynamoGraphDeployment", name, &WithSpec { spec })
+            Manifest::new(V1BETA1, "DynamoGraphDeployment", name, WithSpec { spec })
         } else {
             let spec = v1alpha1::Spec::from(graph);
-            Manifest::new(V1ALPHA1, "DynamoGraphDeployment", name, &WithSpec { spec })
+            Manifest::new(V1ALPHA1, "DynamoGraphDeployment", name, WithSpec { spec })
         };
-        let mut manifests = pod::claims(deployment).ok()?;
-        manifests.push(written.ok()?);
+        let mut manifests = pod::claims(deployment);
+        manifests.push(written);
         let service = format!("{name}-{}", frontend::NAME.to_lowercase());
         Some(Translation { manifests, endpoint: Endpoint { service, port: PORT } })
     }

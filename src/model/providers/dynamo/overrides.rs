@@ -6,25 +6,25 @@ use crate::model::ir::Deployment;
 use crate::model::providers::image;
 pub(super) use crate::model::providers::overrides::path;
 use crate::model::providers::overrides::{self, quantity};
-use crate::wire::{wire_object, words};
+use crate::wire::{Syntax, wire_object, words};
 
 wire_object! {
-    /// Everything that can be overridden.
+    /// What can be set for Dynamo alone.
     pub struct Overrides {
-        /// How the frontend chooses a worker.
+        /// How the frontend chooses a worker for a request; Dynamo's default is `round-robin`. `kv` needs prefix caching.
         router_mode: RouterMode = "routerMode",
-        /// The frontend.
+        /// The frontend: Dynamo's HTTP server and router.
         frontend: Frontend = "frontend",
-        /// The Dynamo version in the image, as `MAJOR.MINOR.PATCH`.
-        runtime_version: String = "runtimeVersion",
+        /// The Dynamo version in the image, as `MAJOR.MINOR.PATCH`, for an image whose tag does not say it.
+        runtime_version: String = "runtimeVersion" [syntax(Syntax::Version)],
     }
 }
 wire_object! {
     /// The frontend: Dynamo's HTTP server and router.
     pub struct Frontend {
-        /// How many; 1 by default.
-        replicas: i32 = "replicas",
-        /// What each asks for.
+        /// How many frontends; 1 by default.
+        replicas: i32 = "replicas" [minimum(0)],
+        /// What each frontend asks for.
         resources: FrontendResources = "resources",
     }
 }
@@ -32,9 +32,9 @@ wire_object! {
     /// What a frontend asks for.
     pub struct FrontendResources {
         /// CPU request; 2 by default.
-        cpu: String = "cpu",
+        cpu: String = "cpu" [syntax(Syntax::Quantity)],
         /// Memory request; 4Gi by default.
-        memory: String = "memory",
+        memory: String = "memory" [syntax(Syntax::Quantity)],
     }
 }
 words! {

@@ -1,5 +1,6 @@
 //! The engines in Dynamo's releases, and the workers that take their flags.
 
+use super::reserved::{OF_THE_GRAPH, OF_VLLM};
 use crate::model::engines::flags::{self, FlagTable};
 use crate::model::engines::{self, Charset, Keys, Launcher, NoServerFlags, Parser, Separate};
 use crate::model::ir::EngineType;
@@ -46,7 +47,11 @@ const CHARSET: Charset = Charset {
 /// `python3 -m dynamo.<engine>` of a release: flags of its own first, then the engine's.
 pub(in crate::model) fn launcher(engine: EngineType, version: &str) -> Launcher {
     let name = engines::grammar(engine).display_name;
-    let base = Launcher { charset: Some(CHARSET), ..Launcher::new(format!("Dynamo {version}'s {name} worker")) };
+    let base = Launcher {
+        charset: Some(CHARSET),
+        refused: vec![OF_THE_GRAPH],
+        ..Launcher::new(format!("Dynamo {version}'s {name} worker"))
+    };
     let release = RELEASES.iter().find(|release| release.version == version);
     // Only dynamo.vllm turns abbreviations off, in its own parser (engine-flags §3.6).
     let parsers = |wrapper: &str, abbreviates: bool, engine: Option<FlagTable>| {
@@ -58,6 +63,7 @@ pub(in crate::model) fn launcher(engine: EngineType, version: &str) -> Launcher 
             parsers: parsers("dynamo-vllm", false, release.and_then(|release| flags::vllm(release.vllm))),
             separate: SEPARATE,
             server_flags: Some(NO_SERVER),
+            refused: vec![OF_THE_GRAPH, OF_VLLM],
             ..base
         },
         EngineType::Sglang => Launcher {

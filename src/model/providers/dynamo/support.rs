@@ -29,7 +29,7 @@ pub(super) static FIELDS: &[FieldSupport] = &[
     row(
         "spec.engine.args.*",
         Partly,
-        "flags and configuration keys; server flags and --disaggregation-mode are refused",
+        "flags and configuration keys; server flags and those that the operator or the serving mode sets are refused",
     ),
     row("spec.engine.extraArgs[]", Partly, "as engine.args; for TensorRT-LLM flags of the wrapper only"),
     row("spec.serving.mode", Rendered, "one worker component, or a prefill and a decode component"),

@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 use super::preset::WAY_OUT;
 use super::target::ConfigMap;
 use crate::diagnostic::{Findings, Place, codes};
+use crate::fingerprint::fnv1a_64;
 use crate::manifest::Manifest;
-use crate::model::engines::{Argument, ArgumentValue, Invocation};
+use crate::model::engines::{Argument, ArgumentValue, Invocation, looks_like_flag};
 use crate::model::providers::pod::StringMap;
 use crate::path::FieldPath;
 use crate::wire::shorten;
@@ -38,8 +39,10 @@ pub(super) fn settings(invocation: &Invocation, findings: &mut Findings<'_>) -> 
 fn setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
     let Argument { name, value, path } = argument;
     if is_reserved(name) {
-        let message = format!("--{name} is set by KAITO in a preset, expected no such argument");
-        let help = if name.starts_with("kaito-") { "remove it" } else { WAY_OUT };
+        let message = format!("--{name} is KAITO's to set in a preset, expected no such argument");
+        // With an image the address is no more the user's than here.
+        let help =
+            if name.starts_with("kaito-") || matches!(name.as_str(), "host" | "uds") { "remove it" } else { WAY_OUT };
         findings.report(&codes::RESERVED_ARGUMENT, Place::key(path), message).help(help);
         return None;
     }
@@ -53,7 +56,7 @@ fn setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
         ArgumentValue::Json(json) => Value::from(json.to_string()),
     };
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    if text.starts_with('-') && !is_negative_number(&text) {
+    if looks_like_flag(&text) {
         let message = format!("--{name} is {:?}, which vLLM takes for a flag in a KAITO preset", shorten(&text));
         findings.report(&codes::UNSAFE_VALUE, path, message).help(WAY_OUT);
         return None;
@@ -66,9 +69,11 @@ fn setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
     Some(value)
 }
 
-/// What KAITO sets itself, or reads its own configuration from.
+/// What KAITO sets itself, or reads its own configuration from; and where the server listens, which its Service has to
+/// reach.
 fn is_reserved(name: &str) -> bool {
-    matches!(name, "config" | "port" | "model" | "served-model-name") || name.starts_with("kaito-")
+    matches!(name, "config" | "headless" | "host" | "model" | "port" | "served-model-name" | "uds")
+        || name.starts_with("kaito-")
 }
 
 fn report_switch(argument: &Argument, findings: &mut Findings<'_>) {
@@ -85,45 +90,17 @@ fn report_switch(argument: &Argument, findings: &mut Findings<'_>) {
     }
 }
 
-/// What Python's argparse takes for a value though it starts with a dash: `-1`, `-0.5`, `-.5`.
-fn is_negative_number(text: &str) -> bool {
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    text.strip_prefix('-').is_some_and(|number| match number.split_once('.') {
-        Some((whole, fraction)) => (whole.is_empty() || digits(whole)) && digits(fraction),
-        None => digits(number),
-    })
-}
-
 /// The ConfigMap `<name>-inference-<hash>`.
-pub(super) fn manifest(deployment: &str, settings: Settings) -> Option<Manifest> {
+pub(super) fn manifest(deployment: &str, settings: Settings) -> Manifest {
     let mut text = String::new();
     yaml::to_yaml(&Value::Object(Map::from_iter([("vllm".to_owned(), Value::Object(settings))])), &mut text);
     let name = format!("{deployment}-inference-{:016x}", fnv1a_64(text.as_bytes()));
-    Manifest::new("v1", "ConfigMap", name, &ConfigMap { data: StringMap::one("inference_config.yaml", text) }).ok()
-}
-
-/// FNV-1a of 64 bits: the same on every machine and in every version of the standard library, whose hasher may change.
-fn fnv1a_64(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    Manifest::new("v1", "ConfigMap", name, ConfigMap { data: StringMap::one("inference_config.yaml", text) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hash_is_fnv_1a() {
-        // The test vectors of the algorithm's authors.
-        assert_eq!(fnv1a_64(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a_64(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv1a_64(b"foobar"), 0x8594_4171_f739_67e8);
-    }
-
-    #[test]
-    fn negative_numbers_are_what_argparse_takes_for_values() {
-        assert!(["-1", "-20", "-0.5", "-.5"].into_iter().all(is_negative_number));
-        assert!(!["-", "-1e5", "-1.", "--1", "-x", "-inf", "-1-1", "-."].into_iter().any(is_negative_number));
-    }
 
     #[test]
     fn what_python_would_not_give_back_as_it_is_stays_text() {
@@ -132,8 +109,8 @@ mod tests {
             ("revision".to_owned(), Value::from("0123")),
             ("kv-transfer-config".to_owned(), Value::from(r#"{"kv_role":"kv_both"}"#)),
         ]);
-        let manifest = manifest("phi", settings).unwrap();
-        let text = manifest.to_json()["data"]["inference_config.yaml"].as_str().unwrap().to_owned();
+        let manifest = manifest("phi", settings);
+        let text = manifest.body.fields()["data"]["inference_config.yaml"].as_str().unwrap().to_owned();
         assert!(
             text.starts_with("vllm:\n  max-model-len: 8192\n  revision: \"0123\"\n  kv-transfer-config: "),
             "{text}"

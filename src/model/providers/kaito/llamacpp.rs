@@ -3,10 +3,11 @@
 use super::codes::{MODEL_FILE_NOT_NAMED, UNKNOWN_RUNNER};
 use super::overrides::{self, Overrides, Runner};
 use super::runner::{self, ModelRef};
-use super::template::{NO_ID, NO_ID_HELP, PORT, Start, ignore_engine_settings, reserve};
+use super::template::{ANY_ADDRESS, NO_ID, NO_ID_HELP, PORT, Start, TO_POD, TO_PORT, ignore_engine_settings, reserve};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::engines::{self, Argument, ArgumentValue, Invocation, Launcher, escape_expansion, flags};
 use crate::model::ir::{Deployment, Leaf, ModelSource, Worker};
+use crate::path::FieldPath;
 use crate::wire::shorten;
 
 const WITH_LLAMA_SERVER: &str = "use an image of llama-server, such as ghcr.io/ggml-org/llama.cpp:server";
@@ -118,7 +119,13 @@ fn local_ai(
             None
         }
     };
-    let invocation = engines::resolve(deployment, worker, &Launcher::llama_server(), findings);
+    let launcher = Launcher {
+        program: "LocalAI".to_owned(),
+        further: &["address", "context-size"],
+        api_key_help: Some("give it as LOCALAI_API_KEY in spec.env, from a Secret"),
+        ..Launcher::llama_server()
+    };
+    let invocation = engines::resolve(deployment, worker, &launcher, findings);
     let flags = local_ai_flags(&invocation, findings)?;
     Some(Start { args: [model?, address()].into_iter().chain(flags).collect(), ..Start::default() })
 }
@@ -126,12 +133,12 @@ fn local_ai(
 /// LocalAI's flags: the two that it shares with llama-server, and whatever llama-server does not know
 /// (mudler/LocalAI core/cli/run.go; an unknown flag stops it, so llama-server's own are left out, with a warning).
 fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Option<Vec<String>> {
-    let mut flags: Vec<(String, String)> = Vec::new();
+    let mut flags: Vec<(&str, &FieldPath, String)> = Vec::new();
     for Argument { name, value, path } in &invocation.arguments {
         let name = match name.as_str() {
             "ctx-size" => "context-size",
             "address" => {
-                reserve(invocation, "address", None, "KAITO's Service sends to port 5000", findings)?;
+                reserve(invocation, "address", &[], TO_PORT, findings)?;
                 continue;
             }
             "threads" => "threads",
@@ -142,9 +149,12 @@ fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Optio
             }
             name => name,
         };
-        if flags.iter().any(|(existing, _)| existing == name) {
-            let message = format!("--{name} is given twice to LocalAI");
-            findings.report(&codes::DUPLICATE_FLAG, Place::key(path), message).help("remove one of the two");
+        if let Some((_, first, _)) = flags.iter().find(|(existing, ..)| *existing == name) {
+            let message = format!("--{name} is given twice to LocalAI: here and by {first}");
+            findings
+                .report(&codes::DUPLICATE_FLAG, Place::key(path), message)
+                .related(*first, "first given here")
+                .help("remove one of the two");
             return None;
         }
         let text = match value {
@@ -155,9 +165,9 @@ fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Optio
             ArgumentValue::On => format!("--{name}"),
             ArgumentValue::Off(off) => format!("--{off}"),
         };
-        flags.push((name.to_owned(), text));
+        flags.push((name, path, text));
     }
-    Some(flags.into_iter().map(|(_, text)| text).collect())
+    Some(flags.into_iter().map(|(.., text)| text).collect())
 }
 
 /// llama.cpp's own server. It downloads a repository, or loads a file.
@@ -177,12 +187,15 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
     let mut invocation = engines::resolve(deployment, worker, &Launcher::llama_server(), findings);
     let ours = model.clone().unwrap_or_default();
     let port = PORT.to_string();
-    let mut reserved = vec![reserve(&invocation, "port", Some(&port), "KAITO's Service sends to port 5000", findings)];
+    let mut reserved = vec![
+        reserve(&invocation, "port", &[&port], TO_PORT, findings),
+        reserve(&invocation, "host", ANY_ADDRESS, TO_POD, findings),
+    ];
     for name in ["hf-repo", "hf-file"] {
         let value = ours.iter().find(|(flag, _)| *flag == name).map(|(_, value)| *value);
         // A file may be chosen for an id that names none.
         if name == "hf-repo" || value.is_some() || matches!(ModelRef::parse(id), ModelRef::Path(_)) {
-            reserved.push(reserve(&invocation, name, value, "spec.model.id says it", findings));
+            reserved.push(reserve(&invocation, name, value.as_slice(), "spec.model.id says it", findings));
         }
     }
     if reserved.contains(&None) {

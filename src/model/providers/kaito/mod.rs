@@ -24,6 +24,7 @@ use crate::model::ir::{Deployment, EngineType, Worker, Workload};
 use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
 use crate::model::providers::pod::{self, StringMap, WithSpec};
 use crate::model::support::FieldSupport;
+use crate::wire::{Describe as _, Shape};
 use nodes::Nodes;
 use overrides::Overrides;
 use target::{Inference, InferenceSet, InferenceSetResource, InferenceSetTemplate, Resource, Workspace};
@@ -52,6 +53,10 @@ impl Provider for Kaito {
     fn runtimes(&self) -> &'static [&'static str] {
         &[]
     }
+    fn overrides(&self) -> Shape {
+        overrides::Overrides::SHAPE
+    }
+
     fn codes(&self) -> &'static [&'static Code] {
         codes::CODES
     }
@@ -83,7 +88,7 @@ impl Provider for Kaito {
             return None;
         }
         let (inference, supporting) = inference?;
-        assemble(deployment, worker, kind, nodes, inference, supporting).ok()
+        Some(assemble(deployment, worker, kind, nodes, inference, supporting))
     }
 
     fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
@@ -105,7 +110,7 @@ fn inference(
         (EngineType::Vllm | EngineType::Llamacpp, Some((image, _))) => {
             let template = template::template(deployment, worker, image, overrides, context, findings)?;
             let inference = Inference { template: Some(template), ..Inference::default() };
-            Some((inference, pod::claims(deployment).ok()?))
+            Some((inference, pod::claims(deployment)))
         }
         (EngineType::Llamacpp, None) => {
             findings
@@ -133,30 +138,30 @@ fn assemble(
     nodes: Nodes,
     inference: Inference,
     mut manifests: Vec<Manifest>,
-) -> Result<Translation, serde_json::Error> {
+) -> Translation {
     let name = &deployment.metadata.name;
     let Nodes { instance_type, label_selector } = nodes;
     let (main, service) = match kind {
         Kind::Workspace => {
             let resource = Resource { count: 1, instance_type, label_selector };
             let body = Workspace { resource, inference };
-            (Manifest::new(target::API_VERSION, kind.as_str(), name, &body)?, name.clone())
+            (Manifest::new(target::API_VERSION, kind.as_str(), name, body), name.clone())
         }
         Kind::InferenceSet => {
             let service = format!("{name}-inference");
             let mut selector = StringMap::one("inferenceset.kaito.sh/created-by", name);
             selector.push("apps.kubernetes.io/pod-index", "0");
-            manifests.push(pod::service(&service, selector, 80, template::PORT)?);
+            manifests.push(pod::service(&service, selector, 80, template::PORT));
             let resource = instance_type.map(|instance_type| InferenceSetResource { instance_type });
             let spec = InferenceSet {
                 replicas: worker.replicas.value,
                 label_selector,
                 template: InferenceSetTemplate { resource, inference },
             };
-            (Manifest::new(target::API_VERSION, kind.as_str(), name, &WithSpec { spec })?, service)
+            (Manifest::new(target::API_VERSION, kind.as_str(), name, WithSpec { spec }), service)
         }
     };
     let source = deployment.model.source.value.as_str();
     manifests.push(main.label(deployment.dialect.label("model-source"), source));
-    Ok(Translation { manifests, endpoint: Endpoint { service, port: 80 } })
+    Translation { manifests, endpoint: Endpoint { service, port: 80 } }
 }

@@ -8,7 +8,6 @@ use crate::model::ir::Deployment;
 use crate::model::provider::Context;
 use crate::model::providers::pod::StringMap;
 use crate::path::FieldPath;
-use crate::yaml::Value;
 
 /// Labels that KAITO puts on nodes itself and takes out of a selector (api/v1beta1/labels.go, SanitizedMatchLabels).
 const RESERVED_LABELS: &[&str] =
@@ -35,8 +34,7 @@ impl Nodes {
     ) -> Self {
         let instance_type = overrides.instance_type.clone();
         // An instance type that was given and is wrong has been reported.
-        let written = deployment.provider.overrides.as_ref().and_then(|node| node.get("instanceType"));
-        let missing = written.is_none_or(|node| node.value == Value::Null);
+        let missing = !overrides::is_written(deployment, "instanceType");
         check_instance_type(instance_type.as_deref(), missing, context, findings);
         let provisions = context.kaito_node_auto_provisioning == Some(true);
         if is_preset && deployment.node_selector.is_empty() && missing && !provisions {

@@ -3,17 +3,17 @@
 use crate::diagnostic::{Findings, codes};
 use crate::model::ir::Deployment;
 use crate::model::providers::overrides;
-pub(super) use crate::model::providers::overrides::path;
-use crate::wire::{shorten, wire_object, words};
+pub(super) use crate::model::providers::overrides::{is_written, path};
+use crate::wire::{Syntax, shorten, wire_object, words};
 
 wire_object! {
-    /// Everything that can be overridden.
+    /// What can be set for KAITO alone.
     pub struct Overrides {
-        /// The instance type of the nodes that KAITO provisions.
-        instance_type: String = "instanceType",
+        /// The instance type of the nodes that KAITO provisions, such as `Standard_NC24ads_A100_v4`.
+        instance_type: String = "instanceType" [syntax(Syntax::InstanceType)],
         /// How a llamacpp image is started; inferred from the image's name by default.
         runner: Runner = "runner",
-        /// The kind that runs the model.
+        /// The kind that runs the model; `auto` by default.
         workload: WorkloadKind = "workload",
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn inference(
     let settings = settings(deployment, worker, findings);
     let config = match settings? {
         settings if settings.is_empty() => None,
-        settings => Some(config_map::manifest(&deployment.metadata.name, settings)?),
+        settings => Some(config_map::manifest(&deployment.metadata.name, settings)),
     };
     let secret = deployment.hugging_face_token.clone();
     let preset =
@@ -69,6 +69,9 @@ pub(in crate::model) fn launcher() -> Launcher {
         takes_model: false,
         form: ValueForm::BareNumbers,
         splits_model: false,
+        api_key_help: Some(
+            "set spec.image, and give it as VLLM_API_KEY in spec.env, from a Secret: a preset has no environment",
+        ),
         ..Launcher::vllm_server("")
     }
 }

@@ -63,8 +63,9 @@ pub(super) static FIELDS: &[FieldSupport] = &[
     row(
         "spec.engine.args.*",
         Partly,
-        "preset: settings in the ConfigMap, switches and KAITO's own keys refused; vLLM template and llama-server: flags; \
-         llama-cpp-runner: LocalAI's flags, llama-server's own ignored with a warning; AIKit: ignored with a warning",
+        "preset: settings in the ConfigMap, switches and KAITO's own keys refused; vLLM template and llama-server: flags, \
+         addresses refused; llama-cpp-runner: LocalAI's flags, llama-server's own ignored with a warning; AIKit: ignored \
+         with a warning",
     ),
     row("spec.engine.extraArgs[]", Partly, "template: as engine.args; preset: refused"),
     row("spec.serving.mode", Partly, "aggregated; disaggregated is refused"),

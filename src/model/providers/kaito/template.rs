@@ -94,7 +94,15 @@ fn vllm(deployment: &Deployment, worker: &Worker, image: &str, findings: &mut Fi
     }
     let mut invocation = engines::resolve(deployment, worker, &Launcher::vllm_server(image), findings);
     let port = PORT.to_string();
-    reserve(&invocation, "port", Some(&port), "KAITO's Service sends to port 5000", findings)?;
+    let free = [
+        reserve(&invocation, "port", &[&port], TO_PORT, findings),
+        reserve(&invocation, "host", ANY_ADDRESS, TO_POD, findings),
+        reserve(&invocation, "uds", &[], TO_POD, findings),
+        reserve(&invocation, "headless", &[], "without a server nothing answers", findings),
+    ];
+    if free.contains(&None) {
+        return None;
+    }
     invocation.set_default("port", ArgumentValue::Text(port));
     Some(Start {
         command: ["python3", "-m", "vllm.entrypoints.openai.api_server"].map(str::to_owned).to_vec(),
@@ -108,18 +116,25 @@ pub(super) const NO_ID: &str = "without model.id the image starts itself";
 /// What to do about it.
 pub(super) const NO_ID_HELP: &str = "set model.id to the model's path in the image, or set this in the image";
 
-/// Refuses a flag that is set for the user, unless it says what is set anyway.
+/// Why the port is not free.
+pub(super) const TO_PORT: &str = "KAITO's Service sends to port 5000";
+/// Why the address is not free.
+pub(super) const TO_POD: &str = "KAITO's Service sends to the pod's address";
+/// What means every address.
+pub(super) const ANY_ADDRESS: &[&str] = &["0.0.0.0", "::"];
+
+/// Refuses a flag that is set for the user, unless it says what would do as well: one of `values`.
 pub(super) fn reserve(
     invocation: &Invocation,
     name: &'static str,
-    value: Option<&str>,
+    values: &[&str],
     why: &str,
     findings: &mut Findings<'_>,
 ) -> Option<()> {
     let Some(argument) = invocation.get(name) else { return Some(()) };
     let same = match &argument.value {
-        ArgumentValue::Text(text) => Some(text.as_str()) == value,
-        ArgumentValue::Number(number) => Some(number.to_string().as_str()) == value,
+        ArgumentValue::Text(text) => values.contains(&text.as_str()),
+        ArgumentValue::Number(number) => values.contains(&number.to_string().as_str()),
         _ => false,
     };
     if same {

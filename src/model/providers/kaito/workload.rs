@@ -54,6 +54,10 @@ pub(super) fn choose(
     let kind = match overrides.workload.unwrap_or(WorkloadKind::Auto) {
         WorkloadKind::InferenceSet => Kind::InferenceSet,
         WorkloadKind::Auto if replicas == 1 => Kind::Workspace,
+        // Which kind was meant is not known.
+        WorkloadKind::Auto if overrides.workload.is_none() && overrides::is_written(deployment, "workload") => {
+            Kind::InferenceSet
+        }
         WorkloadKind::Auto => {
             let message = format!(
                 "{at} is {replicas}, so this is an InferenceSet; with 1 it is a Workspace, and going between them replaces \

@@ -31,6 +31,7 @@ use crate::manifest::Manifest;
 use crate::model::ir::{Deployment, EngineType};
 use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
 use crate::model::support::FieldSupport;
+use crate::wire::{Describe as _, Shape};
 
 /// Its name in `spec.provider.name` and in options.
 const NAME: &str = "kuberay";
@@ -66,6 +67,10 @@ impl Provider for KubeRay {
 
     fn runtimes(&self) -> &'static [&'static str] {
         RUNTIMES
+    }
+
+    fn overrides(&self) -> Shape {
+        overrides::Overrides::SHAPE
     }
 
     fn codes(&self) -> &'static [&'static Code] {
@@ -106,8 +111,8 @@ impl Provider for KubeRay {
             serve_config_v2: serve::config(deployment, &groups, settings.accelerator)?,
             ray_cluster_config: cluster(deployment, &groups, &runtime, &settings),
         };
-        let mut manifests = pod::claims(deployment).ok()?;
-        manifests.push(Manifest::new(V1, "RayService", name, &WithSpec { spec }).ok()?);
+        let mut manifests = pod::claims(deployment);
+        manifests.push(Manifest::new(V1, "RayService", name, WithSpec { spec }));
         let service = format!("{name}-serve-svc");
         Some(Translation { manifests, endpoint: Endpoint { service, port: head::SERVE_PORT } })
     }

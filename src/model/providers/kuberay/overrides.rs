@@ -4,15 +4,15 @@ use super::start_params;
 use crate::diagnostic::{Findings, Place, codes};
 use crate::model::ir::Deployment;
 use crate::model::providers::overrides::{self, path, quantity};
-use crate::wire::{Map, wire_object, words};
+use crate::wire::{Map, Syntax, wire_object, words};
 use crate::yaml::Node;
 
 wire_object! {
-    /// Everything that can be overridden.
+    /// What can be set for KubeRay alone.
     pub struct Overrides {
-        /// The head.
+        /// The head: Ray's control plane; it runs no replicas.
         head: Head = "head",
-        /// The GPU model that replicas must run on.
+        /// The GPU model that replicas must run on, as Ray calls it; any by default.
         accelerator_type: AcceleratorType = "acceleratorType",
         /// Dynamo's word for how requests are routed; refused here.
         router_mode: Node<'static> = "routerMode",
@@ -21,9 +21,9 @@ wire_object! {
 wire_object! {
     /// The head: Ray's control plane.
     pub struct Head {
-        /// What it asks for.
+        /// What the head asks for.
         resources: HeadResources = "resources",
-        /// Options of `ray start --head`.
+        /// Options of `ray start --head`, values as strings; `num-cpus: "0"` and `dashboard-host: 0.0.0.0` by default.
         ray_start_params: Map<String> = "rayStartParams",
     }
 }
@@ -31,9 +31,9 @@ wire_object! {
     /// What the head asks for.
     pub struct HeadResources {
         /// CPU request; 2 by default.
-        cpu: String = "cpu",
+        cpu: String = "cpu" [syntax(Syntax::Quantity)],
         /// Memory request and limit; 4Gi by default.
-        memory: String = "memory",
+        memory: String = "memory" [syntax(Syntax::Quantity)],
     }
 }
 words! {

@@ -13,6 +13,7 @@ pub(in crate::model) fn launcher(version: &str) -> Launcher {
         parsers: vllm.map(|table| Parser { table, abbreviates: false }).into_iter().collect(),
         takes_model: false,
         form: ValueForm::Keywords,
+        api_key_help: None,
         // "Unknown engine argument" (engine-flags §6).
         consequence: ", and an application with an argument that its vLLM does not know will not start",
         ..Launcher::new(format!("Ray {version}'s vLLM"))

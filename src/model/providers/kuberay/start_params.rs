@@ -77,6 +77,9 @@ pub(super) fn checked(
         }
         if let Some(word) = shell_word(value) {
             passed.push((key.clone(), word));
+        } else if value.is_empty() {
+            let message = format!("{path} is empty, expected a value");
+            findings.report(&INVALID_RAY_START_PARAMETER, &path, message).help("leave out an option that is not set");
         } else {
             let message = format!("{path} is {:?}, which KubeRay would hand to a shell", shorten(value));
             findings

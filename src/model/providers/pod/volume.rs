@@ -152,32 +152,29 @@ pub fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volum
     Some((volume, VolumeMount { name, mount_path: "/dev/shm".to_owned(), read_only: false }))
 }
 
-#[derive(serde::Serialize)]
+#[derive(Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ClaimSpec<'d> {
+struct ClaimSpec {
     access_modes: [AccessMode; 1],
     resources: ClaimResources,
     #[serde(skip_serializing_if = "Option::is_none")]
-    storage_class_name: Option<&'d str>,
+    storage_class_name: Option<String>,
 }
 
-#[derive(serde::Serialize)]
+#[derive(Debug, serde::Serialize)]
 struct ClaimResources {
     requests: StringMap,
 }
 
 /// The PersistentVolumeClaims of the volumes with a size and no claim of their own, in input order (DESIGN §6).
-///
-/// # Errors
-/// When a body does not serialize, which these do.
-pub fn claims(deployment: &Deployment) -> Result<Vec<Manifest>, serde_json::Error> {
+pub fn claims(deployment: &Deployment) -> Vec<Manifest> {
     let claim = |name: &str, new: &NewClaim| {
         let spec = ClaimSpec {
             access_modes: [new.access_mode.value],
             resources: ClaimResources { requests: StringMap::one("storage", &new.size) },
-            storage_class_name: new.storage_class_name.as_deref(),
+            storage_class_name: new.storage_class_name.clone(),
         };
-        Manifest::new("v1", "PersistentVolumeClaim", name, &WithSpec { spec })
+        Manifest::new("v1", "PersistentVolumeClaim", name, WithSpec { spec })
     };
     let volumes = deployment.model.volumes.iter();
     volumes.filter_map(|volume| Some(claim(&volume.claim_name.value, volume.new_claim.as_ref()?))).collect()

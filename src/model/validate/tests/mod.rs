@@ -10,7 +10,7 @@ mod workload;
 
 use super::validate;
 use crate::diagnostic::render::LineIndex;
-use crate::diagnostic::{Diagnostic, Findings, Scope};
+use crate::diagnostic::{Diagnostic, Findings, Scope, fix};
 use crate::dialect::Dialect;
 use crate::model::ir::Deployment;
 use crate::path::FieldPath;
@@ -32,6 +32,14 @@ fn run(text: &str) -> (Option<Deployment>, Vec<Diagnostic>) {
     let mut diagnostics = findings.into_diagnostics();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     (deployment, diagnostics)
+}
+
+/// The document around fields of a `spec`, and the deployment that it is.
+pub(in crate::model) fn deployment_of(fields: &str) -> (String, Deployment) {
+    let text = document(fields);
+    let (deployment, diagnostics) = run(&text);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    (text, deployment.unwrap())
 }
 
 /// A finding as `KF0207 5:3 spec.model.id: message`.
@@ -84,13 +92,7 @@ fn assert_fields(cases: &[(&str, &[&str])]) {
 /// The text after every fix was made, and the text must then be without findings.
 fn assert_fixed(text: &str, expected: &str) {
     let (_, diagnostics) = run(text);
-    let mut edits: Vec<_> =
-        diagnostics.iter().flat_map(|diagnostic| diagnostic.fix.iter().flat_map(|fix| fix.edits.clone())).collect();
-    edits.sort_by_key(|edit| std::cmp::Reverse(edit.span));
-    let mut fixed = text.to_owned();
-    for edit in edits {
-        fixed.replace_range(edit.span.start..edit.span.end, &edit.replacement);
-    }
+    let (fixed, _) = fix::apply(text, diagnostics.iter().filter_map(|diagnostic| diagnostic.fix.as_ref()));
     assert_eq!(fixed, expected);
     assert_eq!(run(&fixed).1, [], "{fixed}");
 }

@@ -1,7 +1,7 @@
 //! Modes, roles, GPUs.
 
 use super::{assert_fields, run, valid};
-use crate::model::ir::{Leaf, Origin, Role, Workload};
+use crate::model::ir::{Leaf, Origin, Role, Worker, Workload};
 
 const ROLE: &str = "{gpu: {count: 1}, memory: 64Gi}";
 
@@ -75,7 +75,7 @@ fn disaggregated_needs_its_roles() {
         ),
         (
             &disaggregated(ROLE, "", ""),
-            &["KF0203 8:5 spec.scaling: Disaggregated mode requires scaling.prefill and scaling.decode"],
+            &["KF0203 7:3 spec.scaling: Disaggregated mode requires scaling.prefill and scaling.decode"],
         ),
         (
             &disaggregated("{}", "{gpu: {}, memory: \"\"}", ""),
@@ -167,5 +167,6 @@ fn defaults() {
     assert_eq!((worker.memory.as_deref(), worker.cpu.as_deref()), (Some("1Gi"), Some("500m")));
     let deployment = valid(&disaggregated("{replicas: 3, gpu: {count: 2}, memory: 1Gi}", ROLE, ""));
     assert_eq!(deployment.mode_origin, Origin::Written);
-    assert_eq!(deployment.workload.total_gpus(), 7);
+    let counts = |worker: &&Worker| (worker.replicas.value, worker.gpu_count.value);
+    assert_eq!(deployment.workload.workers().iter().map(counts).collect::<Vec<_>>(), [(3, 2), (1, 1)]);
 }
