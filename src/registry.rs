@@ -1,4 +1,6 @@
-//! Every diagnostic code there is: those of [`crate::diagnostic::codes`], then each provider's own.
+//! Every diagnostic code there is: those of [`crate::diagnostic::codes`], then each provider's own; and its page.
+
+mod pages;
 
 use crate::diagnostic::{Code, codes};
 use crate::model::providers::PROVIDERS;
@@ -21,4 +23,17 @@ pub fn codes() -> impl Iterator<Item = &'static Code> {
 /// ```
 pub fn code(id_or_name: &str) -> Option<&'static Code> {
     codes().find(|code| code.id == id_or_name || code.name == id_or_name)
+}
+
+/// The page of a code, `docs/codes/KFnnnn.md`, as Markdown: what it means, why it matters, an example and its correction.
+/// `None` when nobody has written it, which `tests/codes.rs` does not let pass.
+///
+/// ```
+/// use kubefoundry::registry;
+/// let code = registry::code("unknown-field").unwrap();
+/// assert!(registry::page(code).unwrap().starts_with("# KF0102: unknown-field\n"));
+/// ```
+pub fn page(code: &Code) -> Option<&'static str> {
+    let position = pages::PAGES.binary_search_by_key(&code.id, |(id, _)| id).ok()?;
+    pages::PAGES.get(position).map(|(_, page)| *page)
 }

@@ -40,6 +40,7 @@ codes! {
     FOREIGN_MODEL_DEPLOYMENT = "KF0007" "foreign-model-deployment" Warning "a ModelDeployment of a group that is not ours";
     NO_MODEL_DEPLOYMENT = "KF0008" "no-model-deployment" Error "nothing to render in the input";
     UNUSED_OPTIONS = "KF0009" "unused-options" Warning "options in the input, where they have no effect";
+    UNUSED_SUPPRESSION = "KF0010" "unused-suppression" Warning "a diagnostic that an object says to ignore, and that is not found in it";
 
     // Shape
     WRONG_TYPE = "KF0101" "wrong-type" Error "a value of another type than the field's";
@@ -89,6 +90,7 @@ codes! {
     FLAG_NOT_ACCEPTED = "KF0311" "flag-not-accepted" Error "a flag of the engine that its launcher does not take";
     CONTEXT_LENGTH_LIMITED = "KF0312" "context-length-limited" Warning "a contextLength that a prebuilt engine may cap";
     DEPRECATED_ARGUMENT = "KF0313" "deprecated-argument" Warning "a flag that the engine is about to drop";
+    EXPOSED_SECRET = "KF0314" "exposed-secret" Warning "a secret written as an engine argument";
 
     // Selection
     NO_HEALTHY_PROVIDER = "KF0401" "no-healthy-provider" Error "every provider reports ready: false";
@@ -105,7 +107,8 @@ codes! {
     DUPLICATE_PROVIDER_CONFIG = "KF0412" "duplicate-provider-config" Error "two configurations for one provider";
     UNKNOWN_ENGINE_IN_CONFIG = "KF0413" "unknown-engine-in-config" Info "a provider configuration that names an engine unknown here";
     CAPABILITY_NOT_CLAIMED = "KF0414" "capability-not-claimed" Warning "a deployment that the chosen provider does not claim to run";
-    RULE_NEVER_TRUE = "KF0415" "rule-never-true" Warning "a comparison in a selection rule that can never be true";
+    RULE_NEVER_TRUE = "KF0415" "rule-never-true" Warning "a comparison in a selection rule with a value that its field never has";
+    UNUSED_RULE_FAILED = "KF0416" "unused-rule-failed" Warning "a selection rule that fails where it decides nothing";
 
     // Translation
     FIELD_IGNORED = "KF0501" "field-ignored" Warning "a field without effect on this provider";
@@ -115,6 +118,16 @@ codes! {
     NAME_TOO_LONG = "KF0505" "name-too-long" Error "a name that the provider's derived names do not fit";
     ACCELERATOR_NEEDS_IMAGE = "KF0506" "accelerator-needs-image" Error "a GPU that the default image cannot drive";
     MODEL_ID_NEEDED = "KF0507" "model-id-needed" Error "a custom model without an id, where the provider needs one";
+
+    // Conformance with a dump of CRDs
+    NOT_A_CRD = "KF0550" "not-a-crd" Error "a CRD dump without a CRD";
+    UNUSABLE_CRD = "KF0551" "unusable-crd" Error "a CRD that cannot be read";
+    DUPLICATE_CRD = "KF0552" "duplicate-crd" Error "two different CRDs for one kind";
+    CRD_NOT_INSTALLED = "KF0553" "crd-not-installed" Error "a provider whose CRD is not in the dump";
+    FIELD_NOT_IN_SCHEMA = "KF0554" "field-not-in-schema" Error "a rendered field that the CRD does not have";
+    SCHEMA_VIOLATED = "KF0555" "schema-violated" Error "a rendered value that the CRD's schema refuses";
+    CRD_RULE_VIOLATED = "KF0556" "crd-rule-violated" Error "a rendered object that a rule of its CRD refuses";
+    CRD_RULE_NOT_EVALUATED = "KF0557" "crd-rule-not-evaluated" Info "a rule of a CRD that is not evaluated here";
 
     // Output
     DUPLICATE_MODEL_DEPLOYMENT = "KF0901" "duplicate-model-deployment" Error "one ModelDeployment twice in the input";

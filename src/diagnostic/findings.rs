@@ -1,9 +1,11 @@
 //! The collector that rules report to while they look at one document.
 
-use super::{Code, Diagnostic, Edit, Fix, Location, ObjectRef, Place, Related, Severity, one_line};
+use super::codes;
+use super::{Code, Diagnostic, Edit, Fix, Location, ObjectRef, Place, Related, Severity};
 use crate::path::FieldPath;
 use crate::source::SourceId;
-use crate::yaml::{Node, Span};
+use crate::text::one_line;
+use crate::yaml::{Node, Span, Target, Value};
 
 /// The document that is being looked at.
 #[derive(Debug, Clone)]
@@ -23,12 +25,19 @@ pub struct Scope<'d> {
 impl Scope<'_> {
     /// The location of a place in this document.
     pub fn locate(&self, place: &Place) -> Location {
-        Location {
-            source: self.source,
-            document: self.document,
-            span: self.root.locate(&place.path, place.target),
-            path: place.path.clone(),
+        let mut span = self.root.locate(&place.path, place.target);
+        // The value of a field that is a block begins on another line, as if its first entry were meant.
+        if self.root.at(&place.path).is_some_and(|node| self.is_block(node)) {
+            span = self.root.locate(&place.path, Target::Key);
         }
+        Location { source: self.source, document: self.document, span, path: place.path.clone() }
+    }
+
+    /// Whether a value is a block mapping or list, whose brackets are its indentation.
+    fn is_block(&self, node: &Node<'_>) -> bool {
+        let collection = matches!(node.value, Value::Mapping(_) | Value::Sequence(_));
+        // An alias stands where it is written.
+        collection && !self.text.get(node.span.start..).is_some_and(|text| text.starts_with(['{', '[', '*']))
     }
 }
 
@@ -82,19 +91,32 @@ impl<'d> Findings<'d> {
         self.push(code, &message.into(), location)
     }
 
+    /// Takes in a finding that has its own place, in another source.
+    pub fn add(&mut self, diagnostic: Diagnostic) {
+        if self.is_full() {
+            self.left_out += 1;
+        } else {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
     fn push(&mut self, code: &'static Code, message: &str, location: Location) -> Reported<'_, 'd> {
         if self.is_full() {
             self.left_out += 1;
             return Reported { findings: self, kept: false };
         }
-        let mut diagnostic = Diagnostic::new(code, one_line(message));
+        let mut message = one_line(message);
+        let named = self.scope.text.get(location.span.start..location.span.end).unwrap_or_default();
+        message.push_str(&look_alikes(code, named));
+        let mut diagnostic = Diagnostic::new(code, readable(message));
         diagnostic.location = Some(location);
         diagnostic.object.clone_from(&self.scope.object);
         self.diagnostics.push(diagnostic);
         Reported { findings: self, kept: true }
     }
 
-    fn is_full(&self) -> bool {
+    /// Whether nothing more is kept: a further finding is only counted, so it need not be worked out.
+    pub fn is_full(&self) -> bool {
         self.diagnostics.len() >= MOST
     }
 
@@ -131,8 +153,18 @@ impl<'d> Findings<'d> {
         self.diagnostics.extend(later.diagnostics.into_iter().filter(worth_saying));
     }
 
+    /// Takes out what was found so far.
+    pub fn take(&mut self) -> Vec<Diagnostic> {
+        let empty = Self::new(self.scope.clone());
+        std::mem::replace(self, empty).into_diagnostics()
+    }
+
     /// Everything found.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        // Which of two keys counts is the first question; a fix would answer it by the way.
+        if self.diagnostics.iter().any(|found| found.code == &codes::DUPLICATE_KEY) {
+            self.diagnostics.iter_mut().for_each(|found| found.fix = None);
+        }
         if self.left_out > 0 {
             let message = format!("the document has {} more findings, expected at most {MOST}", self.left_out);
             let mut diagnostic = Diagnostic::new(&super::codes::LIMIT_EXCEEDED, message);
@@ -142,6 +174,54 @@ impl<'d> Findings<'d> {
         }
         self.diagnostics
     }
+}
+
+/// Whether a scalar is just what is written: no alias, and neither anchor nor tag before it.
+fn stands_alone(text: &str, span: Span) -> bool {
+    let own = text.get(span.start..span.end).unwrap_or_default();
+    let before = text.get(..span.start).unwrap_or_default();
+    let token = before.rsplit(|c: char| c.is_whitespace()).find(|token| !token.is_empty()).unwrap_or_default();
+    // A `*` or `&` within a word is a part of it; behind a bracket it is not.
+    let is_mark = |token: &str| token.trim_start_matches(['{', '[', ',', '-', ':', '?']).starts_with(['&', '!']);
+    !own.starts_with(['*', '&', '!', '|', '>']) && !is_mark(token)
+}
+
+/// Characters of a message, at the most: what it quotes of the input may be of any length.
+const LONGEST: usize = 1000;
+
+/// A message without its middle, when it is too long to be read.
+fn readable(message: String) -> String {
+    let count = message.chars().count();
+    if count <= LONGEST {
+        return message;
+    }
+    let start: String = message.chars().take(LONGEST / 2).collect();
+    let end: String = message.chars().skip(count - LONGEST / 3).collect();
+    format!("{start} [...] {end}")
+}
+
+/// Codes that flag text in which letters and digits of ASCII are expected.
+static OF_ASCII: &[&Code] = &[
+    &codes::UNKNOWN_FIELD,
+    &codes::INVALID_VALUE,
+    &codes::INVALID_NAME,
+    &codes::INVALID_QUANTITY,
+    &codes::INVALID_IMAGE,
+    &codes::INVALID_ENVIRONMENT,
+    &codes::INVALID_LABEL,
+    &codes::INVALID_ARGUMENT_KEY,
+];
+
+/// Which characters of a name are not what they look like: a Cyrillic letter, a full-width one, a hyphen that is none.
+fn look_alikes(code: &'static Code, named: &str) -> String {
+    if named.is_ascii() || named.len() > 512 || !OF_ASCII.contains(&code) {
+        return String::new();
+    }
+    let mut found: Vec<char> = named.chars().filter(|c| !c.is_ascii()).collect();
+    found.sort_unstable();
+    found.dedup();
+    let found: Vec<String> = found.iter().take(3).map(|c| format!("{:?} is U+{:04X}", c, u32::from(*c))).collect();
+    format!(" ({})", found.join(", "))
 }
 
 /// A finding that was just reported.
@@ -159,13 +239,16 @@ impl Reported<'_, '_> {
     /// Adds advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         if let Some(diagnostic) = self.last() {
-            diagnostic.help = Some(one_line(&help.into()));
+            diagnostic.help = Some(readable(one_line(&help.into())));
         }
         self
     }
 
     /// Adds a second place in the same document.
     pub fn related(mut self, place: impl Into<Place>, message: impl Into<String>) -> Self {
+        if !self.kept {
+            return self;
+        }
         let location = self.findings.scope.locate(&place.into());
         if let Some(diagnostic) = self.last() {
             diagnostic.related.push(Related { location, message: one_line(&message.into()) });
@@ -202,10 +285,15 @@ impl Reported<'_, '_> {
         self
     }
 
-    /// Adds the fix that replaces the text at the finding's own place.
+    /// Adds the fix that replaces the text at the finding's own place; none where the text there stands for another (an
+    /// alias), is stood for elsewhere (an anchor), or is what a tag makes of it.
     pub fn replace_with(mut self, title: impl Into<String>, replacement: impl Into<String>) -> Self {
+        let text = self.findings.scope.text;
         if let Some(diagnostic) = self.last() {
             let span = diagnostic.location.as_ref().map(|location| location.span).unwrap_or_default();
+            if !stands_alone(text, span) {
+                return self;
+            }
             diagnostic.fix =
                 Some(Fix { title: title.into(), edits: vec![Edit { span, replacement: replacement.into() }] });
         }

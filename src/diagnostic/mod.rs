@@ -4,9 +4,11 @@
 
 pub mod codes;
 mod findings;
+pub mod fix;
 pub mod render;
 
 use std::fmt;
+use std::sync::Arc;
 
 pub use codes::Code;
 pub use findings::{Findings, Scope};
@@ -42,14 +44,14 @@ impl fmt::Display for Severity {
 #[serde(rename_all = "camelCase")]
 pub struct ObjectRef {
     /// `group/version`.
-    pub api_version: String,
+    pub api_version: Arc<str>,
     /// The kind.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// The namespace, when the object states one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
+    pub namespace: Option<Arc<str>>,
     /// The name.
-    pub name: String,
+    pub name: Arc<str>,
 }
 
 impl fmt::Display for ObjectRef {
@@ -125,6 +127,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// A fix that a machine may make.
     pub fix: Option<Fix>,
+    /// Whether an annotation of the object says to ignore it: then `lint` does.
+    pub suppressed: bool,
 }
 
 impl Diagnostic {
@@ -139,6 +143,7 @@ impl Diagnostic {
             related: Vec::new(),
             help: None,
             fix: None,
+            suppressed: false,
         }
     }
 
@@ -184,13 +189,4 @@ impl From<&'static str> for Place {
     fn from(dotted: &'static str) -> Self {
         Self::value(&FieldPath::parse(dotted))
     }
-}
-
-/// Text without control characters: what a document says may stand in a message, and may not end its line or talk to a
-/// terminal.
-fn one_line(text: &str) -> String {
-    if !text.contains(char::is_control) {
-        return text.to_owned();
-    }
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }

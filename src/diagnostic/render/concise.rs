@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::position::line_indexes;
-use crate::diagnostic::{Diagnostic, one_line};
+use crate::diagnostic::Diagnostic;
 use crate::source::SourceSet;
+use crate::text::one_line;
 
 /// Each finding on one line, in the form that editors and `grep` read.
 pub fn concise(diagnostics: &[Diagnostic], sources: &SourceSet) -> String {

@@ -1,20 +1,31 @@
 //! Findings as JSON, one object each, in a versioned envelope.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use super::position::{LineIndex, Position, line_indexes};
-use crate::diagnostic::{Diagnostic, Location, ObjectRef, Severity};
-use crate::source::{SourceId, SourceSet};
-use crate::yaml::Span;
+use super::place::{Place, Places, Range};
+use crate::diagnostic::{Diagnostic, ObjectRef, Severity};
+use crate::source::SourceSet;
 
 /// The envelope. `version` changes when a field changes its meaning or goes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
     version: u32,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    crds: &'a [CheckedSchema],
     diagnostics: Vec<Finding<'a>>,
+}
+
+/// A schema of a cluster's CRD that objects were checked against.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckedSchema {
+    /// `group/version`.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The same for the same schema, whatever file it came in.
+    pub fingerprint: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -34,25 +45,6 @@ struct Finding<'a> {
     help: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<Fix<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Place<'a> {
-    file: &'a str,
-    document: usize,
-    path: String,
-    #[serde(flatten)]
-    range: Range,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Range {
-    line: usize,
-    column: usize,
-    end_line: usize,
-    end_column: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -77,38 +69,14 @@ struct Edit<'a> {
 
 /// All findings as one JSON document: `{"version": 1, "diagnostics": [{code, name, severity, message, file, document,
 /// path, line, column, endLine, endColumn, object, related, help, fix}]}`. Lines and columns count from 1.
-pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet) -> String {
-    let places = Places { sources, indexes: line_indexes(diagnostics, sources) };
+///
+/// With `--crds`, `crds` says which schemas objects were checked against.
+pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSchema]) -> String {
+    let places = Places::new(diagnostics, sources);
     let diagnostics = diagnostics.iter().map(|diagnostic| finding(diagnostic, &places)).collect();
-    let mut text = serde_json::to_string_pretty(&Report { version: 1, diagnostics }).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&Report { version: 1, crds, diagnostics }).unwrap_or_default();
     text.push('\n');
     text
-}
-
-/// What turns locations into files, lines and columns.
-struct Places<'s> {
-    sources: &'s SourceSet,
-    indexes: BTreeMap<SourceId, LineIndex<'s>>,
-}
-
-impl Places<'_> {
-    fn place(&self, location: &Location) -> Place<'_> {
-        Place {
-            file: &self.sources.get(location.source).name,
-            document: location.document,
-            path: location.path.to_string(),
-            range: self.range(location.source, location.span),
-        }
-    }
-
-    fn range(&self, source: SourceId, span: Span) -> Range {
-        let position = |offset| {
-            let start = Position { line: 1, column: 1 };
-            self.indexes.get(&source).map_or(start, |index| index.position(offset))
-        };
-        let (start, end) = (position(span.start), position(span.end));
-        Range { line: start.line, column: start.column, end_line: end.line, end_column: end.column }
-    }
 }
 
 fn finding<'a>(diagnostic: &'a Diagnostic, places: &'a Places<'_>) -> Finding<'a> {

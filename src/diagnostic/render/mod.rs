@@ -1,11 +1,23 @@
-//! Diagnostics as text: rustc-like snippets, one line each, or JSON.
+//! Diagnostics as text: rustc-like snippets, one line each, JSON, and what code hosts and CI systems read.
 
 mod concise;
+mod file;
+mod github;
+mod gitlab;
 mod json;
+mod junit;
+mod place;
 mod position;
+mod sarif;
+mod stable_id;
 mod text;
 
 pub use concise::concise;
-pub use json::json;
+pub use file::Checkout;
+pub use github::github;
+pub use gitlab::gitlab;
+pub use json::{CheckedSchema, json};
+pub use junit::{Case, junit};
 pub use position::{LineIndex, Position};
+pub use sarif::sarif;
 pub use text::{Style, text};

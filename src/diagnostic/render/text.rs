@@ -1,13 +1,15 @@
 //! Findings as rustc-like snippets, drawn by annotate-snippets.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use super::position::{LineIndex, line_indexes};
-use crate::diagnostic::{Diagnostic, Location, Severity, one_line};
+use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::source::{SourceId, SourceSet};
+use crate::text::one_line;
 use crate::yaml::Span;
 
 /// Whether the text is for a terminal that shows colours.
@@ -56,8 +58,14 @@ fn one(
     let title = level.primary_title(message.as_str()).id(diagnostic.code.id);
     let mut group: Group<'_> = Group::with_title(title);
     for marks in marks_by_source(diagnostic) {
-        if let Some(index) = marks.first().and_then(|mark| indexes.get(&mark.location.source)) {
+        let Some(first) = marks.first() else { continue };
+        let Some(index) = indexes.get(&first.location.source) else { continue };
+        if is_showable(&marks, &sources.get(first.location.source).text) {
             group = group.element(snippet(&marks, sources, index));
+        } else {
+            let position = index.position(first.location.span.start);
+            let name = sources.get(first.location.source).name.as_str();
+            group = group.element(Origin::path(name).line(position.line).char_column(position.column));
         }
     }
     if let Some(object) = &diagnostic.object {
@@ -89,6 +97,28 @@ fn marks_by_source(diagnostic: &Diagnostic) -> Vec<Vec<Mark<'_>>> {
     groups
 }
 
+/// Whether the lines of the marks can be shown: no one reads a line of thousands of characters, nor waits for it.
+fn is_showable(marks: &[Mark<'_>], text: &str) -> bool {
+    let starts = || marks.iter().map(|mark| mark.location.span.start.min(text.len()));
+    let bytes = text.as_bytes();
+    let is_break = |byte: &u8| *byte == b'\n';
+    let fits = |at: usize| {
+        let before = bytes.get(at.saturating_sub(LONGEST_LINE)..at).unwrap_or_default();
+        let after = bytes.get(at..).unwrap_or_default();
+        let end = after.get(..LONGEST_LINE).unwrap_or(after);
+        (before.len() < LONGEST_LINE || before.iter().any(is_break))
+            && (end.len() < LONGEST_LINE || end.iter().any(is_break))
+    };
+    let (first, last) = (starts().min().unwrap_or_default(), starts().max().unwrap_or_default());
+    last - first <= LONGEST_SNIPPET && starts().all(fits)
+}
+
+/// Bytes of a line, before and after a mark, that are shown.
+const LONGEST_LINE: usize = 1000;
+
+/// Bytes from the first to the last mark of a snippet; those between the marked ones are left out.
+const LONGEST_SNIPPET: usize = 100_000;
+
 /// The lines that the marks are on, and no more of the text: a finding costs the same however long its file is.
 fn snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineIndex<'s>) -> Snippet<'s, Annotation<'s>> {
     let spans = marks.iter().map(|mark| mark.location.span);
@@ -97,7 +127,7 @@ fn snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineIndex<'s>
     let text = index.lines(first, last);
     let offset = index.start(first);
     let name = marks.first().map_or("", |mark| sources.get(mark.location.source).name.as_str());
-    let mut snippet = Snippet::source(text).line_start(first).path(name);
+    let mut snippet = Snippet::source(without_c1(text)).line_start(first).path(name);
     for mark in marks {
         let span = Span { start: mark.location.span.start - offset, end: mark.location.span.end.max(offset) - offset };
         let span = visible(text, span);
@@ -109,13 +139,44 @@ fn snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineIndex<'s>
     snippet
 }
 
-/// The part of a span worth underlining: its first line only, since a block that runs over a page helps no one.
+/// Text without C1 control characters, U+009B (CSI) among them, which terminals obey and the snippet renderer prints as
+/// they are. Each becomes a dot of as many bytes, so that spans stay right.
+fn without_c1(text: &str) -> Cow<'_, str> {
+    let is_c1 = |c: char| ('\u{80}'..='\u{9f}').contains(&c);
+    if text.contains(is_c1) { Cow::Owned(text.replace(is_c1, "\u{b7}")) } else { Cow::Borrowed(text) }
+}
+
+/// The part of a span worth underlining: its first line only, since a block that runs over a page helps no one, and of
+/// that what is not a comment.
 fn visible(text: &str, span: Span) -> std::ops::Range<usize> {
     let start = floor(text, span.start);
     let end = floor(text, span.end.max(start));
     let first_line = text.get(start..end).and_then(|part| part.find('\n')).map_or(end, |length| start + length);
-    let trimmed = text.get(start..first_line).map_or(first_line, |part| start + part.trim_end().len());
+    let line = text.get(start..first_line).unwrap_or_default();
+    let line = if first_line < end { without_comment(line) } else { line };
+    let trimmed = start + line.trim_end().len();
     start..trimmed.max(start)
+}
+
+/// The first line of a value that goes on, without the comment at its end. A `#` in quotes is none, nor is one that no
+/// blank is before.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        let starts = before.is_whitespace() || matches!(before, '[' | '{' | ',' | ':');
+        if let Some(open) = quote {
+            if c == open && before != '\\' {
+                quote = None;
+            }
+        } else if c == '#' && before.is_whitespace() {
+            return line.get(..at).unwrap_or(line);
+        } else if starts && matches!(c, '"' | '\'') {
+            quote = Some(c);
+        }
+        before = c;
+    }
+    line
 }
 
 /// The nearest character boundary at or before `offset`.
@@ -125,4 +186,25 @@ fn floor(text: &str, offset: usize) -> usize {
         offset -= 1;
     }
     offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comment;
+
+    #[test]
+    fn comments_end_a_line_and_quoted_signs_do_not() {
+        for (line, expected) in [
+            ("name: a # b", "name: a "),
+            ("name: a#b", "name: a#b"),
+            ("name: \"a # b\" # c", "name: \"a # b\" "),
+            ("name: \"a \\\" # b\" # c", "name: \"a \\\" # b\" "),
+            ("{a: it's, # c", "{a: it's, "),
+            ("{a: 'x # y', # c", "{a: 'x # y', "),
+            ("|  # a block", "|  "),
+            ("# nothing", ""),
+        ] {
+            assert_eq!(without_comment(line), expected, "{line}");
+        }
+    }
 }
