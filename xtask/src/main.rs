@@ -6,7 +6,10 @@
     reason = "a developer tool: it reads and writes the work tree and talks to the terminal"
 )]
 
+mod corpus;
 mod flags;
+mod fuzz;
+mod generate;
 
 use std::process::ExitCode;
 
@@ -14,8 +17,17 @@ const USAGE: &str = "\
 Usage: cargo xtask <task> [options]
 
 Tasks:
+  generate [--check]
+                    write the files that follow from the code: the index of diagnostic codes, docs/providers, schemas
+                    --check: write nothing, fail when a committed file is stale
+  fuzz [--minutes N | --seconds N] [--seed S]
+                    try changed inputs until the time is up (1 minute unless given), from the seed S (of the clock unless
+                    given); an input that breaks an invariant is made small and kept in testdata/fuzz/failures
   flags [--check]   write the engine flag tables from ../shared/data/engine-flags.json
                     --check: write nothing, fail when a committed table is stale
+  corpus N [--out PATH]
+                    make N ModelDeployments of all kinds, to measure with (docs/performance.md);
+                    in a folder, files of 10,000 each
 ";
 
 /// Why a task ends without success, and the exit status that says so.
@@ -48,8 +60,12 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str]) -> Result<String, Failure> {
     match arguments {
+        ["generate"] => generate::write(),
+        ["generate", "--check"] => generate::check(),
+        ["fuzz", options @ ..] => fuzz::run(options),
         ["flags"] => flags::write(),
         ["flags", "--check"] => flags::check(),
+        ["corpus", arguments @ ..] => corpus::run(arguments),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
         [] => Err(Failure::Broken(format!("no task given\n\n{USAGE}"))),
         [task, ..] => Err(Failure::Broken(format!("unknown task or option in `{task} …`\n\n{USAGE}"))),

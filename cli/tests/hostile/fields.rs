@@ -1,0 +1,377 @@
+//! Every field of every kind that is read, with values that do not belong there.
+
+use kubefoundry::wire;
+use serde_json::{Value, json};
+
+use crate::bounded::run;
+use crate::sandbox::{Ran, Sandbox, model};
+
+/// A ModelDeployment in which every field is written.
+fn deployment() -> Value {
+    let role = json!({"replicas": 1, "gpu": {"count": 1, "type": "nvidia.com/gpu"}, "memory": "32Gi"});
+    json!({
+        "apiVersion": "kubefoundry.ai/v1alpha1",
+        "kind": "ModelDeployment",
+        "metadata": {
+            "name": "m", "namespace": "n", "labels": {"a": "b"}, "annotations": {"a": "b"}, "uid": "u",
+            "generateName": "m-",
+        },
+        "spec": {
+            "model": {
+                "id": "org/m", "servedName": "m", "source": "huggingface",
+                "storage": {"volumes": [{
+                    "name": "v", "purpose": "custom", "mountPath": "/m", "claimName": "c", "size": "1Gi",
+                    "storageClassName": "fast", "accessMode": "ReadWriteMany", "readOnly": false,
+                }]},
+            },
+            "provider": {"name": "dynamo", "overrides": {"routerMode": "kv"}},
+            "engine": {
+                "type": "vllm", "contextLength": 1, "trustRemoteCode": true, "enablePrefixCaching": true,
+                "enforceEager": true, "image": "a/b:1", "args": {"seed": "1"}, "extraArgs": ["--x"],
+            },
+            "serving": {"mode": "aggregated"},
+            "scaling": {"replicas": 1, "prefill": role, "decode": role},
+            "resources": {"gpu": {"count": 1, "type": "nvidia.com/gpu"}, "memory": "1Gi", "cpu": "1"},
+            "image": "a/b:1",
+            "env": [{"name": "A", "value": "b", "valueFrom": {
+                "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"},
+                "resourceFieldRef": {"containerName": "c", "resource": "limits.cpu", "divisor": "1"},
+                "configMapKeyRef": {"name": "c", "key": "k", "optional": true},
+                "secretKeyRef": {"name": "s", "key": "k", "optional": true},
+                "fileKeyRef": {"volumeName": "v", "path": "p", "key": "k", "optional": true},
+            }}],
+            "podTemplate": {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}}},
+            "secrets": {"huggingFaceToken": "s"},
+            "imagePullSecrets": [{"name": "s"}],
+            "nodeSelector": {"a": "b"},
+            "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute", "tolerationSeconds": 1}],
+            "gateway": {"enabled": true, "httpRouteRef": "r", "modelName": "m"},
+        },
+    })
+}
+
+/// A provider's configuration in which every field is written.
+fn configuration() -> Value {
+    json!({
+        "apiVersion": "kubefoundry.ai/v1alpha1",
+        "kind": "InferenceProviderConfig",
+        "metadata": {"name": "p"},
+        "spec": {
+            "capabilities": {
+                "engines": [{
+                    "name": "vllm", "servingModes": ["aggregated"], "cpuSupport": true, "gpuSupport": true, "requiresCRD": true,
+                    "gateway": {
+                        "endpointPicker": {"configData": "c", "image": "i"}, "ignoresServedName": true,
+                        "inferencePoolNamePattern": "p", "inferencePoolNamespace": "n", "managesInferencePool": true,
+                    },
+                }],
+                "servingModes": ["aggregated"], "cpuSupport": true, "gpuSupport": true,
+            },
+            "selectionRules": [{"condition": "true", "priority": 1, "reason": "r"}],
+            "documentation": "d",
+        },
+        "status": {"ready": true},
+    })
+}
+
+/// Options in which every field is written.
+fn options() -> Value {
+    json!({
+        "apiVersion": "config.kubefoundry.ai/v1alpha1",
+        "kind": "Render",
+        "metadata": {"name": "o"},
+        "targets": {"dynamo": "auto"},
+        "runtimes": {"dynamo": "1.4.0"},
+        "images": {"a": "b"},
+        "providers": [{}],
+        "kaito": {"nodeAutoProvisioning": true},
+        "output": "generated",
+        "prune": false, "ownerReferences": false, "allowEmpty": false, "strict": false,
+        "limits": {"documents": 1, "documentBytes": 1, "nodes": 1, "depth": 1, "aliasNodes": 1, "ruleBytes": 1, "ruleSteps": 1},
+        "rules": {"idle-gpus": "error"},
+    })
+}
+
+/// The fields of the wire types, and where they stand. A field that is added must be written above to be tested.
+#[test]
+fn every_field_is_tried() {
+    let written = |document: &Value, pointer: &str, fields: &[&str], left_out: &[&str]| {
+        let object = document.pointer(pointer).and_then(Value::as_object).unwrap();
+        for field in fields.iter().filter(|field| !left_out.contains(field)) {
+            assert!(object.contains_key(*field), "{pointer} lacks {field}");
+        }
+    };
+    let document = deployment();
+    // What only the apiserver writes may be anything.
+    let servers = &[
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+        "selfLink",
+        "managedFields",
+        "finalizers",
+        "ownerReferences",
+    ];
+    written(&document, "", wire::ModelDeployment::FIELDS, &["status"]);
+    written(&document, "/metadata", wire::ObjectMeta::FIELDS, servers);
+    for (pointer, fields) in [
+        ("/spec", wire::ModelDeploymentSpec::FIELDS),
+        ("/spec/model", wire::Model::FIELDS),
+        ("/spec/model/storage", wire::Storage::FIELDS),
+        ("/spec/model/storage/volumes/0", wire::StorageVolume::FIELDS),
+        ("/spec/provider", wire::Provider::FIELDS),
+        ("/spec/engine", wire::Engine::FIELDS),
+        ("/spec/serving", wire::Serving::FIELDS),
+        ("/spec/scaling", wire::Scaling::FIELDS),
+        ("/spec/scaling/prefill", wire::RoleScaling::FIELDS),
+        ("/spec/resources", wire::Resources::FIELDS),
+        ("/spec/resources/gpu", wire::Gpu::FIELDS),
+        ("/spec/env/0", wire::EnvVar::FIELDS),
+        ("/spec/env/0/valueFrom", wire::EnvVarSource::FIELDS),
+        ("/spec/env/0/valueFrom/fieldRef", wire::FieldSelector::FIELDS),
+        ("/spec/env/0/valueFrom/resourceFieldRef", wire::ResourceFieldSelector::FIELDS),
+        ("/spec/env/0/valueFrom/configMapKeyRef", wire::ConfigMapKeySelector::FIELDS),
+        ("/spec/env/0/valueFrom/secretKeyRef", wire::SecretKeySelector::FIELDS),
+        ("/spec/env/0/valueFrom/fileKeyRef", wire::FileKeySelector::FIELDS),
+        ("/spec/podTemplate", wire::PodTemplate::FIELDS),
+        ("/spec/podTemplate/metadata", wire::PodTemplateMetadata::FIELDS),
+        ("/spec/secrets", wire::Secrets::FIELDS),
+        ("/spec/imagePullSecrets/0", wire::LocalObjectReference::FIELDS),
+        ("/spec/tolerations/0", wire::Toleration::FIELDS),
+        ("/spec/gateway", wire::Gateway::FIELDS),
+    ] {
+        written(&document, pointer, fields, &[]);
+    }
+    let document = configuration();
+    written(
+        &document,
+        "/status",
+        wire::InferenceProviderConfigStatus::FIELDS,
+        &["version", "lastHeartbeat", "upstreamCRDVersion", "upstreamSchemaHash", "conditions"],
+    );
+    for (pointer, fields) in [
+        ("", wire::InferenceProviderConfig::FIELDS),
+        ("/spec", wire::InferenceProviderConfigSpec::FIELDS),
+        ("/spec/capabilities", wire::Capabilities::FIELDS),
+        ("/spec/capabilities/engines/0", wire::EngineCapability::FIELDS),
+        ("/spec/capabilities/engines/0/gateway", wire::EngineGateway::FIELDS),
+        ("/spec/capabilities/engines/0/gateway/endpointPicker", wire::EndpointPicker::FIELDS),
+        ("/spec/selectionRules/0", wire::SelectionRule::FIELDS),
+    ] {
+        written(&document, pointer, fields, &[]);
+    }
+    let document = options();
+    written(&document, "", wire::Render::FIELDS, &[]);
+    written(&document, "/limits", wire::Limits::FIELDS, &[]);
+    written(&document, "/kaito", wire::KaitoSettings::FIELDS, &[]);
+}
+
+/// The pointer of every value below the root.
+fn pointers(value: &Value, pointer: &str, found: &mut Vec<String>) {
+    let mut below = |key: &str, value: &Value| {
+        let pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+        pointers(value, &pointer, found);
+        found.push(pointer);
+    };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| below(key, value)),
+        Value::Array(items) => items.iter().enumerate().for_each(|(index, item)| below(&index.to_string(), item)),
+        _ => {}
+    }
+}
+
+/// The path of a field as findings print it.
+fn path(pointer: &str) -> String {
+    let mut path = String::new();
+    for part in pointer.split('/').skip(1) {
+        if part.bytes().all(|byte| byte.is_ascii_digit()) {
+            path += &format!("[{part}]");
+        } else if part.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            path += if path.is_empty() { "" } else { "." };
+            path += part;
+        } else {
+            path += &format!("[{part:?}]");
+        }
+    }
+    path
+}
+
+/// Documents that each differ from `whole` in one value, with the pointer to it.
+fn changed(whole: &Value, is_changed: impl Fn(&str, &Value) -> bool, values: &[Value]) -> Vec<(String, Value, Value)> {
+    let mut found = Vec::new();
+    pointers(whole, "", &mut found);
+    let mut documents = Vec::new();
+    for pointer in found.into_iter().filter(|pointer| is_changed(pointer, whole.pointer(pointer).unwrap())) {
+        for value in values {
+            let mut document = whole.clone();
+            *document.pointer_mut(&pointer).unwrap() = value.clone();
+            documents.push((pointer.clone(), value.clone(), document));
+        }
+    }
+    documents
+}
+
+/// Runs over all documents, and what is said of each. (There may be 256 provider configurations in one.)
+fn lint(documents: &[(String, Value, Value)], is_options: bool) -> Vec<Vec<(String, String, String)>> {
+    documents.chunks(200).flat_map(|part| lint_part(part, is_options)).collect()
+}
+
+fn lint_part(documents: &[(String, Value, Value)], is_options: bool) -> Vec<Vec<(String, String, String)>> {
+    let text: String = documents.iter().map(|(_, _, document)| format!("{document}\n---\n")).collect();
+    let sandbox = Sandbox::new().with("all.yaml", text).with("a.yaml", model("a"));
+    let arguments: &[&str] = if is_options {
+        &["lint", "a.yaml", "--config", "all.yaml", "-o", "json"]
+    } else {
+        &["lint", "all.yaml", "-o", "json"]
+    };
+    let Ran { out, .. } = run(&sandbox, arguments);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let mut said = vec![Vec::new(); documents.len()];
+    for finding in report["diagnostics"].as_array().unwrap().iter().filter(|finding| finding["severity"] == "error") {
+        let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+        let Some(document) = finding["document"].as_u64() else { continue };
+        assert!(finding["line"].as_u64() > Some(0) && finding["column"].as_u64() > Some(0), "{finding}");
+        said[usize::try_from(document).unwrap()].push((text("code"), text("path"), text("message")));
+    }
+    said
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "list",
+        Value::Object(_) => "mapping",
+    }
+}
+
+/// Another JSON type is an error at the field, whatever the field; null is an absent field, as it is to an apiserver.
+#[test]
+fn wrong_types_in_every_field() {
+    let values = [
+        json!(true),
+        json!(7),
+        json!(1.5),
+        json!("text"),
+        json!([]),
+        json!({}),
+        json!([null]),
+        json!({"a": {}}),
+        Value::Null,
+    ];
+    for (whole, is_options) in [(deployment(), false), (configuration(), false), (options(), true)] {
+        // Another header makes another document of it, and overrides are read by their provider.
+        let is_ours =
+            |pointer: &str, _: &Value| !matches!(pointer, "/apiVersion" | "/kind") && !pointer.contains("/overrides/");
+        let documents = changed(&whole, is_ours, &values);
+        assert!(documents.len() > 200, "{}", documents.len());
+        let said = lint(&documents, is_options);
+        for ((pointer, value, _), said) in documents.iter().zip(&said) {
+            let right = whole.pointer(pointer).unwrap();
+            let is_fine = match pointer.as_str() {
+                "/spec/model/storage/volumes/0/size" | "/spec/env/0/valueFrom/resourceFieldRef/divisor" => {
+                    kind(value) == "integer"
+                }
+                // A bare name, as the specification writes it.
+                "/spec/capabilities/engines/0" => kind(value) == "string",
+                // Read when the rest of the options is fine.
+                "/providers/0" => true,
+                _ => false,
+            };
+            if kind(value) == kind(right) || value.is_null() || is_fine {
+                continue;
+            }
+            let path = path(pointer);
+            let is_said =
+                said.iter().any(|(code, at, _)| at.starts_with(&path) && matches!(code.as_str(), "KF0101" | "KF0904"));
+            assert!(is_said, "{path} = {value}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn wrong_types_in_place_of_an_inline_configuration() {
+    for value in [json!(true), json!(7), json!("text"), json!([]), json!({})] {
+        let mut render = json!({"apiVersion": "config.kubefoundry.ai/v1alpha1", "kind": "Render"});
+        render["providers"] = json!([value]);
+        let sandbox = Sandbox::new().with("options.yaml", render.to_string()).with("a.yaml", model("a"));
+        let ran = run(&sandbox, &["render", "a.yaml", "--config", "options.yaml", "--diagnostics", "concise"]).exits(2);
+        assert!(ran.err.contains("options.yaml:1:77: error[KF0904] providers[0] is"), "{}", ran.err);
+        assert_eq!(ran.out, "");
+    }
+}
+
+/// No number is negative, and none is larger than its field, except seconds.
+#[test]
+fn negative_and_huge_numbers_in_every_number_field() {
+    let values: Vec<Value> = ["-1", "-2147483649", "-9223372036854775808", "99999999999999999999", "1e308", "-0.5"]
+        .iter()
+        .map(|text| serde_json::from_str(text).unwrap())
+        .collect();
+    for (whole, is_options) in [(deployment(), false), (configuration(), false), (options(), true)] {
+        let documents = changed(&whole, |_, value| value.is_i64(), &values);
+        assert!(!documents.is_empty());
+        for ((pointer, value, _), said) in documents.iter().zip(lint(&documents, is_options)) {
+            let is_fine = pointer.ends_with("/tolerationSeconds") && value.is_i64();
+            let path = path(pointer);
+            assert!(is_fine || said.iter().any(|(_, at, _)| *at == path), "{path} = {value}: {said:?}");
+        }
+        let huge = changed(&whole, |_, value| value.is_i64(), &[json!(2_147_483_648_u32), json!(u64::MAX)]);
+        for ((pointer, value, _), said) in huge.iter().zip(lint(&huge, is_options)) {
+            let is_fine = pointer.ends_with("/tolerationSeconds") || pointer.starts_with("/limits/");
+            let path = path(pointer);
+            assert!(is_fine || said.iter().any(|(_, at, _)| *at == path), "{path} = {value}: {said:?}");
+        }
+    }
+}
+
+/// Ten thousand characters are an error or are passed on; what is said of them stays readable.
+#[test]
+fn long_strings_in_every_string_field() {
+    let long = [json!("a".repeat(10_000)), json!("\u{e9} ".repeat(5_000))];
+    for (whole, is_options) in [(deployment(), false), (configuration(), false), (options(), true)] {
+        let documents = changed(&whole, |_, value| value.is_string(), &long);
+        for ((pointer, _, _), said) in documents.iter().zip(lint(&documents, is_options)) {
+            for (code, _, message) in said {
+                let length = message.chars().count();
+                assert!(length < 1000, "{pointer}: {code} has {length} characters");
+            }
+        }
+    }
+}
+
+/// Nothing of a user's text reaches a terminal as a command, whatever field it stands in.
+#[test]
+fn control_characters_in_every_string_field() {
+    let values = [
+        json!("a\u{7}b"),
+        json!("a\u{1b}[31mb"),
+        json!("a\u{0}b"),
+        json!("a\r\nb"),
+        json!("a\u{9b}b"),
+        json!("a\u{7f}b"),
+    ];
+    for (whole, config) in [(deployment(), "none.yaml"), (configuration(), "none.yaml"), (options(), "all.yaml")] {
+        let documents = changed(&whole, |_, value| value.is_string(), &values);
+        let text: String = documents.iter().map(|(_, _, document)| format!("{document}\n---\n")).collect();
+        let sandbox = Sandbox::new()
+            .with("all.yaml", text)
+            .with("none.yaml", "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n");
+        for arguments in
+            [["lint", "-o", "text"], ["lint", "-o", "concise"], ["explain", "-o", "text"], ["render", "-o", "yaml"]]
+        {
+            let ran = run(&sandbox, &[&arguments[..], &["all.yaml", "--config", config]].concat());
+            let obeyed = (ran.out + &ran.err).chars().find(|c| c.is_control() && *c != '\n');
+            assert_eq!(obeyed, None, "{arguments:?}");
+        }
+    }
+    // A key is a user's text, too.
+    let sandbox = Sandbox::new().with("a.yaml", model("a") + "  \"x\\u001b[31m\\u009b\": 1\n");
+    let ran = run(&sandbox, &["lint", "a.yaml"]).exits(1);
+    assert!(!ran.out.contains(['\u{1b}', '\u{9b}']), "{}", ran.out);
+}

@@ -1,0 +1,41 @@
+//! Documents that say they are something else, or nearly.
+
+use crate::bounded::{refused, run};
+use crate::sandbox::{Sandbox, model};
+
+#[test]
+fn unknown_groups_versions_and_kinds() {
+    for (from, to, findings) in [
+        ("kubefoundry.ai/v1alpha1", "kubefoundry.ai/v9", &["a.yaml:1:13: error[KF0005]"][..]),
+        ("kubefoundry.ai/v1alpha1", "kubefoundry.ai", &["a.yaml:1:13: error[KF0005]"]),
+        ("ModelDeployment", "ModelDeploymint", &["a.yaml:2:7: error[KF0006]"]),
+        ("kind: ModelDeployment", "kind: [a]", &["a.yaml:2:7: error[KF0104]"]),
+        ("apiVersion: kubefoundry.ai/v1alpha1\n", "", &["a.yaml:1:1: error[KF0104]"]),
+        // A warning by itself; with nothing else to render, the run fails.
+        ("kubefoundry.ai/v1alpha1", "kubefundry.ai/v1alpha1", &["error[KF0008]", "a.yaml:1:13: warning[KF0007]"]),
+    ] {
+        refused("a.yaml", model("a").replacen(from, to, 1), findings);
+    }
+}
+
+/// Letters that look like others make another name. The finding shows which they are.
+#[test]
+fn look_alikes() {
+    for (from, to, finding) in [
+        // Cyrillic a, Latin letters with marks of their own, a hyphen that is none, full width, a direction override.
+        ("name: model", "name: m\u{43e}del", "a.yaml:4:9: error[KF0106]"),
+        ("name: model", "name: mode\u{301}l", "a.yaml:4:9: error[KF0106]"),
+        ("name: model", "name: mo\u{2011}del", "a.yaml:4:9: error[KF0106]"),
+        ("namespace: prod", "namespace: \u{ff50}rod", "a.yaml:5:14: error[KF0106]"),
+        ("name: model", "name: mo\u{202e}led", "a.yaml:4:9: error[KF0106]"),
+        ("type: vllm", "type: v\u{406}lm", "a.yaml:10:11: error[KF0103]"),
+        ("  engine:", "  \u{435}ngine:", "a.yaml:6:1: error[KF0206]"),
+    ] {
+        refused("a.yaml", model("model").replacen(from, to, 1), &[finding]);
+        let sandbox = Sandbox::new().with("a.yaml", model("model").replacen(from, to, 1));
+        let ran = run(&sandbox, &["lint", "a.yaml", "-o", "concise"]).exits(1);
+        let escaped =
+            to.chars().filter(|c| !c.is_ascii()).all(|c| ran.out.contains(&format!("U+{:04X}", u32::from(c))));
+        assert!(escaped, "{to:?} cannot be told from {from:?} in {}", ran.out);
+    }
+}

@@ -1,0 +1,65 @@
+//! Texts that are no YAML, or hardly.
+
+use crate::bounded::{HEADER, refused, run};
+use crate::sandbox::{PINNED, Sandbox, model};
+
+#[test]
+fn nothing_at_all() {
+    refused("a.yaml", "", &["a.yaml:1:1: error[KF0008] the input has no ModelDeployment"]);
+    refused("a.yaml", "# one\n# two\n", &["a.yaml:1:1: error[KF0008]"]);
+    refused("a.yaml", "---\n---\n...\n", &["a.yaml:1:1: error[KF0008]"]);
+}
+
+/// The reason why nothing is found is said, although a text that never speaks of us is none of our business.
+#[test]
+fn binary() {
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    refused("a.yaml", &bytes, &["error[KF0008]", "a.yaml:2:118: error[KF0001] found a byte that is not UTF-8"]);
+    let text = [HEADER.as_bytes(), &[0; 1000]].concat();
+    refused("a.yaml", text, &["a.yaml:5:1: error[KF0001] found the character `\\u{0}`"]);
+}
+
+#[test]
+fn other_encodings() {
+    let latin = [model("a").as_bytes(), b"# Gr\xf6\xdfe\n"].concat();
+    refused("a.yaml", latin, &["a.yaml:14:5: error[KF0001] found a byte that is not UTF-8, expected UTF-8 text"]);
+    let utf16: Vec<u8> =
+        "\u{feff}".encode_utf16().chain(model("a").encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    refused("a.yaml", utf16, &["a.yaml:1:1: error[KF0001] found text in UTF-16, expected UTF-8"]);
+}
+
+#[test]
+fn tabs() {
+    let tab = model("a").replace("    id", "\tid");
+    refused("a.yaml", tab, &["a.yaml:8:2: error[KF0001] found a tab as indentation, expected spaces"]);
+}
+
+/// Windows editors write these; they change nothing.
+#[test]
+fn byte_order_marks_and_carriage_returns() {
+    let plain = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
+    let windows = Sandbox::new()
+        .with("kubefoundry.yaml", format!("\u{feff}{}", PINNED.replace('\n', "\r\n")))
+        .with("a.yaml", format!("\u{feff}{}", model("a").replace('\n', "\r\n")));
+    let (one, other) = (run(&plain, &["render", "."]).exits(0), run(&windows, &["render", "."]).exits(0));
+    assert_eq!((one.out, one.err), (other.out, other.err));
+}
+
+/// What reads `.json` files beside us (jq, Argo CD) knows nothing of YAML.
+#[test]
+fn json_files_are_json() {
+    let json = "{\"apiVersion\": \"kubefoundry.ai/v1alpha1\",\n \"kind\": \"ModelDeployment\",\n}\n";
+    let message = "found text that is not JSON in a .json file (key must be a string), expected JSON";
+    refused(
+        "a.json",
+        json,
+        &[
+            "a.json:1:2: error[KF0104]",
+            "a.json:1:2: error[KF0206]",
+            "a.json:1:2: error[KF0207]",
+            &format!("a.json:3:1: error[KF0001] {message}"),
+        ],
+    );
+    let foreign = Sandbox::new().with("tsconfig.json", "{\"a\": 1, // JSON with comments\n}");
+    run(&foreign, &["lint", "."]).exits(0);
+}

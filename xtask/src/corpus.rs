@@ -1,0 +1,64 @@
+//! `cargo xtask corpus N [--out PATH]`: many documents of the kinds that fleets consist of, to measure with.
+
+mod documents;
+
+use std::fs;
+use std::path::Path;
+
+use super::Failure;
+use documents::documents;
+
+/// Documents of one file of a folder; the command line reads files up to 64 MiB.
+const IN_A_FILE: usize = 10_000;
+
+/// Writes documents to a file, or to files of 10,000 in a folder that exists, or hands them back to be printed.
+pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
+    let usage = || Failure::Broken("expected `cargo xtask corpus N [--out PATH]`, N being a number".to_owned());
+    let (count, path) = match arguments {
+        [count] => (count, None),
+        [count, "--out", path] => (count, Some(Path::new(path))),
+        _ => return Err(usage()),
+    };
+    let count: usize = count.parse().map_err(|_| usage())?;
+    let Some(path) = path else { return Ok(documents(0..count)) };
+    let write = |path: &Path, text: &str| {
+        fs::write(path, text).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))
+    };
+    if path.is_dir() {
+        for start in (0..count).step_by(IN_A_FILE) {
+            let file = path.join(format!("corpus-{start:06}.yaml"));
+            write(&file, &documents(start..count.min(start + IN_A_FILE)))?;
+        }
+    } else {
+        write(path, &documents(0..count))?;
+    }
+    Ok(format!("{}: {count} documents\n", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubefoundry::{SourceSet, Thoroughness, compile};
+
+    /// Every kind in its turn, each by the way that it says it takes, and nothing that would not be rendered.
+    #[test]
+    fn every_document_is_rendered_as_its_kind() {
+        let mut sources = SourceSet::default();
+        sources.add("corpus.yaml", documents(0..120));
+        let compilation = compile(&sources, Thoroughness::Needed);
+        assert!(!compilation.has_errors(), "{:?}", compilation.diagnostics);
+        assert_eq!(compilation.decisions.len(), 120);
+        let kinds = [("dynamo", false), ("dynamo", false), ("kaito", false), ("kaito", true), ("kuberay", true)];
+        for (decision, (provider, explicit)) in compilation.decisions.iter().zip(kinds.iter().cycle()) {
+            let selection = &decision.selection;
+            assert_eq!((selection.provider.as_deref(), selection.explicit), (Some(*provider), *explicit));
+        }
+    }
+
+    #[test]
+    fn the_same_number_gives_the_same_documents() {
+        assert_eq!(documents(0..7), documents(0..7));
+        assert_eq!(documents(0..8), format!("{}---\n{}", documents(0..7), documents(7..8)));
+        assert!(matches!(run(&["many"]), Err(Failure::Broken(_))));
+    }
+}
