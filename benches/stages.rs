@@ -1,0 +1,175 @@
+//! What each stage takes for one document of the corpus: `cargo bench`. The figures are in docs/performance.md.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[path = "../xtask/src/corpus/documents.rs"]
+mod documents;
+
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use kubefoundry::compile::{Compilation, YamlText, compile_as};
+use kubefoundry::diagnostic::{Findings, Scope};
+use kubefoundry::dialect::DIALECTS;
+use kubefoundry::model::catalog::Catalog;
+use kubefoundry::model::ir::Deployment;
+use kubefoundry::model::provider::{Context, Provider};
+use kubefoundry::model::rule_types::Variables;
+use kubefoundry::model::{providers, select, validate};
+use kubefoundry::path::FieldPath;
+use kubefoundry::source::SourceId;
+use kubefoundry::wire::{ModelDeployment, Read as _, Reader};
+use kubefoundry::yaml::{self, Limits, Parsed};
+use kubefoundry::{SourceSet, Thoroughness, compile};
+
+/// Documents in a round: each kind twenty times.
+const DOCUMENTS: usize = 100;
+
+fn main() {
+    divan::main();
+}
+
+/// The parser alone: events, and nothing made of them.
+#[divan::bench]
+fn a_parse_library_alone(bencher: Bencher<'_, '_>) {
+    let text = documents::documents(0..DOCUMENTS);
+    bencher
+        .counter(ItemsCount::new(DOCUMENTS))
+        .counter(BytesCount::of_str(&text))
+        .bench(|| granit_parser::Parser::new_from_str(black_box(&text)).flatten().count());
+}
+
+#[divan::bench]
+fn b_parse(bencher: Bencher<'_, '_>) {
+    let text = documents::documents(0..DOCUMENTS);
+    bencher
+        .counter(ItemsCount::new(DOCUMENTS))
+        .counter(BytesCount::of_str(&text))
+        .bench(|| yaml::documents(black_box(&text), &Limits::default()).count());
+}
+
+/// Tree to wire object to validated deployment.
+#[divan::bench]
+fn c_validate(bencher: Bencher<'_, '_>) {
+    let text = documents::documents(0..DOCUMENTS);
+    let parsed = yaml::parse(&text, &Limits::default());
+    bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {
+        for (position, _) in parsed.documents.iter().enumerate() {
+            let mut findings = findings(&text, &parsed, position);
+            black_box(deployment(&parsed, position, &mut findings));
+        }
+    });
+}
+
+#[divan::bench]
+fn d_select(bencher: Bencher<'_, '_>) {
+    let text = documents::documents(0..DOCUMENTS);
+    let parsed = yaml::parse(&text, &Limits::default());
+    let deployments = deployments(&text, &parsed);
+    let catalog = Catalog::builtin(kubefoundry::cel::Limits::default());
+    bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {
+        for (position, deployment) in deployments.iter().enumerate() {
+            let mut findings = findings(&text, &parsed, position);
+            let variables = Variables::new(&parsed.documents[position].root, deployment);
+            black_box(select::select(
+                deployment,
+                &catalog,
+                variables,
+                false,
+                &mut select::Steps::new(u64::MAX),
+                &mut findings,
+            ));
+        }
+    });
+}
+
+#[divan::bench]
+fn e_translate(bencher: Bencher<'_, '_>) {
+    let text = documents::documents(0..DOCUMENTS);
+    let parsed = yaml::parse(&text, &Limits::default());
+    let deployments = deployments(&text, &parsed);
+    let catalog = Catalog::builtin(kubefoundry::cel::Limits::default());
+    let chosen: Vec<&dyn Provider> = deployments
+        .iter()
+        .enumerate()
+        .map(|(position, deployment)| {
+            let mut findings = findings(&text, &parsed, position);
+            let variables = Variables::new(&parsed.documents[position].root, deployment);
+            let selection = select::select(
+                deployment,
+                &catalog,
+                variables,
+                false,
+                &mut select::Steps::new(u64::MAX),
+                &mut findings,
+            );
+            providers::find(&selection.provider.unwrap()).unwrap()
+        })
+        .collect();
+    bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {
+        for (position, (deployment, provider)) in deployments.iter().zip(&chosen).enumerate() {
+            let mut findings = findings(&text, &parsed, position);
+            let context = Context {
+                target: provider.targets().first().unwrap(),
+                runtime: provider.runtimes().first().copied().unwrap_or_default(),
+                runtime_pinned: true,
+                images: &[],
+                crds: None,
+                kaito_node_auto_provisioning: None,
+            };
+            black_box(provider.translate(deployment, &context, &mut findings).unwrap());
+        }
+    });
+}
+
+#[divan::bench]
+fn f_emit(bencher: Bencher<'_, '_>) {
+    emit(bencher, yaml::to_yaml);
+}
+
+/// The writer of the library alone, for the same objects.
+#[divan::bench]
+fn g_emit_library_alone(bencher: Bencher<'_, '_>) {
+    emit(bencher, yaml::to_yaml_by_library);
+}
+
+/// All of it, on one thread: from text to text.
+#[divan::bench]
+fn h_whole(bencher: Bencher<'_, '_>) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let sources = sources();
+    bencher.counter(ItemsCount::new(DOCUMENTS)).bench_local(|| {
+        pool.install(|| -> Compilation<YamlText> { compile_as(black_box(&sources), Thoroughness::Needed) })
+    });
+}
+
+fn emit(bencher: Bencher<'_, '_>, writer: fn(&serde_json::Value, &mut String)) {
+    let compilation = compile(&sources(), Thoroughness::Needed);
+    assert!(!compilation.has_errors());
+    bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {
+        let mut out = String::new();
+        compilation.outputs.iter().for_each(|output| writer(black_box(&output.object), &mut out));
+        out
+    });
+}
+
+fn sources() -> SourceSet {
+    let mut sources = SourceSet::default();
+    sources.add("corpus.yaml", documents::documents(0..DOCUMENTS));
+    sources
+}
+
+fn findings<'d>(text: &'d str, parsed: &'d Parsed<'_>, position: usize) -> Findings<'d> {
+    let root = &parsed.documents[position].root;
+    Findings::new(Scope { source: SourceId(0), text, document: position, root, object: None })
+}
+
+fn deployment(parsed: &Parsed<'_>, position: usize, findings: &mut Findings<'_>) -> Deployment {
+    let root = &parsed.documents[position].root;
+    let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(findings)).unwrap();
+    validate::validate(&wire, &DIALECTS[0], findings).unwrap()
+}
+
+fn deployments(text: &str, parsed: &Parsed<'_>) -> Vec<Deployment> {
+    (0..parsed.documents.len())
+        .map(|position| deployment(parsed, position, &mut findings(text, parsed, position)))
+        .collect()
+}
