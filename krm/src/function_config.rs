@@ -1,0 +1,197 @@
+//! The functionConfig: options as a `Render`, options as a ConfigMap's text values, or a ModelDeployment.
+
+use kubefoundry::diagnostic::{Diagnostic, codes};
+use kubefoundry::dialect::Dialect;
+use kubefoundry::wire::{self, closest};
+use kubefoundry::yaml::{Node, Value};
+use serde_json::{Map, Value as Json};
+
+use crate::envelope::Envelope;
+use crate::item;
+
+/// What the functionConfig is.
+#[derive(Debug, Default)]
+pub(crate) struct FunctionConfig {
+    /// A `Render` document.
+    pub(crate) options: Option<String>,
+    /// Whether that was made from a ConfigMap: then its fields are keys of `data`.
+    pub(crate) from_config_map: bool,
+    /// Whether it is a ModelDeployment itself.
+    pub(crate) is_deployment: bool,
+    /// What is wrong with it.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// Keys of a ConfigMap's `data`: paths of fields of `Render`.
+const SWITCHES: [&str; 5] = ["allowEmpty", "kaito.nodeAutoProvisioning", "ownerReferences", "prune", "strict"];
+const NUMBERS: [&str; 7] = [
+    "limits.aliasNodes",
+    "limits.depth",
+    "limits.documentBytes",
+    "limits.documents",
+    "limits.nodes",
+    "limits.ruleBytes",
+    "limits.ruleSteps",
+];
+const WORDS: [&str; 1] = ["output"];
+/// Keys with a part of the user's choice behind the dot: a provider, an image prefix, a diagnostic.
+const MAPS: [(&str, &str); 4] = [
+    ("images", "images.PREFIX"),
+    ("rules", "rules.CODE"),
+    ("runtimes", "runtimes.PROVIDER"),
+    ("targets", "targets.PROVIDER"),
+];
+
+impl FunctionConfig {
+    /// Reads the functionConfig. None at all is fine: everything has a default.
+    pub(crate) fn read(envelope: &Envelope<'_>) -> Self {
+        let Some(config) = envelope.function_config() else { return Self::default() };
+        let (api_version, kind) = item::type_of(config);
+        let is_ours = Dialect::of_group(api_version.split('/').next().unwrap_or_default()).is_some();
+        match (api_version, kind) {
+            (wire::RENDER_API_VERSION, "Render") => Self { options: Some(envelope.alone(config).0), ..Self::default() },
+            ("v1", "ConfigMap") => Self::from_data(config.get("data")),
+            (_, "ModelDeployment") if is_ours => Self { is_deployment: true, ..Self::default() },
+            _ => {
+                let found = match (kind, api_version) {
+                    ("", _) => format!("{} without a kind", config.describe()),
+                    (_, "") => format!("a {kind} without an apiVersion"),
+                    _ => format!("a {kind} of {api_version}"),
+                };
+                let message = format!(
+                    "functionConfig is {found}, expected a Render of {}, a ConfigMap of v1, or a ModelDeployment",
+                    wire::RENDER_API_VERSION
+                );
+                Self { diagnostics: vec![Diagnostic::new(&codes::INVALID_OPTION, message)], ..Self::default() }
+            }
+        }
+    }
+
+    /// Whether a function with this configuration may be this one: any other it refuses, and fails.
+    pub(crate) fn may_be(config: &Node<'_>) -> bool {
+        let (api_version, kind) = item::type_of(config);
+        match (api_version, kind) {
+            (wire::RENDER_API_VERSION, "Render") => true,
+            ("v1", "ConfigMap") => Self::may_be_data(config.get("data")),
+            _ => item::is_model_deployment(config),
+        }
+    }
+
+    /// The same, of the `data` of a ConfigMap.
+    pub(crate) fn may_be_data(data: Option<&Node<'_>>) -> bool {
+        Self::from_data(data).diagnostics.is_empty()
+    }
+
+    fn from_data(data: Option<&Node<'_>>) -> Self {
+        let mut read = Self { from_config_map: true, ..Self::default() };
+        let mut render = Map::new();
+        render.insert("apiVersion".to_owned(), Json::from(wire::RENDER_API_VERSION));
+        render.insert("kind".to_owned(), Json::from("Render"));
+        if let Some(data) = data
+            && !matches!(data.value, Value::Mapping(_) | Value::Null)
+        {
+            read.refuse(format!("data is {}, expected a mapping of keys to text", data.describe()), None);
+        }
+        for entry in data.map(Node::entries).unwrap_or_default() {
+            read.option(&entry.key, &entry.node, &mut render);
+        }
+        read.options = Some(Json::Object(render).to_string());
+        read
+    }
+
+    /// Takes in one key. Its value is text, as everything in a ConfigMap; `strict: true` without quotes is understood.
+    fn option(&mut self, key: &str, value: &Node<'_>, render: &mut Map<String, Json>) {
+        let text = match &value.value {
+            Value::String(text) => text.clone().into_owned(),
+            Value::Bool(_) | Value::Integer(_) | Value::Float(_) => value.to_json().to_string(),
+            _ => return self.refuse(format!("data[{key:?}] is {}, expected text", value.describe()), None),
+        };
+        let value = if SWITCHES.contains(&key) {
+            match text.as_str() {
+                "true" => Json::from(true),
+                "false" => Json::from(false),
+                _ => return self.refuse(format!("data[{key:?}] is {text:?}, expected true or false"), None),
+            }
+        } else if NUMBERS.contains(&key) {
+            match text.parse::<i64>() {
+                Ok(number) => Json::from(number),
+                Err(_) => return self.refuse(format!("data[{key:?}] is {text:?}, expected an integer"), None),
+            }
+        } else if WORDS.contains(&key) || is_map_key(key) {
+            Json::from(text)
+        } else {
+            let known: Vec<&str> = known_keys().collect();
+            let help = closest(key, known.iter().copied()).map(|meant| format!("did you mean {meant}?"));
+            return self.refuse(format!("unknown key {key:?} in data, expected one of {}", known.join(", ")), help);
+        };
+        match key.split_once('.') {
+            None => {
+                render.insert(key.to_owned(), value);
+            }
+            Some((field, rest)) => {
+                let fields = render.entry(field).or_insert_with(|| Json::Object(Map::new()));
+                if let Some(fields) = fields.as_object_mut() {
+                    fields.insert(rest.to_owned(), value);
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, message: String, help: Option<String>) {
+        let mut diagnostic = Diagnostic::new(&codes::INVALID_OPTION, message);
+        diagnostic.help = help;
+        self.diagnostics.push(diagnostic);
+    }
+}
+
+fn is_map_key(key: &str) -> bool {
+    key.split_once('.').is_some_and(|(field, rest)| !rest.is_empty() && MAPS.iter().any(|(map, _)| *map == field))
+}
+
+fn known_keys() -> impl Iterator<Item = &'static str> {
+    SWITCHES.into_iter().chain(WORDS).chain(MAPS.into_iter().map(|(_, shown)| shown)).chain(NUMBERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An option that `Render` gets is one that a ConfigMap can say, but for whole objects.
+    #[test]
+    fn every_option_of_render_is_a_key() {
+        let fields = |known: &mut dyn Iterator<Item = &'static str>| -> Vec<&'static str> {
+            let mut fields: Vec<&str> = known.map(|key| key.split('.').next().unwrap()).collect();
+            fields.sort_unstable();
+            fields.dedup();
+            fields
+        };
+        let not_text = ["apiVersion", "kind", "metadata", "providers"];
+        let mut render: Vec<&str> =
+            wire::Render::FIELDS.iter().copied().filter(|field| !not_text.contains(field)).collect();
+        render.sort_unstable();
+        assert_eq!(fields(&mut known_keys()), render);
+        let under = |group: &str| -> Vec<&'static str> {
+            known_keys()
+                .filter_map(|key| key.split_once('.'))
+                .filter(|(at, _)| *at == group)
+                .map(|(_, key)| key)
+                .collect()
+        };
+        let mut limits = under("limits");
+        limits.sort_unstable();
+        let mut known = wire::Limits::FIELDS.to_vec();
+        known.sort_unstable();
+        assert_eq!(limits, known);
+        assert_eq!(under("kaito"), wire::KaitoSettings::FIELDS);
+    }
+
+    /// The function's page names every key.
+    #[test]
+    fn every_key_is_documented() {
+        let page = include_str!("../README.md");
+        for key in known_keys() {
+            let row = if key.starts_with("limits.") { "limits.FIELD" } else { key };
+            assert!(page.contains(&format!("| `{row}` |")), "{key}");
+        }
+    }
+}
