@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Arg, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use kubefoundry::schemas::SCHEMAS;
 
 /// Turns a ModelDeployment into the manifests of the serving stack that runs it: KAITO, Dynamo, KubeRay.
 #[derive(Debug, Parser)]
@@ -22,6 +24,7 @@ Examples:
   kubefoundry render llama.yaml | kubectl apply -f -
   kubefoundry lint .
   kubefoundry explain llama.yaml
+  kubefoundry explain KF0102
 
 Exit status: 0 fine, 1 an error was found (lint: a finding of at least --fail-on), 2 wrong usage or options, or a file
 that cannot be read or written.";
@@ -34,15 +37,27 @@ pub(crate) enum Command {
     /// Report everything that is wrong with the input
     #[command(after_help = LINT_EXAMPLES)]
     Lint(LintArgs),
-    /// Say which provider runs each ModelDeployment, why, and with which values
-    #[command(after_help = EXPLAIN_EXAMPLES)]
+    /// Say which provider runs each ModelDeployment, why, and with which values; or what a diagnostic code means
+    #[command(after_help = EXPLAIN_EXAMPLES, mut_arg("paths", path_or_code))]
     Explain(ExplainArgs),
     /// List the container images that the output uses
     #[command(after_help = IMAGES_EXAMPLES)]
     Images(ImagesArgs),
+    /// Answer Argo CD as a config management plugin
+    #[command(subcommand, after_help = ARGOCD_EXAMPLES)]
+    Argocd(ArgoCdCommand),
+    /// Print a schema: for editors, for clusters (CRDs), for readers of reports
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema(SchemaArgs),
+    /// Run as a KRM function: what kustomize and kpt start
+    #[command(name = "fn", after_help = FN_EXAMPLES)]
+    Function,
     /// Print the completion script of a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
+    /// Print the manual as man pages
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(ManArgs),
 }
 
 const RENDER_EXAMPLES: &str = "\
@@ -56,29 +71,78 @@ Examples:
   kubefoundry render models/ | kubectl apply -f -
   kubefoundry render models/ --out-dir manifests
   kubefoundry render llama.yaml --target dynamo=nvidia.com/v1beta1 --runtime dynamo=1.4.0
+  kubectl get crd -o yaml | kubefoundry render models/ --crds -
   helm template app | kubefoundry render --all -";
 
 const LINT_EXAMPLES: &str = "\
 Examples:
   kubefoundry lint .
   kubefoundry lint models/ --output concise --fail-on warning
+  kubefoundry lint . --fix
+  kubefoundry lint . --output sarif > kubefoundry.sarif
   git diff --name-only --diff-filter=d main -- '*.yaml' | xargs -r kubefoundry lint";
 
 const EXPLAIN_EXAMPLES: &str = "\
+A code, or its name, prints the page of that diagnostic. It is never read as a path:
+write ./syntax for a file or directory that is called like one.
+
 Examples:
   kubefoundry explain llama.yaml
+  kubefoundry explain KF0102
+  kubefoundry explain unknown-field
+  kubefoundry explain models/ --output html > models.html
+  kubefoundry explain llama.yaml --output dot | dot -Tsvg > llama.svg
   kubefoundry explain models/ --output json | jq '.decisions[] | [.object.name, .selection.reason]'";
+
+/// `explain` takes what the other commands take, and codes.
+fn path_or_code(paths: Arg) -> Arg {
+    const HELP: &str = "Files and directories to read (`-`, or nothing, is standard input), or diagnostic codes";
+    let long = paths.get_long_help().map(|long| long.to_string().replacen("Files", "Diagnostic codes, or files", 1));
+    paths.value_name("PATH|CODE").help(HELP).long_help(long.unwrap_or_default())
+}
 
 const IMAGES_EXAMPLES: &str = "\
 Examples:
   kubefoundry images models/
   kubefoundry images models/ | xargs -r -n 1 docker pull";
 
+const ARGOCD_EXAMPLES: &str = "\
+Every command works on the current directory, the application's, and takes its parameters from the environment that Argo
+CD sets: ARGOCD_APP_PARAMETERS, PARAM_*, ARGOCD_ENV_*.
+
+Examples:
+  kubefoundry argocd generate
+  ARGOCD_ENV_RUNTIMES=dynamo=1.4.0 kubefoundry argocd generate";
+
+const SCHEMA_EXAMPLES: &str = "\
+Without NAME the schemas are listed.
+
+Examples:
+  kubefoundry schema crds | kubectl apply --server-side -f -
+  kubefoundry schema kubefoundry > .vscode/kubefoundry.json
+  kubefoundry schema diagnostics > diagnostics.schema.json
+
+In an editor with yaml-language-server, name the file in the first line of a document:
+  # yaml-language-server: $schema=.vscode/kubefoundry.json";
+
+const FN_EXAMPLES: &str = "\
+Reads a ResourceList from standard input and prints one, as kubefoundry-fn does.
+It takes no options: they are in the functionConfig.
+
+Examples:
+  kpt fn eval DIR --exec \"kubefoundry fn\" -- runtimes.dynamo=1.4.0
+  kpt fn source DIR | kubefoundry fn | kpt fn sink OUT";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   kubefoundry completions bash > /etc/bash_completion.d/kubefoundry
   kubefoundry completions zsh > \"${fpath[1]}/_kubefoundry\"
   kubefoundry completions fish > ~/.config/fish/completions/kubefoundry.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  kubefoundry man render > kubefoundry-render.1
+  kubefoundry man --out-dir ~/.local/share/man/man1";
 
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct InputArgs {
@@ -96,7 +160,14 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) providers: Vec<PathBuf>,
 
-    /// CRD version to write for a provider, such as dynamo=nvidia.com/v1beta1; may be repeated
+    /// File or directory with the CRDs of the cluster; may be repeated, `-` is standard input
+    ///
+    /// Every object is checked against them, and written for a version that they serve. Give what upstream publishes, or
+    /// what `kubectl get crd -o yaml` prints.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) crds: Vec<PathBuf>,
+
+    /// CRD version to write for a provider, such as dynamo=nvidia.com/v1beta1, or auto; may be repeated
     #[arg(long, value_name = "PROVIDER=VERSION", value_parser = assignment)]
     pub(crate) target: Vec<Assignment>,
 
@@ -166,7 +237,19 @@ pub(crate) struct LintArgs {
 
     /// How findings are printed
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: ReportFormat,
+    pub(crate) output: LintFormat,
+
+    /// Make the changes that findings offer, and report what is left
+    ///
+    /// Only what is right in every case is changed: misspelt fields, values that need quotes. Everything else in the file
+    /// stays as it is, comments and layout too. Standard input is printed as it should be, and the report goes to standard
+    /// error.
+    #[arg(long)]
+    pub(crate) fix: bool,
+
+    /// Print what --fix would change, and change nothing; fails when there is something to change
+    #[arg(long, conflicts_with_all = ["fix", "output"])]
+    pub(crate) diff: bool,
 
     /// The least severe finding that fails the run
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t)]
@@ -181,9 +264,9 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) diagnostics: DiagnosticsArgs,
 
-    /// How the explanation is printed; JSON contains the findings
+    /// How the explanation is printed; JSON and HTML contain the findings, JSON prints the page of a code, too
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: TextFormat,
+    pub(crate) output: ExplanationFormat,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -199,11 +282,47 @@ pub(crate) struct ImagesArgs {
     pub(crate) output: TextFormat,
 }
 
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum ArgoCdCommand {
+    /// Print the manifests of the application, or nothing and fail
+    Generate,
+    /// Print the files that make the application one of ours; nothing when it is not
+    Discover,
+    /// Print the parameters that there are, as Argo CD's UI reads them
+    Params,
+}
+
+/// The name that stands for all CRDs.
+pub(crate) const CRDS: &str = "crds";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SchemaArgs {
+    /// The schema to print
+    #[arg(value_name = "NAME", value_parser = schema_names(), hide_possible_values = true)]
+    pub(crate) name: Option<String>,
+}
+
+fn schema_names() -> PossibleValuesParser {
+    let names = SCHEMAS.iter().map(|schema| PossibleValue::new(schema.name).help(schema.summary));
+    PossibleValuesParser::new(std::iter::once(PossibleValue::new(CRDS).help("all CRDs")).chain(names))
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompletionsArgs {
     /// The shell to complete in
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ManArgs {
+    /// The command whose page to print; without one, the page of kubefoundry itself
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+
+    /// Write all pages to DIR instead of standard output
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "command")]
+    pub(crate) out_dir: Option<PathBuf>,
 }
 
 /// When text is coloured.
@@ -240,6 +359,26 @@ pub(crate) enum ReportFormat {
     Json,
 }
 
+/// How lint writes findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum LintFormat {
+    /// With the lines they are about, and help
+    #[default]
+    Text,
+    /// One line each
+    Concise,
+    /// One JSON document
+    Json,
+    /// Annotations of GitHub Actions
+    Github,
+    /// A Code Quality report of GitLab
+    Gitlab,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// JUnit XML, a test case for each object
+    Junit,
+}
+
 /// How other reports are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum TextFormat {
@@ -248,6 +387,22 @@ pub(crate) enum TextFormat {
     Text,
     /// One JSON document
     Json,
+}
+
+/// How explanations are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ExplanationFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// A Mermaid flowchart, which GitHub and GitLab draw in Markdown
+    Mermaid,
+    /// A graph for Graphviz
+    Dot,
+    /// One page for a browser, with nothing to load
+    Html,
 }
 
 /// The least severe finding that fails a run.

@@ -1,6 +1,6 @@
 //! Standard output and standard error. Output is printed at once, when all of it is known to be good.
 
-use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
 
 use kubefoundry::diagnostic::render::Style;
 
@@ -18,10 +18,11 @@ pub(crate) struct Console {
 #[error("standard output: {0}")]
 pub(crate) struct StdoutError(io::Error);
 
-/// Prints to standard output. A reader that went away (`| head`) has what it wanted.
-pub(crate) fn print(text: &str) -> Result<(), StdoutError> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+/// Prints the parts of a text to standard output. A reader that went away (`| head`) has what it wanted.
+pub(crate) fn print<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> Result<(), StdoutError> {
+    let mut stdout = BufWriter::with_capacity(64 * 1024, io::stdout().lock());
+    let written = parts.into_iter().try_for_each(|part| stdout.write_all(part.as_ref().as_bytes()));
+    match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(StdoutError(error)),
         _ => Ok(()),
     }

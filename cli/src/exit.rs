@@ -13,6 +13,17 @@ pub(crate) enum ExitStatus {
     Failure = 2,
 }
 
+impl ExitStatus {
+    /// The exit status of the KRM function, which has the same meanings.
+    pub(crate) fn of_function(status: u8) -> Self {
+        match status {
+            0 => Self::Success,
+            1 => Self::Findings,
+            _ => Self::Failure,
+        }
+    }
+}
+
 impl From<ExitStatus> for ExitCode {
     fn from(status: ExitStatus) -> Self {
         Self::from(status as u8)

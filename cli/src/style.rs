@@ -31,12 +31,13 @@ pub(crate) fn paint(text: &str, paint: Paint, style: Style) -> String {
     }
 }
 
-/// `text` on one line, whatever a user put into it: control characters are escaped.
+/// `text` on one line, whatever a user put into it: control characters are escaped, and so are those that turn the
+/// direction of what follows, break lines, or cannot be seen.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
+    if text.chars().any(is_unprintable) {
         let mut out = String::new();
         for c in text.chars() {
-            if c.is_control() {
+            if is_unprintable(c) {
                 out.extend(c.escape_default());
             } else {
                 out.push(c);
@@ -46,6 +47,15 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Control characters, and Unicode's directional marks, invisible characters, separators of lines and noncharacters.
+fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || u32::from(c) & 0xfffe == 0xfffe
+        || ('\u{fdd0}'..='\u{fdef}').contains(&c)
 }
 
 /// `1 error`, `2 errors`.
@@ -61,6 +71,7 @@ mod tests {
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(printable("a\u{1b}[31mb\nc\u{9b}"), "a\\u{1b}[31mb\\nc\\u{9b}");
+        assert_eq!(printable("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
         assert_eq!(printable("Größe"), "Größe");
     }
 

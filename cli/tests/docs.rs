@@ -31,6 +31,24 @@ fn commands(text: &str) -> Vec<(String, String)> {
     commands
 }
 
+/// A chart stands after the command that draws it, so that it is the one that the command draws today.
+#[test]
+fn charts_are_what_is_drawn() {
+    let text = fs::read_to_string(root().join("docs/explain.md")).unwrap();
+    let mut count = 0;
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once("```mermaid\n") {
+        let (chart, after) = after.split_once("```").unwrap();
+        let command = before.rsplit_once("```sh\n").unwrap().1.lines().next().unwrap();
+        let words = command.strip_prefix("kubefoundry ").unwrap().split(' ');
+        let run = Command::new(env!("CARGO_BIN_EXE_kubefoundry")).args(words).current_dir(root()).output().unwrap();
+        assert_eq!(String::from_utf8(run.stdout).unwrap(), chart, "{command}");
+        count += 1;
+        rest = after;
+    }
+    assert_eq!(count, 1);
+}
+
 /// A line `...` at the end of the expected text stands for more of it.
 #[test]
 fn console_blocks_show_what_is_printed() {

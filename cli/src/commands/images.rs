@@ -14,9 +14,9 @@ use crate::exit::ExitStatus;
 static FREE_KEYS: &[&str] = &["annotations", "data", "labels", "matchLabels", "nodeSelector", "stringData"];
 
 pub(super) fn run(args: &ImagesArgs, console: &Console) -> Result<ExitStatus, CommandError> {
-    let run = Run::new(&args.input, Map::new(), Thoroughness::Needed)?;
+    let run: Run = Run::new(&args.input, Map::new(), Thoroughness::Needed)?;
     run.note_findings(args.diagnostics.diagnostics, console);
-    if run.compilation.has_errors() {
+    if run.has_failed() {
         return Ok(run.status(FailOn::Error));
     }
     let mut images = BTreeSet::new();
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ImagesArgs, console: &Console) -> Result<ExitStatus, Co
         TextFormat::Text => images.iter().flat_map(|image| [image, "\n"]).collect(),
         TextFormat::Json => format!("{:#}\n", json!({"version": 1, "images": images})),
     };
-    console::print(&report)?;
+    console::print([&report])?;
     Ok(ExitStatus::Success)
 }
 

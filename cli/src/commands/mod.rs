@@ -1,20 +1,26 @@
 //! One file a command; here is what they share: read, compile, report.
 
+mod argocd;
 mod completions;
 mod explain;
 mod images;
 mod lint;
+mod man;
 mod render;
+mod schema;
 
-use kubefoundry::diagnostic::render::{self as diagnostics, Style};
+use kubefoundry::compile::{Form, compile_as};
+use kubefoundry::diagnostic::render::{self as diagnostics, CheckedSchema, Style};
 use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile};
+use kubefoundry::source::SourceId;
+use kubefoundry::wire::OutputMode;
+use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness};
 use serde_json::{Map, Value};
 
 use crate::args::{Command, FailOn, InputArgs, ReportFormat};
 use crate::console::{self, Console, StdoutError};
 use crate::exit::ExitStatus;
-use crate::input::{self, InputError};
+use crate::input::{self, Input, InputError};
 use crate::output::{OutDirError, StreamError};
 use crate::style;
 
@@ -23,10 +29,20 @@ use crate::style;
 pub(crate) enum CommandError {
     #[error(transparent)]
     Input(#[from] InputError),
+    #[error("--providers {0}: no InferenceProviderConfig in it")]
+    NoProviders(String),
+    #[error(transparent)]
+    Code(#[from] explain::CodeError),
     #[error(transparent)]
     Stream(#[from] StreamError),
     #[error(transparent)]
     OutDir(#[from] OutDirError),
+    #[error(transparent)]
+    Mend(#[from] lint::MendError),
+    #[error(transparent)]
+    ArgoCd(#[from] argocd::ArgoCdError),
+    #[error(transparent)]
+    Man(#[from] man::ManError),
     #[error(transparent)]
     Stdout(#[from] StdoutError),
 }
@@ -38,35 +54,74 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Lint(args) => lint::run(args, console),
         Command::Explain(args) => explain::run(args, console),
         Command::Images(args) => images::run(args, console),
+        Command::Argocd(command) => argocd::run(*command, console),
+        Command::Schema(args) => schema::run(args),
+        Command::Function => Ok(ExitStatus::of_function(kubefoundry_krm::serve())),
         Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
     }
 }
 
 /// What a command reads, and what came of it.
-struct Run {
+struct Run<O = Value> {
     sources: SourceSet,
-    compilation: Compilation,
+    compilation: Compilation<O>,
+    /// Whether a file of a directory could not be read; standard error says which.
+    is_partial: bool,
 }
 
-impl Run {
+impl<O: Form> Run<O> {
     /// Reads and compiles. `options` are options that the command sets on its own; they win like flags.
     fn new(args: &InputArgs, options: Map<String, Value>, thoroughness: Thoroughness) -> Result<Self, CommandError> {
-        let sources = input::read(args, options)?;
-        let compilation = compile(&sources, thoroughness);
-        Ok(Self { sources, compilation })
+        Self::of(input::read(args, options)?, thoroughness)
     }
 
-    /// The findings in a format. In text a line at the end counts them.
+    /// Compiles what was read. Of files that could not be, standard error says which.
+    fn of(input: Input, thoroughness: Thoroughness) -> Result<Self, CommandError> {
+        let Input { sources, unread, notes, providers, .. } = input;
+        let compilation = compile_as(&sources, thoroughness);
+        // What is in a broken text is not known.
+        if !compilation.has_errors() && unread.is_empty() {
+            let is_idle = |texts: &[SourceId]| !texts.iter().any(|text| compilation.configured.contains(text));
+            if let Some((path, _)) = providers.iter().find(|(_, texts)| is_idle(texts)) {
+                return Err(CommandError::NoProviders(path.display().to_string()));
+            }
+        }
+        for line in unread.iter().map(ToString::to_string).chain(notes) {
+            console::note(&format!("kubefoundry: {}\n", style::printable(&line)));
+        }
+        Ok(Self { sources, compilation, is_partial: !unread.is_empty() })
+    }
+
+    /// Whether nothing may be printed or written: there is an error, or a file whose content is not known.
+    fn has_failed(&self) -> bool {
+        self.is_partial || self.compilation.has_errors()
+    }
+
+    /// What of the objects is printed; what is generated, unless options say more.
+    fn output_mode(&self) -> OutputMode {
+        self.compilation.options.output.unwrap_or(OutputMode::Generated)
+    }
+
+    /// The findings in a format. In text a line at the end counts them, and one says how to read on about the gravest.
     fn report(&self, format: ReportFormat, style: Style) -> String {
         let findings = &self.compilation.diagnostics;
         match format {
-            ReportFormat::Text if findings.is_empty() => String::new(),
+            ReportFormat::Text if findings.is_empty() => self.checked(),
             ReportFormat::Text => {
-                format!("{}{}\n", diagnostics::text(findings, &self.sources, style), self.summary())
+                let text = diagnostics::text(findings, &self.sources, style);
+                format!("{text}{}\n{}{}", self.summary(), self.checked(), explanation(findings))
             }
             ReportFormat::Concise => diagnostics::concise(findings, &self.sources),
-            ReportFormat::Json => diagnostics::json(findings, &self.sources),
+            ReportFormat::Json => diagnostics::json(findings, &self.sources, &self.compilation.checked_schemas()),
         }
+    }
+
+    /// A line for each schema of `--crds` that objects were checked against.
+    fn checked(&self) -> String {
+        let line =
+            |it: CheckedSchema| format!("checked against {} {}, schema {}\n", it.api_version, it.kind, it.fingerprint);
+        self.compilation.checked_schemas().into_iter().map(line).collect::<Vec<_>>().concat()
     }
 
     /// Prints the findings to standard error.
@@ -74,7 +129,7 @@ impl Run {
         console::note(&self.report(format, console.stderr_style()));
     }
 
-    /// `2 errors, 1 warning in 3 files`.
+    /// `2 errors, 1 warning in 3 files`, and how much objects say to ignore.
     fn summary(&self) -> String {
         let severities = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Info, "info")];
         let counts: Vec<String> = severities
@@ -85,12 +140,17 @@ impl Run {
             .collect();
         let files = self.sources.iter().filter(|(_, source)| source.purpose != Purpose::Options).count();
         let found = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
-        format!("{found} in {}", style::count(files, "file"))
+        let suppressed = match self.compilation.suppressed.len() {
+            0 => String::new(),
+            number => format!(" ({number} suppressed)"),
+        };
+        format!("{found} in {}{suppressed}", style::count(files, "file"))
     }
 
-    /// How the process ends: options that are wrong are wrong usage, whatever was found in the input.
+    /// How the process ends: options or CRDs that are wrong are wrong usage, and input that was not read was not judged,
+    /// whatever was found in the rest.
     fn status(&self, fail_on: FailOn) -> ExitStatus {
-        if self.compilation.diagnostics.iter().any(|diagnostic| self.is_option_error(diagnostic)) {
+        if self.is_partial || self.compilation.diagnostics.iter().any(|diagnostic| self.is_option_error(diagnostic)) {
             return ExitStatus::Failure;
         }
         let counted = match fail_on {
@@ -104,6 +164,14 @@ impl Run {
     fn is_option_error(&self, diagnostic: &Diagnostic) -> bool {
         let location = diagnostic.location.as_ref();
         diagnostic.severity == Severity::Error
-            && location.is_some_and(|location| self.sources.get(location.source).purpose == Purpose::Options)
+            && location.is_some_and(|location| {
+                matches!(self.sources.get(location.source).purpose, Purpose::Options | Purpose::Crds)
+            })
     }
+}
+
+/// Where to read on, as rustc says it: once a run, whatever was found.
+fn explanation(findings: &[Diagnostic]) -> String {
+    let gravest = findings.iter().min_by_key(|diagnostic| diagnostic.severity).map(|diagnostic| diagnostic.code.id);
+    gravest.map_or(String::new(), |id| format!("For more about a finding, try `kubefoundry explain {id}`.\n"))
 }

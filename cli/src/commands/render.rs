@@ -1,32 +1,68 @@
 //! `kubefoundry render`: the objects to apply, or nothing.
 
+use std::borrow::Cow;
+use std::path::Path;
+
 use kubefoundry::Thoroughness;
+use kubefoundry::compile::{Form, YamlText};
 use kubefoundry::wire::OutputMode;
 use serde_json::{Map, Value};
 
 use super::{CommandError, Run};
-use crate::args::{FailOn, RenderArgs};
+use crate::args::{FailOn, ObjectFormat, RenderArgs};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
-use crate::output::{self, OutDirError};
+use crate::output::{self, OutDirError, StreamError};
 
 pub(super) fn run(args: &RenderArgs, console: &Console) -> Result<ExitStatus, CommandError> {
+    match (&args.out_dir, args.output) {
+        (Some(directory), format) => write_files(args, console, directory, format),
+        (None, ObjectFormat::Yaml) => {
+            print::<YamlText>(args, console, |run, mode| output::yaml(&run.sources, &run.compilation, mode))
+        }
+        (None, ObjectFormat::Json) => print::<Value>(args, console, |run, mode| {
+            Ok(vec![output::json(&run.sources, &run.compilation, mode)?.into()])
+        }),
+    }
+}
+
+/// The run, its findings said.
+fn compiled<O: Form>(args: &RenderArgs, console: &Console) -> Result<Run<O>, CommandError> {
     let mut options = Map::new();
     if args.all {
         options.insert("output".to_owned(), Value::from("replace"));
     }
     let run = Run::new(&args.input, options, Thoroughness::Needed)?;
     run.note_findings(args.diagnostics.diagnostics, console);
-    if run.compilation.has_errors() {
+    Ok(run)
+}
+
+fn print<O: Form>(
+    args: &RenderArgs,
+    console: &Console,
+    text: impl for<'r> Fn(&'r Run<O>, OutputMode) -> Result<Vec<Cow<'r, str>>, StreamError>,
+) -> Result<ExitStatus, CommandError> {
+    let run = compiled::<O>(args, console)?;
+    if run.has_failed() {
         return Ok(run.status(FailOn::Error));
     }
-    let mode = run.compilation.options.output.unwrap_or(OutputMode::Generated);
-    match &args.out_dir {
-        None => console::print(&output::stream(&run.sources, &run.compilation, mode, args.output)?)?,
-        Some(directory) if mode == OutputMode::Generated => {
-            output::write_files(directory, &run.compilation, args.output)?;
-        }
-        Some(_) => return Err(OutDirError::NotGenerated.into()),
+    console::print(text(&run, run.output_mode())?)?;
+    Ok(ExitStatus::Success)
+}
+
+fn write_files(
+    args: &RenderArgs,
+    console: &Console,
+    directory: &Path,
+    format: ObjectFormat,
+) -> Result<ExitStatus, CommandError> {
+    let run = compiled::<Value>(args, console)?;
+    if run.has_failed() {
+        return Ok(run.status(FailOn::Error));
     }
+    if run.output_mode() != OutputMode::Generated {
+        return Err(OutDirError::NotGenerated.into());
+    }
+    output::write_files(directory, &run.compilation, format)?;
     Ok(ExitStatus::Success)
 }

@@ -1,16 +1,17 @@
 //! Paths and flags to the texts that the library takes.
 //!
 //! Options come first, from the weakest to the strongest: `kubefoundry.yaml`, `--config`, the flags. Then the input in
-//! the order in which it was named, then what `--providers` adds.
+//! the order in which it was named, then what `--providers` and `--crds` add.
 
 mod walk;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
-use kubefoundry::{Purpose, SourceSet};
+use kubefoundry::source::SourceId;
+use kubefoundry::{Purpose, SourceSet, compile};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Assignment, InputArgs};
@@ -20,6 +21,9 @@ const OPTIONS_FILE: &str = "kubefoundry.yaml";
 
 /// What the options from flags are called in findings.
 const COMMAND_LINE: &str = "<command line>";
+
+/// What the options from Argo CD's parameters are called in findings.
+const PARAMETERS: &str = "<parameters>";
 
 /// What standard input is called in findings.
 const STDIN: &str = "<stdin>";
@@ -34,16 +38,40 @@ pub(crate) enum InputError {
     Read(String, io::Error),
     #[error("{0}")]
     Walk(ignore::Error),
-    #[error("{0}: line {1} is not UTF-8")]
-    NotUtf8(String, usize),
-    #[error("{0}: larger than {limit} MiB", limit = MAX_BYTES / (1024 * 1024))]
-    TooLarge(String),
+    #[error("{0}: not read, since it leads out of the application's directory")]
+    Outside(String),
+    #[error("{name}: larger than {limit} MiB", limit = MAX_BYTES / (1024 * 1024))]
+    TooLarge { name: String, is_foreign: bool },
+    #[error("--crds {0}: no .yaml, .yml or .json file in it, expected a dump of CRDs")]
+    NoCrds(String),
+    #[error("standard input is named twice; expected it as PATH or by --crds")]
+    StdinTwice,
     #[error("no PATH is given, and standard input is a terminal; name a file or a directory, or pipe manifests in")]
     Terminal,
 }
 
+/// What was read.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    /// The texts.
+    pub(crate) sources: SourceSet,
+    /// The files that they are from, under the paths by which they can be opened.
+    pub(crate) files: BTreeMap<SourceId, PathBuf>,
+    /// The one that is standard input.
+    pub(crate) stdin: Option<SourceId>,
+    /// Files of directories that could not be read. The rest was, and is judged.
+    pub(crate) unread: Vec<InputError>,
+    /// What to tell the user besides: lines for standard error.
+    pub(crate) notes: Vec<String>,
+    /// Each `--providers` with the texts that were read for it.
+    pub(crate) providers: Vec<(PathBuf, Vec<SourceId>)>,
+}
+
 /// Reads everything that the arguments name. `options` are options that a command sets on its own.
-pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<SourceSet, InputError> {
+///
+/// A path that was named and cannot be read is an error: whoever typed it meant something. A file that was found in a
+/// directory and cannot be read is noted, so that one dead link does not hide what is wrong with all the others.
+pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
     let mut reader = Reader::default();
     if let [directory] = args.paths.as_slice()
         && directory.is_dir()
@@ -55,21 +83,53 @@ pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Sour
         reader.file(Purpose::Options, file)?;
     }
     if let Some(render) = flags(args, options) {
-        reader.sources.add_for(Purpose::Options, COMMAND_LINE, render);
+        reader.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
     }
     if args.paths.is_empty() {
         if io::stdin().is_terminal() {
             return Err(InputError::Terminal);
         }
-        reader.stdin()?;
+        reader.stdin(Purpose::Input)?;
     }
     for path in &args.paths {
-        if path.as_os_str() == "-" { reader.stdin()? } else { reader.path(Purpose::Input, path)? }
+        reader.path_or_stdin(Purpose::Input, path)?;
     }
     for path in &args.providers {
-        reader.path(Purpose::Providers, path)?;
+        let texts = reader.path(Purpose::Providers, path)?;
+        reader.input.providers.push((path.clone(), texts));
     }
-    Ok(reader.sources)
+    for path in &args.crds {
+        if path.is_dir() {
+            reader.crds_of(path)?;
+        } else {
+            reader.path_or_stdin(Purpose::Crds, path)?;
+        }
+    }
+    Ok(reader.input)
+}
+
+/// Reads an application's directory, which is the working directory: the options in it, then either the text that was
+/// built from it, or its files. Nothing is read that lies outside of it, whatever links say.
+pub(crate) fn read_application(
+    config: Option<&Path>,
+    options: Map<String, Value>,
+    built: Option<(&str, String)>,
+) -> Result<Input, InputError> {
+    let here = Path::new(".");
+    let within = here.canonicalize().map_err(|error| InputError::Read(here.display().to_string(), error))?;
+    let mut reader = Reader { within: Some(within), ..Reader::default() };
+    for file in [Path::new(OPTIONS_FILE)].into_iter().filter(|file| file.is_file()).chain(config) {
+        reader.file(Purpose::Options, file)?;
+    }
+    let none = InputArgs::default();
+    if let Some(render) = flags(&none, options) {
+        reader.input.sources.add_for(Purpose::Options, PARAMETERS, render);
+    }
+    match built {
+        Some((name, text)) => drop(reader.input.sources.add(name, text)),
+        None => drop(reader.path(Purpose::Input, here)?),
+    }
+    Ok(reader.input)
 }
 
 /// The flags as a `Render` document, when there is anything to say.
@@ -93,59 +153,118 @@ fn flags(args: &InputArgs, mut options: Map<String, Value>) -> Option<String> {
     Some(format!("{render:#}\n"))
 }
 
-/// Collects texts, each file once.
+/// Collects texts, each file once for a purpose.
 #[derive(Default)]
 struct Reader {
-    sources: SourceSet,
-    seen: BTreeSet<PathBuf>,
-    stdin_read: bool,
+    input: Input,
+    seen: BTreeMap<(bool, PathBuf), SourceId>,
+    stdin_read: Option<Purpose>,
+    /// The directory that nothing may be read from outside of.
+    within: Option<PathBuf>,
 }
 
 impl Reader {
-    fn path(&mut self, purpose: Purpose, path: &Path) -> Result<(), InputError> {
+    fn path_or_stdin(&mut self, purpose: Purpose, path: &Path) -> Result<(), InputError> {
+        if path.as_os_str() == "-" { self.stdin(purpose) } else { self.path(purpose, path).map(drop) }
+    }
+
+    /// Reads a file, or the files of a directory, and returns which texts they are.
+    fn path(&mut self, purpose: Purpose, path: &Path) -> Result<Vec<SourceId>, InputError> {
         if !path.is_dir() {
-            return self.file(purpose, path);
+            let text = self.file(purpose, path)?;
+            if purpose == Purpose::Input && compile::may_hold_ours(&self.input.sources.get(text).text) {
+                self.kustomizations_above(path)?;
+            }
+            return Ok(vec![text]);
         }
-        for file in walk::files(path)? {
-            self.file(purpose, &file)?;
+        let mut texts = Vec::new();
+        let files = walk::files(path);
+        if files.is_empty() {
+            self.input.notes.push(format!("{}: no .yaml, .yml or .json file in it", path.display()));
+        }
+        for file in files {
+            match file.and_then(|file| self.file(purpose, &file)) {
+                Ok(text) => texts.push(text),
+                // Somebody's data: as little of our business as any other text that never speaks of us.
+                Err(error @ InputError::TooLarge { is_foreign: true, .. }) => {
+                    self.input.notes.push(format!("{error}, and skipped"));
+                }
+                Err(error) => self.input.unread.push(error),
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Reads a dump that is a directory. Without a file in it nothing would be checked, and nobody be told.
+    fn crds_of(&mut self, path: &Path) -> Result<(), InputError> {
+        let unread = self.input.unread.len();
+        let texts = self.path(Purpose::Crds, path)?;
+        if texts.is_empty() && self.input.unread.len() == unread {
+            return Err(InputError::NoCrds(path.display().to_string()));
+        }
+        for text in texts {
+            self.input.sources.set_directory(text, path.display().to_string());
         }
         Ok(())
     }
 
-    fn file(&mut self, purpose: Purpose, path: &Path) -> Result<(), InputError> {
+    fn file(&mut self, purpose: Purpose, path: &Path) -> Result<SourceId, InputError> {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| InputError::Read(name.clone(), error))?;
         // A pipe (`<(command)`) has no real path; its own does as well.
         let identity = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if !self.seen.insert(identity) {
-            return Ok(());
+        if self.within.as_ref().is_some_and(|directory| !identity.starts_with(directory)) {
+            return Err(InputError::Outside(name));
         }
-        let text = text(&name, file)?;
-        self.sources.add_for(purpose, name, text);
+        // CRDs may lie in the directory that is read: there they are objects like others.
+        let identity = (purpose == Purpose::Crds, identity);
+        if let Some(text) = self.seen.get(&identity) {
+            return Ok(*text);
+        }
+        let bytes = bytes(&name, file)?;
+        let text = self.input.sources.add_bytes(purpose, name, bytes);
+        self.input.files.insert(text, path.to_owned());
+        self.seen.insert(identity, text);
+        Ok(text)
+    }
+
+    /// Reads what says of a file that was named alone, by a hook for instance, that it is a patch: a kustomization in its
+    /// directory or the one above.
+    fn kustomizations_above(&mut self, path: &Path) -> Result<(), InputError> {
+        for folder in path.ancestors().skip(1).take(2) {
+            for name in ["kustomization.yaml", "kustomization.yml", "Kustomization"] {
+                let file = folder.join(name);
+                if file.is_file() {
+                    self.file(Purpose::Input, &walk::tidy(&file))?;
+                }
+            }
+        }
         Ok(())
     }
 
-    fn stdin(&mut self) -> Result<(), InputError> {
-        if !self.stdin_read {
-            self.stdin_read = true;
-            let text = text(STDIN, io::stdin().lock())?;
-            self.sources.add(STDIN, text);
+    fn stdin(&mut self, purpose: Purpose) -> Result<(), InputError> {
+        match self.stdin_read {
+            Some(before) if before != purpose => return Err(InputError::StdinTwice),
+            Some(_) => {}
+            None => {
+                self.stdin_read = Some(purpose);
+                let bytes = bytes(STDIN, io::stdin().lock())?;
+                let id = self.input.sources.add_bytes(purpose, STDIN, bytes);
+                self.input.stdin = Some(id).filter(|_| purpose == Purpose::Input);
+            }
         }
         Ok(())
     }
 }
 
-fn text(name: &str, reader: impl Read) -> Result<String, InputError> {
+fn bytes(name: &str, reader: impl Read) -> Result<Vec<u8>, InputError> {
     let mut bytes = Vec::new();
     reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| InputError::Read(name.to_owned(), error))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_BYTES) {
-        return Err(InputError::TooLarge(name.to_owned()));
+        let is_foreign = !compile::may_hold_ours(&String::from_utf8_lossy(&bytes));
+        return Err(InputError::TooLarge { name: name.to_owned(), is_foreign });
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let good = error.utf8_error().valid_up_to();
-        let line = error.as_bytes().iter().take(good).filter(|byte| **byte == b'\n').count() + 1;
-        InputError::NotUtf8(name.to_owned(), line)
-    })
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -173,6 +292,6 @@ mod tests {
     /// The limit is on what is read, so an endless input ends.
     #[test]
     fn endless_input_is_refused() {
-        assert!(matches!(text("zero", io::repeat(b' ')), Err(InputError::TooLarge(_))));
+        assert!(matches!(bytes("zero", io::repeat(b' ')), Err(InputError::TooLarge { .. })));
     }
 }

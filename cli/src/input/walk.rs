@@ -12,7 +12,9 @@ use super::InputError;
 ///
 /// A `.gitignore` counts without a repository, too, but one above the directory only inside of one. So what is left out
 /// depends on the tree, and neither on a user's own git settings nor on what happens to lie in a home directory.
-pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, InputError> {
+///
+/// What cannot be looked into stands among them as an error.
+pub(super) fn files(directory: &Path) -> Vec<Result<PathBuf, InputError>> {
     let mut walk = WalkBuilder::new(directory);
     // In a repository the walker looks up as far as the repository goes; told not to look for one, it knows no end.
     let in_repository = in_repository(directory);
@@ -20,12 +22,17 @@ pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, InputError> {
     walk.follow_links(false).sort_by_file_name(Ord::cmp);
     let mut files = Vec::new();
     for entry in walk.build() {
-        let entry = entry.map_err(InputError::Walk)?;
-        if is_manifest(entry.path()) && entry.file_type().is_some_and(|kind| is_readable(kind, entry.path())) {
-            files.push(tidy(entry.path()));
+        match entry {
+            Ok(entry) => {
+                let is_readable = entry.file_type().is_some_and(|kind| is_readable(kind, entry.path()));
+                if is_manifest(entry.path()) && is_readable {
+                    files.push(Ok(tidy(entry.path())));
+                }
+            }
+            Err(error) => files.push(Err(InputError::Walk(error))),
         }
     }
-    Ok(files)
+    files
 }
 
 fn in_repository(directory: &Path) -> bool {

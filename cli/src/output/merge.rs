@@ -1,7 +1,8 @@
 //! The input together with what was generated from it.
 //!
 //! Input order. What a ModelDeployment became stands where it stood. Of the other objects every byte is kept. Not an
-//! object, and so left out: what has no kind, what tools read (`Kustomization`, options of ours), and patches.
+//! object, and so left out: what has no kind, what tools read (`Kustomization`, `Kptfile`, options of ours, whatever is
+//! annotated as local configuration), and patches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,10 @@ use kubefoundry::{Compilation, Purpose, SourceSet};
 use serde_json::Value;
 
 /// Groups of objects that tools read, and no cluster.
-static TOOL_GROUPS: &[&str] = &["config.kubefoundry.ai", "kustomize.config.k8s.io"];
+static TOOL_GROUPS: &[&str] = &["config.kubefoundry.ai", "kpt.dev", "kustomize.config.k8s.io"];
+
+/// The annotation of an object that is for tools only (kustomize and kpt leave it out).
+const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 
 /// Why the input cannot be printed again.
 #[derive(Debug, thiserror::Error)]
@@ -28,9 +32,9 @@ pub(crate) enum StreamError {
 
 /// One object of the output.
 #[derive(Debug)]
-pub(super) enum Piece<'c> {
+pub(super) enum Piece<'c, O> {
     /// An object that was made.
-    Object(&'c Value),
+    Object(&'c O),
     /// A document of the input.
     Input(&'c InputDocument),
 }
@@ -61,6 +65,12 @@ impl<'s> Inputs<'s> {
     pub(super) fn verbatim(&self, input: &InputDocument) -> Option<&'s str> {
         let document = self.document(input).filter(|document| document.span == input.span)?;
         self.sources.get(input.source).text.get(document.span.start..document.span.end)
+    }
+
+    /// Whether the text of a document has a word in it.
+    fn speaks_of(&self, input: &InputDocument, word: &str) -> bool {
+        let text = self.sources.get(input.source).text.get(input.span.start..input.span.end);
+        text.is_some_and(|text| text.contains(word))
     }
 
     /// A document, or an item of a list, as JSON. What a strict reader refuses in it would be lost, and is an error.
@@ -98,14 +108,14 @@ fn find_item<'n, 't>(list: &'n Node<'t>, span: Span) -> Option<&'n Node<'t>> {
 }
 
 /// Everything in order. With `replace` the rendered ModelDeployments are left out.
-pub(super) fn merge(compilation: &Compilation, mode: OutputMode) -> Vec<Piece<'_>> {
+pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<Piece<'_, O>> {
     let made: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
     let mut outputs = Outputs::new(compilation);
     let mut pieces = Vec::new();
     for input in compilation.inputs.iter().filter(|input| is_object(input)) {
         // An object that was generated earlier and is generated again, or a ModelDeployment that is passed on.
         let remade = made.contains(&identity(input));
-        let deployment = input.header.kind == "ModelDeployment" && Dialect::of_group(input.header.group()).is_some();
+        let deployment = &*input.header.kind == "ModelDeployment" && Dialect::of_group(input.header.group()).is_some();
         let kept = !deployment || (mode == OutputMode::Append && input.rendered);
         if kept && !remade {
             pieces.push(Piece::Input(input));
@@ -119,14 +129,14 @@ pub(super) fn merge(compilation: &Compilation, mode: OutputMode) -> Vec<Piece<'_
 }
 
 /// What was generated, by the ModelDeployment that it comes from.
-struct Outputs<'c> {
+struct Outputs<'c, O> {
     decisions: BTreeMap<(SourceId, usize, &'c ObjectRef), usize>,
-    by_decision: BTreeMap<usize, Vec<&'c Value>>,
+    by_decision: BTreeMap<usize, Vec<&'c O>>,
 }
 
-impl<'c> Outputs<'c> {
-    fn new(compilation: &'c Compilation) -> Self {
-        let mut by_decision: BTreeMap<usize, Vec<&Value>> = BTreeMap::new();
+impl<'c, O> Outputs<'c, O> {
+    fn new(compilation: &'c Compilation<O>) -> Self {
+        let mut by_decision: BTreeMap<usize, Vec<&O>> = BTreeMap::new();
         for output in &compilation.outputs {
             by_decision.entry(output.decision).or_default().push(&output.object);
         }
@@ -136,16 +146,41 @@ impl<'c> Outputs<'c> {
     }
 
     /// What a ModelDeployment became.
-    fn take(&mut self, input: &InputDocument) -> impl Iterator<Item = &'c Value> + use<'c> {
+    fn take(&mut self, input: &InputDocument) -> impl Iterator<Item = &'c O> + use<'c, O> {
         let object = input.header.object();
         let decision = self.decisions.get(&(input.source, input.index, &object));
         decision.and_then(|position| self.by_decision.remove(position)).unwrap_or_default().into_iter()
     }
 
     /// Whatever was not taken: nothing that was made is lost.
-    fn rest(self) -> impl Iterator<Item = &'c Value> {
+    fn rest(self) -> impl Iterator<Item = &'c O> {
         self.by_decision.into_values().flatten()
     }
+}
+
+/// The pieces without the objects of the input that say that they are for tools only.
+pub(super) fn for_clusters<'c, O>(
+    pieces: Vec<Piece<'c, O>>,
+    inputs: &Inputs<'_>,
+) -> Result<Vec<Piece<'c, O>>, StreamError> {
+    let mut kept = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        // Reading a document as JSON is work; most texts never speak of it.
+        let local = match &piece {
+            Piece::Input(input) if inputs.speaks_of(input, LOCAL_CONFIG) => is_local(&inputs.value(input)?),
+            _ => false,
+        };
+        if !local {
+            kept.push(piece);
+        }
+    }
+    Ok(kept)
+}
+
+/// Whether an object says that no cluster shall see it.
+fn is_local(object: &Value) -> bool {
+    let said = object.pointer("/metadata/annotations").and_then(|annotations| annotations.get(LOCAL_CONFIG));
+    said.and_then(Value::as_str).is_some_and(|said| said != "false")
 }
 
 fn is_object(input: &InputDocument) -> bool {

@@ -1,8 +1,12 @@
 //! Objects to text: a YAML stream, one JSON document, or files.
 
+pub(crate) mod beside;
 mod merge;
 mod out_dir;
 
+use std::borrow::Cow;
+
+use kubefoundry::compile::YamlText;
 use kubefoundry::wire::OutputMode;
 use kubefoundry::{Compilation, SourceSet, yaml};
 use serde_json::{Number, Value, json};
@@ -13,59 +17,67 @@ use merge::{Inputs, Piece};
 pub(crate) use merge::StreamError;
 pub(crate) use out_dir::{OutDirError, write_files};
 
-/// Everything that is printed, as one text.
+/// Everything that is printed, as one JSON document.
 ///
-/// As JSON one object is printed as it is, and any other number of them as the items of a `v1` `List`, the way `kubectl
-/// get -o json` prints them: a stream of JSON documents is more than `jq -e` and most parsers expect.
-pub(crate) fn stream(
-    sources: &SourceSet,
-    compilation: &Compilation,
-    mode: OutputMode,
-    format: ObjectFormat,
-) -> Result<String, StreamError> {
+/// One object is printed as it is, and any other number of them as the items of a `v1` `List`, the way `kubectl get -o
+/// json` prints them: a stream of JSON documents is more than `jq -e` and most parsers expect.
+pub(crate) fn json(sources: &SourceSet, compilation: &Compilation, mode: OutputMode) -> Result<String, StreamError> {
     if mode == OutputMode::Generated {
-        let objects = compilation.outputs.iter().map(|output| &output.object);
-        return Ok(match format {
-            ObjectFormat::Yaml => yaml::to_yaml_stream(objects),
-            ObjectFormat::Json => json_document(objects.cloned().collect()),
-        });
+        return Ok(json_document(compilation.outputs.iter().map(|output| output.object.clone()).collect()));
     }
     let inputs = Inputs::read(sources, &compilation.options.limits)?;
-    let pieces = merge::merge(compilation, mode);
-    match format {
-        ObjectFormat::Yaml => yaml_stream(&pieces, &inputs),
-        ObjectFormat::Json => {
-            let mut objects = Vec::with_capacity(pieces.len());
-            for piece in &pieces {
-                objects.push(match piece {
-                    Piece::Object(object) => (*object).clone(),
-                    Piece::Input(input) => inputs.value(input)?,
-                });
-            }
-            Ok(json_document(objects))
-        }
+    let pieces = merge::for_clusters(merge::merge(compilation, mode), &inputs)?;
+    let mut objects = Vec::with_capacity(pieces.len());
+    for piece in &pieces {
+        objects.push(match piece {
+            Piece::Object(object) => (*object).clone(),
+            Piece::Input(input) => inputs.value(input)?,
+        });
     }
+    Ok(json_document(objects))
 }
 
-fn yaml_stream(pieces: &[Piece<'_>], inputs: &Inputs<'_>) -> Result<String, StreamError> {
-    let mut out = String::new();
-    for (position, piece) in pieces.iter().enumerate() {
-        if position > 0 {
-            out.push_str("---\n");
-        }
-        match piece {
-            Piece::Object(object) => yaml::to_yaml(object, &mut out),
-            Piece::Input(input) => match inputs.verbatim(input) {
-                Some(text) => out.push_str(text),
+/// Everything that is printed, as a stream of YAML documents, in parts: none is copied.
+pub(crate) fn yaml<'t>(
+    sources: &'t SourceSet,
+    compilation: &'t Compilation<YamlText>,
+    mode: OutputMode,
+) -> Result<Vec<Cow<'t, str>>, StreamError> {
+    if mode == OutputMode::Generated {
+        return Ok(stream(compilation.outputs.iter().map(|output| output.object.as_str().into())));
+    }
+    let inputs = Inputs::read(sources, &compilation.options.limits)?;
+    let documents = merge::for_clusters(merge::merge(compilation, mode), &inputs)?.into_iter().map(|piece| {
+        Ok(match piece {
+            Piece::Object(object) => object.as_str().into(),
+            Piece::Input(input) => {
+                if let Some(text) = inputs.verbatim(input) {
+                    return Ok(text.into());
+                }
                 // An item of a list has its text from there: its indentation, its anchors. It is written anew.
-                None => yaml::to_yaml(&inputs.value(input)?, &mut out),
-            },
+                let mut text = String::new();
+                yaml::to_yaml(&inputs.value(input)?, &mut text);
+                text.into()
+            }
+        })
+    });
+    Ok(stream(documents.collect::<Result<Vec<_>, StreamError>>()?))
+}
+
+/// The parts of a stream: documents that end their lines, and `---` between them.
+fn stream<'t>(documents: impl IntoIterator<Item = Cow<'t, str>>) -> Vec<Cow<'t, str>> {
+    let mut parts = Vec::new();
+    for document in documents {
+        if !parts.is_empty() {
+            parts.push("---\n".into());
         }
-        if !out.ends_with('\n') {
-            out.push('\n');
+        let ended = document.ends_with('\n');
+        parts.push(document);
+        if !ended {
+            parts.push("\n".into());
         }
     }
-    Ok(out)
+    parts
 }
 
 /// One object as a file or a document of its own.

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use kubefoundry::dialect::{DIALECTS, Dialect};
 use kubefoundry::manifest::Identity;
 use kubefoundry::{Compilation, Output, yaml};
 use serde_json::Value;
-use tempfile::{Builder, NamedTempFile};
 
+use super::beside::beside;
 use super::object_text;
 use crate::args::ObjectFormat;
 
@@ -55,7 +55,10 @@ pub(crate) fn write_files(
     for target in &targets {
         let folder = target.path.parent().unwrap_or(directory);
         made.create(folder)?;
-        written.push((beside(target, folder).map_err(|error| failed(&target.path, error))?, &target.path));
+        written.push((
+            beside(folder, &target.text, target.permissions.as_ref()).map_err(|error| failed(&target.path, error))?,
+            &target.path,
+        ));
     }
     for (file, path) in written {
         file.persist(path).map_err(|error| failed(path, error.error))?;
@@ -99,11 +102,11 @@ fn relative_path(identity: &Identity, format: ObjectFormat) -> Result<PathBuf, O
     };
     let name = format!("{}_{}.{extension}", identity.kind.to_ascii_lowercase(), identity.name);
     let mut path = PathBuf::new();
-    for part in identity.namespace.iter().chain([&name]) {
+    for part in identity.namespace.as_deref().into_iter().chain([name.as_str()]) {
         // Names were validated as DNS names. This is about files, and does not rely on it.
         let plain = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
         if !plain || part.is_empty() || part.starts_with('.') {
-            return Err(OutDirError::Name(part.clone()));
+            return Err(OutDirError::Name(part.to_owned()));
         }
         path.push(part);
     }
@@ -150,24 +153,6 @@ fn is_ours(text: &[u8], output: &Output) -> bool {
 fn mark<'v>(object: &'v Value, name: &str) -> Option<(&'static Dialect, &'v str)> {
     let annotations = object.pointer("/metadata/annotations")?;
     DIALECTS.iter().find_map(|dialect| Some((dialect, annotations.get(dialect.label(name))?.as_str()?)))
-}
-
-/// Writes a file's text next to where it goes. The temporary file is gone when it is dropped, whatever happens.
-fn beside(target: &Target, folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(".kubefoundry-");
-    #[cfg(unix)]
-    let builder = {
-        use std::os::unix::fs::PermissionsExt as _;
-        // Like any other file that a program makes; the umask applies.
-        builder.permissions(Permissions::from_mode(0o666))
-    };
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(target.text.as_bytes())?;
-    if let Some(permissions) = &target.permissions {
-        file.as_file().set_permissions(permissions.clone())?;
-    }
-    Ok(file)
 }
 
 /// Directories that were made on the way, innermost last. In the end those that are empty go again.

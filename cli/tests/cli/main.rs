@@ -4,12 +4,22 @@
 
 mod sandbox;
 
+mod argocd;
+mod codes;
 mod console;
+mod crds;
 mod explain;
+mod fix;
+mod function;
 mod images;
 mod input;
 mod lint;
+mod lint_formats;
+mod man;
 mod merge;
 mod options;
 mod out_dir;
+mod pictures;
 mod render;
+mod schema;
+mod suppress;

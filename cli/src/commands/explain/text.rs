@@ -8,7 +8,7 @@ use kubefoundry::diagnostic::render::Style;
 use kubefoundry::model::ir::Origin;
 use kubefoundry::model::select::{Assessment, RuleValue, Selection};
 
-use super::Placed;
+use super::{Placed, verdict};
 use crate::style::{Paint, paint, printable};
 
 /// One block for each decision, with an empty line between them.
@@ -25,7 +25,7 @@ fn block(placed: &Placed<'_>, style: Style) -> String {
     out.push_str(&table(&summary(decision, style), 2));
     section(&mut out, "candidates", style);
     let candidates = &decision.selection.candidates;
-    let verdicts: Vec<_> = candidates.iter().map(|it| verdict(it, &decision.selection, style)).collect();
+    let verdicts: Vec<_> = candidates.iter().map(|it| verdict_row(it, &decision.selection, style)).collect();
     for (candidate, verdict) in candidates.iter().zip(table(&verdicts, 4).lines()) {
         out.push_str(verdict);
         out.push('\n');
@@ -62,6 +62,7 @@ fn summary(decision: &Decision, style: Style) -> Vec<Vec<Cell>> {
         Some(vec![Cell::new("provider"), provider]),
         optional("reason", selection.reason.as_deref()),
         optional("target", decision.target.as_deref()),
+        optional("schema", decision.schema_fingerprint.as_deref()),
         optional("runtime", decision.runtime.as_deref()),
         optional("endpoint", endpoint.as_deref()),
     ]
@@ -70,19 +71,13 @@ fn summary(decision: &Decision, style: Style) -> Vec<Vec<Cell>> {
     .collect()
 }
 
-fn verdict(candidate: &Assessment, selection: &Selection, style: Style) -> Vec<Cell> {
-    let chosen = selection.provider.as_deref() == Some(&candidate.provider);
-    let (words, color) = match (&candidate.closed_gate, candidate.score) {
-        (Some(gate), _) => (format!("closed: {gate}"), Paint::Red),
-        (None, Some(score)) => (format!("open, priority {score}"), Paint::Dim),
-        (None, None) if selection.explicit => ("open".to_owned(), Paint::Dim),
-        (None, None) if candidate.rules.is_empty() => ("open, only chosen by name".to_owned(), Paint::Dim),
-        (None, None) => ("open, but no rule of it is true".to_owned(), Paint::Dim),
-    };
+fn verdict_row(candidate: &Assessment, selection: &Selection, style: Style) -> Vec<Cell> {
+    let words = verdict(candidate, selection);
     let name = Cell::new(&candidate.provider);
-    if chosen {
+    if selection.provider.as_deref() == Some(&candidate.provider) {
         return vec![name, Cell::painted(&format!("chosen ({words})"), Paint::Green, style)];
     }
+    let color = if candidate.closed_gate.is_some() { Paint::Red } else { Paint::Dim };
     vec![name, Cell::painted(&words, color, style)]
 }
 

@@ -1,0 +1,179 @@
+//! The parts of the page: the index, findings, and a deployment.
+
+use std::fmt::Write as _;
+
+use kubefoundry::Decision;
+use kubefoundry::diagnostic::{Diagnostic, Severity};
+use kubefoundry::manifest::owner_name;
+use kubefoundry::model::ir::Origin;
+
+use super::gpus::gpus;
+use super::{Text, flow};
+use crate::commands::explain::graph::Diagram;
+use crate::commands::explain::{Placed, Places};
+use crate::style::count;
+
+/// A table that a narrow screen shows as a list: the roles keep it a table for screen readers.
+fn table(out: &mut String, class: &str, label: &str, columns: &[&str]) {
+    let label = Text(label);
+    let _ = writeln!(
+        out,
+        "<table class=\"{class}\" role=\"table\" aria-label=\"{label}\">\n<thead role=\"rowgroup\"><tr role=\"row\">"
+    );
+    for column in columns {
+        let _ = write!(out, "<th role=\"columnheader\" scope=\"col\">{column}</th>");
+    }
+    out.push_str("</tr></thead>\n<tbody role=\"rowgroup\">\n");
+}
+
+/// A cell; `html` is written as it is.
+fn cell(out: &mut String, column: &str, html: &str) {
+    let _ = write!(out, "<td role=\"cell\" data-label=\"{column}\"><span>{html}</span></td>");
+}
+
+const TABLE_END: &str = "</tbody>\n</table>\n";
+
+fn name(decision: &Decision) -> String {
+    let object = &decision.object;
+    if object.name.is_empty() { "(no name)".to_owned() } else { owner_name(object.namespace.as_deref(), &object.name) }
+}
+
+/// All deployments, one line each.
+pub(super) fn index(out: &mut String, decisions: &[Placed<'_>], findings: &[Vec<&Diagnostic>]) {
+    out.push_str("<section aria-labelledby=\"index\">\n<h2 id=\"index\">Deployments</h2>\n");
+    if decisions.is_empty() {
+        out.push_str("<p>The input has no ModelDeployment that could be read.</p>\n</section>\n");
+        return;
+    }
+    table(out, "index", "Deployments", &["Name", "Provider", "Reason", "GPUs", "Objects", "Findings"]);
+    for (index, placed) in decisions.iter().enumerate() {
+        let decision = placed.decision;
+        let _ = write!(
+            out,
+            "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\" data-label=\"Name\"><a href=\"#d{index}\">{}</a></th>",
+            Text(&name(decision))
+        );
+        let selection = &decision.selection;
+        cell(out, "Provider", &Text(selection.provider.as_deref().unwrap_or("none")).to_string());
+        cell(out, "Reason", &Text(selection.reason.as_deref().unwrap_or("–")).to_string());
+        cell(out, "GPUs", &Text(gpus(decision).as_deref().unwrap_or("–")).to_string());
+        cell(out, "Objects", &Text(&kinds(decision)).to_string());
+        let findings = findings.get(index).map(Vec::as_slice).unwrap_or_default();
+        cell(out, "Findings", &severities(findings));
+        out.push_str("</tr>\n");
+    }
+    out.push_str(TABLE_END);
+    out.push_str("</section>\n");
+}
+
+/// `PersistentVolumeClaim × 2, DynamoGraphDeployment`.
+fn kinds(decision: &Decision) -> String {
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for object in &decision.objects {
+        match kinds.iter_mut().find(|(kind, _)| *kind == &*object.kind) {
+            Some((_, number)) => *number += 1,
+            None => kinds.push((&object.kind, 1)),
+        }
+    }
+    let words = kinds.iter().map(|(kind, number)| match number {
+        1 => (*kind).to_owned(),
+        _ => format!("{kind} × {number}"),
+    });
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+/// `1 error`, `2 warnings`: each marked.
+fn severities(findings: &[&Diagnostic]) -> String {
+    let mut parts = Vec::new();
+    for severity in [Severity::Error, Severity::Warning, Severity::Info] {
+        let number = findings.iter().filter(|finding| finding.severity == severity).count();
+        if number > 0 {
+            let noun = severity.to_string();
+            let words = if severity == Severity::Info { format!("{number} info") } else { count(number, &noun) };
+            parts.push(format!("<span class=\"badge {noun}\">{words}</span>"));
+        }
+    }
+    if parts.is_empty() { "none".to_owned() } else { parts.join(" ") }
+}
+
+/// Findings, each with its severity, its place and what to do.
+pub(super) fn findings(out: &mut String, findings: &[&Diagnostic], places: &mut Places<'_>) {
+    out.push_str("<ul class=\"findings\">\n");
+    for finding in findings {
+        let (severity, code) = (finding.severity, finding.code);
+        let _ = write!(
+            out,
+            "<li class=\"{severity}\"><p><span class=\"badge {severity}\">{severity}</span> <code>{}</code> {}</p>",
+            code.id,
+            Text(&finding.message)
+        );
+        if let Some(at) = &finding.location {
+            let (file, position) = places.at(at.source, at.span.start);
+            let place = format!("{file}:{}:{}", position.line, position.column);
+            let _ = write!(out, "<p class=\"place\"><code>{}</code>", Text(&place));
+            let path = at.path.to_string();
+            if !path.is_empty() {
+                let _ = write!(out, " <code>{}</code>", Text(&path));
+            }
+            out.push_str("</p>");
+        }
+        if let Some(help) = &finding.help {
+            let _ = write!(out, "<p class=\"help\">Help: {}</p>", Text(help));
+        }
+        out.push_str("</li>\n");
+    }
+    out.push_str("</ul>\n");
+}
+
+/// One deployment: the picture, its findings, its values.
+pub(super) fn deployment(
+    out: &mut String,
+    index: usize,
+    placed: &Placed<'_>,
+    diagram: &Diagram,
+    found: &[&Diagnostic],
+    places: &mut Places<'_>,
+) {
+    let decision = placed.decision;
+    let name = name(decision);
+    let _ = writeln!(
+        out,
+        "<section class=\"deployment\" aria-labelledby=\"d{index}\">\n<h2 id=\"d{index}\">{}</h2>",
+        Text(&name)
+    );
+    match (&decision.selection.provider, &decision.selection.reason) {
+        (Some(provider), Some(reason)) => {
+            let _ = writeln!(out, "<p class=\"lead\"><strong>{}</strong>: {}</p>", Text(provider), Text(reason));
+        }
+        (Some(provider), None) => {
+            let _ = writeln!(out, "<p class=\"lead\"><strong>{}</strong></p>", Text(provider));
+        }
+        (None, _) => out.push_str("<p class=\"lead\"><strong>No provider was chosen.</strong></p>\n"),
+    }
+    flow::flow(out, index, diagram);
+    if !found.is_empty() {
+        out.push_str("<h3>Findings</h3>\n");
+        findings(out, found, places);
+    }
+    let _ =
+        writeln!(out, "<details>\n<summary>Values <span class=\"quiet\">({})</span></summary>", decision.fields.len());
+    table(out, "values", &format!("Values of {name}"), &["Field", "Value", "Origin"]);
+    for field in &decision.fields {
+        let origin = match field.origin {
+            Origin::Written => "written",
+            Origin::Defaulted => "defaulted",
+            Origin::Derived => "derived",
+        };
+        let _ = write!(
+            out,
+            "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\" data-label=\"Field\"><code>{}</code></th>",
+            Text(&field.path)
+        );
+        cell(out, "Value", &format!("<code>{}</code>", Text(&field.value)));
+        cell(out, "Origin", origin);
+        out.push_str("</tr>\n");
+    }
+    out.push_str(TABLE_END);
+    out.push_str("</details>\n</section>\n");
+}

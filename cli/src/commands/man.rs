@@ -1,0 +1,153 @@
+//! `kubefoundry man`: the manual, a page a command.
+
+use std::path::PathBuf;
+
+use clap::{Command, CommandFactory as _};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use super::CommandError;
+use crate::args::{Args, ManArgs};
+use crate::console;
+use crate::exit::ExitStatus;
+
+/// A page could not be made or written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ManError {
+    #[error("there is no command {0:?}, expected one of {1}")]
+    UnknownCommand(String, String),
+    #[error("{}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+}
+
+const EXIT_STATUS: &[(&str, &str)] = &[
+    ("0", "Nothing to complain about."),
+    ("1", "An error was found in the input; with lint, a finding of at least the severity of --fail-on."),
+    ("2", "Wrong usage or options, or a file that cannot be read or written."),
+];
+
+const FILES: &[(&str, &str)] = &[(
+    "kubefoundry.yaml",
+    "Options, a document of kind Render: CRD versions, runtime versions, image replacements, severities, limits. Read \
+     when its directory is the one PATH given. --config names another file, and wins over it; flags win over both.",
+)];
+
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("NO_COLOR", "When set and not empty, text is not coloured unless --color=always says so."),
+    ("TERM", "When it is \"dumb\", text is not coloured unless --color=always says so."),
+];
+
+pub(super) fn run(args: &ManArgs) -> Result<ExitStatus, CommandError> {
+    let program = program();
+    match &args.out_dir {
+        Some(directory) => {
+            for (name, page) in pages(&program) {
+                let path = directory.join(format!("{name}.1"));
+                std::fs::create_dir_all(directory)
+                    .and_then(|()| std::fs::write(&path, page))
+                    .map_err(|source| ManError::Write { path, source })?;
+            }
+        }
+        None => console::print([page(&program, args.command.as_deref())?])?,
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// The program with its commands completed: global options are known to each of them.
+fn program() -> Command {
+    let mut program = Args::command().disable_help_subcommand(true);
+    program.build();
+    program
+}
+
+/// The page of the program, or of one of its commands.
+fn page(program: &Command, command: Option<&str>) -> Result<String, ManError> {
+    match command {
+        None => Ok(roff(program, program)),
+        Some(name) => match program.find_subcommand(name) {
+            Some(command) => Ok(roff(program, command)),
+            None => Err(ManError::UnknownCommand(name.to_owned(), names(program).join(", "))),
+        },
+    }
+}
+
+/// Every page with its name: `kubefoundry`, `kubefoundry-render`.
+fn pages(program: &Command) -> Vec<(String, String)> {
+    let own = (program.get_name().to_owned(), roff(program, program));
+    let commands = program.get_subcommands().map(|command| (page_name(program, command), roff(program, command)));
+    std::iter::once(own).chain(commands).collect()
+}
+
+fn names(program: &Command) -> Vec<&str> {
+    program.get_subcommands().map(Command::get_name).collect()
+}
+
+fn page_name(program: &Command, command: &Command) -> String {
+    let (program, command) = (program.get_name(), command.get_name());
+    if program == command { program.to_owned() } else { format!("{program}-{command}") }
+}
+
+fn roff(program: &Command, command: &Command) -> String {
+    let name = page_name(program, command);
+    // What follows the options in `--help` has sections of its own here.
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let version = program.get_version().unwrap_or_default();
+    let man =
+        Man::new(command.clone()).title(name.to_uppercase()).section("1").source(format!("kubefoundry {version}"));
+    let man = man.manual("kubefoundry manual").date("");
+    let mut out = Vec::new();
+    // Writing to memory does not fail.
+    let _ = man.render_title(&mut out);
+    let _ = man.render_name_section(&mut out);
+    let _ = man.render_synopsis_section(&mut out);
+    let _ = man.render_description_section(&mut out);
+    let _ = man.render_options_section(&mut out);
+    if command.has_subcommands() {
+        let _ = man.render_subcommands_section(&mut out);
+    }
+    let mut sections = Roff::new();
+    let (notes, examples) = after.split_once("Examples:\n").unwrap_or(("", &after));
+    if !notes.trim().is_empty() {
+        sections.control("SH", ["NOTES"]);
+        for paragraph in notes.trim().split("\n\n") {
+            sections.control("PP", []).text([roman(paragraph.replace('\n', " "))]);
+        }
+    }
+    definitions(&mut sections, "EXIT STATUS", EXIT_STATUS);
+    definitions(&mut sections, "FILES", FILES);
+    definitions(&mut sections, "ENVIRONMENT", ENVIRONMENT);
+    // The exit status is described above.
+    let lines: Vec<&str> = examples.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    if !lines.is_empty() {
+        sections.control("SH", ["EXAMPLES"]);
+        sections.control("nf", []);
+        for line in lines {
+            sections.text([roman(line)]);
+        }
+        sections.control("fi", []);
+    }
+    see_also(&mut sections, program, &name);
+    let mut text = String::from_utf8_lossy(&out).into_owned();
+    text.push_str(&sections.to_roff());
+    text
+}
+
+fn definitions(sections: &mut Roff, title: &str, rows: &[(&str, &str)]) {
+    sections.control("SH", [title]);
+    for (term, meaning) in rows {
+        sections.control("TP", []).text([bold(*term)]).text([roman(*meaning)]);
+    }
+}
+
+fn see_also(sections: &mut Roff, program: &Command, own: &str) {
+    let commands = program.get_subcommands().map(|command| page_name(program, command));
+    let pages = std::iter::once(program.get_name().to_owned()).chain(commands).filter(|page| page != own);
+    let pages: Vec<String> = pages.collect();
+    sections.control("SH", ["SEE ALSO"]);
+    let mut line = Vec::new();
+    for (position, page) in pages.iter().enumerate() {
+        line.push(bold(page.as_str()));
+        line.push(roman(if position + 1 < pages.len() { "(1), " } else { "(1)" }));
+    }
+    sections.text(line);
+}

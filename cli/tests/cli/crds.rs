@@ -1,0 +1,230 @@
+//! `--crds`: the CRDs of a cluster.
+
+use serde_json::Value;
+
+use crate::sandbox::{PINNED, Sandbox, model};
+
+/// A CRD of Dynamo that serves these versions and takes any spec.
+fn crd(versions: &[&str]) -> String {
+    let spec = "{type: object, x-kubernetes-preserve-unknown-fields: true}";
+    let version = |name: &&str| {
+        format!(
+            "{{name: {name}, served: true, schema: {{openAPIV3Schema: {{type: object, properties: {{spec: {spec}}}}}}}}}"
+        )
+    };
+    let versions: Vec<String> = versions.iter().map(version).collect();
+    format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n  group: nvidia.com\n  names: {{kind: \
+         DynamoGraphDeployment}}\n  versions: [{}]\n",
+        versions.join(", ")
+    )
+}
+
+fn sandbox() -> Sandbox {
+    Sandbox::new().with("m/a.yaml", model("a")).with("m/kubefoundry.yaml", PINNED)
+}
+
+/// Files, directories and standard input, in YAML and JSON.
+#[test]
+fn a_dump_comes_from_anywhere() {
+    let yaml = crd(&["v1beta1"]);
+    let sandbox = sandbox().with("dump/nested/dgd.yaml", &yaml).with("dump/notes.txt", "not read");
+    for arguments in [["--crds", "dump"], ["--crds", "dump/nested/dgd.yaml"]] {
+        let ran = sandbox.run(&[&["render", "m"], &arguments[..]].concat()).exits(0);
+        assert!(ran.out.starts_with("apiVersion: nvidia.com/v1beta1\n"), "{}", ran.out);
+    }
+    let ran = sandbox.pipe(&["render", "m", "--crds", "-"], &yaml).exits(0);
+    assert!(ran.out.starts_with("apiVersion: nvidia.com/v1beta1\n"), "{}", ran.out);
+    let json = "{\"kind\": \"List\", \"items\": [{\"apiVersion\": \"apiextensions.k8s.io/v1\", \"kind\": \
+                \"CustomResourceDefinition\", \"spec\": {\"group\": \"nvidia.com\", \"names\": {\"kind\": \
+                \"DynamoGraphDeployment\"}, \"versions\": [{\"name\": \"v1beta1\", \"served\": true, \"schema\": \
+                {\"openAPIV3Schema\": {\"type\": \"object\", \"x-kubernetes-preserve-unknown-fields\": true}}}]}}]}";
+    let ran = sandbox.pipe(&["render", "m", "--crds", "-"], json).exits(0);
+    assert!(ran.out.starts_with("apiVersion: nvidia.com/v1beta1\n"), "{}", ran.out);
+}
+
+/// Standard input is either the models or the CRDs.
+#[test]
+fn standard_input_is_read_once() {
+    let sandbox = sandbox().with("m/crd.yaml", crd(&["v1alpha1"]));
+    for arguments in [&["render", "-", "--crds", "-"][..], &["render", "--crds", "-"]] {
+        let ran = sandbox.pipe(arguments, model("a")).exits(2);
+        assert!(ran.err.contains("standard input is named twice"), "{}", ran.err);
+    }
+    // CRDs may lie among the manifests: there they are objects, too.
+    let ran = sandbox.run(&["render", "m", "--crds", "m/crd.yaml", "--all"]).exits(0);
+    assert!(ran.out.contains("kind: CustomResourceDefinition") && ran.out.contains("kind: DynamoGraphDeployment"));
+}
+
+/// A provider that is not installed is a finding, a dump that is none is wrong usage; neither prints an object.
+#[test]
+fn what_does_not_fit_is_not_printed() {
+    let sandbox = sandbox()
+        .with("dgd.yaml", crd(&["v1alpha1"]))
+        .with("ray.yaml", crd(&["v1"]).replace("nvidia.com", "ray.io").replace("DynamoGraphDeployment", "RayService"))
+        .with("error.yaml", "Error from server (Forbidden)\n");
+    let ran = sandbox.run(&["render", "m", "--crds", "ray.yaml"]).exits(1);
+    assert!(ran.out.is_empty() && ran.err.contains("Provider 'dynamo' CRD not installed in cluster"), "{}", ran.err);
+    let ran = sandbox.run(&["render", "m", "--crds", "error.yaml"]).exits(2);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0550]"), "{}", ran.err);
+    let ran = sandbox.run(&["render", "m", "--target", "dynamo=auto"]).exits(2);
+    assert!(ran.err.contains("give one with --crds"), "{}", ran.err);
+    sandbox.run(&["render", "m", "--target", "dynamo=auto", "--crds", "dgd.yaml"]).exits(0);
+    sandbox.run(&["lint", "m", "--crds", "absent.yaml"]).exits(2);
+    sandbox.run(&["images", "m", "--crds", "dgd.yaml"]).exits(0);
+}
+
+/// `explain` says by which schema an object was checked, whatever the schema is written in.
+#[test]
+fn explain_shows_the_fingerprint() {
+    let plain = crd(&["v1alpha1"]);
+    let described = plain.replace("{type: object, properties", "{description: any text, type: object, properties");
+    let sandbox = sandbox().with("plain.yaml", &plain).with("described.yaml", described);
+    let fingerprint = |file: &str| {
+        let ran = sandbox.run(&["explain", "m", "--crds", file, "--output", "json"]).exits(0);
+        let report: Value = serde_json::from_str(&ran.out).unwrap();
+        report["decisions"][0]["schemaFingerprint"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(fingerprint("plain.yaml").len(), 16);
+    assert_eq!(fingerprint("plain.yaml"), fingerprint("described.yaml"));
+    let ran = sandbox.run(&["explain", "m", "--crds", "plain.yaml"]).exits(0);
+    assert!(ran.out.contains(&format!("  schema    {}\n", fingerprint("plain.yaml"))), "{}", ran.out);
+    let ran = sandbox.run(&["explain", "m", "--output", "json"]).exits(0);
+    assert!(!ran.out.contains("schemaFingerprint"), "{}", ran.out);
+}
+
+/// A directory in which nothing is read would turn the check off.
+#[test]
+fn a_directory_without_a_dump_is_wrong_usage() {
+    let sandbox = sandbox().with("empty/notes.txt", crd(&["v1alpha1"]));
+    for command in ["render", "lint", "explain", "images"] {
+        let ran = sandbox.run(&[command, "m", "--crds", "empty"]).exits(2);
+        assert!(
+            ran.out.is_empty() && ran.err.contains("--crds empty: no .yaml, .yml or .json file in it"),
+            "{}",
+            ran.err
+        );
+    }
+}
+
+/// KF0550 is about what was named: of a directory one file may be about something else, all may not.
+#[test]
+fn a_directory_is_a_dump_as_a_whole() {
+    let sandbox = sandbox()
+        .with("dump/a/kustomization.yaml", "resources: [../dgd.yaml]\n")
+        .with("dump/dgd.yaml", crd(&["v1alpha1"]))
+        .with("dump/values.json", "{}")
+        .with("none/a.yaml", "a: 1\n")
+        .with("none/b.yaml", "b: 1\n");
+    let ran = sandbox.run(&["render", "m", "--crds", "dump"]).exits(0);
+    assert!(!ran.err.contains("KF0550"), "{}", ran.err);
+    let ran = sandbox.run(&["render", "m", "--crds", "none"]).exits(2);
+    assert_eq!(ran.err.matches("error[KF0550]").count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("no file of none has a CustomResourceDefinition"), "{}", ran.err);
+    // Each of two is named.
+    let ran = sandbox.run(&["render", "m", "--crds", "none", "--crds", "dump"]).exits(2);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0550]"), "{}", ran.err);
+    let ran = sandbox.run(&["render", "m", "--crds", "none/a.yaml", "--crds", "dump/dgd.yaml"]).exits(2);
+    assert!(ran.err.contains("none/a.yaml:1"), "{}", ran.err);
+}
+
+/// What PowerShell's `>` writes.
+#[test]
+fn utf_16_is_called_by_its_name() {
+    let utf16 = |text: &str| -> Vec<u8> {
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let sandbox = sandbox()
+        .with("dgd.yaml", utf16(&crd(&["v1alpha1"])))
+        .with("dump/dgd.yaml", utf16(&crd(&["v1alpha1"])))
+        .with("mixed/dgd.yaml", crd(&["v1alpha1"]))
+        .with("mixed/other.yaml", utf16("a: 1\n"));
+    for dump in ["dgd.yaml", "dump", "mixed/other.yaml"] {
+        let ran = sandbox.run(&["render", "m", "--crds", dump]).exits(2);
+        assert!(ran.out.is_empty() && ran.err.contains("error[KF0551]") && ran.err.contains("UTF-16"), "{}", ran.err);
+        assert!(!ran.err.contains("KF0550"), "{}", ran.err);
+    }
+    sandbox.run(&["render", "m", "--crds", "mixed"]).exits(0);
+}
+
+/// A version that does not say whether it is served is no version that is not: the dump is at fault, not the cluster.
+#[test]
+fn a_dump_that_was_cut_off_is_unusable() {
+    let whole = crd(&["v1alpha1"]);
+    let block = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n  group: nvidia.com\n";
+    for text in [
+        whole.replace(" served: true,", ""),
+        whole.replace("served: true", "served: \"true\""),
+        whole.replace("served: true", "served: null"),
+        block.to_owned(),
+        format!("{block}  names:\n    plural: dynamographdeployments\n"),
+        format!("{block}  names:\n    kind: DynamoGraphDeployment\n"),
+        whole.trim_end().trim_end_matches(']').to_owned(),
+    ] {
+        let sandbox = sandbox().with("dump.yaml", &text);
+        let ran = sandbox.run(&["render", "m", "--crds", "dump.yaml"]).exits(2);
+        assert!(ran.out.is_empty() && ran.err.contains("error[KF0551]"), "{text}\n{}", ran.err);
+    }
+    let sandbox = sandbox().with("dump.yaml", whole.replace("served: true", "served: false"));
+    sandbox.run(&["render", "m", "--crds", "dump.yaml"]).exits(1);
+}
+
+/// However YAML or JSON spells it, it is the same CRD.
+#[test]
+fn a_kind_may_be_spelled_in_any_way() {
+    let whole = crd(&["v1alpha1"]);
+    for kind in [
+        "\"kind\":\t\"DynamoGraphDeployment\"",
+        "kind: \"Dynamo\\u0047raphDeployment\"",
+        "kind: \"Dynamo\\x47raphDeployment\"",
+        "kind: !!str DynamoGraphDeployment",
+        "kind:\n      DynamoGraphDeployment",
+        "kind: &kind DynamoGraphDeployment",
+        "\"ki\\u006ed\": 'DynamoGraphDeployment'",
+    ] {
+        let text = whole.replace("kind: DynamoGraphDeployment", kind);
+        assert_ne!(text, whole);
+        let sandbox = sandbox().with("dump.yaml", &text);
+        sandbox.run(&["render", "m", "--crds", "dump.yaml"]).exits(0);
+    }
+    let text = whole.replace("group: nvidia.com", "group: \"nvidia\\u002ecom\"");
+    sandbox().with("dump.yaml", text).run(&["render", "m", "--crds", "dump.yaml"]).exits(0);
+}
+
+/// A rule says where its object is at fault: a name with a dot is one step, and the whole object has no path.
+#[test]
+fn the_place_of_a_rule_is_its_field_path() {
+    let rule = |path: &str| format!("x-kubernetes-validations: [{{rule: 'false', message: refused{path}}}]");
+    let whole = crd(&["v1alpha1"]);
+    let at_spec = format!("unknown-fields: true, {}}}", rule(", fieldPath: \".services['Front.end'].x\""));
+    let at_root = format!("openAPIV3Schema: {{{}, ", rule(""));
+    let sandbox = sandbox()
+        .with("spec.yaml", whole.replace("unknown-fields: true}", &at_spec))
+        .with("root.yaml", whole.replace("openAPIV3Schema: {", &at_root));
+    let ran = sandbox.run(&["render", "m", "--crds", "spec.yaml"]).exits(1);
+    assert!(ran.err.contains("in spec.yaml at spec.services[\"Front.end\"].x: refused"), "{}", ran.err);
+    let ran = sandbox.run(&["render", "m", "--crds", "root.yaml"]).exits(1);
+    assert!(ran.err.contains("in root.yaml: refused"), "{}", ran.err);
+}
+
+/// A pipeline keeps the fingerprint with what it rendered: another one means that the cluster was upgraded.
+#[test]
+fn every_report_says_which_schema_was_checked_against() {
+    let sandbox = sandbox().with("dump.yaml", crd(&["v1alpha1"]));
+    let render = sandbox.run(&["render", "m", "--crds", "dump.yaml"]).exits(0);
+    let line = "checked against nvidia.com/v1alpha1 DynamoGraphDeployment, schema ";
+    assert!(render.err.starts_with(line) && render.err.lines().count() == 1, "{}", render.err);
+    let fingerprint = render.err.trim_end().strip_prefix(line).unwrap();
+    let lint = sandbox.run(&["lint", "m", "--crds", "dump.yaml"]).exits(0);
+    assert_eq!(lint.out, format!("no findings in 1 file\n{}", render.err).replace("1 file", "2 files"));
+    for arguments in [["lint", "--output"], ["render", "--diagnostics"]] {
+        let [command, flag] = arguments;
+        let ran = sandbox.run(&[command, "m", "--crds", "dump.yaml", flag, "json"]).exits(0);
+        let report: Value = serde_json::from_str(if command == "lint" { &ran.out } else { &ran.err }).unwrap();
+        let expected = serde_json::json!([{
+            "apiVersion": "nvidia.com/v1alpha1", "kind": "DynamoGraphDeployment", "fingerprint": fingerprint
+        }]);
+        assert_eq!(report["crds"], expected);
+    }
+    assert!(!sandbox.run(&["lint", "m", "-o", "json"]).exits(0).out.contains("crds"));
+}

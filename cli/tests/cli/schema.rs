@@ -1,0 +1,133 @@
+//! `schema`: what is printed is what is in `schemas/`, and what reports look like is what their schemas say.
+
+use std::collections::BTreeSet;
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, broken, doubtful, model};
+
+/// The schema of a report, which a reader may be lenient with; here a field that it does not name is a mistake.
+fn strict(name: &str) -> (Value, Validator) {
+    let ran = Sandbox::new().run(&["schema", name]).exits(0);
+    let mut schema: Value = serde_json::from_str(&ran.out).unwrap();
+    close(&mut schema);
+    let validator = jsonschema::draft7::new(&schema).unwrap();
+    (schema, validator)
+}
+
+fn close(schema: &mut Value) {
+    if let Some(fields) = schema.as_object_mut() {
+        if fields.contains_key("properties") {
+            fields.insert("additionalProperties".to_owned(), json!(false));
+            fields["properties"].as_object_mut().unwrap().values_mut().for_each(close);
+        }
+        if let Some(items) = fields.get_mut("items") {
+            close(items);
+        }
+    }
+}
+
+/// Marks every property of the schema that a report has.
+fn seen(schema: &Value, report: &Value, path: &str, all: &mut BTreeSet<String>, found: &mut BTreeSet<String>) {
+    for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{key}");
+        all.insert(path.clone());
+        if let Some(value) = report.get(key) {
+            found.insert(path.clone());
+            seen(property, value, &path, all, found);
+        } else {
+            seen(property, &Value::Null, &path, all, found);
+        }
+    }
+    if schema.get("items").is_some() {
+        let items = report.as_array().map(Vec::as_slice).unwrap_or_default();
+        seen(&schema["items"], &Value::Null, path, all, found);
+        for item in items {
+            seen(&schema["items"], item, path, all, found);
+        }
+    }
+}
+
+/// Every case of the golden tests, and inputs that are wrong in a way that only the command line sees.
+fn reports(command: &[&str]) -> Vec<Value> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b")).with("c.yaml", doubtful("c"));
+    let mut folders = vec![".".to_owned()];
+    for group in std::fs::read_dir(root.join("testdata/golden")).unwrap() {
+        for case in std::fs::read_dir(group.unwrap().path()).unwrap() {
+            folders.push(case.unwrap().path().display().to_string());
+        }
+    }
+    let run = |folder: &String| {
+        let crds = format!("{folder}/crds");
+        let dump: &[&str] = if std::path::Path::new(&crds).is_dir() { &["--crds", &crds] } else { &[] };
+        sandbox.run(&[command, &["--output", "json", folder], dump].concat()).out
+    };
+    let reports = folders.iter().map(run).filter(|out| !out.is_empty());
+    reports.map(|out| serde_json::from_str(&out).unwrap()).collect()
+}
+
+fn check(name: &str, command: &[&str]) {
+    let (schema, validator) = strict(name);
+    let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
+    let reports = reports(command);
+    assert!(reports.len() > 100, "{} reports", reports.len());
+    for report in reports {
+        let errors: Vec<String> =
+            validator.iter_errors(&report).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{errors:#?} in {report:#}");
+        seen(&schema, &report, "", &mut all, &mut found);
+    }
+    let missing: Vec<_> = all.difference(&found).collect();
+    assert!(missing.is_empty(), "no report has {missing:?}, which {name} describes");
+}
+
+#[test]
+fn findings_look_as_their_schema_says() {
+    check("diagnostics", &["lint"]);
+}
+
+#[test]
+fn decisions_look_as_their_schema_says() {
+    check("decisions", &["explain"]);
+}
+
+#[test]
+fn images_look_as_their_schema_says() {
+    check("images", &["images"]);
+}
+
+/// `kubectl apply -f -` takes the whole stream.
+#[test]
+fn crds_are_one_stream() {
+    let ran = Sandbox::new().run(&["schema", "crds"]).exits(0);
+    assert_eq!(ran.kinds(), ["CustomResourceDefinition"; 4]);
+    assert_eq!(ran.out.lines().filter(|line| *line == "---").count(), 3);
+    assert!(ran.out.contains("\n  name: modeldeployments.kubeairunway.ai\n"), "{}", ran.out);
+}
+
+/// What is listed can be printed, and is what the file in `schemas/` says.
+#[test]
+fn every_listed_schema_is_printed() {
+    let sandbox = Sandbox::new();
+    let listed = sandbox.run(&["schema"]).exits(0);
+    let names: Vec<&str> = listed.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names[0], "crds");
+    assert_eq!(names.len(), 12);
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
+    for name in &names[1..] {
+        let printed = sandbox.run(&["schema", name]).exits(0).out;
+        let extension = if name.contains('_') { "yaml" } else { "json" };
+        assert_eq!(printed, std::fs::read_to_string(folder.join(format!("{name}.{extension}"))).unwrap(), "{name}");
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 11, "every file has a name");
+}
+
+/// A name that is close is suggested, and nothing is printed.
+#[test]
+fn an_unknown_schema_is_wrong_usage() {
+    let ran = Sandbox::new().run(&["schema", "modeldeployments"]).exits(2);
+    assert_eq!(ran.out, "");
+    assert!(ran.err.contains("modeldeployment"), "{}", ran.err);
+}
