@@ -1,0 +1,160 @@
+"""The files that CI systems read, run as those systems run them.
+
+pre-commit (from PyPI) runs our hooks in a repository; the scripts of action.yml and of the GitLab job are taken out of
+their files and run with the environment that the runner gives them, hostile inputs included.
+
+Usage: check_ci.py KUBEFOUNDRY
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODEL = """\
+apiVersion: kubefoundry.ai/v1alpha1
+kind: ModelDeployment
+metadata:
+  name: phi # kept
+spec:
+  model: {id: org/phi}
+  engine: {type: vllm}
+  resources: {gpu: {count: 1}}
+"""
+BROKEN = MODEL.replace("count: 1", "count: two")
+MISSPELT = MODEL.replace("engine:", "engin:")
+FOREIGN = "kind: Service # ours? no\nmetadata: {name: web}\n"
+
+
+def run(command, cwd, **environment):
+    path = f"{BINARY.parent}:{os.environ['PATH']}"
+    env = dict(os.environ, PATH=path, **environment)
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def repository(directory, files):
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for command in (["init", "-q"], ["add", "-A"]):
+        subprocess.run(["git", *command], cwd=directory, check=True)
+
+
+def in_directory(check):
+    with tempfile.TemporaryDirectory() as directory:
+        check(pathlib.Path(directory))
+
+
+def pre_commit(directory):
+    """One local hook for each of ours: what pre-commit makes of the manifest, without a clone of this repository."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    config = {"repos": [{"repo": "local", "hooks": hooks}]}
+    models = {"a/good.yaml": MODEL, "web.yaml": FOREIGN, "notes.txt": "no YAML: {", "a/kubefoundry.yaml": "no: options\n"}
+    repository(directory, {".pre-commit-config.yaml": yaml.safe_dump(config), **models})
+    home = {"PRE_COMMIT_HOME": str(directory / ".cache")}
+
+    def hook(name, *files):
+        return run([PYTHON, "-m", "pre_commit", "run", name, "--files", *files], directory, **home)
+
+    good = hook("kubefoundry-lint", "a/good.yaml", "web.yaml", "notes.txt", "a/kubefoundry.yaml")
+    assert good.returncode == 0 and "Passed" in good.stdout, good
+    (directory / "a/bad.yaml").write_text(BROKEN.replace("phi", "bad"))
+    bad = hook("kubefoundry-lint", "a/bad.yaml", "web.yaml")
+    assert bad.returncode == 1 and "a/bad.yaml:8:28" in bad.stdout and "KF0101" in bad.stdout, bad
+    (directory / "a/bad.yaml").write_text(MODEL)
+    twice = hook("kubefoundry-lint-all", "a/good.yaml")
+    assert twice.returncode == 1 and "KF0901" in twice.stdout, twice
+    (directory / "a/bad.yaml").write_text(MISSPELT.replace("phi", "bad"))
+    subprocess.run(["git", "add", "-A", "a"], cwd=directory, check=True)
+    fixed = hook("kubefoundry-fix", "a/bad.yaml")
+    assert fixed.returncode == 1 and "files were modified by this hook" in fixed.stdout, fixed
+    assert (directory / "a/bad.yaml").read_text() == MODEL.replace("phi", "bad")
+    manifest = run([PYTHON, "-m", "pre_commit", "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml")], directory, **home)
+    assert manifest.returncode == 0, manifest
+
+
+def steps():
+    return {step["name"]: step for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]}
+
+
+def github_lint(directory, **inputs):
+    step = steps()["Lint"]
+    assert "${{" not in step["run"], "an input in a script is an injection"
+    given = {"PATHS": ".", "CONFIG": "", "FAIL_ON": "error", "STRICT": "false", "SARIF_FILE": "k.sarif", **inputs}
+    assert set(given) == set(step["env"]), "the step takes other variables than this test gives"
+    summary = directory / "summary.md"
+    script = directory.parent / f"{directory.name}.sh"
+    script.write_text(step["run"])
+    ran = run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+        directory,
+        GITHUB_STEP_SUMMARY=str(summary),
+        GITHUB_WORKSPACE=str(directory),
+        **given,
+    )
+    script.unlink()
+    return ran, summary.read_text() if summary.exists() else ""
+
+
+def action(directory):
+    repository(directory, {"models/bad.yaml": BROKEN, "models/good.yaml": MODEL.replace("phi", "good")})
+    bad, summary = github_lint(directory, PATHS="models")
+    assert bad.returncode == 1, bad
+    assert "::error file=models/bad.yaml,line=8,col=28," in bad.stdout, bad
+    assert "error[KF0101]" in summary and summary.count("````") == 2, summary
+    log = json.loads((directory / "k.sarif").read_text())
+    assert log["runs"][0]["results"][0]["ruleId"] == "KF0101", log
+    good, summary = github_lint(directory, PATHS="models/good.yaml\n\n")
+    assert good.returncode == 0 and "no findings" in summary or "KF0504" in summary, (good, summary)
+    hostile = "models/good.yaml\n$(touch pwned)\n`touch pwned`\n; touch pwned\n--config=/etc/passwd"
+    injected, _ = github_lint(directory, PATHS=hostile)
+    assert injected.returncode == 2 and not (directory / "pwned").exists(), injected
+    empty, _ = github_lint(directory, PATHS="\n")
+    assert empty.returncode == 2 and "path is empty" in empty.stdout, empty
+    missing, _ = github_lint(directory, PATHS="nope")
+    assert missing.returncode == 2 and not (directory / "k.sarif").exists(), missing
+
+
+def action_install(directory):
+    """A binary is taken only with the checksum that was given."""
+    script = directory / "install.sh"
+    script.write_text(steps()["Install kubefoundry"]["run"])
+    checksum = subprocess.run(["sha256sum", str(BINARY)], capture_output=True, text=True, check=True).stdout.split()[0]
+    for given, expected in ((checksum, 0), ("0" * 64, 1), ("", 2)):
+        path_file = directory / f"path-{expected}"
+        ran = run(
+            ["bash", "-eo", "pipefail", str(script)],
+            directory,
+            RUNNER_TEMP=str(directory / f"temp-{expected}"),
+            GITHUB_PATH=str(path_file),
+            BINARY_URL=f"file://{BINARY}",
+            BINARY_SHA256=given,
+            SOURCE=str(ROOT),
+        )
+        assert ran.returncode == expected and path_file.exists() == (expected == 0), ran
+
+
+def gitlab(directory):
+    job = yaml.safe_load((ROOT / "deploy/gitlab/lint.yml").read_text())["kubefoundry-lint"]
+    repository(directory, {"models/bad.yaml": BROKEN})
+    script = "set -eo pipefail\n" + "\n".join(job["script"])
+    ran = run(["bash", "-c", script], directory / "models", CI_PROJECT_DIR=str(directory), **job["variables"])
+    assert ran.returncode == 1 and "error[KF0101]" in ran.stdout, ran
+    reports = job["artifacts"]["reports"]
+    issue = json.loads((directory / "models" / reports["codequality"]).read_text())[0]
+    assert issue["location"]["path"] == "models/bad.yaml", issue
+    assert "<failure" in (directory / "models" / reports["junit"]).read_text()
+
+
+if __name__ == "__main__":
+    BINARY, PYTHON = pathlib.Path(sys.argv[1]).resolve(), sys.executable
+    checks = (pre_commit, action, action_install, gitlab)
+    for check in checks:
+        in_directory(check)
+    print(f"CI files: {', '.join(check.__name__ for check in checks)} run as their systems run them")

@@ -1,0 +1,145 @@
+"""What an editor makes of our schemas: the real yaml-language-server, over LSP.
+
+usage: check_editor.py KUBEFOUNDRY YAML_LANGUAGE_SERVER
+
+On tests/conformance/editor/broken.yaml the server must mark exactly the lines that `kubefoundry lint` reports, which are
+those that say `# mistake`; on every example it must mark nothing; and it must complete and explain fields. The schema is
+named in the settings (`yaml.schemas`), and once in the document itself.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BROKEN = ROOT / "tests/conformance/editor/broken.yaml"
+SCHEMA = ROOT / "schemas/kubefoundry.json"
+
+
+# YAML 1.1 is what Kubernetes reads.
+SETTINGS = {
+    "validate": True,
+    "hover": True,
+    "completion": True,
+    "yamlVersion": "1.1",
+    "schemas": {SCHEMA.as_uri(): "*.yaml"},
+}
+
+
+class Server:
+    """A language server on standard input and output."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.last = 0
+
+    def send(self, message):
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.process.stdin.flush()
+
+    def read(self):
+        length = 0
+        while (line := self.process.stdout.readline()) not in (b"\r\n", b""):
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        assert length, "the server ended"
+        return json.loads(self.process.stdout.read(length))
+
+    def wait(self, wanted):
+        """The first message that is wanted; what the server asks meanwhile is answered."""
+        while True:
+            message = self.read()
+            if "method" in message and "id" in message:
+                items = message.get("params", {}).get("items", [])
+                settings = {"yaml": SETTINGS}
+                result = [settings.get(item.get("section")) for item in items] or None
+                self.send({"id": message["id"], "result": result})
+            elif wanted(message):
+                return message
+
+    def request(self, method, params):
+        self.last += 1
+        number = self.last
+        self.send({"id": number, "method": method, "params": params})
+        answer = self.wait(lambda message: message.get("id") == number)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def open(self, path):
+        """Opens a document and gives what the server has against it."""
+        uri = path.as_uri()
+        item = {"uri": uri, "languageId": "yaml", "version": 1, "text": path.read_text()}
+        self.send({"method": "textDocument/didOpen", "params": {"textDocument": item}})
+
+        def published(message):
+            about = message.get("method") == "textDocument/publishDiagnostics"
+            return about and message["params"]["uri"] == uri
+
+        return self.wait(published)["params"]["diagnostics"]
+
+
+def start(command):
+    server = Server(command)
+    workspace = {"configuration": True, "didChangeConfiguration": {"dynamicRegistration": True}}
+    text = {"hover": {}, "completion": {"completionItem": {"snippetSupport": False}}}
+    capabilities = {"workspace": workspace, "textDocument": text}
+    server.request("initialize", {"processId": None, "rootUri": None, "capabilities": capabilities})
+    server.send({"method": "initialized", "params": {}})
+    server.send({"method": "workspace/didChangeConfiguration", "params": {"settings": None}})
+    return server
+
+
+def lines_of(diagnostics):
+    return {diagnostic["range"]["start"]["line"] + 1 for diagnostic in diagnostics}
+
+
+def lines_that(text, wanted):
+    return [number for number, line in enumerate(text.splitlines(), 1) if wanted in line]
+
+
+def main(binary, *command):
+    text = BROKEN.read_text()
+    expected = set(lines_that(text, "# mistake"))
+    # 1: errors were found.
+    lint = subprocess.run([binary, "lint", str(BROKEN), "--output", "json"], capture_output=True, text=True, check=False)
+    assert lint.returncode == 1, lint.stderr
+    reported = [found for found in json.loads(lint.stdout)["diagnostics"] if found["severity"] != "info"]
+    assert {found["line"] for found in reported} == expected, sorted(found["line"] for found in reported)
+
+    server = start(list(command))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        marked = server.open(BROKEN)
+        listing = "\n".join(f"  {found['range']['start']['line'] + 1}: {found['message']}" for found in marked)
+        print(f"yaml-language-server on broken.yaml:\n{listing}")
+        assert lines_of(marked) == expected, f"marked {sorted(lines_of(marked))}, expected {sorted(expected)}"
+
+        document = {"uri": BROKEN.as_uri()}
+        place = {"line": lines_that(text, "contextLength")[0] - 1, "character": 6}
+        hover = server.request("textDocument/hover", {"textDocument": document, "position": place})
+        assert "--max-model-len" in json.dumps(hover), hover
+        place = {"line": lines_that(text, "gpu-memory-utilization")[0] - 1, "character": 6}
+        answer = server.request("textDocument/completion", {"textDocument": document, "position": place})
+        labels = {item["label"] for item in answer["items"]}
+        assert {"max-model-len", "enable-prefix-caching"} <= labels, sorted(labels)[:20]
+
+        # Settings do not name this file; it names its schema itself, for its first document.
+        first = text.split("---\n")[0]
+        modeline = folder / "modeline.yml"
+        modeline.write_text(f"# yaml-language-server: $schema={SCHEMA.as_uri()}\n{first}")
+        assert lines_of(server.open(modeline)) == {number + 1 for number in lines_that(first, "# mistake")}
+
+        examples = sorted(ROOT.glob("examples/*/*.yaml"))
+        for example in examples:
+            marked = server.open(example)
+            assert not marked, f"{example}: {marked}"
+    server.process.kill()
+    print(f"{len(expected)} mistakes found alike, {len(examples)} examples without a mark")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,82 @@
+"""What the checks with real clients share: copies of packages, runs of commands, and a report."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "krm" / "examples"
+BUILD = ["kustomize", "build", "--enable-alpha-plugins", "--enable-exec"]
+
+
+class Report:
+    """Counts what holds and what does not; a failure is shown with what was seen."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def check(self, name, holds, seen=""):
+        if holds:
+            self.passed += 1
+            return
+        self.failed += 1
+        print(f"FAIL {name}")
+        print("".join(f"     {line}\n" for line in str(seen).splitlines()[:40]), end="")
+
+    def end(self, what):
+        print(f"{what}: {self.passed} checks hold, {self.failed} do not")
+        sys.exit(1 if self.failed else 0)
+
+
+def run(command, cwd=None, stdin=None, extra_path=()):
+    """Runs a command and returns (status, standard output, standard error)."""
+    path = os.pathsep.join([*map(str, extra_path), os.environ["PATH"]])
+    done = subprocess.run(
+        command, cwd=cwd, input=stdin, capture_output=True, text=True, env={**os.environ, "PATH": path}, shell=isinstance(command, str),
+        executable="/bin/bash" if isinstance(command, str) else None,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+class Package:
+    """A fresh copy of a directory, in a repository of its own, so that `git diff` says what a client did to it."""
+
+    def __init__(self, source):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.temporary.name) / pathlib.Path(source).name
+        shutil.copytree(source, self.path)
+        self.git("init", "-q")
+        self.commit()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.temporary.cleanup()
+
+    def git(self, *arguments):
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "core.autocrlf=false"]
+        status, out, err = run(["git", *identity, *arguments], self.path)
+        if status:
+            raise RuntimeError(f"git {arguments}: {err}")
+        return out
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", "state")
+
+    def diff(self):
+        """What changed since the last commit, new files included."""
+        self.git("add", "-A")
+        return self.git("diff", "--cached", "--no-color")
+
+    def write(self, name, text):
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def files(self):
+        return sorted(str(p.relative_to(self.path)) for p in self.path.rglob("*") if p.is_file() and ".git/" not in str(p))
