@@ -13,13 +13,15 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::markdown::{blocks, links};
 use common::{compile_all, output};
 use kubefoundry::{Purpose, SourceSet};
 
 /// Every Markdown file that users read.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages = vec![root.join("README.md")];
+    let own = ["README.md", "docs/codes/README.md", "krm/README.md", "krm/examples/kustomize/README.md"];
+    let mut pages: Vec<PathBuf> = own.iter().map(|page| root.join(page)).collect();
     for folder in [root.join("docs"), root.join("examples")] {
         pages.extend(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
     }
@@ -31,17 +33,9 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The fenced blocks of a language, each with the text between it and the block before.
-fn blocks<'t>(text: &'t str, language: &str) -> Vec<(&'t str, &'t str)> {
-    let fence = format!("```{language}\n");
-    let mut blocks = Vec::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(fence.as_str()) {
-        let Some((block, after)) = after.split_once("```") else { break };
-        blocks.push((before.rsplit("```").next().unwrap_or(before), block));
-        rest = after;
-    }
-    blocks
+/// The YAML of a page, each block with what stands above it.
+fn yaml(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    blocks(page).into_iter().filter(|block| block.language == "yaml").map(|block| (block.lead, block.text))
 }
 
 #[test]
@@ -50,7 +44,7 @@ fn every_model_deployment_in_the_documentation_is_accepted() {
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         let mut last = None;
-        for (lead, block) in blocks(&text, "yaml") {
+        for (lead, block) in yaml(&text) {
             if block.contains("kind: ModelDeployment") {
                 let mut sources = SourceSet::default();
                 sources.add("page.yaml", block);
@@ -75,7 +69,7 @@ fn options_and_configurations_in_the_documentation_are_accepted() {
     let mut count = 0;
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
-        for (_, block) in blocks(&text, "yaml") {
+        for (_, block) in yaml(&text) {
             let purpose = if block.contains("\nkind: Render") {
                 Purpose::Options
             } else if block.contains("\nkind: InferenceProviderConfig") {
@@ -99,11 +93,8 @@ fn options_and_configurations_in_the_documentation_are_accepted() {
 fn links_in_the_documentation_lead_somewhere() {
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let path = link.split('#').next().unwrap();
-            if !path.is_empty() && !path.contains("://") {
-                assert!(page.parent().unwrap().join(path).exists(), "{} links to {link}", page.display());
-            }
+        for link in links(&text).filter(|link| !link.is_empty() && !link.contains("://")) {
+            assert!(page.parent().unwrap().join(link).exists(), "{} links to {link}", page.display());
         }
     }
 }

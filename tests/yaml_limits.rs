@@ -111,11 +111,15 @@ fn many_documents_and_many_failures_are_linear() {
 
 #[test]
 fn limits_can_be_set() {
-    let limits = Limits { document_bytes: 10, nodes: 4, depth: 1, alias_nodes: 1 };
+    let limits = Limits { documents: 2, document_bytes: 10, nodes: 4, depth: 1, alias_nodes: 1 };
     let kind = |text: &str| parse(text, &limits).documents[0].problems.first().map(|it| it.kind);
     assert_eq!(kind("a: 1"), None);
     assert_eq!(kind("a: 12345678"), Some(FailureKind::TooLarge));
     assert_eq!(kind("[1,2,3,4]"), Some(FailureKind::TooManyNodes));
     assert_eq!(kind("[[1]]"), Some(FailureKind::TooDeep));
     assert_eq!(kind("[&a 1,*a]"), None);
+    let parsed = parse("---\n---\na\n---\nb\n---\nc\n---\nd\n", &limits);
+    let failure = parsed.failure.unwrap();
+    assert_eq!((parsed.documents.len(), failure.kind), (2, FailureKind::TooManyDocuments));
+    assert_eq!((failure.span.start, parsed.later_failures.len()), (16, 0), "where the third one starts");
 }

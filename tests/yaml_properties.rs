@@ -1,7 +1,7 @@
 //! What holds for any value and any text.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use kubefoundry::yaml::{Limits, Node, Parsed, parse, to_yaml, to_yaml_stream};
+use kubefoundry::yaml::{Limits, Node, Parsed, parse, to_yaml, to_yaml_by_library, to_yaml_stream};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -130,6 +130,33 @@ proptest! {
         prop_assert_eq!(again, text, "writing is stable");
     }
 
+    /// The writer of ours is fast; the library's is the one that knows.
+    #[test]
+    fn what_is_written_is_what_the_library_writes(value in value()) {
+        let (mut ours, mut theirs) = (String::new(), String::new());
+        to_yaml(&value, &mut ours);
+        to_yaml_by_library(&value, &mut theirs);
+        prop_assert_eq!(ours, theirs);
+    }
+
+    /// Strings that look like words, flags, quantities, numbers and dates, as values and as keys.
+    #[test]
+    fn words_are_quoted_as_the_library_quotes_them(text in "[-/.+_:=#~0-9a-zA-Z ]{0,9}") {
+        let value = json!({"v": text, (text.clone()): [text]});
+        let (mut ours, mut theirs) = (String::new(), String::new());
+        to_yaml(&value, &mut ours);
+        to_yaml_by_library(&value, &mut theirs);
+        prop_assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn numbers_are_quoted_as_the_library_quotes_them(text in "[0-9][0-9.]{0,9}") {
+        let (mut ours, mut theirs) = (String::new(), String::new());
+        to_yaml(&json!({"v": text, "l": [text]}), &mut ours);
+        to_yaml_by_library(&json!({"v": text, "l": [text]}), &mut theirs);
+        prop_assert_eq!(ours, theirs);
+    }
+
     #[test]
     fn streams_read_back(values in proptest::collection::vec(value(), 0..4)) {
         let text = to_yaml_stream(&values);
@@ -159,7 +186,7 @@ proptest! {
     #[test]
     fn any_punctuation_is_read_without_panic(text in "[-:?,\\[\\]{}#&*!|>'\"%@ \t\r\nab1~<.=\u{85}\u{2028}é]{0,60}") {
         check(&text, &parse(&text, &Limits::default()));
-        let tight = Limits { document_bytes: 40, nodes: 6, depth: 2, alias_nodes: 2 };
+        let tight = Limits { document_bytes: 40, nodes: 6, depth: 2, alias_nodes: 2, ..Limits::default() };
         check(&text, &parse(&text, &tight));
     }
 
@@ -169,7 +196,7 @@ proptest! {
         let end = BASE.ceil_char_boundary((at + cut).min(BASE.len()));
         let text = format!("{}{add}{}", &BASE[..at], &BASE[end..]);
         check(&text, &parse(&text, &Limits::default()));
-        let tight = Limits { document_bytes: 150, nodes: 20, depth: 3, alias_nodes: 2 };
+        let tight = Limits { document_bytes: 150, nodes: 20, depth: 3, alias_nodes: 2, ..Limits::default() };
         check(&text, &parse(&text, &tight));
     }
 }
@@ -187,6 +214,9 @@ fn nasty_strings_read_back_as_values_and_keys() {
         let mut out = String::new();
         to_yaml(&value, &mut out);
         assert_eq!(one(&out), value, "{out}");
+        let mut by_library = String::new();
+        to_yaml_by_library(&value, &mut by_library);
+        assert_eq!(out, by_library);
         let mut alone = String::new();
         to_yaml(&json!(text), &mut alone);
         assert_eq!(one(&alone), json!(text), "{alone}");

@@ -7,7 +7,13 @@
     reason = "a test reads its cases from files, and fails by panicking"
 )]
 
+pub(crate) mod accident;
 pub(crate) mod argv;
+pub(crate) mod code_page;
+pub(crate) mod generated;
+pub(crate) mod invariants;
+pub(crate) mod markdown;
+pub(crate) mod shared;
 pub(crate) mod start;
 
 use std::fs;
@@ -34,21 +40,30 @@ fn folders_in(path: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The input texts of a case: `kubefoundry.yaml` is its options, every other `.yaml` its input.
+/// The input texts of a case: `kubefoundry.yaml` is its options, every other `.yaml` its input, and what lies in `crds/`
+/// is the dump of its cluster.
 pub(crate) fn read_case(folder: &Path) -> SourceSet {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "json"))
-        .collect();
-    files.sort();
     let mut sources = SourceSet::default();
-    for file in files {
-        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+    for (name, text) in texts(folder) {
         let purpose = if name == "kubefoundry.yaml" { Purpose::Options } else { Purpose::Input };
-        sources.add_for(purpose, name, fs::read_to_string(&file).unwrap());
+        sources.add_bytes(purpose, name, text);
+    }
+    if folder.join("crds").is_dir() {
+        for (name, text) in texts(&folder.join("crds")) {
+            sources.add_bytes(Purpose::Crds, format!("crds/{name}"), text);
+        }
     }
     sources
+}
+
+/// The YAML and JSON files right in a folder, by name.
+pub(crate) fn texts(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_text = |path: &PathBuf| path.extension().is_some_and(|it| it == "yaml" || it == "json");
+    let named = |path: PathBuf| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap());
+    let mut texts: Vec<_> = files.filter(is_text).map(named).collect();
+    texts.sort();
+    texts
 }
 
 /// Compiles with every rule evaluated, so that a case shows all there is to say.

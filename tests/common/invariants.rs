@@ -1,0 +1,65 @@
+//! What holds whatever the input is.
+
+use kubefoundry::diagnostic::render;
+use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
+use serde_json::Value;
+
+/// Compiles an input and checks what must hold for any: the same twice, findings that point into their texts and can be
+/// printed in each form, and output that a strict reader reads back as it was meant.
+pub(crate) fn check(sources: &SourceSet) -> Result<Compilation, String> {
+    let compilation = compile(sources, Thoroughness::Everything);
+    let again = compile(sources, Thoroughness::Everything);
+    same("diagnostics", &compilation.diagnostics, &again.diagnostics)?;
+    same("outputs", &compilation.outputs, &again.outputs)?;
+    same("decisions", &compilation.decisions, &again.decisions)?;
+    findings(&compilation, sources)?;
+    if !compilation.has_errors() {
+        let needed = compile(sources, Thoroughness::Needed);
+        same("outputs of a run that evaluates only what it needs", &compilation.outputs, &needed.outputs)?;
+        output(&compilation)?;
+    }
+    Ok(compilation)
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
+    if one == other { Ok(()) } else { Err(format!("other {what} the second time:\n{one:?}\n{other:?}")) }
+}
+
+fn findings(compilation: &Compilation, sources: &SourceSet) -> Result<(), String> {
+    let found = &compilation.diagnostics;
+    for finding in found {
+        if finding.message.is_empty() || finding.message.chars().count() > 1000 {
+            return Err(format!("a message that nobody can read: {finding:?}"));
+        }
+        let related = finding.related.iter().map(|related| &related.location);
+        for location in finding.location.iter().chain(related) {
+            if sources.get(location.source).text.get(location.span.start..location.span.end).is_none() {
+                return Err(format!("a finding outside its text: {finding:?}"));
+            }
+        }
+    }
+    let concise = render::concise(found, sources);
+    if concise.lines().count() != found.len() {
+        return Err(format!("{} findings on other than as many lines:\n{concise}", found.len()));
+    }
+    // Tabs of the input are shown as they are.
+    let text = render::text(found, sources, render::Style::Plain);
+    if let Some(control) = (concise + &text).chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+        return Err(format!("findings print {control:?}:\n{text}"));
+    }
+    let json = render::json(found, sources, &[]);
+    let listed =
+        serde_json::from_str::<Value>(&json).ok().and_then(|report| Some(report.get("diagnostics")?.as_array()?.len()));
+    if listed == Some(found.len()) { Ok(()) } else { Err(format!("findings as JSON do not read back:\n{json}")) }
+}
+
+fn output(compilation: &Compilation) -> Result<(), String> {
+    let text = yaml::to_yaml_stream(compilation.outputs.iter().map(|output| &output.object));
+    let parsed = yaml::parse(&text, &yaml::Limits::default());
+    if parsed.failure.is_some() || parsed.documents.iter().any(|document| !document.problems.is_empty()) {
+        return Err(format!("output that a strict reader refuses: {:?}\n{text}", parsed.failure));
+    }
+    let read: Vec<Value> = parsed.documents.iter().map(|document| document.root.to_json()).collect();
+    let made: Vec<Value> = compilation.outputs.iter().map(|output| output.object.clone()).collect();
+    if read == made { Ok(()) } else { Err(format!("output that reads back as something else:\n{text}")) }
+}
