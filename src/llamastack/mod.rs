@@ -1,0 +1,4 @@
+//! llama-stack servers: a `LlamaStackDistribution` with external providers becomes what a controller in a cluster would
+//! have made of it.
+
+pub mod wire;
