@@ -9,6 +9,7 @@
 
 use serde_json::Value;
 
+use super::json_line;
 use super::wire::Api;
 
 /// What the init container of an external provider runs, by `/bin/sh -c`, with the variables of [`environment`].
@@ -58,22 +59,9 @@ pub fn environment(provider: &Provider<'_>) -> Vec<(&'static str, String)> {
         ("LLS_PROVIDER_ORDER", provider.order.to_string()),
     ];
     if let Some(config) = provider.config {
-        variables.push(("LLS_PROVIDER_CONFIG", unexpanded(&one_line(config))));
+        variables.push(("LLS_PROVIDER_CONFIG", unexpanded(&json_line(config))));
     }
     variables
-}
-
-/// JSON in one line that a YAML reader takes for the same: control characters beyond those of ASCII are escaped, too.
-fn one_line(config: &Value) -> String {
-    let mut line = String::new();
-    for c in config.to_string().chars() {
-        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') {
-            line.push_str(&format!("\\u{:04x}", u32::from(c)));
-        } else {
-            line.push(c);
-        }
-    }
-    line
 }
 
 /// The value of an environment variable of a pod from which the container sees `text`. Kubernetes replaces `$(NAME)`, and
@@ -125,7 +113,7 @@ mod tests {
         #[test]
         fn settings_are_one_line_that_reads_back(text in proptest::string::string_regex("[\\PC\u{0}-\u{a0}\u{2028}\u{feff}]{0,12}").unwrap()) {
             let config = serde_json::json!({"text": text});
-            let line = one_line(&config);
+            let line = json_line(&config);
             proptest::prop_assert!(!line.contains(char::is_control), "{:?}", line);
             let parsed = crate::yaml::parse(&line, &crate::yaml::Limits::default());
             proptest::prop_assert_eq!(parsed.documents.first().map(|document| document.root.to_json()), Some(config));
