@@ -4,6 +4,7 @@
 pub mod install;
 pub mod merge;
 pub mod package;
+pub mod phase;
 pub mod wire;
 
 /// JSON in one line that a YAML reader takes for the same: control characters beyond those of ASCII are escaped, too.
