@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use super::merge::{self, Entry, Merged};
-use super::options::MergeMode;
 use super::package::{self, ProviderPackage};
 use super::pod::Mode;
 use super::server::{Provider, Server};
@@ -15,7 +14,7 @@ use crate::diagnostic::{Findings, codes as shared};
 use crate::manifest::Manifest;
 use crate::path::FieldPath;
 use crate::transform::{Object, Set};
-use crate::yaml::{Node, Value};
+use crate::yaml::Node;
 
 /// The label of a ConfigMap that holds the metadata of a provider; its value is the provider's id.
 pub(super) const METADATA_LABEL: &str = "llamastack.io/provider-metadata";

@@ -9,11 +9,14 @@
 //! `docs/llama-stack.md`, with what differs from the operator.
 
 mod ca_bundle;
-mod codes;
+pub mod codes;
 mod external;
 mod inputs;
+pub mod install;
+pub mod merge;
 mod objects;
 pub mod options;
+pub mod package;
 mod paths;
 mod pod;
 mod read;
@@ -156,4 +159,17 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
             .report(&shared::UNPINNED_RUNTIME, "spec.server.externalProviders", message)
             .help(format!("push the image to a registry, and pin it: llamaStack: {{image: {image:?}}} in the Render options"));
     }
+}
+
+/// JSON in one line that a YAML reader takes for the same: control characters beyond those of ASCII are escaped, too.
+fn json_line(value: &serde_json::Value) -> String {
+    let mut line = String::new();
+    for c in value.to_string().chars() {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') {
+            line.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            line.push(c);
+        }
+    }
+    line
 }
