@@ -17,7 +17,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(usage) => return commands::usage(&usage),
+    };
     let console = console::Console::new(args.color);
     let status = commands::run(&args.command, &console).unwrap_or_else(|error| {
         console::note(&format!("kubefoundry: {}\n", style::printable(&error.to_string())));

@@ -5,9 +5,12 @@ mod completions;
 mod explain;
 mod images;
 mod lint;
+mod llamastack;
 mod man;
 mod render;
 mod schema;
+
+use std::process::ExitCode;
 
 use kubefoundry::compile::{Form, compile_as};
 use kubefoundry::diagnostic::render::{self as diagnostics, CheckedSchema, Style};
@@ -42,6 +45,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     ArgoCd(#[from] argocd::ArgoCdError),
     #[error(transparent)]
+    LlamaStack(#[from] llamastack::LlamaStackError),
+    #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
     Stdout(#[from] StdoutError),
@@ -55,10 +60,22 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Explain(args) => explain::run(args, console),
         Command::Images(args) => images::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
+        Command::Llamastack(command) => llamastack::run(command),
         Command::Schema(args) => schema::run(args),
         Command::Function => Ok(ExitStatus::of_function(kubefoundry_krm::serve())),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
+    }
+}
+
+/// Prints what was wrong with the command line, or the help that was asked for.
+pub(crate) fn usage(usage: &clap::Error) -> ExitCode {
+    // When that fails there is nowhere left to say so.
+    let _ = usage.print();
+    match usage.exit_code() {
+        0 => ExitStatus::Success.into(),
+        _ if llamastack::is_merge(std::env::args_os()) => ExitStatus::Findings.into(),
+        _ => ExitStatus::Failure.into(),
     }
 }
 

@@ -118,7 +118,7 @@ impl Editor<'_> {
             }
             edits.push(self.lines(self.next_line(end.max(colon)), &lines));
         } else {
-            let end = self.next_line(end);
+            let end = self.line_after(&entry.node);
             let text = format!("{}{}", self.line_end, self.with_line_ends(&lines));
             edits.push(Edit { start: colon, end, text, is_lines: false });
         }
@@ -178,10 +178,31 @@ impl Editor<'_> {
         at - before.rfind('\n').map_or(0, |end| end + 1)
     }
 
-    /// The start of the first line behind a block collection.
+    /// The start of the first line behind a value. Blank lines behind a block scalar are a part of it.
     pub(super) fn line_after(&self, node: &Node<'_>) -> usize {
-        let last_key = node.entries().last().map_or(0, |entry| entry.key_span.end);
-        self.next_line(node.span.end.max(last_key))
+        let (mut last, mut end) = (node, node.span.end);
+        loop {
+            last = match &last.value {
+                yaml::Value::Mapping(entries) => match entries.last() {
+                    Some(entry) => {
+                        end = end.max(entry.key_span.end);
+                        &entry.node
+                    }
+                    None => break,
+                },
+                yaml::Value::Sequence(items) => match items.last() {
+                    Some(item) => item,
+                    None => break,
+                },
+                _ => break,
+            };
+        }
+        let mut end = self.next_line(end);
+        if self.text.get(last.span.start..).is_some_and(|text| text.starts_with(['|', '>'])) {
+            let rest = self.text.get(end..).unwrap_or_default().split_inclusive('\n');
+            end += rest.take_while(|line| line.trim().is_empty()).map(str::len).sum::<usize>();
+        }
+        end
     }
 
     /// The start of the next line, or the place itself if a line starts there.

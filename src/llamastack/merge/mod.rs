@@ -8,6 +8,7 @@
 
 mod apply;
 mod base;
+mod discover;
 mod error;
 mod expected;
 mod extra;
@@ -21,6 +22,7 @@ use super::package::ProviderPackage;
 use super::wire::Api;
 
 pub use base::{BaseError, check_base};
+pub use discover::{CRD_CONFIG, Discovered, Installed, discover};
 pub use error::MergeError;
 
 /// An external provider: what the distribution says of it, and what its package does.

@@ -52,7 +52,7 @@ fn append_lines(editor: &Editor<'_>, list: &Node<'_>, entries: &[&Entry], new: &
     let mut end = list.span.start;
     for item in list.items() {
         let dash = dash(editor, end, item.span.start, column);
-        end = editor.next_line(item.span.end.max(dash + column + 1));
+        end = editor.line_after(item).max(editor.next_line(dash + column + 1));
         if is_replaced(item, entries) {
             edits.push(Edit { start: dash, end, text: String::new(), is_lines: false });
         }

@@ -57,9 +57,20 @@ impl Contents {
         (wheels, errors)
     }
 
+    /// A path that metadata names, relative to the provider's directory: `/lls-provider/packages/a.whl` is
+    /// `packages/a.whl`.
+    ///
+    /// ```
+    /// use kubefoundry::llamastack::package::Contents;
+    /// assert_eq!(Contents::relative("/lls-provider/packages/a.whl"), "packages/a.whl");
+    /// assert_eq!(Contents::relative("./packages/a.whl"), "packages/a.whl");
+    /// ```
+    pub fn relative(path: &str) -> &str {
+        path.strip_prefix(ROOT).or_else(|| path.strip_prefix("./")).unwrap_or(path)
+    }
+
     fn has(&self, path: &str) -> bool {
-        let path = path.strip_prefix(ROOT).or_else(|| path.strip_prefix("./")).unwrap_or(path);
-        self.files.iter().any(|file| file == path)
+        self.files.iter().any(|file| file == Self::relative(path))
     }
 }
 
