@@ -3,13 +3,13 @@
 //! Source: the managed CA bundle of `controllers/resource_helper.go` and its controller.
 
 use super::server::{CaBundle, Server};
+use super::validate::ca_key;
 use super::{codes, inputs, objects, paths};
 use crate::diagnostic::{Findings, Place};
 use crate::manifest::Manifest;
 use crate::path::FieldPath;
 use crate::transform::Set;
 use crate::wire::shorten;
-use crate::yaml::Node;
 
 /// Bytes of all certificates, at the most.
 const MOST_BYTES: usize = 10 * 1024 * 1024;
@@ -40,8 +40,9 @@ pub(super) fn mounted(server: &Server, set: &Set<'_, '_>, findings: &mut Finding
     };
     let mut certificates = Vec::new();
     let before = findings.errors();
-    for (index, key) in bundle.keys.iter().enumerate() {
-        let place = place(&source.root, index);
+    // A key that cannot be one has its finding already.
+    for (index, key) in bundle.keys.iter().enumerate().filter(|(_, key)| ca_key(key).is_ok()) {
+        let place = Place::value(&path().join("configMapKeys").index(index));
         let Some(text) = inputs::data(&source.root, key) else {
             let message = format!("ConfigMap {} has no key {key:?}, expected certificates in it", bundle.config_map);
             findings.report(&codes::UNUSABLE_CA_BUNDLE, place, message);
@@ -94,11 +95,6 @@ fn straight(bundle: &CaBundle, is_near: bool, findings: &mut Findings<'_>) -> Op
 
 fn path() -> FieldPath {
     FieldPath::parse("spec.server.tlsConfig.caBundle")
-}
-
-/// The key in the distribution; one that is not written there is the ConfigMap's default.
-fn place(_: &Node<'_>, index: usize) -> Place {
-    Place::value(&path().join("configMapKeys").index(index))
 }
 
 /// The certificates in a text, each as PEM that ends its line. What stands between them is left out.

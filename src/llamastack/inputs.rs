@@ -83,23 +83,20 @@ pub(super) fn merged(
     set: &Set<'_, '_>,
     findings: &mut Findings<'_>,
 ) -> Option<(Manifest, String)> {
-    let before = findings.errors();
     let entries: Vec<Option<Entry>> =
         (0..).zip(&server.providers).map(|(order, provider)| entry(order, provider, server, mode, set, findings)).collect();
-    if mode == Mode::Static && user.base.is_none() && findings.errors() == before {
+    if mode == Mode::Static && user.hash.is_none() {
         missing_base(server, findings);
     }
     let (key, base) = user.base?;
-    if matches!(mode, Mode::Base | Mode::Native) || findings.errors() > before {
+    if matches!(mode, Mode::Base | Mode::Native) {
         return None;
     }
     let name = server.user_config.as_deref().unwrap_or_default();
+    // Without every provider, or with one that has its finding already, it is only the base that can be looked at.
     let complete: Option<Vec<Entry>> = entries.into_iter().collect();
-    let merged = match complete {
-        Some(entries) => merge::merge(Some(base), &entries),
-        None => merge::merge(Some(base), &[]),
-    };
-    match merged {
+    let complete = complete.filter(|_| !findings.has_errors()).unwrap_or_default();
+    match merge::merge(Some(base), &complete) {
         Ok(merged) => {
             overridden(&server.providers, &merged, findings);
             (mode == Mode::Static).then(|| run_config(server, merged))

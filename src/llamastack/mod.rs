@@ -111,7 +111,7 @@ fn render(server: &Server, set: &Set<'_, '_>, out: &mut Sink<'_>) {
     // What pods mount is read when they start: another content makes other pods.
     let mut annotations = StringMap::default();
     let mut manifests = Vec::new();
-    if let Some(hash) = &user.hash {
+    if let Some(hash) = user.hash.as_ref().filter(|_| mode != Mode::Static) {
         annotations.push("configmap.hash/user-config", hash);
     }
     if let Some((config_map, hash)) = merged {

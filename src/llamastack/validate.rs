@@ -331,7 +331,7 @@ fn ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Checker<'_, '_>) -> Opt
 }
 
 /// The operator's checks of a key, in its order and its words.
-fn ca_key(key: &str) -> Result<(), String> {
+pub(super) fn ca_key(key: &str) -> Result<(), String> {
     let alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = key.as_bytes();
     let characters = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
