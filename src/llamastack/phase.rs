@@ -8,7 +8,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::wire::words;
+use crate::wire::{Describe as _, Timestamp, wire_object, words};
 
 words! {
     /// How far the installation of an external provider is.
@@ -65,6 +65,24 @@ pub struct ProviderStatus {
     pub init_container_name: String,
     /// When the phase last changed, as RFC 3339.
     pub last_transition_time: String,
+}
+
+wire_object! {
+    /// How far the installation of an external provider is: what the CRD of the distribution has of [`ProviderStatus`].
+    pub struct ExternalProviderStatus {
+        /// What the provider is called.
+        provider_id: String = "providerId" [required()],
+        /// Its image.
+        image: String = "image" [required()],
+        /// How far it is.
+        phase: Phase = "phase" [required()],
+        /// More about the phase.
+        message: String = "message",
+        /// The container that installs it.
+        init_container_name: String = "initContainerName",
+        /// When the phase last changed.
+        last_transition_time: String = "lastTransitionTime" [shape(Timestamp::SHAPE)],
+    }
 }
 
 /// The init container that installs a provider.
@@ -225,6 +243,14 @@ mod tests {
         ] {
             assert_eq!(told(&json(state)), (expected, message.to_owned()), "{state}");
         }
+    }
+
+    /// The CRD has the fields that are written.
+    #[test]
+    fn the_status_is_what_the_crd_has() {
+        let status = serde_json::to_value(status("a", "i", &ContainerState::Running, "1", None)).unwrap();
+        let keys: Vec<&str> = status.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ExternalProviderStatus::FIELDS);
     }
 
     #[test]
