@@ -183,7 +183,7 @@ if [ -s "$work/conflicts" ]; then
 fi
 
 say 'Installing provider packages...'
-if ! TMPDIR=$work/tmp pip install "$@" --target "$work/python-packages" --no-index --find-links "$package/packages" \
+if ! TMPDIR=$work/tmp PIP_ROOT_USER_ACTION=ignore pip install "$@" --target "$work/python-packages" --no-index --find-links "$package/packages" \
   --no-cache-dir --disable-pip-version-check 2>"$work/pip-errors"; then
   if grep -q -e ResolutionImpossible -e 'conflicting dependencies' "$work/pip-errors"; then
     conflict "$work/pip-errors"

@@ -18,6 +18,7 @@ mod objects;
 pub mod options;
 pub mod package;
 mod paths;
+pub mod phase;
 mod pod;
 mod read;
 mod server;

@@ -229,23 +229,23 @@ wire_object! {
     /// Providers that are installed when the pod starts, by the API that they serve.
     pub struct ExternalProviders {
         /// Providers of the inference API.
-        inference: Vec<ExternalProvider> = "inference" [max_items(64)],
+        inference: Vec<ExternalProvider> = "inference" [max_items(64), list_key("providerId")],
         /// Providers of the safety API.
-        safety: Vec<ExternalProvider> = "safety" [max_items(64)],
+        safety: Vec<ExternalProvider> = "safety" [max_items(64), list_key("providerId")],
         /// Providers of the agents API.
-        agents: Vec<ExternalProvider> = "agents" [max_items(64)],
+        agents: Vec<ExternalProvider> = "agents" [max_items(64), list_key("providerId")],
         /// Providers of the vector_io API.
-        vector_io: Vec<ExternalProvider> = "vectorIo" [max_items(64)],
+        vector_io: Vec<ExternalProvider> = "vectorIo" [max_items(64), list_key("providerId")],
         /// Providers of the datasetio API.
-        dataset_io: Vec<ExternalProvider> = "datasetIo" [max_items(64)],
+        dataset_io: Vec<ExternalProvider> = "datasetIo" [max_items(64), list_key("providerId")],
         /// Providers of the scoring API.
-        scoring: Vec<ExternalProvider> = "scoring" [max_items(64)],
+        scoring: Vec<ExternalProvider> = "scoring" [max_items(64), list_key("providerId")],
         /// Providers of the eval API.
-        eval: Vec<ExternalProvider> = "eval" [max_items(64)],
+        eval: Vec<ExternalProvider> = "eval" [max_items(64), list_key("providerId")],
         /// Providers of the tool_runtime API.
-        tool_runtime: Vec<ExternalProvider> = "toolRuntime" [max_items(64)],
+        tool_runtime: Vec<ExternalProvider> = "toolRuntime" [max_items(64), list_key("providerId")],
         /// Providers of the post_training API.
-        post_training: Vec<ExternalProvider> = "postTraining" [max_items(64)],
+        post_training: Vec<ExternalProvider> = "postTraining" [max_items(64), list_key("providerId")],
     }
 }
 wire_object! {

@@ -13,13 +13,18 @@ mod fix;
 mod function;
 mod images;
 mod input;
+#[cfg(unix)]
+mod install;
 mod lint;
 mod lint_formats;
+mod llamastack;
 mod man;
 mod merge;
 mod options;
 mod out_dir;
 mod pictures;
+#[cfg(unix)]
+mod provider;
 mod render;
 mod schema;
 mod suppress;

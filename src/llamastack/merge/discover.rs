@@ -195,7 +195,11 @@ fn read_crd_config(text: &str) -> Result<CrdConfig, Vec<String>> {
         let meant = api.and_then(|api| closest(api, Api::ALL.iter().map(|api| api.as_str())));
         let meant = meant.map_or(String::new(), |meant| format!(" (did you mean {meant}?)"));
         let apis: Vec<&str> = Api::ALL.iter().map(|api| api.as_str()).collect();
-        errors.push(format!("api is {:?}, expected one of {}{meant}", one_line(api.unwrap_or_default()), apis.join(", ")));
+        errors.push(format!(
+            "api is {:?}, expected one of {}{meant}",
+            one_line(api.unwrap_or_default()),
+            apis.join(", ")
+        ));
     }
     let config = present("config");
     if let Some(config) = config.filter(|config| !matches!(config.value, Value::Mapping(_))) {

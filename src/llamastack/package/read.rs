@@ -69,7 +69,7 @@ pub fn read(text: &str) -> Result<Read, MetadataError> {
     }
     let nothing = Node { value: Value::Null, span: yaml::Span::default() };
     let root = parsed.documents.first().map_or(&nothing, |document| &document.root);
-    let mut reader = Reader::default();
+    let mut reader = Reader { text, ..Reader::default() };
     let package = reader.package(root);
     if let (Some(package), true) = (package, reader.errors.is_empty()) {
         reader.unknown(root, "", &FIELDS);
@@ -83,13 +83,16 @@ pub fn read(text: &str) -> Result<Read, MetadataError> {
 
 /// Collects what is wrong, in the order of the checks.
 #[derive(Default)]
-struct Reader {
+struct Reader<'t> {
+    text: &'t str,
     errors: Vec<String>,
     warnings: Vec<String>,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn package(&mut self, root: &Node<'_>) -> Option<ProviderPackage> {
+        let source = self.text;
+        let scalar = |node: &Node<'_>| scalar(node, source);
         let text = |section: &str, key: &str| root.get(section).and_then(|node| node.get(key)).and_then(scalar);
         let kind = |key: &str| root.get(key).and_then(scalar).unwrap_or_default();
         if kind("apiVersion") != API_VERSION {
@@ -163,11 +166,14 @@ impl Reader {
 }
 
 /// The text of a value that is to be text. A version such as `1.0` is a number to YAML, and not what was meant by it; the
-/// check of its form says so.
-fn scalar(node: &Node<'_>) -> Option<String> {
+/// check of its form says so, in the words of the file.
+fn scalar(node: &Node<'_>, source: &str) -> Option<String> {
+    let written = source.get(node.span.start..node.span.end).unwrap_or_default();
     match &node.value {
         Value::String(text) => Some(text.clone().into_owned()),
         Value::Null => None,
-        _ => Some(node.to_json().to_string()),
+        Value::Sequence(_) | Value::Mapping(_) => Some(node.to_json().to_string()),
+        _ if written.is_empty() || written.starts_with('*') => Some(node.to_json().to_string()),
+        _ => Some(written.to_owned()),
     }
 }

@@ -19,11 +19,11 @@ const BASES: [&str; 2] = ["run.yaml", "config.yaml"];
 pub(super) fn run(args: &MergeConfigArgs) -> ExitStatus {
     match merged(args) {
         Ok(notes) => {
-            note(&notes);
+            note(&notes, "");
             ExitStatus::Success
         }
         Err(blocks) => {
-            note(&blocks);
+            note(&blocks, "\n");
             ExitStatus::Findings
         }
     }
@@ -31,11 +31,10 @@ pub(super) fn run(args: &MergeConfigArgs) -> ExitStatus {
 
 /// Prints blocks of lines. What is in them came from files: their line breaks are ours, anything else that a terminal
 /// would obey is not printed.
-fn note(blocks: &[String]) {
-    for block in blocks {
-        let lines: Vec<_> = block.lines().map(style::printable).collect();
-        console::note(&(lines.join("\n") + "\n"));
-    }
+fn note(blocks: &[String], between: &str) {
+    let printable = |block: &String| block.lines().flat_map(|line| [style::printable(line), "\n".into()]).collect();
+    let blocks: Vec<String> = blocks.iter().map(printable).collect();
+    console::note(&blocks.join(between));
 }
 
 /// Merges, and says what there is to say; or says what is wrong, and has changed nothing.
@@ -46,7 +45,8 @@ fn merged(args: &MergeConfigArgs) -> Result<Vec<String>, Vec<String>> {
         errors.push(error);
         None
     });
-    let discovered = installed(&args.metadata_dir).map_err(|error| vec![error]).and_then(|found| merge::discover(&found));
+    let discovered =
+        installed(&args.metadata_dir).map_err(|error| vec![error]).and_then(|found| merge::discover(&found));
     let discovered = discovered.unwrap_or_else(|found| {
         errors.extend(found);
         merge::Discovered::default()

@@ -47,14 +47,16 @@ pub(super) fn run(args: &ValidateProviderArgs) -> Result<ExitStatus, CommandErro
         report.errors += 1;
         report.lines.push(format!("error: dependency conflict: {conflict}"));
     }
-    let lines = report.lines.iter().flat_map(|text| text.lines().map(|line| style::printable(line).into_owned() + "\n"));
+    let lines =
+        report.lines.iter().flat_map(|text| text.lines().map(|line| style::printable(line).into_owned() + "\n"));
     console::print(lines)?;
     Ok(if report.errors > 0 { ExitStatus::Findings } else { ExitStatus::Success })
 }
 
 fn check(path: &Path, platform: Option<&str>, report: &mut Report) -> Result<Package, LlamaStackError> {
     let name = path.display().to_string();
-    let is_directory = fs::metadata(path).map_err(|source| LlamaStackError::Read { path: path.into(), source })?.is_dir();
+    let is_directory =
+        fs::metadata(path).map_err(|source| LlamaStackError::Read { path: path.into(), source })?.is_dir();
     let file = if is_directory { path.join(package::FILE) } else { path.to_owned() };
     let place = file.display().to_string();
     let before = report.errors;
