@@ -27,7 +27,7 @@ impl Texts {
         if every
             || texts.any(|(_, source)| {
                 let text = source.text.as_str();
-                names_us(text) && (text.contains(KIND) || transform::marks(text))
+                names_us(text) && (text.contains(KIND) || transform::may_hold_source(text))
             })
         {
             Self::All
@@ -47,7 +47,7 @@ impl Texts {
 const KIND: &str = "ModelDeployment";
 
 fn names_us(text: &str) -> bool {
-    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix)) || transform::marks(text)
+    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix)) || transform::may_hold_source(text)
 }
 
 /// Only an escape (`"Model\x44eployment"`) hides a word from a search, and UTF-16, whose letters lie apart.
