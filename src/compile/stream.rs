@@ -11,11 +11,12 @@ use rayon::prelude::*;
 use super::document::{Document, Header};
 use super::form::Form;
 use super::found::{self, Found};
+use super::inline_patch;
 use super::map::{self, Mapped, Setting};
 use super::relevance::Texts;
 use super::role::{InputDocument, Role, annotation};
 use super::suppress::Suppression;
-use super::survey::{Survey, comes_late};
+use super::survey::{Survey, comes_late, is_kustomization};
 use super::text::{Documents, Trouble};
 use crate::diagnostic::Findings;
 use crate::manifest::Identity;
@@ -286,5 +287,9 @@ impl Look<'_> {
         }
         let suppressions = traces.suppressions.get_mut(before..).unwrap_or_default();
         traces.found.add_all(findings.into_diagnostics(), suppressions);
+        if is_kustomization(source, &document.header) {
+            let found = inline_patch::check(document, source, &self.setting.options.limits);
+            found.into_iter().for_each(|found| traces.found.add(found));
+        }
     }
 }

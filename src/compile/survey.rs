@@ -85,7 +85,8 @@ pub(super) fn comes_late(source: &Source, header: &Header) -> bool {
     is_config(header) || is_kustomization(source, header)
 }
 
-fn is_kustomization(source: &Source, header: &Header) -> bool {
+/// Whether a document is a kustomization.
+pub(super) fn is_kustomization(source: &Source, header: &Header) -> bool {
     kustomize::is_kustomization(&source.name, header.group(), &header.kind)
 }
 
