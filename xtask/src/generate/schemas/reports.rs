@@ -236,6 +236,7 @@ fn decision() -> Value {
             ("object", reference("The ModelDeployment.")),
             ("selection", selection),
             ("target?", text("The CRD version that is written.")),
+            ("schemaFingerprint?", text("With `--crds`: the schema that the main object was checked against.")),
             ("runtime?", text("The runtime version that flags and images are for.")),
             ("endpoint?", endpoint),
             ("objects", list("The objects it became.", &reference("An object."))),
