@@ -1,25 +1,33 @@
-//! Patches that stand in a kustomization itself, as text: `patches: [{patch: …}]`, `patchesStrategicMerge: [ … ]`.
+//! Patches that stand in a kustomization itself, as text: `patches: [{patch: ...}]`, `patchesStrategicMerge: [...]`,
+//! `patchesJson6902: [{patch: ...}]`.
 //!
 //! They are checked as files of patches are: what they say of our kinds has types and known fields. A literal block
 //! (`patch: |-`) has every byte of the patch in its place, so findings point into it and fixes mend it. Of a patch in
 //! quotes, or a folded one, they point at the whole.
 
-use super::document::{Document, report_failure, speaks_of_us};
+use super::document::{Document, Header, report_failure, speaks_of_us};
 use super::map;
+use super::operations::{self, Target};
 use super::role::Role;
 use crate::diagnostic::{Diagnostic, Findings, Scope};
 use crate::source::{Purpose, Source};
 use crate::yaml::{self, Failure, Node, Span, Value};
 
-/// Checks the patches in a kustomization.
-pub(super) fn check(kustomization: &Document<'_>, source: &Source, limits: &yaml::Limits) -> Vec<Diagnostic> {
+/// Checks the patches in a kustomization. `is_among_ours`: whether the input has objects of ours.
+pub(super) fn check(
+    kustomization: &Document<'_>,
+    source: &Source,
+    limits: &yaml::Limits,
+    is_among_ours: bool,
+) -> Vec<Diagnostic> {
     let listed = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
-    let patches =
-        listed("patches").iter().filter_map(|patch| patch.get("patch")).chain(listed("patchesStrategicMerge"));
+    let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
+    let with_target = with_target.filter_map(|entry| Some((entry.get("patch")?, Target::of(entry, is_among_ours))));
+    let merged = listed("patchesStrategicMerge").iter().map(|patch| (patch, None));
     let mut found = Vec::new();
-    for patch in patches {
-        if let Some(text) = patch.as_str().filter(|text| speaks_of_us(text)) {
-            Patch { kustomization, source, node: patch }.check(text, limits, &mut found);
+    for (node, target) in with_target.chain(merged) {
+        if let Some(text) = node.as_str().filter(|text| target.is_some() || speaks_of_us(text)) {
+            Patch { kustomization, source, node, target }.check(text, limits, &mut found);
         }
     }
     found
@@ -30,23 +38,22 @@ struct Patch<'k, 't> {
     source: &'k Source,
     /// The text as a value of the kustomization.
     node: &'k Node<'t>,
+    /// The kind of ours that operations in it are for.
+    target: Option<Target>,
 }
 
 impl Patch<'_, '_> {
     fn check(&self, text: &str, limits: &yaml::Limits, found: &mut Vec<Diagnostic>) {
-        match self.literal() {
+        if let Some((block, start)) = self.literal() {
             // Its indentation is the same on every line, so that it reads as it stands.
-            Some((block, start)) => {
-                for (at, part) in parts(block) {
-                    self.check_part(part, limits, found, |span| shifted(span, start + at));
-                }
+            for (at, part) in parts(block) {
+                self.check_part(part, limits, found, |span| shifted(span, start + at));
             }
-            None => {
-                let before = found.len();
-                self.check_part(text, limits, found, |_| self.node.span);
-                // Its bytes are elsewhere, if anywhere.
-                found.iter_mut().skip(before).for_each(|diagnostic| diagnostic.fix = None);
-            }
+        } else {
+            let before = found.len();
+            self.check_part(text, limits, found, |_| self.node.span);
+            // Its bytes are elsewhere, if anywhere.
+            found.iter_mut().skip(before).for_each(|diagnostic| diagnostic.fix = None);
         }
     }
 
@@ -69,10 +76,14 @@ impl Patch<'_, '_> {
             add(self.failure(failure, text));
         }
         for yaml::Document { root, span, problems, .. } in parsed.documents {
-            let header = super::document::Header::of(&root);
+            let header = Header::of(&root);
+            if let (Value::Sequence(_), Some(target)) = (&root.value, &self.target) {
+                add(operations::check(&root, target, operations::Place { source, text, document: index }));
+                continue;
+            }
             let document = Document { source, text, index, span, root, header, problems };
             let mut findings = Findings::new(document.scope());
-            // A patch of another kind is none of our business, and neither is a list of operations.
+            // A patch of another kind is none of our business.
             if document.header.dialect().is_some()
                 && Role::of(&document, Purpose::Input, true, &mut findings) == Role::Patch
             {

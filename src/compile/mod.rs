@@ -13,6 +13,7 @@ mod inline_patch;
 mod kustomize;
 mod link;
 mod map;
+mod operations;
 mod relevance;
 mod role;
 mod stream;

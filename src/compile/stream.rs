@@ -13,17 +13,18 @@ use super::form::Form;
 use super::found::{self, Found};
 use super::inline_patch;
 use super::map::{self, Mapped, Setting};
+use super::operations::{self, Place};
 use super::relevance::Texts;
 use super::role::{InputDocument, Role, annotation};
 use super::suppress::Suppression;
 use super::survey::{Survey, comes_late, is_kustomization};
 use super::text::{Documents, Trouble};
-use crate::diagnostic::Findings;
+use crate::diagnostic::{Diagnostic, Findings};
 use crate::manifest::Identity;
 use crate::model::select::{self, Steps};
 use crate::options::Options;
 use crate::source::{Purpose, Source, SourceId, SourceSet};
-use crate::yaml;
+use crate::yaml::{self, Value};
 
 /// Bytes of text whose documents make a chunk: enough for threads to be worth it, few enough to stay in a cache.
 const CHUNK: usize = 64 * 1024;
@@ -287,9 +288,23 @@ impl Look<'_> {
         }
         let suppressions = traces.suppressions.get_mut(before..).unwrap_or_default();
         traces.found.add_all(findings.into_diagnostics(), suppressions);
+        for found in self.in_patches(document, source) {
+            traces.found.add(found);
+        }
+    }
+
+    /// What is wrong with patches that are no objects: operations in a file, and those that stand in a kustomization.
+    fn in_patches(&self, document: &Document<'_>, source: &Source) -> Vec<Diagnostic> {
         if is_kustomization(source, &document.header) {
-            let found = inline_patch::check(document, source, &self.setting.options.limits);
-            found.into_iter().for_each(|found| traces.found.add(found));
+            let (limits, is_among_ours) = (&self.setting.options.limits, self.survey.is_among_ours);
+            return inline_patch::check(document, source, limits, is_among_ours);
+        }
+        let Document { source: id, text, index, root, .. } = document;
+        match (&root.value, self.survey.target(source)) {
+            (Value::Sequence(_), Some(target)) => {
+                operations::check(root, target, Place { source: *id, text, document: *index })
+            }
+            _ => Vec::new(),
         }
     }
 }

@@ -149,8 +149,10 @@ fn patches_in_a_kustomization_are_mended() {
     let head = "apiVersion: kubefoundry.ai/v1alpha1";
     let block = format!("- patch: |-\n      {head}\n      kind: ModelDeployment\n      spec: {{engin: {{}}}} # kept\n");
     let quoted = format!("- patch: \"{head}\\nkind: ModelDeployment\\nspec: {{engin: {{}}}}\"\n");
-    let sandbox = Sandbox::new().with("kustomization.yaml", format!("patches:\n{block}{quoted}"));
+    let operations = "- target: {kind: ModelDeployment}\n  patch: |-\n    - {op: remove, path: /spec/engin/image}\n";
+    let sandbox = Sandbox::new().with("kustomization.yaml", format!("patches:\n{block}{operations}{quoted}"));
     let ran = sandbox.run(&["lint", "--fix", "."]).exits(1);
-    assert_eq!(sandbox.read("kustomization.yaml"), format!("patches:\n{}{quoted}", block.replace("engin", "engine")));
-    assert!(ran.out.contains("kustomization.yaml:6:10"), "{}", ran.out);
+    let mended = format!("patches:\n{block}{operations}").replace("engin", "engine") + &quoted;
+    assert_eq!(sandbox.read("kustomization.yaml"), mended);
+    assert!(ran.out.contains("kustomization.yaml:9:10"), "{}", ran.out);
 }

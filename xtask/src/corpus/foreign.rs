@@ -3,12 +3,17 @@
 //! A hundred files a folder, one of them a kustomization; every tenth file has a backslash, behind which a word of ours
 //! could hide.
 
+use std::fmt::Write as _;
+
 /// The path of a file below the corpus, and its text, by its number.
 pub(super) fn file(number: usize) -> (String, String) {
     let folder = format!("team-{:03}", number / 100);
     if number.is_multiple_of(100) {
-        let resources: String = (number + 1..number + 100).map(|at| format!("- app-{at:06}.yaml\n")).collect();
-        let text = format!("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{resources}");
+        let mut text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n".to_owned();
+        for at in number + 1..number + 100 {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "- app-{at:06}.yaml");
+        }
         return (format!("{folder}/kustomization.yaml"), text);
     }
     (format!("{folder}/app-{number:06}.yaml"), objects(number))
