@@ -23,8 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// The groups that every cluster serves.
-const BUILT_IN: [&str; 6] =
-    ["", "apps", "autoscaling", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"];
+const BUILT_IN: [&str; 6] = ["", "apps", "autoscaling", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"];
 
 /// The kinds of them that are generated.
 const KINDS: [&str; 10] = [

@@ -79,7 +79,12 @@ fn sections() -> impl Strategy<Value = Vec<(usize, Vec<String>)>> {
     let section = (0usize..9, proptest::collection::vec(nasty(), 0..3));
     proptest::collection::vec(section, 0..6).prop_map(|mut sections| {
         let mut seen = Vec::new();
-        sections.retain(|(api, _)| !seen.contains(api) && { seen.push(*api); true });
+        sections.retain(|(api, _)| {
+            !seen.contains(api) && {
+                seen.push(*api);
+                true
+            }
+        });
         sections
     })
 }
@@ -242,7 +247,9 @@ fn the_server_is_started_with_the_merged_configuration() {
     let (calls, output) = stage.start(&[&run[..], &[("LLS_PORT", "8321"), ("LLS_PREFLIGHT", "auto")]].concat());
     assert_eq!(calls, ["llama-stack preflight --help", &format!("llama stack run {CONFIG}")]);
     assert!(output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("NOTICE: This distribution has no llama-stack preflight"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).starts_with("NOTICE: This distribution has no llama-stack preflight")
+    );
     let (calls, _) = stage.start(&[&run[..], &[("LLS_PORT", "9000"), ("LLS_PREFLIGHT", "off")]].concat());
     assert_eq!(calls, [format!("llama stack run {CONFIG} --port 9000")]);
 }
@@ -268,7 +275,10 @@ fn a_failing_preflight_stops_the_server() {
     let (calls, output) = stage.start(&[&run[..], &[("LLS_PREFLIGHT", "required")]].concat());
     assert!(calls.is_empty() && output.status.code() == Some(1), "{calls:?}");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("ERROR: This distribution has no llama-stack preflight") && said.contains("\nResolution: "), "{said}");
+    assert!(
+        said.contains("ERROR: This distribution has no llama-stack preflight") && said.contains("\nResolution: "),
+        "{said}"
+    );
 }
 
 #[test]
@@ -313,7 +323,8 @@ fn versions_are_told_apart() {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("llama-stack-version-{version}"));
         let info = folder.join(format!("llama_stack-{version}.dist-info"));
         fs::create_dir_all(&info).unwrap();
-        fs::write(info.join("METADATA"), format!("Metadata-Version: 2.1\nName: llama_stack\nVersion: {version}\n")).unwrap();
+        fs::write(info.join("METADATA"), format!("Metadata-Version: 2.1\nName: llama_stack\nVersion: {version}\n"))
+            .unwrap();
         let output = Command::new("python3").args(["-c", program]).env("PYTHONPATH", &folder).output().unwrap();
         assert_eq!(output.status.code(), Some(expected), "{version}: {}", String::from_utf8_lossy(&output.stderr));
     }

@@ -127,13 +127,19 @@ mod tests {
     fn certificates_are_told_from_what_is_between_them() {
         let one = format!("{BEGIN}\nTUlJ\n{END}\n");
         assert_eq!(read(&one), Ok(vec![one.clone()]));
-        assert_eq!(read(&format!("# root\r\n{BEGIN}\r\n TUlJ\r\n{END}\r\nCN=x\n{one}")), Ok(vec![one.clone(), one.clone()]));
+        assert_eq!(
+            read(&format!("# root\r\n{BEGIN}\r\n TUlJ\r\n{END}\r\nCN=x\n{one}")),
+            Ok(vec![one.clone(), one.clone()])
+        );
         for (text, problem) in [
             ("", "found no certificate, expected PEM"),
             ("-----BEGIN PRIVATE KEY-----", "found no certificate, expected PEM"),
             ("-----BEGIN CERTIFICATE-----\nTUlJ\n", "certificate 1 has no END line"),
             ("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----", "certificate 1 is not PEM, expected base64"),
-            ("-----BEGIN CERTIFICATE-----\n$(rm)\n-----END CERTIFICATE-----", "certificate 1 is not PEM, expected base64"),
+            (
+                "-----BEGIN CERTIFICATE-----\n$(rm)\n-----END CERTIFICATE-----",
+                "certificate 1 is not PEM, expected base64",
+            ),
         ] {
             assert_eq!(read(text), Err(problem.to_owned()), "{text:?}");
         }

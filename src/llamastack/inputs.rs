@@ -65,7 +65,8 @@ pub(super) fn user_config<'n>(
     if base.is_none() {
         let keys = keys.join(" nor ");
         let neither = if mode == Mode::Base { "no" } else { "neither" };
-        let message = format!("ConfigMap {name} has {neither} {keys} in its data, expected the server's configuration there");
+        let message =
+            format!("ConfigMap {name} has {neither} {keys} in its data, expected the server's configuration there");
         findings
             .report(&codes::UNUSABLE_USER_CONFIG, "spec.server.userConfig.configMapName", message)
             .related_in(object.source, object.document, object.root.span, "the ConfigMap")
@@ -83,8 +84,10 @@ pub(super) fn merged(
     set: &Set<'_, '_>,
     findings: &mut Findings<'_>,
 ) -> Option<(Manifest, String)> {
-    let entries: Vec<Option<Entry>> =
-        (0..).zip(&server.providers).map(|(order, provider)| entry(order, provider, server, mode, set, findings)).collect();
+    let entries: Vec<Option<Entry>> = (0..)
+        .zip(&server.providers)
+        .map(|(order, provider)| entry(order, provider, server, mode, set, findings))
+        .collect();
     if mode == Mode::Static && user.hash.is_none() {
         missing_base(server, findings);
     }
@@ -143,7 +146,8 @@ fn entry(
     set: &Set<'_, '_>,
     findings: &mut Findings<'_>,
 ) -> Option<Entry> {
-    let who = format!("provider '{}' (image: {}, init container: {})", provider.id, provider.image, provider.container());
+    let who =
+        format!("provider '{}' (image: {}, init container: {})", provider.id, provider.image, provider.container());
     let found: Vec<&Object<'_>> = set.inputs.iter().filter(|object| is_metadata(object, provider, server)).collect();
     let Some(object) = found.first() else {
         if mode == Mode::Static {
@@ -172,10 +176,9 @@ fn entry(
         let message = format!(
             "Provider API type mismatch: {who} declares api={declared} in lls-provider-spec.yaml but is placed under externalProviders.{placed}"
         );
-        findings.report(&codes::PROVIDER_API_MISMATCH, &provider.path.join("providerId"), message).help(format!(
-            "Move the provider to externalProviders.{} section in the LLSD spec.",
-            declared.section()
-        ));
+        findings
+            .report(&codes::PROVIDER_API_MISMATCH, &provider.path.join("providerId"), message)
+            .help(format!("Move the provider to externalProviders.{} section in the LLSD spec.", declared.section()));
         return None;
     }
     Some(Entry {

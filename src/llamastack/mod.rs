@@ -71,7 +71,11 @@ impl Transform for LlamaStack {
         if &*header.kind != wire::KIND || !has_external_providers(findings.scope().root) {
             return;
         }
-        let message = format!("apiVersion {:?} of a LlamaStackDistribution with external providers is not rendered, expected {}", header.api_version, wire::API_VERSION);
+        let message = format!(
+            "apiVersion {:?} of a LlamaStackDistribution with external providers is not rendered, expected {}",
+            header.api_version,
+            wire::API_VERSION
+        );
         findings
             .report(&codes::FOREIGN_DISTRIBUTION, "apiVersion", message)
             .help(format!("the group of LlamaStackDistribution is {}", wire::GROUP))
@@ -156,9 +160,9 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
     if matches!(mode, Mode::Init | Mode::Native) && renderer.is_default {
         let image = renderer.image;
         let message = format!("the init container merge-config runs {image}, which follows the version of kubefoundry");
-        findings
-            .report(&shared::UNPINNED_RUNTIME, "spec.server.externalProviders", message)
-            .help(format!("push the image to a registry, and pin it: llamaStack: {{image: {image:?}}} in the Render options"));
+        findings.report(&shared::UNPINNED_RUNTIME, "spec.server.externalProviders", message).help(format!(
+            "push the image to a registry, and pin it: llamaStack: {{image: {image:?}}} in the Render options"
+        ));
     }
 }
 

@@ -237,7 +237,9 @@ impl Settings {
         self.native_extra_providers = native_extra_providers.unwrap_or(self.native_extra_providers);
         if self.native_extra_providers && self.merge_mode == MergeMode::Static {
             let path = path.join("nativeExtraProviders");
-            let message = format!("{path} is true with mergeMode static, expected one of them: the server merges, or nobody has to");
+            let message = format!(
+                "{path} is true with mergeMode static, expected one of them: the server merges, or nobody has to"
+            );
             check.findings.report(&codes::INVALID_OPTION, &path, message);
         }
     }
@@ -262,10 +264,7 @@ impl Settings {
 
     /// The image of this program.
     pub fn renderer(&self) -> Chosen {
-        Chosen {
-            image: self.image.clone().unwrap_or_else(|| IMAGE.to_owned()),
-            is_default: self.image.is_none(),
-        }
+        Chosen { image: self.image.clone().unwrap_or_else(|| IMAGE.to_owned()), is_default: self.image.is_none() }
     }
 }
 

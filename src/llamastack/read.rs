@@ -42,13 +42,13 @@ fn unknown_sections(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
     let path = providers_path();
     let known = ExternalProviders::FIELDS;
     for key in take_out(providers, |key| !known.contains(&key)) {
-        let message =
-            format!("unknown field {:?} in {path}, expected an API: {}", shorten(&key), known.join(", "));
+        let message = format!("unknown field {:?} in {path}, expected an API: {}", shorten(&key), known.join(", "));
         let meant = Api::named(&key).map(Api::section).or_else(|| closest(&key, known.iter().copied()));
         let there = meant.is_some_and(|meant| providers.get(meant).is_some());
         let reported = findings.report(&codes::UNKNOWN_FIELD, Place::key(&path.key(key)), message);
         if let Some(meant) = meant {
-            let reported = reported.help(format!("did you mean {meant:?}{}?", if there { ", which is there too" } else { "" }));
+            let reported =
+                reported.help(format!("did you mean {meant:?}{}?", if there { ", which is there too" } else { "" }));
             if !there {
                 reported.replace_with(format!("rename it to {meant}"), meant);
             }
@@ -78,7 +78,8 @@ fn provider_types(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
 /// Takes entries out of a mapping; their keys come back.
 fn take_out(node: &mut Node<'_>, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
     let Value::Mapping(entries) = &mut node.value else { return Vec::new() };
-    let taken = entries.iter().filter(|entry| is_meant(&entry.key)).map(|entry| entry.key.clone().into_owned()).collect();
+    let taken =
+        entries.iter().filter(|entry| is_meant(&entry.key)).map(|entry| entry.key.clone().into_owned()).collect();
     entries.retain(|entry| !is_meant(&entry.key));
     taken
 }

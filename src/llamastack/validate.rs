@@ -83,7 +83,9 @@ fn metadata(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) ->
     let name = text(name)?;
     if names::dns_1035_label(name).is_ok() && name.len() > LONGEST_NAME {
         let length = name.len();
-        let message = format!("metadata.name has {length} characters, expected at most {LONGEST_NAME}: its Service is named {name}-service");
+        let message = format!(
+            "metadata.name has {length} characters, expected at most {LONGEST_NAME}: its Service is named {name}-service"
+        );
         check.findings.report(&shared::NAME_TOO_LONG, &path.join("name"), message);
     }
     if let Some(namespace) = metadata.and_then(|metadata| text(metadata.namespace.as_deref())) {
@@ -104,9 +106,10 @@ fn distribution(
     match (name, image) {
         (Some(_), Some(_)) => {
             let message = "Only one of name or image can be specified, found both in spec.server.distribution";
-            check.findings.report(&codes::UNKNOWN_DISTRIBUTION, &path.join("image"), message).help(
-                "keep image for an image of your own, name for a distribution that is known",
-            );
+            check
+                .findings
+                .report(&codes::UNKNOWN_DISTRIBUTION, &path.join("image"), message)
+                .help("keep image for an image of your own, name for a distribution that is known");
             None
         }
         (None, None) => {
@@ -132,10 +135,9 @@ fn distribution(
             if is_default {
                 let message =
                     format!("the image of distribution {name} is {image}, and follows the version of kubefoundry");
-                check
-                    .findings
-                    .report(&shared::UNPINNED_RUNTIME, &path.join("name"), message)
-                    .help(format!("pin it: llamaStack: {{distributions: {{{name}: {image:?}}}}} in the Render options"));
+                check.findings.report(&shared::UNPINNED_RUNTIME, &path.join("name"), message).help(format!(
+                    "pin it: llamaStack: {{distributions: {{{name}: {image:?}}}}} in the Render options"
+                ));
             }
             Some(options::pulled(options, &image))
         }
@@ -241,11 +243,7 @@ fn autoscaling(
     Some(Autoscaling { min, max, cpu, memory })
 }
 
-fn budget(
-    wire: Option<&wire::PodDisruptionBudget>,
-    path: &FieldPath,
-    check: &mut Checker<'_, '_>,
-) -> Option<Budget> {
+fn budget(wire: Option<&wire::PodDisruptionBudget>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<Budget> {
     let wire = wire?;
     let mut amount = |field: &'static str, given: Option<&Node<'static>>| {
         let given = given?;
@@ -256,7 +254,8 @@ fn budget(
         };
         if !fits {
             let path = path.join(field);
-            let message = format!("{path} is {}, expected a number of pods, or a percentage such as 25%", given.to_json());
+            let message =
+                format!("{path} is {}, expected a number of pods, or a percentage such as 25%", given.to_json());
             check.findings.report(&shared::INVALID_VALUE, &path, message);
         }
         Some(given.to_json())
@@ -287,10 +286,14 @@ fn user_config(
         && own != Some(namespace)
     {
         let path = path.join("configMapNamespace");
-        let expected = own.map_or_else(|| "the namespace of the distribution, which states none".to_owned(), |own| {
-            format!("{own:?}, the namespace of the distribution")
-        });
-        let message = format!("{path} is {:?}, expected {expected}: a pod mounts ConfigMaps of its own namespace only", shorten(namespace));
+        let expected = own.map_or_else(
+            || "the namespace of the distribution, which states none".to_owned(),
+            |own| format!("{own:?}, the namespace of the distribution"),
+        );
+        let message = format!(
+            "{path} is {:?}, expected {expected}: a pod mounts ConfigMaps of its own namespace only",
+            shorten(namespace)
+        );
         check
             .findings
             .report(&codes::UNUSABLE_USER_CONFIG, &path, message)
@@ -385,7 +388,10 @@ fn advice(server: &Server, check: &mut Checker<'_, '_>) {
             "no Service is made: spec.server.containerSpec has neither port nor env"
         };
         let path = if exposed { "spec.network.exposeRoute" } else { "spec.server" };
-        check.findings.report(&codes::NO_SERVICE, path, message).help("give spec.server.containerSpec.port, such as 8321");
+        check
+            .findings
+            .report(&codes::NO_SERVICE, path, message)
+            .help("give spec.server.containerSpec.port, such as 8321");
     }
     if server.providers.is_empty() {
         return;
@@ -394,7 +400,9 @@ fn advice(server: &Server, check: &mut Checker<'_, '_>) {
     for (field, given) in [("command", &server.container.command), ("args", &server.container.args)] {
         if !given.is_empty() {
             let path = path.join(field);
-            let message = format!("{path} takes the place of the command that checks and starts the server with its external providers");
+            let message = format!(
+                "{path} takes the place of the command that checks and starts the server with its external providers"
+            );
             check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(
                 "start the server with /opt/llama-stack/config/run.yaml, after llama-stack preflight where that is wanted, or remove it",
             );
@@ -403,8 +411,13 @@ fn advice(server: &Server, check: &mut Checker<'_, '_>) {
     let set = |name: &str| server.container.env.iter().position(|variable| variable.name.as_deref() == Some(name));
     if let Some(index) = set("LLAMA_STACK_CONFIG") {
         let path = path.join("env").index(index).join("name");
-        let message = format!("{path} sets LLAMA_STACK_CONFIG, which otherwise names the configuration with the external providers");
-        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help("remove it, or make it /opt/llama-stack/config/run.yaml");
+        let message = format!(
+            "{path} sets LLAMA_STACK_CONFIG, which otherwise names the configuration with the external providers"
+        );
+        check
+            .findings
+            .report(&codes::START_OVERRIDDEN, &path, message)
+            .help("remove it, or make it /opt/llama-stack/config/run.yaml");
     }
 }
 

@@ -23,11 +23,7 @@ pub(super) struct Overrides {
 }
 
 /// Checks `podOverrides`.
-pub(super) fn overrides(
-    wire: Option<&wire::PodOverrides>,
-    path: &FieldPath,
-    check: &mut Checker<'_, '_>,
-) -> Overrides {
+pub(super) fn overrides(wire: Option<&wire::PodOverrides>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Overrides {
     let Some(wire) = wire else { return Overrides::default() };
     let service_account = text(wire.service_account_name.as_deref());
     if let Some(name) = service_account {
@@ -60,13 +56,15 @@ fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, 
             continue;
         }
         check.required_name(&path.join("name"), volume.get("name").and_then(Node::as_str), names::dns_1123_label);
-        let sources: Vec<&str> = volume.entries().iter().map(|entry| &*entry.key).filter(|key| *key != "name").collect();
+        let sources: Vec<&str> =
+            volume.entries().iter().map(|entry| &*entry.key).filter(|key| *key != "name").collect();
         if sources.len() > 1 {
             let message = format!("{path} has {} sources ({}), expected one", sources.len(), sources.join(", "));
             check.findings.report(&shared::INVALID_VOLUME, &path, message);
         }
     }
-    let names: Vec<&str> = volumes.iter().map(|volume| volume.get("name").and_then(Node::as_str).unwrap_or_default()).collect();
+    let names: Vec<&str> =
+        volumes.iter().map(|volume| volume.get("name").and_then(Node::as_str).unwrap_or_default()).collect();
     check.unique(path, "name", &names);
 }
 
@@ -139,7 +137,10 @@ pub(super) fn clashes(server: &Server, options: &Options, check: &mut Checker<'_
         if !name.is_empty() && !known.contains(name) {
             let path = path.join("name");
             let message = format!("{path} is {:?}, expected a volume of the pod", shorten(name));
-            check.findings.report(&shared::INVALID_VOLUME, &path, message).help("add it to spec.server.podOverrides.volumes");
+            check
+                .findings
+                .report(&shared::INVALID_VOLUME, &path, message)
+                .help("add it to spec.server.podOverrides.volumes");
         }
         taken(mount.mount_path.as_deref().unwrap_or_default(), &path.join("mountPath"), &made_mounts, check);
     }
@@ -148,7 +149,8 @@ pub(super) fn clashes(server: &Server, options: &Options, check: &mut Checker<'_
     let init = pod::init_names(server, options);
     if init.contains(&server.container.name) {
         let path = FieldPath::parse("spec.server.containerSpec.name");
-        let message = format!("{path} is {:?}, the name of an init container, expected another one", server.container.name);
+        let message =
+            format!("{path} is {:?}, the name of an init container, expected another one", server.container.name);
         check.findings.report(&shared::DUPLICATE_ENTRY, &path, message);
     }
 }

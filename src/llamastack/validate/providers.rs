@@ -124,9 +124,10 @@ fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, chec
                 "provider '{id}' (image: {image}): {:?} in its config is a secret that everyone can read who can read this object",
                 shorten(&entry.key)
             );
-            check.findings.report(&codes::INLINE_PROVIDER_SECRET, Place::value(&at), message).help(
-                "set a variable in spec.server.containerSpec.env from a Secret, and write ${env.NAME} here",
-            );
+            check
+                .findings
+                .report(&codes::INLINE_PROVIDER_SECRET, Place::value(&at), message)
+                .help("set a variable in spec.server.containerSpec.env from a Secret, and write ${env.NAME} here");
         }
         inline_secrets(&entry.node, id, image, &at, check);
     }
