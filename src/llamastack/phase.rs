@@ -8,7 +8,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::wire::{Describe as _, Timestamp, wire_object, words};
+use crate::wire::{Timestamp, wire_object, words};
 
 words! {
     /// How far the installation of an external provider is.
