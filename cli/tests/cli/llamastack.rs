@@ -322,3 +322,64 @@ fn wheels_of_providers_are_compared() {
     let ran = sandbox.run(&["llamastack", "validate-provider", "nothing"]).exits(2);
     assert!(ran.err.starts_with("kubefoundry: nothing: "), "{}", ran.err);
 }
+
+/// What the page of packages shows of the merge is what happens in the example, and the metadata that it shows is the
+/// example's own.
+#[test]
+fn the_page_of_packages_is_true() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = fs::read_to_string(root.join("docs/llama-stack-packages.md")).unwrap();
+    let block = |before: &str, language: &str| {
+        let rest = page.split_once(before).unwrap().1.split_once(&format!("```{language}\n")).unwrap().1;
+        rest.split_once("```").unwrap().0
+    };
+    let example = root.join("examples/llama-stack-packages");
+    let file = |name: &str| fs::read_to_string(example.join(name)).unwrap();
+    assert_eq!(block("says what the packages provide:", "yaml"), file("acme-vllm/lls-provider-spec.yaml"));
+    assert!(file("Containerfile").ends_with(block("needs three lines:", "dockerfile")));
+
+    let sandbox = Sandbox::new();
+    for name in [
+        "merge/run.yaml",
+        "merge/metadata/vllm/lls-provider-spec.yaml",
+        "merge/metadata/vllm/crd-config.yaml",
+        "merge/metadata/acme-guard/lls-provider-spec.yaml",
+        "merge/metadata/acme-guard/crd-config.yaml",
+    ] {
+        let path = sandbox.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, file(name)).unwrap();
+    }
+    let command: Vec<&str> = block("runs anywhere else, too:", "sh").split_whitespace().skip(1).collect();
+    let ran = sandbox.run(&command).exits(0);
+    assert_eq!(ran.err, block("it says", "text"));
+    assert_eq!(sandbox.read("run.yaml"), block("and writes `run.yaml`:", "yaml"));
+}
+
+/// The example is what an init container would find: two packages that `pip` installs, listed as the distribution lists them.
+#[cfg(unix)]
+#[test]
+fn the_example_is_installed() {
+    use crate::provider::{Pod, Start, has_pip};
+    use kubefoundry::llamastack::wire::Api;
+    if !has_pip() {
+        return;
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let example = root.join("examples/llama-stack-packages");
+    let pod = Pod::new();
+    for (order, (id, package, api)) in
+        [("vllm", "acme-vllm", Api::Inference), ("acme-guard", "acme-guard", Api::Safety)].into_iter().enumerate()
+    {
+        pod.image("", &[]);
+        fs::copy(example.join(package).join("lls-provider-spec.yaml"), pod.path("lls-provider/lls-provider-spec.yaml")).unwrap();
+        for wheel in fs::read_dir(example.join(package).join("packages")).unwrap() {
+            let wheel = wheel.unwrap();
+            fs::copy(wheel.path(), pod.path("lls-provider/packages").join(wheel.file_name())).unwrap();
+        }
+        pod.install(&Start { id, image: "x", api, order, config: None }).exits(0);
+    }
+    for file in ["acme/vllm.py", "acme/guard.py", "acme_client/__init__.py"] {
+        assert!(pod.shared("python-packages").join(file).exists(), "{file}");
+    }
+}
