@@ -8,6 +8,7 @@
     reason = "a test starts programs in folders of its own, and fails by panicking"
 )]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -30,15 +31,17 @@ fn rendered(distribution: &Value) -> Compilation {
 
 /// JSON without characters that YAML wants escaped.
 fn ascii(json: &str) -> String {
-    let escaped = |c: char| {
-        let mut units = [0; 2];
-        let units = c.encode_utf16(&mut units).iter();
-        if matches!(c, ' '..='~') { c.to_string() } else { units.map(|unit| format!("\\u{unit:04x}")).collect() }
-    };
-    json.chars().map(escaped).collect()
+    let mut text = String::new();
+    for unit in json.encode_utf16() {
+        match u8::try_from(unit) {
+            Ok(byte @ b' '..=b'~') => text.push(char::from(byte)),
+            _ => write!(text, "\\u{unit:04x}").unwrap(),
+        }
+    }
+    text
 }
 
-fn distribution(server: Value) -> Value {
+fn distribution(server: &Value) -> Value {
     let mut object = json!({
         "apiVersion": "llamastack.io/v1alpha1",
         "kind": "LlamaStackDistribution",
@@ -124,7 +127,7 @@ proptest! {
     /// Providers are installed in the order of the APIs, whatever the order of the sections.
     #[test]
     fn order_is_that_of_the_apis(mut sections in sections()) {
-        let compilation = rendered(&distribution(json!({"externalProviders": external_providers(&sections)})));
+        let compilation = rendered(&distribution(&json!({"externalProviders": external_providers(&sections)})));
         prop_assert!(!compilation.has_errors(), "{:?}", messages(&compilation));
         sections.sort_by_key(|(api, _)| *api);
         let expected: Vec<String> = sections
@@ -141,7 +144,7 @@ proptest! {
     /// Nothing of the input is in a script, and the settings reach it as they are.
     #[test]
     fn scripts_are_constant(sections in sections()) {
-        let compilation = rendered(&distribution(json!({"externalProviders": external_providers(&sections)})));
+        let compilation = rendered(&distribution(&json!({"externalProviders": external_providers(&sections)})));
         let containers = pod(&compilation)["initContainers"].as_array().cloned().unwrap_or_default();
         let mut settings = sections.clone();
         settings.sort_by_key(|(api, _)| *api);
@@ -169,11 +172,11 @@ proptest! {
     /// The same distribution gives the same bytes, and empty sections add nothing to what the operator makes.
     #[test]
     fn bytes_are_the_same(sections in sections()) {
-        let object = distribution(json!({"externalProviders": external_providers(&sections)}));
+        let object = distribution(&json!({"externalProviders": external_providers(&sections)}));
         prop_assert_eq!(text(&rendered(&object)), text(&rendered(&object)));
         let empty: Vec<(usize, Vec<String>)> = sections.iter().map(|(api, _)| (*api, Vec::new())).collect();
-        let nothing = rendered(&distribution(json!({"externalProviders": external_providers(&empty)})));
-        prop_assert_eq!(text(&nothing), text(&rendered(&distribution(json!({"externalProviders": {}})))));
+        let nothing = rendered(&distribution(&json!({"externalProviders": external_providers(&empty)})));
+        prop_assert_eq!(text(&nothing), text(&rendered(&distribution(&json!({"externalProviders": {}})))));
     }
 
     /// Whatever stands where an object, a list or a text is expected: a finding says where.
@@ -191,7 +194,7 @@ proptest! {
             "env" => server["containerSpec"] = json!({field: value}),
             _ => server[field] = value,
         }
-        let compilation = rendered(&distribution(server));
+        let compilation = rendered(&distribution(&server));
         for found in &compilation.diagnostics {
             prop_assert!(found.location.is_some(), "{:?}", found);
         }
@@ -233,7 +236,7 @@ impl Stage {
 /// The script as a pod has it.
 fn start_script() -> String {
     let provider = json!({"inference": [{"providerId": "p", "image": format!("quay.io/acme/p@{DIGEST}")}]});
-    let compilation = rendered(&distribution(json!({"externalProviders": provider})));
+    let compilation = rendered(&distribution(&json!({"externalProviders": provider})));
     let script = pod(&compilation)["containers"][0]["command"][2].as_str().unwrap().to_owned();
     assert!(!script.contains("$$") && !script.contains("$("), "Kubernetes would change it");
     script
@@ -349,7 +352,7 @@ fn a_server_that_merges_itself_finds_its_configuration() {
 
 /// A distribution with something in every part, so that a change of any field has somewhere to show.
 fn full() -> Value {
-    let mut object = distribution(json!({
+    let mut object = distribution(&json!({
         "containerSpec": {
             "port": 8321,
             "env": [{"name": "A", "value": "1"}],
@@ -407,23 +410,20 @@ fn fields(shape: Shape, at: &str, found: &mut Vec<(String, Vec<Value>)>) {
 fn put(object: &mut Value, pointer: &str, value: Value) {
     let mut at = object;
     for step in pointer.split('/').skip(1) {
-        at = match step.parse::<usize>() {
-            Ok(index) => {
-                if !at.is_array() {
-                    *at = json!([]);
-                }
-                let items = at.as_array_mut().unwrap();
-                while items.len() <= index {
-                    items.push(json!({}));
-                }
-                &mut items[index]
+        at = if let Ok(index) = step.parse::<usize>() {
+            if !at.is_array() {
+                *at = json!([]);
             }
-            Err(_) => {
-                if !at.is_object() {
-                    *at = json!({});
-                }
-                at.as_object_mut().unwrap().entry(step).or_insert(Value::Null)
+            let items = at.as_array_mut().unwrap();
+            while items.len() <= index {
+                items.push(json!({}));
             }
+            &mut items[index]
+        } else {
+            if !at.is_object() {
+                *at = json!({});
+            }
+            at.as_object_mut().unwrap().entry(step).or_insert(Value::Null)
         };
     }
     *at = value;
