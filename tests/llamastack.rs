@@ -8,14 +8,16 @@
     reason = "a test starts programs in folders of its own, and fails by panicking"
 )]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use kubefoundry::llamastack::install::{EXTRACT_SCRIPT, PROVIDER_SCRIPT};
-use kubefoundry::llamastack::wire::Api;
-use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry::llamastack::wire::{self, Api};
+use kubefoundry::wire::{Describe as _, Shape};
+use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -29,15 +31,17 @@ fn rendered(distribution: &Value) -> Compilation {
 
 /// JSON without characters that YAML wants escaped.
 fn ascii(json: &str) -> String {
-    let escaped = |c: char| {
-        let mut units = [0; 2];
-        let units = c.encode_utf16(&mut units).iter();
-        if matches!(c, ' '..='~') { c.to_string() } else { units.map(|unit| format!("\\u{unit:04x}")).collect() }
-    };
-    json.chars().map(escaped).collect()
+    let mut text = String::new();
+    for unit in json.encode_utf16() {
+        match u8::try_from(unit) {
+            Ok(byte @ b' '..=b'~') => text.push(char::from(byte)),
+            _ => write!(text, "\\u{unit:04x}").unwrap(),
+        }
+    }
+    text
 }
 
-fn distribution(server: Value) -> Value {
+fn distribution(server: &Value) -> Value {
     let mut object = json!({
         "apiVersion": "llamastack.io/v1alpha1",
         "kind": "LlamaStackDistribution",
@@ -123,7 +127,7 @@ proptest! {
     /// Providers are installed in the order of the APIs, whatever the order of the sections.
     #[test]
     fn order_is_that_of_the_apis(mut sections in sections()) {
-        let compilation = rendered(&distribution(json!({"externalProviders": external_providers(&sections)})));
+        let compilation = rendered(&distribution(&json!({"externalProviders": external_providers(&sections)})));
         prop_assert!(!compilation.has_errors(), "{:?}", messages(&compilation));
         sections.sort_by_key(|(api, _)| *api);
         let expected: Vec<String> = sections
@@ -140,7 +144,7 @@ proptest! {
     /// Nothing of the input is in a script, and the settings reach it as they are.
     #[test]
     fn scripts_are_constant(sections in sections()) {
-        let compilation = rendered(&distribution(json!({"externalProviders": external_providers(&sections)})));
+        let compilation = rendered(&distribution(&json!({"externalProviders": external_providers(&sections)})));
         let containers = pod(&compilation)["initContainers"].as_array().cloned().unwrap_or_default();
         let mut settings = sections.clone();
         settings.sort_by_key(|(api, _)| *api);
@@ -168,11 +172,11 @@ proptest! {
     /// The same distribution gives the same bytes, and empty sections add nothing to what the operator makes.
     #[test]
     fn bytes_are_the_same(sections in sections()) {
-        let object = distribution(json!({"externalProviders": external_providers(&sections)}));
+        let object = distribution(&json!({"externalProviders": external_providers(&sections)}));
         prop_assert_eq!(text(&rendered(&object)), text(&rendered(&object)));
         let empty: Vec<(usize, Vec<String>)> = sections.iter().map(|(api, _)| (*api, Vec::new())).collect();
-        let nothing = rendered(&distribution(json!({"externalProviders": external_providers(&empty)})));
-        prop_assert_eq!(text(&nothing), text(&rendered(&distribution(json!({"externalProviders": {}})))));
+        let nothing = rendered(&distribution(&json!({"externalProviders": external_providers(&empty)})));
+        prop_assert_eq!(text(&nothing), text(&rendered(&distribution(&json!({"externalProviders": {}})))));
     }
 
     /// Whatever stands where an object, a list or a text is expected: a finding says where.
@@ -190,7 +194,7 @@ proptest! {
             "env" => server["containerSpec"] = json!({field: value}),
             _ => server[field] = value,
         }
-        let compilation = rendered(&distribution(server));
+        let compilation = rendered(&distribution(&server));
         for found in &compilation.diagnostics {
             prop_assert!(found.location.is_some(), "{:?}", found);
         }
@@ -232,7 +236,7 @@ impl Stage {
 /// The script as a pod has it.
 fn start_script() -> String {
     let provider = json!({"inference": [{"providerId": "p", "image": format!("quay.io/acme/p@{DIGEST}")}]});
-    let compilation = rendered(&distribution(json!({"externalProviders": provider})));
+    let compilation = rendered(&distribution(&json!({"externalProviders": provider})));
     let script = pod(&compilation)["containers"][0]["command"][2].as_str().unwrap().to_owned();
     assert!(!script.contains("$$") && !script.contains("$("), "Kubernetes would change it");
     script
@@ -344,4 +348,118 @@ fn a_server_that_merges_itself_finds_its_configuration() {
     assert!(calls.is_empty() && output.status.code() == Some(1), "{calls:?}");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("ERROR: No run.yaml found in distribution image\n\nResolution: Either provide"), "{said}");
+}
+
+/// A distribution with something in every part, so that a change of any field has somewhere to show.
+fn full() -> Value {
+    let mut object = distribution(&json!({
+        "containerSpec": {
+            "port": 8321,
+            "env": [{"name": "A", "value": "1"}],
+            "resources": {"claims": [{"name": "gpu"}], "limits": {"memory": "2Gi"}, "requests": {"cpu": "1"}},
+        },
+        "autoscaling": {"maxReplicas": 20},
+        "podDisruptionBudget": {},
+        "podOverrides": {
+            "volumes": [{"name": "v", "emptyDir": {}}],
+            "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+        },
+        "storage": {},
+        "tlsConfig": {"caBundle": {"configMapName": "ca", "configMapKeys": ["root.crt"]}},
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "ScheduleAnyway"}],
+        "userConfig": {"configMapName": "config"},
+        "externalProviders": {},
+    }));
+    for api in Api::ALL {
+        let provider =
+            json!([{"providerId": api.section().to_lowercase(), "image": format!("quay.io/acme/p@{DIGEST}")}]);
+        object["spec"]["server"]["externalProviders"][api.section()] = provider;
+    }
+    object["spec"]["network"] = json!({"allowedFrom": {"namespaces": ["a"], "labels": ["b"]}});
+    object
+}
+
+/// Every field below a shape, as a JSON pointer, with values to put there.
+fn fields(shape: Shape, at: &str, found: &mut Vec<(String, Vec<Value>)>) {
+    let values = match shape {
+        Shape::Object(object) => {
+            for field in object.fields {
+                fields(field.full_shape(), &format!("{at}/{}", field.key), found);
+            }
+            return;
+        }
+        Shape::List(item) => {
+            if let Shape::Object(_) = item {
+                return fields(*item, &format!("{at}/0"), found);
+            }
+            vec![json!(["sample"])]
+        }
+        Shape::Boolean => vec![json!(true), json!(false)],
+        Shape::Integer(_) => vec![json!(7)],
+        Shape::Map(_) => vec![json!({"example.com/sample": "7"})],
+        Shape::Words(words) => words.words.iter().map(|(word, _)| json!(word)).collect(),
+        Shape::Any => vec![json!({"sample": true})],
+        Shape::String | Shape::IntegerOrString | Shape::Timestamp | Shape::Literal(_) | Shape::OneOf(_) => {
+            vec![json!("sample"), json!("7")]
+        }
+    };
+    found.push((at.to_owned(), values));
+}
+
+/// Puts a value into an object, and what is missing on the way.
+fn put(object: &mut Value, pointer: &str, value: Value) {
+    let mut at = object;
+    for step in pointer.split('/').skip(1) {
+        at = if let Ok(index) = step.parse::<usize>() {
+            if !at.is_array() {
+                *at = json!([]);
+            }
+            let items = at.as_array_mut().unwrap();
+            while items.len() <= index {
+                items.push(json!({}));
+            }
+            &mut items[index]
+        } else {
+            if !at.is_object() {
+                *at = json!({});
+            }
+            at.as_object_mut().unwrap().entry(step).or_insert(Value::Null)
+        };
+    }
+    *at = value;
+}
+
+/// Nothing is silently dropped: a field that changes shows in the output, or in what is said of it.
+#[test]
+fn every_field_makes_a_difference() {
+    let came_to = |object: &Value| {
+        let mut sources = SourceSet::default();
+        sources.add_for(
+            Purpose::Options,
+            "kubefoundry.yaml",
+            "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nllamaStack: {networkPolicy: true}\n",
+        );
+        sources.add("input.json", object.to_string());
+        let compilation = compile(&sources, Thoroughness::Needed);
+        let said = messages(&compilation).join("\n");
+        let output = if compilation.has_errors() { String::new() } else { text(&compilation) };
+        (said, output)
+    };
+    let before = came_to(&full());
+    assert!(!before.1.is_empty(), "{}", before.0);
+    let mut all = Vec::new();
+    fields(wire::LlamaStackDistributionSpec::SHAPE, "/spec", &mut all);
+    assert!(all.len() > 90, "{}", all.len());
+    let mut silent = Vec::new();
+    for (pointer, values) in &all {
+        let differs = |value: &Value| {
+            let mut object = full();
+            put(&mut object, pointer, value.clone());
+            came_to(&object) != before
+        };
+        if !values.iter().any(differs) {
+            silent.push(pointer);
+        }
+    }
+    assert_eq!(silent, Vec::<&String>::new());
 }

@@ -44,8 +44,8 @@ fn patched(mut document: Value, patch: &Value) -> Value {
     document
 }
 
-/// What the patched CRD says of a distribution with these providers, and with this status.
-fn said(providers: &Value, status: Option<&Value>) -> Option<Vec<String>> {
+/// What the patched CRD says of an object.
+fn said_of(object: &Value) -> Option<Vec<String>> {
     let crd = shared("crds/llamastack.io_llamastackdistributions.yaml")?;
     let patch = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/llamastack/external-providers.yaml");
     let crd = patched(read(&crd), &read(&patch));
@@ -53,6 +53,11 @@ fn said(providers: &Value, status: Option<&Value>) -> Option<Vec<String>> {
     sources.add_for(Purpose::Crds, "crd.yaml", yaml::to_yaml_stream([&crd]));
     let (crds, problems) = Crds::read(&sources);
     assert!(problems.is_empty(), "{problems:?}");
+    Some(crds.check(object).into_iter().map(|found| format!("{} {}", found.code.id, found.message)).collect())
+}
+
+/// What it says of a distribution with these providers, and with this status.
+fn said(providers: &Value, status: Option<&Value>) -> Option<Vec<String>> {
     let mut object = json!({
         "apiVersion": "llamastack.io/v1alpha1",
         "kind": "LlamaStackDistribution",
@@ -62,7 +67,7 @@ fn said(providers: &Value, status: Option<&Value>) -> Option<Vec<String>> {
     if let Some(status) = status {
         object["status"] = json!({ "externalProviders": [status] });
     }
-    Some(crds.check(&object).into_iter().map(|found| format!("{} {}", found.code.id, found.message)).collect())
+    said_of(&object)
 }
 
 fn provider(id: &str) -> Value {
@@ -124,4 +129,33 @@ fn what_is_wrong_is_refused() {
     assert!(others.is_empty(), "{}", others.concat());
     let status = json!({"providerId": "a", "image": "b", "phase": "Gone"});
     assert!(said(&json!({}), Some(&status)).unwrap()[0].contains("phase"));
+}
+
+/// What is rendered without an error is an object that the cluster takes: every distribution of the goldens and stories.
+#[test]
+fn what_is_rendered_is_taken() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["testdata/golden/llamastack", "examples"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let mut count = 0;
+    for folder in folders.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+        let found = fs::read_to_string(folder.join("diagnostics.snap")).unwrap();
+        if found.contains("\nerror[") {
+            continue;
+        }
+        for file in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if file.extension().is_none_or(|extension| extension != "yaml") {
+                continue;
+            }
+            let text = fs::read_to_string(&file).unwrap();
+            for document in &yaml::parse(&text, &yaml::Limits::default()).documents {
+                let object = document.root.to_json();
+                if object["kind"] == "LlamaStackDistribution" {
+                    let Some(said) = said_of(&object) else { return };
+                    assert_eq!(said, Vec::<String>::new(), "{}", file.display());
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count > 20, "{count}");
 }

@@ -18,6 +18,7 @@ mod install;
 mod lint;
 mod lint_formats;
 mod llamastack;
+mod llamastack_static;
 mod man;
 mod merge;
 mod options;
