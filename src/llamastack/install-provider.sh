@@ -99,7 +99,13 @@ for wheel do
   fi
 done
 if ! command -v pip >/dev/null 2>&1; then
-  fail "Missing pip in image $image" 'Build the provider image on one that has Python and pip.'
+  if command -v pip3 >/dev/null 2>&1; then
+    pip() { pip3 "$@"; }
+  elif python3 -m pip --version >/dev/null 2>&1; then
+    pip() { python3 -m pip "$@"; }
+  else
+    fail "Missing pip in image $image" 'Build the provider image on one that has Python and pip.'
+  fi
 fi
 
 # Work is done beside its target, so that what is ready can be moved there, and nothing is left of what failed.
@@ -183,7 +189,10 @@ if [ -s "$work/conflicts" ]; then
 fi
 
 say 'Installing provider packages...'
-if ! TMPDIR=$work/tmp PIP_ROOT_USER_ACTION=ignore pip install "$@" --target "$work/python-packages" --no-index --find-links "$package/packages" \
+TMPDIR=$work/tmp
+PIP_ROOT_USER_ACTION=ignore
+export TMPDIR PIP_ROOT_USER_ACTION
+if ! pip install "$@" --target "$work/python-packages" --no-index --find-links "$package/packages" \
   --no-cache-dir --disable-pip-version-check 2>"$work/pip-errors"; then
   if grep -q -e ResolutionImpossible -e 'conflicting dependencies' "$work/pip-errors"; then
     conflict "$work/pip-errors"

@@ -55,7 +55,16 @@ fn a_pod_starts_with_what_static_mode_writes() {
     if !has_pip() {
         return;
     }
-    let pod = Pod::new();
+    // What `sh` is differs between images.
+    for shell in ["/bin/sh", "dash", "bash", "busybox"] {
+        let has = std::process::Command::new(shell).args(["-c", "true"]).output().is_ok();
+        if has {
+            start_a_pod(Pod::with_shell(shell));
+        }
+    }
+}
+
+fn start_a_pod(pod: Pod) {
     vllm_image(&pod);
     let first = pod.install(&vllm()).exits(0);
     assert!(first.out.starts_with("Installing external provider: vllm\n"), "{}", first.out);

@@ -372,7 +372,8 @@ fn the_example_is_installed() {
         [("vllm", "acme-vllm", Api::Inference), ("acme-guard", "acme-guard", Api::Safety)].into_iter().enumerate()
     {
         pod.image("", &[]);
-        fs::copy(example.join(package).join("lls-provider-spec.yaml"), pod.path("lls-provider/lls-provider-spec.yaml")).unwrap();
+        fs::copy(example.join(package).join("lls-provider-spec.yaml"), pod.path("lls-provider/lls-provider-spec.yaml"))
+            .unwrap();
         for wheel in fs::read_dir(example.join(package).join("packages")).unwrap() {
             let wheel = wheel.unwrap();
             fs::copy(wheel.path(), pod.path("lls-provider/packages").join(wheel.file_name())).unwrap();

@@ -48,6 +48,7 @@ pub(crate) fn has_pip() -> bool {
 /// A pod: its volumes, and one root directory for each image.
 pub(crate) struct Pod {
     pub(crate) sandbox: Sandbox,
+    shell: &'static str,
 }
 
 /// What an init container is told.
@@ -61,11 +62,16 @@ pub(crate) struct Start<'s> {
 
 impl Pod {
     pub(crate) fn new() -> Self {
+        Self::with_shell("/bin/sh")
+    }
+
+    /// One whose images have another program for `sh`.
+    pub(crate) fn with_shell(shell: &'static str) -> Self {
         let sandbox = Sandbox::new();
         for directory in ["external-providers", "base-config", "config"] {
             fs::create_dir_all(sandbox.path("opt/llama-stack").join(directory)).unwrap();
         }
-        Self { sandbox }
+        Self { sandbox, shell }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -119,9 +125,11 @@ impl Pod {
     }
 
     fn shell(&self, script: &str) -> Command {
-        let mut command = Command::new("/bin/sh");
+        let mut command = Command::new(self.shell);
+        if self.shell == "busybox" {
+            command.arg("sh");
+        }
         command.args(["-c", script]).current_dir(self.path("."));
-        // A trailing slash would be doubled.
         command.env("LLS_ROOT", self.path("x").parent().unwrap());
         command
     }

@@ -11,16 +11,17 @@ pub(super) fn unique_ids() -> Vec<Rule> {
     for (position, first) in Api::ALL.iter().enumerate() {
         for second in &Api::ALL[position + 1..] {
             let (first, second) = (first.section(), second.section());
-            let taken = format!("self.{second}.exists(other, other.providerId == it.providerId)");
+            let taken = |id: &str| format!("self.{second}.exists(other, other.providerId == {id})");
+            // Of an entry that a filter let through, an apiserver does not know how long its texts are; of an id it does.
+            let shared = format!("self.{first}.map(it, it.providerId).filter(id, {})[0]", taken("id"));
+            let found = format!("in externalProviders: found in both {first} and {second} API sections");
             rules.push(Rule {
-                rule: format!("!has(self.{first}) || !has(self.{second}) || !self.{first}.exists(it, {taken})"),
-                message: format!(
-                    "duplicate provider_id in externalProviders: found in both {first} and {second} API sections"
+                rule: format!(
+                    "!has(self.{first}) || !has(self.{second}) || !self.{first}.exists(it, {})",
+                    taken("it.providerId")
                 ),
-                expression: Some(format!(
-                    "\"duplicate provider_id '\" + self.{first}.filter(it, {taken})[0].providerId + \"' in \
-                     externalProviders: found in both {first} and {second} API sections\""
-                )),
+                message: format!("duplicate provider_id {found}"),
+                expression: Some(format!("\"duplicate provider_id '\" + {shared} + \"' {found}\"")),
             });
         }
     }
