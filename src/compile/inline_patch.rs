@@ -4,6 +4,9 @@
 //! They are checked as files of patches are: what they say of our kinds has types and known fields. A literal block
 //! (`patch: |-`) has every byte of the patch in its place, so findings point into it and fixes mend it. Of a patch in
 //! quotes, or a folded one, they point at the whole.
+//!
+//! A ModelDeployment that stands there as a generator is read the same way; what else is wrong with it, the function says
+//! that it is given to.
 
 use super::document::{Document, Header, report_failure, speaks_of_us};
 use super::map;
@@ -23,7 +26,7 @@ pub(super) fn check(
     let listed = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
     let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
     let with_target = with_target.filter_map(|entry| Some((entry.get("patch")?, Target::of(entry, is_among_ours))));
-    let merged = listed("patchesStrategicMerge").iter().map(|patch| (patch, None));
+    let merged = listed("patchesStrategicMerge").iter().chain(listed("generators")).map(|text| (text, None));
     let mut found = Vec::new();
     for (node, target) in with_target.chain(merged) {
         if let Some(text) = node.as_str().filter(|text| target.is_some() || speaks_of_us(text)) {
