@@ -106,7 +106,7 @@ fn without_relative_links(page: &str) -> String {
         let link = after.split_once("](").and_then(|(words, target)| Some((words, target.split_once(')')?)));
         match link {
             Some((words, (target, behind)))
-                if target.ends_with(".md") && !words.contains(['[', '\n']) && !target.contains([' ', '\n', ':']) =>
+                if !target.is_empty() && !words.contains(['[', '\n']) && !target.contains([' ', '\n', ':']) =>
             {
                 out.push_str(words);
                 rest = behind;
@@ -217,9 +217,8 @@ mod tests {
 
     #[test]
     fn only_links_to_neighbours_go() {
-        let page =
-            "[KF0101](KF0101.md), [limits](../limits.md); [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f](g.txt)";
-        let expected = "KF0101, limits; [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f](g.txt)";
+        let page = "[KF0101](KF0101.md), [limits](../limits.md); [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
+        let expected = "KF0101, limits; [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
         assert_eq!(without_relative_links(page), expected);
     }
 }
