@@ -1,12 +1,19 @@
 //! The built-in objects that a server becomes: the subset of Kubernetes' own types that rendering writes. Field order is
 //! emission order; absent parts are absent in the output.
 
+mod around;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use super::wire;
 use crate::model::providers::pod::{ClaimSource, ContainerPort, EmptyDir, PodMetadata, StringMap};
 use crate::wire::EnvVar;
+pub(super) use around::{
+    AutoscalerSpec, Backend, BackendPort, BackendService, BudgetSpec, ClaimResources, ClaimSpec, ConfigMapBody,
+    HttpPath, HttpPaths, HttpRule, IngressRule, IngressSpec, Metric, MetricTarget, NetworkPolicySpec, NoBody, Peer,
+    PolicyPort, ResourceMetric, RoleBindingBody, RoleRef, ScaleTarget, ServicePort, ServiceSpec, Subject,
+};
 
 /// Objects with these labels (meta/v1 LabelSelector).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -255,205 +262,4 @@ pub(super) struct SpreadConstraint {
     pub(super) topology_key: &'static str,
     pub(super) when_unsatisfiable: &'static str,
     pub(super) label_selector: LabelSelector,
-}
-
-/// core/v1 ServiceSpec.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct ServiceSpec {
-    #[serde(rename = "type")]
-    pub(super) kind: &'static str,
-    pub(super) selector: StringMap,
-    pub(super) ports: [ServicePort; 1],
-}
-
-/// core/v1 ServicePort.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ServicePort {
-    pub(super) name: &'static str,
-    pub(super) protocol: &'static str,
-    pub(super) port: u16,
-    pub(super) target_port: u16,
-}
-
-/// core/v1 PersistentVolumeClaimSpec.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ClaimSpec {
-    pub(super) access_modes: [&'static str; 1],
-    pub(super) resources: ClaimResources,
-}
-
-/// How much a claim asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct ClaimResources {
-    pub(super) requests: StringMap,
-}
-
-/// The body of a ConfigMap.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct ConfigMapBody {
-    pub(super) data: StringMap,
-}
-
-/// The body of an object that is nothing but its metadata.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct NoBody {}
-
-/// The body of a RoleBinding (rbac.authorization.k8s.io/v1).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct RoleBindingBody {
-    pub(super) subjects: [Subject; 1],
-    pub(super) role_ref: RoleRef,
-}
-
-/// Who is bound.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Subject {
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) namespace: Option<String>,
-}
-
-/// What to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct RoleRef {
-    pub(super) api_group: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-}
-
-/// networking.k8s.io/v1 NetworkPolicySpec.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct NetworkPolicySpec {
-    pub(super) pod_selector: LabelSelector,
-    pub(super) policy_types: [&'static str; 1],
-    pub(super) ingress: [IngressRule; 1],
-}
-
-/// networking.k8s.io/v1 NetworkPolicyIngressRule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct IngressRule {
-    pub(super) from: Vec<Peer>,
-    pub(super) ports: [PolicyPort; 1],
-}
-
-/// networking.k8s.io/v1 NetworkPolicyPeer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) enum Peer {
-    #[serde(rename = "podSelector")]
-    Pods(LabelSelector),
-    #[serde(rename = "namespaceSelector")]
-    Namespaces(LabelSelector),
-}
-
-/// networking.k8s.io/v1 NetworkPolicyPort.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct PolicyPort {
-    pub(super) protocol: &'static str,
-    pub(super) port: u16,
-}
-
-/// networking.k8s.io/v1 IngressSpec.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct IngressSpec {
-    pub(super) rules: [HttpRule; 1],
-}
-
-/// A rule without a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct HttpRule {
-    pub(super) http: HttpPaths,
-}
-
-/// networking.k8s.io/v1 HTTPIngressRuleValue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct HttpPaths {
-    pub(super) paths: [HttpPath; 1],
-}
-
-/// networking.k8s.io/v1 HTTPIngressPath.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct HttpPath {
-    pub(super) path: &'static str,
-    pub(super) path_type: &'static str,
-    pub(super) backend: Backend,
-}
-
-/// networking.k8s.io/v1 IngressBackend.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Backend {
-    pub(super) service: BackendService,
-}
-
-/// networking.k8s.io/v1 IngressServiceBackend.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct BackendService {
-    pub(super) name: String,
-    pub(super) port: BackendPort,
-}
-
-/// networking.k8s.io/v1 ServiceBackendPort.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct BackendPort {
-    pub(super) number: u16,
-}
-
-/// policy/v1 PodDisruptionBudgetSpec.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct BudgetSpec {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) min_available: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) max_unavailable: Option<Value>,
-    pub(super) selector: LabelSelector,
-}
-
-/// autoscaling/v2 HorizontalPodAutoscalerSpec.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct AutoscalerSpec {
-    pub(super) scale_target_ref: ScaleTarget,
-    pub(super) min_replicas: i32,
-    pub(super) max_replicas: i32,
-    pub(super) metrics: Vec<Metric>,
-}
-
-/// autoscaling/v2 CrossVersionObjectReference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ScaleTarget {
-    pub(super) api_version: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-}
-
-/// autoscaling/v2 MetricSpec of a resource.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Metric {
-    #[serde(rename = "type")]
-    pub(super) kind: &'static str,
-    pub(super) resource: ResourceMetric,
-}
-
-/// autoscaling/v2 ResourceMetricSource.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct ResourceMetric {
-    pub(super) name: &'static str,
-    pub(super) target: MetricTarget,
-}
-
-/// autoscaling/v2 MetricTarget.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct MetricTarget {
-    #[serde(rename = "type")]
-    pub(super) kind: &'static str,
-    pub(super) average_utilization: i32,
 }
