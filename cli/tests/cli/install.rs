@@ -59,17 +59,17 @@ fn a_pod_starts_with_what_static_mode_writes() {
     for shell in ["/bin/sh", "dash", "bash", "busybox"] {
         let has = std::process::Command::new(shell).args(["-c", "true"]).output().is_ok();
         if has {
-            start_a_pod(Pod::with_shell(shell));
+            start_a_pod(&Pod::with_shell(shell));
         }
     }
 }
 
-fn start_a_pod(pod: Pod) {
-    vllm_image(&pod);
+fn start_a_pod(pod: &Pod) {
+    vllm_image(pod);
     let first = pod.install(&vllm()).exits(0);
     assert!(first.out.starts_with("Installing external provider: vllm\n"), "{}", first.out);
     assert!(first.out.ends_with("Successfully installed provider: vllm\n"), "{}", first.out);
-    guard_image(&pod, "some_dep-1.5.0-py3-none-any.whl");
+    guard_image(pod, "some_dep-1.5.0-py3-none-any.whl");
     pod.install(&guard()).exits(0);
 
     for file in ["acme/vllm.py", "acme/guard.py", "some_dep/__init__.py", "acme_guard-2.0.dist-info/METADATA"] {

@@ -41,15 +41,13 @@ pub(super) fn apply<'e>(text: &str, entries: &[&'e Entry]) -> Result<Applied<'e>
     let expected = tree(root.as_ref(), entries, &changes.apis);
     let styles = [Style::Edit, Style::EditAtStart, Style::Rewrite];
     let merged = styles.into_iter().map(|style| edited(text, root.as_ref(), entries, &changes.apis, style));
-    match merged.into_iter().find(|merged| reads_as(merged, &expected)) {
-        Some(text) => Ok(Applied { text, changes }),
-        None => {
-            let span = root.as_ref().and_then(|root| root.entry("providers")).map(|entry| entry.key_span);
-            let message = "providers share YAML anchors with other parts of the file in a way that cannot be edited, \
-                           expected providers without anchors that are used elsewhere";
-            Err(BaseError::at(text, span.unwrap_or_default(), message))
-        }
+    if let Some(text) = merged.into_iter().find(|merged| reads_as(merged, &expected)) {
+        return Ok(Applied { text, changes });
     }
+    let span = root.as_ref().and_then(|root| root.entry("providers")).map(|entry| entry.key_span);
+    let message = "providers share YAML anchors with other parts of the file in a way that cannot be edited, expected \
+                   providers without anchors that are used elsewhere";
+    Err(BaseError::at(text, span.unwrap_or_default(), message))
 }
 
 fn reads_as(text: &str, expected: &serde_json::Value) -> bool {

@@ -94,7 +94,7 @@ impl Editor<'_> {
     /// Gives a key of a mapping another value, or the mapping another key.
     pub(super) fn set(&self, parent: &Node<'_>, key: &str, value: &Value, edits: &mut Vec<Edit>) {
         if self.is_flow(parent) {
-            self.set_in_flow(parent, key, value, edits);
+            edits.push(set_in_flow(parent, key, value));
             return;
         }
         let first = parent.entries().first().map_or(parent.span.start, |entry| entry.key_span.start);
@@ -122,25 +122,6 @@ impl Editor<'_> {
             let text = format!("{}{}", self.line_end, self.with_line_ends(&lines));
             edits.push(Edit { start: colon, end, text, is_lines: false });
         }
-    }
-
-    fn set_in_flow(&self, parent: &Node<'_>, key: &str, value: &Value, edits: &mut Vec<Edit>) {
-        let value = json_line(value);
-        let edit = match (parent.entry(key), parent.entries().last()) {
-            (Some(entry), _) => {
-                let end = entry.node.span.end.max(entry.key_span.end);
-                Edit { start: entry.key_span.end, end, text: format!(": {value}"), is_lines: false }
-            }
-            (None, Some(last)) => {
-                let end = last.node.span.end.max(last.key_span.end);
-                Edit { start: end, end, text: format!(", {}: {value}", Value::from(key)), is_lines: false }
-            }
-            (None, None) => {
-                let start = parent.span.start + 1;
-                Edit { start, end: start, text: format!("{}: {value}", Value::from(key)), is_lines: false }
-            }
-        };
-        edits.push(edit);
     }
 
     /// Where the lines of a value stand below their key: mappings two columns in, lists as the file has others.
@@ -217,6 +198,25 @@ impl Editor<'_> {
     fn before_blank(&self, from: usize, to: usize) -> usize {
         let between = self.text.get(from..to).unwrap_or_default();
         from + between.trim_end().len()
+    }
+}
+
+/// Gives a key of a mapping in brackets another value, or the mapping another key.
+fn set_in_flow(parent: &Node<'_>, key: &str, value: &Value) -> Edit {
+    let value = json_line(value);
+    match (parent.entry(key), parent.entries().last()) {
+        (Some(entry), _) => {
+            let end = entry.node.span.end.max(entry.key_span.end);
+            Edit { start: entry.key_span.end, end, text: format!(": {value}"), is_lines: false }
+        }
+        (None, Some(last)) => {
+            let end = last.node.span.end.max(last.key_span.end);
+            Edit { start: end, end, text: format!(", {}: {value}", Value::from(key)), is_lines: false }
+        }
+        (None, None) => {
+            let start = parent.span.start + 1;
+            Edit { start, end: start, text: format!("{}: {value}", Value::from(key)), is_lines: false }
+        }
     }
 }
 

@@ -44,7 +44,8 @@ impl Contents {
         let (mut wheels, mut errors) = (Vec::new(), Vec::new());
         // As `packages/*.whl` in the script that installs them: of no folder below, and none that is hidden.
         let names = self.files.iter().filter_map(|file| file.strip_prefix(PACKAGES));
-        let names = names.filter(|name| name.ends_with(".whl") && !name.contains('/') && !name.starts_with('.'));
+        let names =
+            names.filter(|name| name.as_bytes().ends_with(b".whl") && !name.contains('/') && !name.starts_with('.'));
         for name in names {
             match Wheel::parse(name) {
                 Ok(wheel) => wheels.push(wheel),

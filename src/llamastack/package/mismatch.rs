@@ -57,6 +57,21 @@ mod tests {
         let text = "{apiVersion: llamastack.io/v1alpha1, kind: ProviderPackage, metadata: {name: a, version: 1.0.0, \
                     vendor: b}, spec: {packageName: a, providerType: 'remote::custom-vllm', api: inference, wheelPath: a}}";
         let runtime = Runtime { provider_type: "remote::vllm-v2", api: "inference" };
-        insta::assert_snapshot!(compare("custom-vllm", &read(text).unwrap().package, &runtime).unwrap(), @"");
+        let expected = "\
+WARNING: Provider metadata mismatch (non-blocking)
+
+Provider: custom-vllm
+
+Field: provider_type
+  Metadata (lls-provider-spec.yaml): remote::custom-vllm
+  Runtime (get_provider_spec()): remote::vllm-v2
+  Using: remote::vllm-v2 (runtime value)
+
+Field: api
+  Metadata (lls-provider-spec.yaml): inference
+  Runtime (get_provider_spec()): inference
+  Match \u{2713}
+";
+        assert_eq!(compare("custom-vllm", &read(text).unwrap().package, &runtime).unwrap(), expected);
     }
 }

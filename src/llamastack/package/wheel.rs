@@ -34,9 +34,8 @@ impl Wheel {
     pub fn parse(file: &str) -> Result<Self, NotAWheel> {
         let not_a_wheel = || NotAWheel(crate::text::one_line(file));
         let parts: Vec<&str> = file.strip_suffix(".whl").ok_or_else(not_a_wheel)?.split('-').collect();
-        let (name, version, platform) = match parts[..] {
-            [name, version, _, _, platform] | [name, version, _, _, _, platform] => (name, version, platform),
-            _ => return Err(not_a_wheel()),
+        let ([name, version, _, _, platform] | [name, version, _, _, _, platform]) = parts[..] else {
+            return Err(not_a_wheel());
         };
         if parts.iter().any(|part| part.is_empty()) {
             return Err(not_a_wheel());

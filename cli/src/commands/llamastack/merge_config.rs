@@ -1,6 +1,6 @@
 //! `llamastack merge-config`: what the init container of this name runs.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -151,24 +151,20 @@ fn write<'f>(files: &[(&'f Path, &str)]) -> Result<(), (&'f Path, io::Error)> {
             return Err((path, ErrorKind::IsADirectory.into()));
         }
     }
+    #[cfg(unix)]
+    let permissions = {
+        use std::os::unix::fs::PermissionsExt as _;
+        Some(fs::Permissions::from_mode(0o644))
+    };
+    #[cfg(not(unix))]
+    let permissions = None;
     let mut ready = Vec::new();
     for (path, text) in files {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        ready.push((beside(folder, text, readable_by_all().as_ref()).map_err(|error| (*path, error))?, *path));
+        ready.push((beside(folder, text, permissions.as_ref()).map_err(|error| (*path, error))?, *path));
     }
     for (file, path) in ready {
         file.persist(path).map_err(|error| (path, error.error))?;
     }
     Ok(())
-}
-
-#[cfg(unix)]
-fn readable_by_all() -> Option<Permissions> {
-    use std::os::unix::fs::PermissionsExt as _;
-    Some(Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn readable_by_all() -> Option<Permissions> {
-    None
 }
