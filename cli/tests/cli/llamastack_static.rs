@@ -48,7 +48,8 @@ fn static_mode_writes_what_the_init_container_would() {
             variable("LLS_PROVIDER_IMAGE").unwrap()
         );
         if let Some(settings) = variable("LLS_PROVIDER_CONFIG") {
-            config += &format!("config: {settings}\n");
+            config.push_str("config: ");
+            config.push_str(settings);
         }
         sandbox = sandbox
             .with(&format!("metadata/{id}/lls-provider-spec.yaml"), package.unwrap())
