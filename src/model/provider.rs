@@ -94,15 +94,20 @@ impl Context<'_> {
     /// assert_eq!(context.image("nvcr.iofake/x:1"), "nvcr.iofake/x:1");
     /// ```
     pub fn image(&self, image: &str) -> String {
-        let matching = self.images.iter().filter_map(|(prefix, replacement)| {
-            let rest = image.strip_prefix(prefix.as_str())?;
-            let whole = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
-            whole.then_some((prefix.len(), replacement, rest))
-        });
-        matching
-            .max_by_key(|(length, ..)| *length)
-            .map_or_else(|| image.to_owned(), |(_, replacement, rest)| format!("{replacement}{rest}"))
+        replaced_image(image, self.images)
     }
+}
+
+/// The same without a context: the longest matching prefix is replaced.
+pub(crate) fn replaced_image(image: &str, images: &[(String, String)]) -> String {
+    let matching = images.iter().filter_map(|(prefix, replacement)| {
+        let rest = image.strip_prefix(prefix.as_str())?;
+        let whole = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
+        whole.then_some((prefix.len(), replacement, rest))
+    });
+    matching
+        .max_by_key(|(length, ..)| *length)
+        .map_or_else(|| image.to_owned(), |(_, replacement, rest)| format!("{replacement}{rest}"))
 }
 
 /// The objects of one deployment.

@@ -8,9 +8,9 @@
 //! value must be is said by small functions ([`names`], [`labels`], [`quantity`], [`image`]) that providers use too;
 //! `Checker` alone turns their answers into findings.
 
-mod checker;
+pub(crate) mod checker;
 mod engine;
-mod environment;
+pub(crate) mod environment;
 pub mod image;
 pub mod labels;
 mod metadata;
