@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use crate::compile::Header;
 use crate::diagnostic::{Code, Findings, Scope};
-use crate::manifest::{Identity, Manifest};
+use crate::dialect::{DIALECTS, Dialect};
+use crate::manifest::{self, Identity, Manifest};
 use crate::model::provider::Endpoint;
 use crate::options::Options;
 use crate::source::SourceId;
-use crate::yaml::{Node, Span};
+use crate::yaml::{Failure, Node};
 
 /// A transformation that needs to see the set of objects: one value in [`TRANSFORMS`].
 pub trait Transform: Sync {
@@ -26,8 +27,13 @@ pub trait Transform: Sync {
     /// `async-actor`.
     fn owner_annotation(&self) -> &'static str;
 
-    /// What a text holds, word for word, if there is anything in it for this transformation.
-    fn mark(&self) -> &'static str;
+    /// The annotation by which an object of the input that it changes names what changed it, if it changes any.
+    fn change_annotation(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A text that has something in it for this transformation holds one of these, word for word.
+    fn marks(&self) -> &'static [&'static str];
 
     /// Whether it has to see an object of the input beside its own kind: a target, a ConfigMap that is named.
     fn looks_at(&self, header: &Header) -> bool;
@@ -35,15 +41,18 @@ pub trait Transform: Sync {
     /// Whether an object of its own kind is transformed, or left to the controller in the cluster.
     fn takes(&self, root: &Node<'_>) -> bool;
 
+    /// Says what is wrong with an object that was probably meant for it and is not of its kind, such as a wrong group.
+    fn misnamed(&self, _header: &Header, _findings: &mut Findings<'_>) {}
+
     /// The diagnostic codes that only it uses.
     fn codes(&self) -> &'static [&'static Code];
 
     /// Turns an object of its own kind into what stands for it. After an error in `out.findings` nothing of it is used.
     fn run(&self, object: &Object<'_>, set: &Set<'_, '_>, out: &mut Sink<'_>);
 
-    /// Looks at an object that is not its own after all of its own were transformed: to take back what an object that is
-    /// gone had changed.
-    fn revisit(&self, _object: &Object<'_>, _set: &Set<'_, '_>, _out: &mut Sink<'_>) {}
+    /// Looks at an object of the input that is not its own, after all of its own were transformed: to take back what one
+    /// that is gone had changed. `position` is that of the object in [`Set::inputs`].
+    fn revisit(&self, _position: usize, _set: &Set<'_, '_>, _out: &mut Sink<'_>) {}
 }
 
 /// The transformations that need to see the set, in the order in which they run. Models come before them: what a model
@@ -74,8 +83,8 @@ pub struct Object<'t> {
     pub header: Header,
     /// Its tree.
     pub root: Node<'t>,
-    /// Its own bytes.
-    pub span: Span,
+    /// What strict reading refused in it.
+    pub(crate) problems: Vec<Failure>,
 }
 
 /// An object that was generated in this run.
@@ -123,11 +132,58 @@ pub enum Target {
     Generated(usize),
 }
 
+/// The transformation whose kind this is, in any version.
+pub(crate) fn of_kind(group: &str, kind: &str) -> Option<(usize, &'static dyn Transform)> {
+    TRANSFORMS.iter().copied().enumerate().find(|(_, transform)| {
+        let (api_version, own) = transform.kind();
+        own == kind && api_version.split_once('/').is_some_and(|(own, _)| own == group)
+    })
+}
+
+/// Whether a text may have something in it for a transformation.
+pub(crate) fn marks(text: &str) -> bool {
+    TRANSFORMS.iter().any(|transform| transform.marks().iter().any(|mark| text.contains(mark)))
+}
+
+/// Whether objects of this type are turned into others: a `ModelDeployment`, or the kind of a transformation.
+///
+/// ```
+/// use kubefoundry::transform::is_source;
+/// assert!(is_source("kubefoundry.ai/v1alpha1", "ModelDeployment"));
+/// assert!(!is_source("apps/v1", "Deployment"));
+/// ```
+pub fn is_source(api_version: &str, kind: &str) -> bool {
+    let is_model = kind == "ModelDeployment" && DIALECTS.iter().any(|dialect| dialect.api_version() == api_version);
+    is_model || TRANSFORMS.iter().any(|transform| transform.kind() == (api_version, kind))
+}
+
+/// The annotations by which a generated object names the one that it was generated from.
+pub fn owner_annotations() -> impl Iterator<Item = String> {
+    let models = DIALECTS.iter().map(|dialect| dialect.label(manifest::MODEL_DEPLOYMENT));
+    models.chain(TRANSFORMS.iter().map(|transform| DIALECT.label(transform.owner_annotation())))
+}
+
+/// The annotations by which an object of the input that was changed names what changed it.
+pub fn change_annotations() -> impl Iterator<Item = &'static str> {
+    TRANSFORMS.iter().filter_map(|transform| transform.change_annotation())
+}
+
+/// The dialect in which objects are marked that come from kinds of other groups.
+pub(crate) static DIALECT: &Dialect = &DIALECTS[0];
+
 impl Object<'_> {
     /// The scope for findings in this object.
     pub fn scope(&self) -> Scope<'_> {
         let object = Some(self.header.object());
         Scope { source: self.source, text: self.text, document: self.document, root: &self.root, object }
+    }
+}
+
+impl<'d> Sink<'d> {
+    /// An empty one.
+    pub(crate) fn new(findings: Findings<'d>) -> Self {
+        let (manifests, shared, changed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { findings, manifests, shared, changed, endpoint: None }
     }
 }
 

@@ -3,6 +3,7 @@
 use kubefoundry::diagnostic::ObjectRef;
 use kubefoundry::dialect::DIALECTS;
 use kubefoundry::manifest::Identity;
+use kubefoundry::transform;
 use kubefoundry::yaml::{Node, Value};
 
 /// Where the file of an item is named, the present key first; clients write both.
@@ -79,6 +80,12 @@ pub(crate) fn type_of<'n>(object: &'n Node<'_>) -> (&'n str, &'n str) {
 pub(crate) fn is_model_deployment(object: &Node<'_>) -> bool {
     let (api_version, kind) = type_of(object);
     kind == "ModelDeployment" && DIALECTS.iter().any(|dialect| dialect.api_version() == api_version)
+}
+
+/// Whether it is of a kind that is turned into objects.
+pub(crate) fn is_source(object: &Node<'_>) -> bool {
+    let (api_version, kind) = type_of(object);
+    transform::is_source(api_version, kind)
 }
 
 /// What tells an object from others.

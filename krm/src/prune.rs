@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use kubefoundry::Compilation;
 use kubefoundry::dialect::{DIALECTS, Dialect};
 use kubefoundry::manifest::{Identity, owner_name};
+use kubefoundry::transform;
 use kubefoundry::wire::OutputMode;
 use kubefoundry::yaml::Node;
 
@@ -104,9 +105,9 @@ fn add_words_of<'n>(object: &'n Node<'_>, words: &mut BTreeSet<&'n str>) {
     }
 }
 
-/// The ModelDeployment that an object says it was generated from.
+/// What an object says it was generated from.
 pub(crate) fn owner<'n>(object: &'n Node<'_>) -> Option<&'n str> {
-    DIALECTS.iter().find_map(|dialect| item::annotation(object, &dialect.label("model-deployment")))
+    transform::owner_annotations().find_map(|key| item::annotation(object, &key))
 }
 
 /// Whether it bears our label, too.

@@ -14,6 +14,7 @@ mod link;
 mod map;
 mod relevance;
 mod role;
+mod set;
 mod stream;
 mod suppress;
 mod survey;
@@ -58,7 +59,7 @@ pub struct Compilation<O = Value> {
     pub diagnostics: Vec<Diagnostic>,
     /// Warnings and infos that objects say to ignore, in the same order. Errors stay among the findings.
     pub suppressed: Vec<Diagnostic>,
-    /// One for each ModelDeployment, in input order.
+    /// One for each object that is transformed, in input order.
     pub decisions: Vec<Decision>,
     /// The options that applied.
     pub options: Options,
@@ -95,15 +96,35 @@ pub struct Output<O = Value> {
     pub object: O,
     /// Index of its ModelDeployment in [`Compilation::decisions`].
     pub decision: usize,
-    /// Whether it is the ModelDeployment itself, passed on for a provider that this program does not render.
-    pub passed_on: bool,
+    /// How it comes to be in the output.
+    pub role: OutputRole,
 }
 
-/// What was decided for one ModelDeployment, and what it became.
+/// How an object comes to be in the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputRole {
+    /// It was generated, and is marked as ours.
+    Generated,
+    /// It is the ModelDeployment itself, passed on for a provider that this program does not render.
+    PassedOn,
+    /// It is an object of the input with additions.
+    Changed,
+    /// It was generated for several objects, and belongs to none of them.
+    Shared,
+}
+
+impl<O> Output<O> {
+    /// Whether it was generated for the object that its decision is about.
+    pub fn is_generated(&self) -> bool {
+        matches!(self.role, OutputRole::Generated | OutputRole::Shared)
+    }
+}
+
+/// What was decided for one object of a kind that is transformed, and what it became.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// The ModelDeployment.
+    /// The object, a ModelDeployment for the most part.
     pub object: ObjectRef,
     /// Where it stands.
     #[serde(skip)]
@@ -111,8 +132,9 @@ pub struct Decision {
     /// Which document of it.
     #[serde(skip)]
     pub document: usize,
-    /// Which provider, and why.
-    pub selection: Selection,
+    /// Which provider, and why; of a ModelDeployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
     /// The CRD version that is written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
@@ -130,6 +152,34 @@ pub struct Decision {
     /// Every value of the validated deployment, with its field and where it came from; with
     /// [`Thoroughness::Everything`] only.
     pub fields: Vec<Field>,
+}
+
+impl Decision {
+    /// What is known before anything is decided.
+    pub(crate) fn new(object: ObjectRef, source: SourceId, document: usize) -> Self {
+        Self {
+            object,
+            source,
+            document,
+            selection: None,
+            target: None,
+            schema_fingerprint: None,
+            runtime: None,
+            endpoint: None,
+            objects: Vec::new(),
+            fields: Vec::new(),
+        }
+    }
+
+    /// The provider that was chosen, if this is about a ModelDeployment and there is one.
+    pub fn provider(&self) -> Option<&str> {
+        self.selection.as_ref()?.provider.as_deref()
+    }
+
+    /// Why it was chosen.
+    pub fn reason(&self) -> Option<&str> {
+        self.selection.as_ref()?.reason.as_deref()
+    }
 }
 
 /// One value of a validated deployment.
@@ -172,7 +222,7 @@ pub enum Thoroughness {
 /// let compilation = compile(&sources, Thoroughness::Needed);
 /// assert!(!compilation.has_errors());
 /// assert_eq!(&*compilation.outputs[0].identity.kind, "DynamoGraphDeployment");
-/// assert_eq!(compilation.decisions[0].selection.reason.as_deref(), Some("default → dynamo (GPU inference default)"));
+/// assert_eq!(compilation.decisions[0].reason(), Some("default → dynamo (GPU inference default)"));
 /// ```
 pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
     compile_as(sources, thoroughness)
@@ -221,16 +271,9 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
         diagnostics.append(&mut problems);
         usable.then_some(crds)
     });
-    let read = |first, texts| read_and_map(sources, crds.as_ref(), &options, thoroughness, first, texts);
-    let mut texts = Texts::needed(sources, &options);
-    let mut traces: Traces<O> = read(First::Telling, texts);
-    if texts == Texts::MayBeOurs && !traces.deployments.is_empty() {
-        texts = Texts::All;
-        traces = read(First::Telling, texts);
-    }
-    if traces.too_late {
-        traces = read(First::All, texts);
-    }
+    let run = Run { sources, crds: crds.as_ref(), options: &options, thoroughness };
+    let alone = if set::is_needed(sources) { None } else { run.one_by_one() };
+    let mut traces: Traces<'_, O> = alone.unwrap_or_else(|| run.with_the_set());
     traces.leave_out_copies();
     let Traces { inputs, deployments, mut found, suppressions, configured, mut trouble, .. } = traces;
     diagnostics.into_iter().chain(trouble.ours.drain(..)).for_each(|diagnostic| found.add(diagnostic));
@@ -259,24 +302,54 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
     Compilation { outputs, inputs, configured, diagnostics, suppressed, decisions, options }
 }
 
-/// Reads the texts that must be known first, then sends every document through.
-fn read_and_map<O: Form>(
-    sources: &SourceSet,
-    crds: Option<&Crds<'_>>,
-    options: &Options,
+/// What every document is sent through with.
+struct Run<'s> {
+    sources: &'s SourceSet,
+    crds: Option<&'s Crds<'s>>,
+    options: &'s Options,
     thoroughness: Thoroughness,
-    first: First,
-    texts: Texts,
-) -> Traces<O> {
-    let mut survey = Survey::of(sources, options, first, texts);
-    let mut catalog = Catalog::builtin(options.rule_limits);
-    survey.add_configs(sources, &mut catalog);
-    read_inline_configs(sources, options, &mut catalog, &mut survey.diagnostics);
-    let setting = Setting { catalog: &catalog, crds, options, thoroughness };
-    let mut traces = stream::run(sources, &setting, &mut survey, texts);
-    survey.diagnostics.drain(..).for_each(|found| traces.found.add(found));
-    traces.trouble.append(survey.trouble);
-    traces
+}
+
+impl Run<'_> {
+    /// Sends every document through on its own. `None` when one turned up that needs the others.
+    fn one_by_one<O: Form>(&self) -> Option<Traces<'_, O>> {
+        let traces = self.read_twice_if_need_be(false);
+        Some(traces).filter(|traces| !traces.needs_set)
+    }
+
+    /// The same, and then those that need to see the others.
+    fn with_the_set<O: Form>(&self) -> Traces<'_, O> {
+        let mut traces: Traces<'_, Value> = self.read_twice_if_need_be(true);
+        set::transform(&mut traces, self.options, self.crds);
+        traces.into_form()
+    }
+
+    fn read_twice_if_need_be<O: Form>(&self, keeps_set: bool) -> Traces<'_, O> {
+        let mut texts = Texts::needed(self.sources, self.options);
+        let mut traces = self.read(First::Telling, texts, keeps_set);
+        if texts == Texts::MayBeOurs && !traces.deployments.is_empty() {
+            texts = Texts::All;
+            traces = self.read(First::Telling, texts, keeps_set);
+        }
+        if traces.too_late {
+            traces = self.read(First::All, texts, keeps_set);
+        }
+        traces
+    }
+
+    /// Reads the texts that must be known first, then sends every document through.
+    fn read<O: Form>(&self, first: First, texts: Texts, keeps_set: bool) -> Traces<'_, O> {
+        let Self { sources, crds, options, thoroughness } = *self;
+        let mut survey = Survey::of(sources, options, first, texts);
+        let mut catalog = Catalog::builtin(options.rule_limits);
+        survey.add_configs(sources, &mut catalog);
+        read_inline_configs(sources, options, &mut catalog, &mut survey.diagnostics);
+        let setting = Setting { catalog: &catalog, crds, options, thoroughness, keeps_set };
+        let mut traces = stream::run(sources, &setting, &mut survey, texts);
+        survey.diagnostics.drain(..).for_each(|found| traces.found.add(found));
+        traces.trouble.append(survey.trouble);
+        traces
+    }
 }
 
 /// The place to point at when there is nothing to render: the one text, when there is nothing in it at all.

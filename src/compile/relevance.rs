@@ -5,6 +5,7 @@ use super::kustomize;
 use crate::dialect::DIALECTS;
 use crate::options::Options;
 use crate::source::{Source, SourceSet};
+use crate::transform;
 use crate::wire::OutputMode;
 
 /// Which texts are read.
@@ -23,7 +24,12 @@ impl Texts {
         // Without a model and without leave for that, what is wrong with other texts may be why.
         let every = prints_others || !options.allow_empty;
         let mut texts = sources.iter().filter(|(_, source)| source.purpose.has_resources());
-        if every || texts.any(|(_, source)| names_us(&source.text) && source.text.contains(KIND)) {
+        if every
+            || texts.any(|(_, source)| {
+                let text = source.text.as_str();
+                names_us(text) && (text.contains(KIND) || transform::marks(text))
+            })
+        {
             Self::All
         } else {
             Self::MayBeOurs
@@ -41,7 +47,7 @@ impl Texts {
 const KIND: &str = "ModelDeployment";
 
 fn names_us(text: &str) -> bool {
-    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix))
+    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix)) || transform::marks(text)
 }
 
 /// Only an escape (`"Model\x44eployment"`) hides a word from a search, and UTF-16, whose letters lie apart.

@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(compilation.decisions.len(), 120);
         let kinds = [("dynamo", false), ("dynamo", false), ("kaito", false), ("kaito", true), ("kuberay", true)];
         for (decision, (provider, explicit)) in compilation.decisions.iter().zip(kinds.iter().cycle()) {
-            let selection = &decision.selection;
+            let selection = decision.selection.as_ref().unwrap();
             assert_eq!((selection.provider.as_deref(), selection.explicit), (Some(*provider), *explicit));
         }
     }
