@@ -12,6 +12,8 @@ use crate::wire::EnvVar;
 pub(super) struct Actor {
     pub(super) name: String,
     pub(super) namespace: Option<String>,
+    /// Where progress is reported to, when options say it.
+    pub(super) gateway: Option<String>,
     /// None when it has an error of its own.
     pub(super) transport: Option<Transport>,
     pub(super) mode: Mode,
@@ -104,6 +106,11 @@ impl Actor {
     /// Whether it ends a route: the sidecar then passes nothing on.
     pub(super) fn is_end(&self) -> bool {
         super::END_ACTORS.contains(&self.name.as_str())
+    }
+
+    /// The service account that the transport brings along.
+    pub(super) fn service_account(&self) -> Option<String> {
+        self.transport.as_ref()?.role().map(|_| format!("asya-{}", self.name))
     }
 
     /// The queue that it takes messages from (A16 of the requirements: `asya-<actor>`).

@@ -2,7 +2,7 @@
 //! `strategy`) that let an actor bind to a workload that somebody else owns.
 
 use crate::wire::{
-    Condition, Describe as _, EnvVar, IntegerOrString, Map, ObjectMeta, Shape, Syntax, Timestamp, wire_object, words,
+    Condition, Describe as _, EnvVar, IntegerOrString, Map, ObjectMeta, Syntax, Timestamp, wire_object, words,
 };
 use crate::yaml::Node;
 
@@ -297,12 +297,3 @@ wire_object! {
         namespace: String = "namespace" [required()],
     }
 }
-
-/// The kind as data, for schemas.
-///
-/// ```
-/// use kubefoundry::wire::Shape;
-/// let Shape::Object(actor) = kubefoundry::actor::SHAPE else { panic!("an object") };
-/// assert_eq!(actor.name, "AsyncActor");
-/// ```
-pub const SHAPE: Shape = AsyncActor::SHAPE;

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use codes::Code;
-pub use findings::{Findings, Scope};
+pub use findings::{Findings, Reported, Scope};
 
 use crate::path::FieldPath;
 use crate::source::SourceId;

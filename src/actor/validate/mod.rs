@@ -55,6 +55,7 @@ pub(super) fn validate(
     Some(Actor {
         name,
         namespace: metadata.namespace,
+        gateway: settings.gateway_url.clone(),
         transport,
         mode: mode?,
         sidecar,
