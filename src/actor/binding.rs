@@ -188,8 +188,8 @@ fn report_unresolved(
             findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(help);
         }
         Unresolved::Missing => {
-            let at = actor.namespace.as_deref().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-            let message = format!("{kind} {name} is not in the input{at}, expected the object that is added to");
+            let namespace = actor.namespace.as_deref().map_or_else(String::new, |namespace| format!("{namespace}/"));
+            let message = format!("{kind} {namespace}{name} is not in the input, expected the object that is added to");
             let elsewhere = near(reference, set);
             let reported = findings.report(&codes::TARGET_MISSING, &path.key("name"), message);
             match elsewhere {
@@ -218,8 +218,8 @@ fn near(reference: &Reference, set: &Set<'_, '_>) -> Option<String> {
         .map(|(.., namespace, name)| (namespace.as_deref(), name))
         .collect();
     if let Some((namespace, _)) = same.iter().find(|(_, name)| *name == reference.name) {
-        let place = namespace.map_or_else(|| "no namespace".to_owned(), |namespace| format!("namespace {namespace}"));
-        return Some(format!("there is one with {place}: the actor must be where its target is"));
+        let place = namespace.map_or_else(|| "without a namespace".to_owned(), |it| format!("in namespace {it}"));
+        return Some(format!("there is one {place}: the actor must be where its target is"));
     }
     let meant = closest(&reference.name, same.iter().map(|(_, name)| *name))?;
     Some(format!("did you mean {meant:?}?"))

@@ -2,7 +2,7 @@
 //! `strategy`) that let an actor bind to a workload that somebody else owns.
 
 use crate::wire::{
-    Condition, Describe as _, EnvVar, IntegerOrString, Map, ObjectMeta, Syntax, Timestamp, wire_object, words,
+    Condition, EnvVar, IntegerOrString, Map, ObjectMeta, Syntax, Timestamp, wire_object, words,
 };
 use crate::yaml::Node;
 
