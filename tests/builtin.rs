@@ -12,7 +12,8 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{case_folders, compile_all, read_case};
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service};
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -22,8 +23,11 @@ use serde_json::{Value, json};
 fn check(object: &Value) -> Result<(), String> {
     match object["kind"].as_str().unwrap() {
         "ConfigMap" => round_trip::<ConfigMap>(object),
+        "Deployment" => round_trip::<Deployment>(object),
         "PersistentVolumeClaim" => round_trip::<PersistentVolumeClaim>(object),
         "Service" => round_trip::<Service>(object),
+        "ServiceAccount" => round_trip::<ServiceAccount>(object),
+        "StatefulSet" => round_trip::<StatefulSet>(object),
         kind => Err(format!("no type to check a {kind} against")),
     }
 }
@@ -42,13 +46,13 @@ fn every_built_in_object_is_one_of_kubernetes() {
         if compilation.has_errors() {
             continue;
         }
-        for output in compilation.outputs.iter().filter(|output| output.identity.group.is_empty()) {
+        for output in compilation.outputs.iter().filter(|output| matches!(&*output.identity.group, "" | "apps")) {
             check(&output.object).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
             *checked.entry(output.identity.kind.to_string()).or_default() += 1;
         }
     }
-    for kind in ["ConfigMap", "PersistentVolumeClaim", "Service"] {
-        assert!(checked.get(kind).is_some_and(|count| *count > 2), "{kind}: {checked:?}");
+    for kind in ["ConfigMap", "Deployment", "PersistentVolumeClaim", "Service", "ServiceAccount", "StatefulSet"] {
+        assert!(checked.get(kind).is_some_and(|count| *count > 1), "{kind}: {checked:?}");
     }
 }
 

@@ -105,6 +105,16 @@ impl Transform for Actors {
         true
     }
 
+    fn kinds(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("keda.sh", "ScaledObject"),
+            ("keda.sh", "TriggerAuthentication"),
+            ("serving.knative.dev", "Service"),
+            ("serving.kserve.io", "InferenceService"),
+            ("ray.io", "RayCluster"),
+        ]
+    }
+
     fn codes(&self) -> &'static [&'static Code] {
         codes::CODES
     }

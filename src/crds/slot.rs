@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::{Definition, Origin, Problem};
 use crate::diagnostic::codes;
+use crate::transform::TRANSFORMS;
 use crate::model::provider::Provider;
 use crate::model::providers::PROVIDERS;
 use crate::yaml::{self, Limits, Span};
@@ -93,12 +94,16 @@ fn spells(text: &str) -> bool {
     })
 }
 
-/// Every kind that a provider writes and a CRD defines.
+/// Every kind that a provider or a transformation writes and a CRD defines, and the kinds that are transformed.
 pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of = |provider: &'static dyn Provider| {
         groups_of(provider).into_iter().flat_map(move |group| kinds_of(provider).map(move |kind| (group, kind)))
     };
-    PROVIDERS.iter().copied().flat_map(of)
+    let of_transforms = TRANSFORMS.iter().flat_map(|transform| {
+        let own = transform.kind().0.split_once('/').map(|(group, _)| (group, transform.kind().1));
+        transform.kinds().iter().copied().chain(own)
+    });
+    PROVIDERS.iter().copied().flat_map(of).chain(of_transforms)
 }
 
 /// The API groups of a provider's targets.
