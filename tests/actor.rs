@@ -14,8 +14,10 @@ use std::path::Path;
 
 use common::shared::shared;
 use common::{case_folders, compile_all, read_case};
+use kubefoundry::actor::wire::AsyncActorSpec;
 use kubefoundry::actor::{API_VERSION, KIND};
 use kubefoundry::crds::Crds;
+use kubefoundry::wire::{Describe as _, Shape};
 use kubefoundry::{Purpose, SourceSet, yaml};
 use serde_json::{Value, json};
 
@@ -146,4 +148,94 @@ fn status_has_what_binding_adds() {
     assert_eq!(refusals(&own, &actor(status)), Vec::<String>::new());
     assert!(!refusals(&own, &actor(json!({"mode": "Other"}))).is_empty());
     assert!(!refusals(&own, &actor(json!({"conflicts": 2}))).is_empty());
+}
+
+/// An actor with a workload of its own, and one that binds; every field is changed in one of them.
+const BASE: [&str; 2] = [
+    "apiVersion: asya.sh/v1alpha1\nkind: AsyncActor\nmetadata: {name: echo}\nspec:\n  transport: rabbitmq\n  \
+     workload:\n    template:\n      spec: {containers: [{name: asya-runtime, image: a:1}]}\n  \
+     scaling: {enabled: true, advanced: {formula: queueLength, target: \"1\"}}\n",
+    "apiVersion: asya.sh/v1alpha1\nkind: AsyncActor\nmetadata: {name: echo}\nspec:\n  transport: rabbitmq\n  \
+     workloadRef: {apiVersion: apps/v1, kind: Deployment, name: model}\n  \
+     runtime: {image: \"a:1\", handler: a.b, targetURL: \"http://localhost\"}\n",
+];
+
+/// Every field of the specification: in which of the two it is changed, and to what.
+fn changes() -> Vec<(&'static str, usize, Value)> {
+    vec![
+        ("transport", 0, json!("other")),
+        ("workload.kind", 0, json!("StatefulSet")),
+        ("workload.replicas", 0, json!(3)),
+        ("workload.template.metadata", 0, json!({"labels": {"a": "b"}})),
+        ("workload.template.spec", 0, json!({"containers": [{"name": "asya-runtime", "image": "b:1"}]})),
+        ("workload.pythonExecutable", 0, json!("python")),
+        ("workloadRef.apiVersion", 1, json!("apps/v1beta1")),
+        ("workloadRef.kind", 1, json!("StatefulSet")),
+        ("workloadRef.name", 1, json!("other")),
+        ("workloadRef.namespace", 1, json!("other")),
+        ("runtime.image", 1, json!("b:1")),
+        ("runtime.handler", 1, json!("b.c")),
+        ("runtime.targetURL", 1, json!("http://other")),
+        ("strategy", 1, json!("detached")),
+        ("sidecar.image", 0, json!("b:1")),
+        ("sidecar.imagePullPolicy", 1, json!("Always")),
+        ("sidecar.resources.limits", 0, json!({"cpu": "1"})),
+        ("sidecar.resources.requests", 1, json!({"cpu": 1})),
+        ("sidecar.resources.claims", 0, json!([{"name": "gpu"}])),
+        ("sidecar.env", 1, json!([{"name": "A", "value": "b"}])),
+        ("timeout.processing", 0, json!(60)),
+        ("timeout.gracefulShutdown", 1, json!(60)),
+        ("scaling.enabled", 0, json!(false)),
+        ("scaling.minReplicas", 0, json!(1)),
+        ("scaling.maxReplicas", 0, json!(2)),
+        ("scaling.pollingInterval", 0, json!(20)),
+        ("scaling.cooldownPeriod", 0, json!(20)),
+        ("scaling.queueLength", 0, json!(20)),
+        ("scaling.advanced.formula", 0, json!("queueLength / 2")),
+        ("scaling.advanced.target", 0, json!("2")),
+        ("scaling.advanced.activationTarget", 0, json!("2")),
+        ("scaling.advanced.metricType", 0, json!("Value")),
+        ("scaling.advanced.restoreToOriginalReplicaCount", 0, json!(true)),
+    ]
+}
+
+/// The fields of a shape; lists and maps are one each.
+fn fields(shape: &Shape, path: &str, out: &mut Vec<String>) {
+    let Shape::Object(object) = shape else {
+        out.push(path.to_owned());
+        return;
+    };
+    for field in object.fields {
+        let path = if path.is_empty() { field.key.to_owned() } else { format!("{path}.{}", field.key) };
+        fields(&field.shape, &path, out);
+    }
+}
+
+/// Nothing is silently dropped: a field that changes, changes what comes out, or what is said.
+#[test]
+fn every_field_has_an_effect() {
+    let model = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: model}\nspec:\n  \
+                 template: {spec: {containers: [{name: server, image: \"m:1\"}]}}\n";
+    let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nactor:\n  transports:\n    \
+                   rabbitmq: {type: rabbitmq, enabled: true, config: {host: h, port: 1, username: u}}\n";
+    let run = |actor: &Value| {
+        let mut sources = SourceSet::default();
+        sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
+        sources.add("actor.yaml", format!("{}{model}", yaml::to_yaml_stream([actor])));
+        let compilation = compile_all(&sources);
+        let said: Vec<String> = compilation.diagnostics.iter().map(|found| found.message.clone()).collect();
+        (common::output(&compilation), said)
+    };
+    let changes = changes();
+    let mut all = Vec::new();
+    fields(&AsyncActorSpec::SHAPE, "", &mut all);
+    assert_eq!(all, changes.iter().map(|(field, ..)| *field).collect::<Vec<_>>());
+    for (field, base, value) in changes {
+        let base = yaml::parse(BASE[base], &yaml::Limits::default()).documents[0].root.to_json();
+        let before = run(&base);
+        assert!(!before.0.is_empty(), "{:?}", before.1);
+        let mut changed = base;
+        *field.split('.').fold(&mut changed["spec"], |object, key| &mut object[key]) = value;
+        assert_ne!(run(&changed), before, "{field}");
+    }
 }

@@ -102,7 +102,8 @@ fn shared(object: &Object<'_>, own: &Resolved, set: &Set<'_, '_>, path: &FieldPa
     let of_this_place = |other: &&Object<'_>| other.header.namespace == object.header.namespace;
     let mut others = earlier.filter(of_this_place).filter(|other| other.header.name != object.header.name);
     let Some(other) = others.find(|other| claimed(other, set).is_some_and(|other| same(&other))) else { return };
-    let message = format!("{path} is the target of AsyncActor {} already, expected one actor for each", other.header.name);
+    let message =
+        format!("{path} is the target of AsyncActor {} already, expected one actor for each", other.header.name);
     let span = other.root.locate(&FieldPath::parse("metadata.name"), yaml::Target::Value);
     findings
         .report(&codes::TARGET_SHARED, Place::key(path), message)
@@ -210,7 +211,8 @@ fn report_unresolved(
 
 /// An object that may be meant: of the same kind and another namespace, or of nearly the same name.
 fn near(reference: &Reference, set: &Set<'_, '_>) -> Option<String> {
-    let inputs = set.inputs.iter().map(|it| (it.header.group(), &*it.header.kind, &it.header.namespace, &*it.header.name));
+    let inputs =
+        set.inputs.iter().map(|it| (it.header.group(), &*it.header.kind, &it.header.namespace, &*it.header.name));
     let made = set.generated.iter().map(|it| &it.identity).map(|it| (&*it.group, &*it.kind, &it.namespace, &*it.name));
     let same: Vec<_> = inputs
         .chain(made)
@@ -234,13 +236,16 @@ fn report_misfit(misfit: &Misfit, resolved: &Resolved, set: &Set<'_, '_>, findin
             findings.report(&codes::TARGET_WITHOUT_TEMPLATE, place, message)
         }
         Misfit::Container(name) => {
-            let message = format!("the target has a container {name}, and no annotation {MANAGED_BY} that says whose it is");
+            let message =
+                format!("the target has a container {name}, and no annotation {MANAGED_BY} that says whose it is");
             findings
                 .report(&codes::TARGET_OCCUPIED, place, message)
                 .help("rename or remove the container; only what was added here is ever replaced")
         }
         Misfit::Label(key) => {
-            let message = format!("the pods of the target have the label {key}, and no annotation {MANAGED_BY} that says whose it is");
+            let message = format!(
+                "the pods of the target have the label {key}, and no annotation {MANAGED_BY} that says whose it is"
+            );
             findings.report(&codes::TARGET_OCCUPIED, place, message).help("remove the label from the target")
         }
         Misfit::ServiceAccount(name) => {

@@ -178,7 +178,8 @@ impl Record {
                 record.insert(key.to_owned(), json!(paths));
             }
         }
-        let changed: Map<String, Value> = self.changed.iter().map(|(path, was, is)| (path.clone(), change(was, is))).collect();
+        let changed: Map<String, Value> =
+            self.changed.iter().map(|(path, was, is)| (path.clone(), change(was, is))).collect();
         if !changed.is_empty() {
             record.insert("changed".to_owned(), Value::Object(changed));
         }
@@ -210,9 +211,9 @@ impl Record {
         let null = paths("null").into_iter().map(|path| (path, true));
         let created = null.chain(paths("created").into_iter().map(|path| (path, false))).collect();
         let changed = record.get("changed").and_then(Value::as_object).into_iter().flatten();
-        let changed = changed.filter(|(path, _)| scalars.contains(path)).map(|(path, change)| {
-            (path.clone(), change.get("was").cloned(), change.get("is").cloned())
-        });
+        let changed = changed
+            .filter(|(path, _)| scalars.contains(path))
+            .map(|(path, change)| (path.clone(), change.get("was").cloned(), change.get("is").cloned()));
         Self { created, changed: changed.collect() }
     }
 

@@ -141,8 +141,7 @@ pub(super) fn scale(actor: &Actor, scales: &Scales, own: bool, set: &Set<'_, '_>
         }
     };
     let authentication = format!("{}-trigger-auth", actor.name);
-    let authentication_ref =
-        (!secrets.is_empty()).then(|| AuthenticationRef { name: authentication.clone() });
+    let authentication_ref = (!secrets.is_empty()).then(|| AuthenticationRef { name: authentication.clone() });
     if authentication_ref.is_some() {
         let spec = TriggerAuthenticationSpec { secret_target_ref: secrets };
         out.manifests.push(Manifest::new(API_VERSION, "TriggerAuthentication", authentication, WithSpec { spec }));
@@ -221,7 +220,8 @@ fn sqs(actor: &Actor, it: &Sqs, length: String) -> (StringMap, Vec<SecretTargetR
         metadata.push("awsEndpoint", endpoint);
     }
     let keys = [("awsAccessKeyID", &it.access_key_id), ("awsSecretAccessKey", &it.secret_access_key)];
-    let secrets: Vec<_> = keys.into_iter().filter_map(|(parameter, key)| Some(secret(parameter, key.as_ref()?))).collect();
+    let secrets: Vec<_> =
+        keys.into_iter().filter_map(|(parameter, key)| Some(secret(parameter, key.as_ref()?))).collect();
     if secrets.is_empty() {
         metadata.push("identityOwner", "pod");
     }
@@ -236,7 +236,9 @@ fn secret(parameter: &'static str, selector: &SecretKeySelector) -> SecretTarget
 /// Text as it stands before the `@` of an address.
 fn encoded(text: &str) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    text.bytes().map(|byte| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 /// The Secret with the password must have the user's name too, which KEDA takes from the same.

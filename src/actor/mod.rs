@@ -165,7 +165,8 @@ fn runtime_script(actor: &Actor, set: &Set<'_, '_>, out: &mut Sink<'_>) {
         return;
     }
     let Some((_, given)) = set.input("", "ConfigMap", actor.namespace.as_deref(), name) else {
-        let message = format!("the ConfigMap {name} with {RUNTIME_SCRIPT} is not in the input, and must be in the cluster");
+        let message =
+            format!("the ConfigMap {name} with {RUNTIME_SCRIPT} is not in the input, and must be in the cluster");
         out.findings
             .report(&codes::RUNTIME_SCRIPT, "metadata.name", message)
             .help("the Asya operator makes it; otherwise give it in the input, or its text as actor.runtimeScript");

@@ -196,16 +196,8 @@ pub struct Sqs {
 
 /// Fields of [`TransportConfig`] that only one type of transport has.
 const RABBITMQ_FIELDS: &[&str] = &["host", "port", "username", "passwordSecretRef", "exchange"];
-const SQS_FIELDS: &[&str] = &[
-    "region",
-    "actorRoleArn",
-    "accountId",
-    "endpoint",
-    "visibilityTimeout",
-    "waitTimeSeconds",
-    "credentials",
-    "tags",
-];
+const SQS_FIELDS: &[&str] =
+    &["region", "actorRoleArn", "accountId", "endpoint", "visibilityTimeout", "waitTimeSeconds", "credentials", "tags"];
 
 impl Settings {
     /// Applies the section of one document: what it says wins over what was said before. A transport that is given again
@@ -247,7 +239,11 @@ fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Find
         TransportType::Sqs => (SQS_FIELDS, RABBITMQ_FIELDS, TransportType::RabbitMq),
     };
     let written: Vec<String> = findings.scope().root.at(&at).map_or(Vec::new(), |node| {
-        node.entries().iter().map(|entry| entry.key.clone().into_owned()).filter(|key| others.contains(&key.as_str())).collect()
+        node.entries()
+            .iter()
+            .map(|entry| entry.key.clone().into_owned())
+            .filter(|key| others.contains(&key.as_str()))
+            .collect()
     });
     for key in written {
         let place = at.key(key);

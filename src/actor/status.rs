@@ -224,10 +224,7 @@ mod tests {
             (Observation { ready: 1, seconds_since_scaling: Some(300), ..WELL }, ActorState::ScalingUp),
             (Observation { ready: 1, ..WELL }, ActorState::ScalingUp),
             (WELL, ActorState::Running),
-            (
-                Observation { ready: 0, total: 0, desired: 0, scaling_enabled: false, ..WELL },
-                ActorState::Running,
-            ),
+            (Observation { ready: 0, total: 0, desired: 0, scaling_enabled: false, ..WELL }, ActorState::Running),
             (Observation { ready: 3, ..WELL }, ActorState::Unknown),
         ];
         for (observation, expected) in rows {

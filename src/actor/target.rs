@@ -134,9 +134,7 @@ fn becomes(
         "Workspace" => {
             (Some(("apps", "StatefulSet", name.to_owned())), workload("StatefulSet", name), Some(Keeper::Kaito))
         }
-        "InferenceService" if knative => {
-            (Some(("serving.knative.dev", "Service", predictor)), Scales::Knative, None)
-        }
+        "InferenceService" if knative => (Some(("serving.knative.dev", "Service", predictor)), Scales::Knative, None),
         "InferenceService" => {
             let scales = workload("Deployment", &predictor);
             (Some(("apps", "Deployment", predictor)), scales, Some(Keeper::Kserve))

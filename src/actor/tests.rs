@@ -72,8 +72,12 @@ fn object() -> impl Strategy<Value = (usize, Value)> {
         .prop_map(|(kind, containers, init, volumes, labels, annotations, grace, replicas, with_metadata)| {
             let layout = &LAYOUTS[kind];
             let mut spec = Map::new();
-            let parts =
-                [("initContainers", init), ("volumes", volumes), ("terminationGracePeriodSeconds", grace), ("containers", containers)];
+            let parts = [
+                ("initContainers", init),
+                ("volumes", volumes),
+                ("terminationGracePeriodSeconds", grace),
+                ("containers", containers),
+            ];
             for (key, part) in parts {
                 spec.extend(part.map(|part| (key.to_owned(), part)));
             }
@@ -237,7 +241,8 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn edits_since_are_kept() {
     let layout = &LAYOUTS[0];
-    let object = json!({"metadata": {}, "spec": {"replicas": 2, "template": {"spec": {"terminationGracePeriodSeconds": 40}}}});
+    let object =
+        json!({"metadata": {}, "spec": {"replicas": 2, "template": {"spec": {"terminationGracePeriodSeconds": 40}}}});
     let injection = injection(&object, layout, 90, true, false);
     let mut added = inject::inject(&object, layout, &injection).unwrap();
     assert_eq!(added["spec"]["template"]["spec"]["terminationGracePeriodSeconds"], 90);
@@ -245,5 +250,8 @@ fn edits_since_are_kept() {
     added["spec"]["replicas"] = json!(7);
     let stripped = inject::strip(&added, layout);
     let spec = &stripped["spec"];
-    assert_eq!((&spec["replicas"], &spec["template"]["spec"]["terminationGracePeriodSeconds"]), (&json!(7), &json!(120)));
+    assert_eq!(
+        (&spec["replicas"], &spec["template"]["spec"]["terminationGracePeriodSeconds"]),
+        (&json!(7), &json!(120))
+    );
 }

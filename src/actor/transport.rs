@@ -44,10 +44,8 @@ fn sqs(it: &Sqs) -> Vec<EnvVar> {
     let mut env = vec![env_value("ASYA_TRANSPORT", "sqs")];
     let texts = [("ASYA_AWS_REGION", &it.region), ("ASYA_SQS_ENDPOINT", &it.endpoint)];
     env.extend(texts.into_iter().filter_map(|(name, text)| Some(env_value(name, text.as_deref()?))));
-    let numbers = [
-        ("ASYA_SQS_VISIBILITY_TIMEOUT", it.visibility_timeout),
-        ("ASYA_SQS_WAIT_TIME_SECONDS", it.wait_time_seconds),
-    ];
+    let numbers =
+        [("ASYA_SQS_VISIBILITY_TIMEOUT", it.visibility_timeout), ("ASYA_SQS_WAIT_TIME_SECONDS", it.wait_time_seconds)];
     env.extend(numbers.into_iter().filter_map(|(name, number)| Some(env_value(name, number?.to_string()))));
     let secrets = [("AWS_ACCESS_KEY_ID", &it.access_key_id), ("AWS_SECRET_ACCESS_KEY", &it.secret_access_key)];
     env.extend(secrets.into_iter().filter_map(|(name, secret)| Some(env_secret(name, secret.clone()?))));

@@ -31,5 +31,6 @@ pub(super) fn revisit(position: usize, set: &Set<'_, '_>, out: &mut Sink<'_>) {
     }
     let message = format!("AsyncActor {actor} binds to this {kind} no more: what it had added is taken out");
     out.findings.report(&UNBOUND, Place::key(&path), message);
-    out.changed.push(Changed { target: Target::Input(position), object: inject::strip(&object.root.to_json(), layout) });
+    out.changed
+        .push(Changed { target: Target::Input(position), object: inject::strip(&object.root.to_json(), layout) });
 }

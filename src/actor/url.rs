@@ -13,8 +13,10 @@ impl<'u> Url<'u> {
         if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return None;
         }
-        let (rest, default) =
-            text.strip_prefix("http://").map(|rest| (rest, 80)).or(text.strip_prefix("https://").map(|rest| (rest, 443)))?;
+        let (rest, default) = text
+            .strip_prefix("http://")
+            .map(|rest| (rest, 80))
+            .or(text.strip_prefix("https://").map(|rest| (rest, 443)))?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
         let (host, port) = match address.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

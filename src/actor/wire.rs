@@ -1,9 +1,7 @@
 //! `AsyncActor` of `asya.sh/v1alpha1`: the upstream CRD, and the fields of its ADR-001 (`workloadRef`, `runtime`,
 //! `strategy`) that let an actor bind to a workload that somebody else owns.
 
-use crate::wire::{
-    Condition, EnvVar, IntegerOrString, Map, ObjectMeta, Syntax, Timestamp, wire_object, words,
-};
+use crate::wire::{Condition, EnvVar, IntegerOrString, Map, ObjectMeta, Syntax, Timestamp, wire_object, words};
 use crate::yaml::Node;
 
 /// `apiVersion` of [`AsyncActor`].

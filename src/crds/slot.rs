@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use super::{Definition, Origin, Problem};
 use crate::diagnostic::codes;
-use crate::transform::TRANSFORMS;
 use crate::model::provider::Provider;
 use crate::model::providers::PROVIDERS;
+use crate::transform::TRANSFORMS;
 use crate::yaml::{self, Limits, Span};
 
 /// CRDs are large, and the deepest of upstream nests 34 collections; past this a text is no CRD.

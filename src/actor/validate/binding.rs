@@ -24,11 +24,7 @@ pub(super) fn misplaced(check: &mut Checker<'_, '_>) {
     }
 }
 
-pub(super) fn binding(
-    spec: &AsyncActorSpec,
-    namespace: Option<&str>,
-    check: &mut Checker<'_, '_>,
-) -> Option<Binding> {
+pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mut Checker<'_, '_>) -> Option<Binding> {
     let strategy = spec.strategy.unwrap_or(ActorStrategy::Inject);
     let reference = spec.workload_ref.as_ref().and_then(|reference| self::reference(reference, namespace, check));
     let path = FieldPath::parse("spec.runtime");
@@ -59,11 +55,7 @@ pub(super) fn binding(
     Some(Binding { reference: reference?, strategy, image: image?, handler: handler?, target_url })
 }
 
-fn reference(
-    wire: &ActorWorkloadReference,
-    actors: Option<&str>,
-    check: &mut Checker<'_, '_>,
-) -> Option<Reference> {
+fn reference(wire: &ActorWorkloadReference, actors: Option<&str>, check: &mut Checker<'_, '_>) -> Option<Reference> {
     let path = FieldPath::parse("spec.workloadRef");
     let ActorWorkloadReference { api_version, kind, name, namespace } = wire;
     required(&path.key("apiVersion"), api_version.as_deref(), check);

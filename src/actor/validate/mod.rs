@@ -34,7 +34,11 @@ pub(super) fn validate(
     let mut check = Checker { dialect, findings };
     let metadata = wire.metadata.clone().unwrap_or_default();
     let name = metadata.name.unwrap_or_default();
-    check.required_name(&FieldPath::parse("metadata.name"), Some(name.as_str()).filter(|name| !name.is_empty()), actor_name);
+    check.required_name(
+        &FieldPath::parse("metadata.name"),
+        Some(name.as_str()).filter(|name| !name.is_empty()),
+        actor_name,
+    );
     if let Some(namespace) = text(metadata.namespace.as_deref()) {
         check.name(&FieldPath::parse("metadata.namespace"), namespace, names::dns_1123_label);
     }
@@ -104,7 +108,8 @@ fn transport(
     }
     let fits_sqs = actor.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if matches!(transport.kind, TransportKind::Sqs(_)) && !fits_sqs {
-        let message = format!("metadata.name is {actor:?}, expected letters, digits and '-', which SQS takes in queues");
+        let message =
+            format!("metadata.name is {actor:?}, expected letters, digits and '-', which SQS takes in queues");
         findings.report(&shared::INVALID_NAME, "metadata.name", message);
     }
     Some(transport.clone())
@@ -122,7 +127,8 @@ fn mode(
     match (check.given(&workload), check.given(&reference)) {
         (true, false) => {
             binding::misplaced(check);
-            workload::workload(spec.workload.as_ref()?, name, scales, spec.timeout.as_ref(), check).map(Mode::Standalone)
+            workload::workload(spec.workload.as_ref()?, name, scales, spec.timeout.as_ref(), check)
+                .map(Mode::Standalone)
         }
         (false, true) => binding::binding(spec, namespace, check).map(Mode::Binding),
         (both, _) => {

@@ -71,8 +71,9 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
     }
     let init = list(spec, "initContainers", path, check);
     for (index, _) in init.iter().enumerate().filter(|(_, container)| is_named(container, SIDECAR)) {
-        let message =
-            format!("init container name '{SIDECAR}' is reserved for operator use and cannot be defined in the AsyncActor spec");
+        let message = format!(
+            "init container name '{SIDECAR}' is reserved for operator use and cannot be defined in the AsyncActor spec"
+        );
         let at = path.key("initContainers").index(index).key("name");
         check.findings.report(&RESERVED_CONTAINER, &at, message).help("give the init container another name");
     }
