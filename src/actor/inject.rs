@@ -151,7 +151,9 @@ pub(super) fn strip(object: &Value, layout: &Layout) -> Value {
     ] {
         let list = if path == ["metadata"] { "annotations" } else { "labels" };
         if let Some(map) = at(&mut object, &[path.as_slice(), &[list]].concat()) {
-            keys.iter().for_each(|key| drop(map.shift_remove(*key)));
+            for key in keys {
+                map.shift_remove(*key);
+            }
         }
     }
     record.restore(&mut object);
@@ -179,7 +181,7 @@ impl Record {
             }
         }
         let changed: Map<String, Value> =
-            self.changed.iter().map(|(path, was, is)| (path.clone(), change(was, is))).collect();
+            self.changed.iter().map(|(path, was, is)| (path.clone(), change(was.as_ref(), is.as_ref()))).collect();
         if !changed.is_empty() {
             record.insert("changed".to_owned(), Value::Object(changed));
         }
@@ -251,7 +253,7 @@ impl Record {
     }
 }
 
-fn change(was: &Option<Value>, is: &Option<Value>) -> Value {
+fn change(was: Option<&Value>, is: Option<&Value>) -> Value {
     let mut change = Map::new();
     for (key, value) in [("was", was), ("is", is)] {
         if let Some(value) = value {

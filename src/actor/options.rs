@@ -336,18 +336,18 @@ fn secret(
     findings: &mut Findings<'_>,
 ) -> Option<SecretKeySelector> {
     let given = given?;
-    let checks: [(_, _, fn(&str) -> Checked); 2] =
-        [("name", &given.name, names::dns_1123_subdomain), ("key", &given.key, names::config_key)];
-    for (field, value, syntax) in checks {
+    let mut part = |field: &'static str, value: Option<&str>, syntax: fn(&str) -> Checked| {
         let at = path.key(field);
-        match value.as_deref().filter(|value| !value.is_empty()) {
+        match value.filter(|value| !value.is_empty()) {
             Some(value) => expect(&at, value, syntax, findings),
             None if findings.scope().root.at(&at).is_none_or(|node| node.as_str() == Some("")) => {
                 findings.report(&codes::REQUIRED_FIELD, &at, format!("{at} is required"));
             }
             None => {}
         }
-    }
+    };
+    part("name", given.name.as_deref(), names::dns_1123_subdomain);
+    part("key", given.key.as_deref(), names::config_key);
     Some(given)
 }
 

@@ -100,7 +100,7 @@ pub(super) fn resolve(
         Knative::Always => true,
         Knative::ByMode => mode == Mode::Knative || (mode == Mode::Unstated && default == KserveMode::Knative),
     };
-    let (child, scales, keeper) = becomes(layout, name, knative);
+    let Becomes { child, scales, keeper } = becomes(layout, name, knative);
     let found = child.and_then(|(group, kind, name)| {
         let found = find(set, group, kind, namespace, &name)?;
         Some((found, Layout::of(group, kind)?))
@@ -120,27 +120,40 @@ pub(super) fn resolve(
     Ok(Resolved { target: found.target, object: found.object, api_version, layout, scales, knative, keeper })
 }
 
-/// What an object becomes in a cluster, what of it scales, and who else sets its replicas.
-fn becomes(
-    layout: &Layout,
-    name: &str,
-    knative: bool,
-) -> (Option<(&'static str, &'static str, String)>, Scales, Option<Keeper>) {
+/// What an object becomes in a cluster.
+struct Becomes {
+    /// Group, kind and name of what has the pods.
+    child: Option<(&'static str, &'static str, String)>,
+    /// What of it scales.
+    scales: Scales,
+    /// Who else sets its replicas.
+    keeper: Option<Keeper>,
+}
+
+fn becomes(layout: &Layout, name: &str, knative: bool) -> Becomes {
     let workload = |kind, name: &str| Scales::Workload { api_version: "apps/v1", kind, name: name.to_owned() };
+    let itself = |scales| Becomes { child: None, scales, keeper: None };
     let predictor = format!("{name}-predictor");
     match layout.kind {
-        "Deployment" => (None, workload("Deployment", name), None),
-        "StatefulSet" => (None, workload("StatefulSet", name), None),
-        "Workspace" => {
-            (Some(("apps", "StatefulSet", name.to_owned())), workload("StatefulSet", name), Some(Keeper::Kaito))
-        }
-        "InferenceService" if knative => (Some(("serving.knative.dev", "Service", predictor)), Scales::Knative, None),
-        "InferenceService" => {
-            let scales = workload("Deployment", &predictor);
-            (Some(("apps", "Deployment", predictor)), scales, Some(Keeper::Kserve))
-        }
-        "RayService" | "RayCluster" => (None, Scales::Ray, None),
-        _ => (None, Scales::Knative, None),
+        "Deployment" => itself(workload("Deployment", name)),
+        "StatefulSet" => itself(workload("StatefulSet", name)),
+        "Workspace" => Becomes {
+            child: Some(("apps", "StatefulSet", name.to_owned())),
+            scales: workload("StatefulSet", name),
+            keeper: Some(Keeper::Kaito),
+        },
+        "InferenceService" if knative => Becomes {
+            child: Some(("serving.knative.dev", "Service", predictor)),
+            scales: Scales::Knative,
+            keeper: None,
+        },
+        "InferenceService" => Becomes {
+            scales: workload("Deployment", &predictor),
+            child: Some(("apps", "Deployment", predictor)),
+            keeper: Some(Keeper::Kserve),
+        },
+        "RayService" | "RayCluster" => itself(Scales::Ray),
+        _ => itself(Scales::Knative),
     }
 }
 

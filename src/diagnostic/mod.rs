@@ -11,7 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use codes::Code;
-pub use findings::{Findings, Reported, Scope};
+pub(crate) use findings::Reported;
+pub use findings::{Findings, Scope};
 
 use crate::path::FieldPath;
 use crate::source::SourceId;
