@@ -146,7 +146,11 @@ pub(crate) fn of_kind(group: &str, kind: &str) -> Option<(usize, &'static dyn Tr
 }
 
 /// Whether a text may have something in it for a transformation.
-pub(crate) fn marks(text: &str) -> bool {
+///
+/// ```
+/// assert!(!kubefoundry::transform::may_hold_source("kind: Deployment"));
+/// ```
+pub fn may_hold_source(text: &str) -> bool {
     TRANSFORMS.iter().any(|transform| transform.marks().iter().any(|mark| text.contains(mark)))
 }
 

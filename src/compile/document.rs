@@ -79,7 +79,7 @@ impl Header {
 /// Whether a text may hold something of ours. A broken text that never speaks of us is none of our business: a
 /// template, another tool's input.
 pub(super) fn speaks_of_us(text: &str) -> bool {
-    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix)) || transform::marks(text)
+    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix)) || transform::may_hold_source(text)
 }
 
 impl<'t> Document<'t> {

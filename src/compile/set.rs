@@ -21,7 +21,7 @@ const ALL: &str = "*";
 
 /// Whether a text may hold an object of a transformation.
 pub(super) fn is_needed(sources: &SourceSet) -> bool {
-    sources.iter().any(|(_, source)| source.purpose == Purpose::Input && transform::marks(&source.text))
+    sources.iter().any(|(_, source)| source.purpose == Purpose::Input && transform::may_hold_source(&source.text))
 }
 
 /// Runs the transformations, one after the other, each over its objects in input order.
