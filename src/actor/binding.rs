@@ -55,6 +55,8 @@ fn injection(actor: &Actor, binding: &Binding, resolved: &Resolved, original: &s
     let volumes = Volumes::beside(&pod::items(spec, "volumes").map(pod::name_of).collect());
     let mut used = pod::declared_ports(spec);
     used.extend(binding.target_url.as_deref().and_then(Url::parse).and_then(Url::port_in_pod));
+    // KServe's predictor has the ports of a model server beside its containers.
+    used.extend(spec.values().flat_map(pod::container_ports));
     if resolved.layout.kind == "InferenceService" || resolved.knative {
         // Model servers of KServe, and containers of Knative that declare no port, listen on it.
         used.insert(8080);
@@ -86,10 +88,14 @@ pub(super) fn claim(object: &Object<'_>) -> Option<Reference> {
     Some(Reference { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
 }
 
-/// What an actor of the input adds to.
-pub(super) fn claimed(object: &Object<'_>, set: &Set<'_, '_>) -> Option<Resolved> {
-    let namespace = object.header.namespace.as_deref();
-    target::resolve(&claim(object)?, namespace, set, &set.options.actor).ok()
+/// What an actor of the input adds to, when that can be the object of this name in its namespace.
+pub(super) fn claimed(object: &Object<'_>, namespace: Option<&str>, name: &str, set: &Set<'_, '_>) -> Option<Resolved> {
+    if object.header.namespace.as_deref() != namespace {
+        return None;
+    }
+    // Looking an object up takes a look at the set, which for every pair of many actors would take long.
+    let reference = claim(object).filter(|it| target::may_mean(&it.name, name))?;
+    target::resolve(&reference, namespace, set, &set.options.actor).ok()
 }
 
 /// Two actors on one target: the later one has the finding.
@@ -99,9 +105,9 @@ fn shared(object: &Object<'_>, own: &Resolved, set: &Set<'_, '_>, path: &FieldPa
         let scales = matches!(own.scales, Scales::Workload { .. }) && other.scales == own.scales;
         other.target == own.target || scales
     };
-    let of_this_place = |other: &&Object<'_>| other.header.namespace == object.header.namespace;
-    let mut others = earlier.filter(of_this_place).filter(|other| other.header.name != object.header.name);
-    let Some(other) = others.find(|other| claimed(other, set).is_some_and(|other| same(&other))) else { return };
+    let (namespace, Some(reference)) = (object.header.namespace.as_deref(), claim(object)) else { return };
+    let claims = |other: &&Object<'_>| claimed(other, namespace, &reference.name, set).is_some_and(|it| same(&it));
+    let Some(other) = earlier.filter(|other| other.header.name != object.header.name).find(claims) else { return };
     let message =
         format!("{path} is the target of AsyncActor {} already, expected one actor for each", other.header.name);
     let span = other.root.locate(&FieldPath::parse("metadata.name"), yaml::Target::Value);

@@ -189,9 +189,14 @@ pub(super) fn metrics_port(used: &BTreeSet<u16>) -> Option<u16> {
 /// The ports that the containers of a pod declare.
 pub(super) fn declared_ports(spec: &Map<String, Value>) -> BTreeSet<u16> {
     let lists = ["containers", "initContainers"].into_iter().flat_map(|list| items(spec, list));
-    let ports = lists.flat_map(|container| container.get("ports").and_then(Value::as_array).into_iter().flatten());
+    lists.flat_map(container_ports).collect()
+}
+
+/// The ports that a container declares.
+pub(super) fn container_ports(container: &Value) -> impl Iterator<Item = u16> {
+    let ports = container.get("ports").and_then(Value::as_array).into_iter().flatten();
     let numbers = ports.filter_map(|port| port.get("containerPort")?.as_u64());
-    numbers.filter_map(|port| u16::try_from(port).ok()).collect()
+    numbers.filter_map(|port| u16::try_from(port).ok())
 }
 
 /// The items of a list of a pod.

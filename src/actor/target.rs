@@ -77,6 +77,15 @@ pub(super) fn is_target(group: &str, kind: &str) -> bool {
     Layout::of(group, kind).is_some()
 }
 
+/// Whether objects of two names may be one, or one what the other becomes.
+pub(super) fn may_mean(one: &str, other: &str) -> bool {
+    let is_predictor = |name: &str, of: &str| name.strip_suffix(PREDICTOR) == Some(of);
+    one == other || is_predictor(one, other) || is_predictor(other, one)
+}
+
+/// What KServe puts behind the name of an InferenceService.
+const PREDICTOR: &str = "-predictor";
+
 /// What a reference means.
 pub(super) fn resolve(
     reference: &Reference,
@@ -133,7 +142,7 @@ struct Becomes {
 fn becomes(layout: &Layout, name: &str, knative: bool) -> Becomes {
     let workload = |kind, name: &str| Scales::Workload { api_version: "apps/v1", kind, name: name.to_owned() };
     let itself = |scales| Becomes { child: None, scales, keeper: None };
-    let predictor = format!("{name}-predictor");
+    let predictor = format!("{name}{PREDICTOR}");
     match layout.kind {
         "Deployment" => itself(workload("Deployment", name)),
         "StatefulSet" => itself(workload("StatefulSet", name)),

@@ -3,7 +3,7 @@
 use super::codes::UNBOUND;
 use super::inject;
 use super::layout::Layout;
-use super::{MANAGED_BY, binding};
+use super::{MANAGED_BY, binding, target};
 use crate::diagnostic::Place;
 use crate::path::FieldPath;
 use crate::transform::{Changed, Set, Sink, Target};
@@ -21,12 +21,9 @@ pub(super) fn revisit(position: usize, set: &Set<'_, '_>, out: &mut Sink<'_>) {
     if set.generated(group, kind, namespace, &header.name).is_some() {
         return;
     }
-    let is_claimed = set
-        .inputs
-        .iter()
-        .filter(|other| other.header.namespace.as_deref() == namespace)
-        .any(|other| binding::claimed(other, set).is_some_and(|it| it.target == Target::Input(position)));
-    if is_claimed {
+    let claims = |resolved: target::Resolved| resolved.target == Target::Input(position);
+    let mut actors = set.inputs.iter().filter_map(|it| binding::claimed(it, namespace, &header.name, set));
+    if actors.any(claims) {
         return;
     }
     let message = format!("AsyncActor {actor} binds to this {kind} no more: what it had added is taken out");
