@@ -101,7 +101,7 @@ impl Walk {
         };
         // What is not there has no writer.
         let managers = if difference.found.is_some() { managers } else { Vec::new() };
-        self.fields.push(FieldDrift { path, within, difference, managers });
+        self.fields.push(FieldDrift { path, within, difference, is_shown: true, managers });
     }
 
     fn metadata(&mut self, expected: &Value, found: &Value, at: &At<'_>) -> Value {

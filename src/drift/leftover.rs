@@ -62,16 +62,19 @@ impl Walk<'_> {
     }
 
     fn step(&mut self, below: &Value, expected: Option<&Value>, live: &Value, path: &FieldPath) {
+        let is_whole = below.as_object().is_none_or(|fields| fields.is_empty() || fields.contains_key("."));
         match expected {
             Some(expected) => self.object(below, expected, live, path),
-            None => self.report(live, path),
+            None if is_whole => self.report(live, path),
+            // It holds what is of others, too.
+            None => self.object(below, &Value::Null, live, path),
         }
     }
 
     fn report(&mut self, live: &Value, path: &FieldPath) {
         let difference = Difference { expected: None, found: Some(live.clone()) };
         let drift =
-            FieldDrift { path: path.to_string(), within: None, difference, managers: vec![self.writer.clone()] };
+            FieldDrift { path: path.to_string(), within: None, difference, is_shown: false, managers: vec![self.writer.clone()] };
         if !self.found.iter().any(|known| known.path == drift.path) {
             self.found.push(drift);
         }

@@ -89,6 +89,9 @@ pub struct FieldDrift {
     /// What is rendered, and what is found.
     #[serde(flatten)]
     pub difference: Difference,
+    /// Whether [`Object::found`] shows it; what is only in the cluster may not be there.
+    #[serde(skip)]
+    pub is_shown: bool,
     /// Who wrote what is found, as managed fields say.
     pub managers: Vec<Writer>,
 }
@@ -206,7 +209,7 @@ fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Obj
         ("", false) => Outcome::Differs,
         _ => Outcome::Terminating,
     };
-    let message = if deletion.is_empty() { String::new() } else { format!("being deleted since {deletion}") };
+    let message = if deletion.is_empty() { String::new() } else { format!("since {deletion}") };
     Object { fields, found: Some(found), ..outcome(expected, result, message) }
 }
 

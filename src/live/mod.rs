@@ -239,9 +239,9 @@ mod tests {
         let typed =
             "{apiVersion: ray.io/v1, kind: RayServiceList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}";
         let nested = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items: \
-                      [{apiVersion: v1, kind: Service, metadata: {name: s, namespace: n}}]\n";
+                      [{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ml}}]\n";
         let live = live(&[typed, nested, "apiVersion: v1\nitems: []\nkind: List\n"]);
-        assert_eq!(names(&live), ["ray.io/v1 RayService a", "ray.io/v1 RayService b", "v1 Service n/s"]);
+        assert_eq!(names(&live), ["ray.io/v1 RayService a", "ray.io/v1 RayService b", "v1 Service ml/s"]);
         assert!(live.diagnostics.is_empty());
     }
 

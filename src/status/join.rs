@@ -175,11 +175,11 @@ mod tests {
     use crate::source::{Purpose, SourceSet};
 
     const OBJECTS: &str = "
-{apiVersion: kubefoundry.ai/v1alpha1, kind: ModelDeployment, metadata: {name: a, namespace: n, uid: u}}
+{apiVersion: kubefoundry.ai/v1alpha1, kind: ModelDeployment, metadata: {name: a, namespace: ml, uid: u}}
 ---
-{apiVersion: kubeairunway.ai/v1alpha1, kind: ModelDeployment, metadata: {name: a, namespace: n, uid: v}}
+{apiVersion: kubeairunway.ai/v1alpha1, kind: ModelDeployment, metadata: {name: a, namespace: ml, uid: v}}
 ---
-{apiVersion: kubefoundry.ai/v1alpha1, kind: ModelDeployment, metadata: {name: b, namespace: n}}
+{apiVersion: kubefoundry.ai/v1alpha1, kind: ModelDeployment, metadata: {name: b, namespace: ml}}
 ---
 ";
 
@@ -204,7 +204,7 @@ mod tests {
 
     fn workspace(name: &str, metadata: &str) -> String {
         format!(
-            "{{apiVersion: kaito.sh/v1beta1, kind: Workspace, metadata: {{name: {name}, namespace: n{metadata}}}}}\n---\n"
+            "{{apiVersion: kaito.sh/v1beta1, kind: Workspace, metadata: {{name: {name}, namespace: ml{metadata}}}}}\n---\n"
         )
     }
 
@@ -217,16 +217,16 @@ mod tests {
             )
         };
         for (metadata, expected) in [
-            (", annotations: {kubefoundry.ai/model-deployment: n/a}".to_owned(), "kubefoundry.ai a Annotation"),
-            (", annotations: {kubeairunway.ai/model-deployment: n/a}".to_owned(), "kubeairunway.ai a Annotation"),
+            (", annotations: {kubefoundry.ai/model-deployment: ml/a}".to_owned(), "kubefoundry.ai a Annotation"),
+            (", annotations: {kubeairunway.ai/model-deployment: ml/a}".to_owned(), "kubeairunway.ai a Annotation"),
             (", annotations: {kubefoundry.ai/model-deployment: b}".to_owned(), "kubefoundry.ai b Annotation"),
-            (", annotations: {kubefoundry.ai/model-deployment: n/gone}".to_owned(), "no gone Annotation"),
-            (", annotations: {kubefoundry.ai/model-deployment: m/a}".to_owned(), "no a Annotation doubtful"),
+            (", annotations: {kubefoundry.ai/model-deployment: ml/gone}".to_owned(), "no gone Annotation"),
+            (", annotations: {kubefoundry.ai/model-deployment: other/a}".to_owned(), "no a Annotation doubtful"),
             (owner("kubefoundry.ai", "a", "u"), "kubefoundry.ai a OwnerReference"),
             (owner("kubefoundry.ai", "a", "other"), "kubefoundry.ai a OwnerReference doubtful"),
             (owner("apps", "a", "u"), " alone"),
             (
-                format!(", annotations: {{kubefoundry.ai/model-deployment: n/b}}{}", owner("kubefoundry.ai", "a", "u")),
+                format!(", annotations: {{kubefoundry.ai/model-deployment: ml/b}}{}", owner("kubefoundry.ai", "a", "u")),
                 "kubefoundry.ai b Annotation doubtful",
             ),
         ] {
@@ -239,15 +239,15 @@ mod tests {
     fn a_name_joins_what_is_left() {
         assert_eq!(rows(&workspace("b", "")), ["b: kubefoundry.ai b Name +0"]);
         assert_eq!(rows(&workspace("c", "")), ["c:  alone +0"]);
-        let taken = workspace("x", ", annotations: {kubefoundry.ai/model-deployment: n/b}");
+        let taken = workspace("x", ", annotations: {kubefoundry.ai/model-deployment: ml/b}");
         assert_eq!(rows(&(taken + &workspace("b", ""))), ["b:  alone +0", "x: kubefoundry.ai b Annotation +0"]);
     }
 
     /// The Workspaces of an InferenceSet are its replicas, and a version of an object is no second object.
     #[test]
     fn what_an_object_made_is_a_part_of_it() {
-        let set = "{apiVersion: kaito.sh/v1beta1, kind: InferenceSet, metadata: {name: b, namespace: n, uid: s}}\n---\n\
-                   {apiVersion: kaito.sh/v1alpha1, kind: InferenceSet, metadata: {name: b, namespace: n, uid: s}}\n---\n";
+        let set = "{apiVersion: kaito.sh/v1beta1, kind: InferenceSet, metadata: {name: b, namespace: ml, uid: s}}\n---\n\
+                   {apiVersion: kaito.sh/v1alpha1, kind: InferenceSet, metadata: {name: b, namespace: ml, uid: s}}\n---\n";
         let owner = ", ownerReferences: [{apiVersion: kaito.sh/v1beta1, kind: InferenceSet, name: b, uid: s, controller: true}]";
         let objects = format!("{set}{}{}", workspace("b-1", owner), workspace("b-2", owner));
         assert_eq!(rows(&objects), ["b: kubefoundry.ai b Name +2"]);

@@ -102,13 +102,13 @@ pub struct Reported {
 }
 
 impl Report {
-    /// Reads every text given as input and joins what is in them.
+    /// Reads every text given as [`Purpose::Live`] and joins what is in them.
     ///
     /// ```
-    /// use kubefoundry::SourceSet;
+    /// use kubefoundry::{Purpose, SourceSet};
     /// use kubefoundry::status::{Judgement, Report};
     /// let mut sources = SourceSet::default();
-    /// sources.add("dump.yaml", "
+    /// sources.add_for(Purpose::Live, "dump.yaml", "
     /// apiVersion: kaito.sh/v1beta1
     /// kind: Workspace
     /// metadata: {name: phi, namespace: ml, annotations: {kubefoundry.ai/model-deployment: ml/phi}}
@@ -120,9 +120,19 @@ impl Report {
     /// assert_eq!(entry.status.phase.unwrap().as_str(), "Running");
     /// ```
     pub fn read(sources: &SourceSet, judgement: Judgement) -> Self {
-        let Live { objects, diagnostics } = Live::read(sources, Purpose::Input);
-        let mut statuses: Vec<Entry> =
-            join::join(&objects).into_iter().map(|joined| entry(&joined, judgement)).collect();
+        let Live { objects, diagnostics } = Live::read(sources, Purpose::Live);
+        let has_deployments = objects.iter().any(LiveObject::is_deployment);
+        let mut statuses: Vec<Entry> = join::join(&objects)
+            .into_iter()
+            .map(|joined| {
+                let mut entry = entry(&joined, judgement);
+                // Without any, nobody asked for them.
+                if has_deployments && joined.named.is_some() {
+                    entry.notes.push("the dump does not have this ModelDeployment".to_owned());
+                }
+                entry
+            })
+            .collect();
         statuses.sort_by_cached_key(|entry| {
             let resource = entry.resource.clone();
             let named = entry.deployment.as_ref().or(resource.as_ref());
@@ -163,6 +173,11 @@ fn entry(joined: &join::Joined<'_>, judgement: Judgement) -> Entry {
         && said.phase != phase.as_str()
     {
         notes.push(format!("the ModelDeployment's own status still says {}", said.phase));
+    }
+    if let (None, Some(reported)) = (joined.resource, &reported)
+        && !reported.phase.is_empty()
+    {
+        notes.push("no object in the dump runs it: this is what the ModelDeployment says of itself".to_owned());
     }
     let observation = object.map(|object| staleness::observe(&object.value, &status, judgement)).unwrap_or_default();
     let named = joined.deployment.and_then(|deployment| named_provider(&deployment.value));
