@@ -73,8 +73,13 @@ impl Walk<'_> {
 
     fn report(&mut self, live: &Value, path: &FieldPath) {
         let difference = Difference { expected: None, found: Some(live.clone()) };
-        let drift =
-            FieldDrift { path: path.to_string(), within: None, difference, is_shown: false, managers: vec![self.writer.clone()] };
+        let drift = FieldDrift {
+            path: path.to_string(),
+            within: None,
+            difference,
+            is_shown: false,
+            managers: vec![self.writer.clone()],
+        };
         if !self.found.iter().any(|known| known.path == drift.path) {
             self.found.push(drift);
         }

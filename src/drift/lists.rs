@@ -22,7 +22,7 @@ pub(super) enum ListKind {
 }
 
 /// The keys of lists that no schema was given for.
-const KNOWN: [(&str, &[&str]); 17] = [
+const KNOWN: [(&str, &[&str]); 16] = [
     ("components", &["name"]),
     ("containers", &["name"]),
     ("env", &["name"]),
@@ -38,8 +38,6 @@ const KNOWN: [(&str, &[&str]); 17] = [
     ("volumeDevices", &["devicePath"]),
     ("volumes", &["name"]),
     ("workerGroupSpecs", &["groupName"]),
-    // Of a component of Dynamo's v1alpha1 a mount says mountPoint.
-    ("volumeMounts", &["mountPath"]),
     ("volumeClaimTemplates", &["name"]),
 ];
 
@@ -67,13 +65,18 @@ fn keys_of(schema: &Value) -> Vec<Key> {
 
 fn known(field: &str, items: [&[Value]; 2]) -> Vec<Key> {
     let plain = |names: &[&str]| names.iter().map(|name| Key { name: (*name).to_owned(), default: None }).collect();
-    if field == "ports" {
+    let has = |name: &str| items.iter().flat_map(|items| *items).any(|item| item.get(name).is_some());
+    match field {
         // Of a container, or of a Service.
-        let is_of_pod = items.iter().flat_map(|items| *items).any(|port| port.get("containerPort").is_some());
-        let port = Key { name: if is_of_pod { "containerPort" } else { "port" }.to_owned(), default: None };
-        return vec![port, Key { name: "protocol".to_owned(), default: Some(Value::from("TCP")) }];
+        "ports" => {
+            let port =
+                Key { name: if has("containerPort") { "containerPort" } else { "port" }.to_owned(), default: None };
+            vec![port, Key { name: "protocol".to_owned(), default: Some(Value::from("TCP")) }]
+        }
+        // Of a component of Dynamo's v1alpha1, or of a container.
+        "volumeMounts" => plain(&[if has("mountPoint") { "mountPoint" } else { "mountPath" }]),
+        _ => KNOWN.iter().find(|(name, _)| *name == field).map(|(_, keys)| plain(keys)).unwrap_or_default(),
     }
-    KNOWN.iter().find(|(name, _)| *name == field).map(|(_, keys)| plain(keys)).unwrap_or_default()
 }
 
 /// The value of a key in an item.

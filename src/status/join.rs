@@ -226,7 +226,10 @@ mod tests {
             (owner("kubefoundry.ai", "a", "other"), "kubefoundry.ai a OwnerReference doubtful"),
             (owner("apps", "a", "u"), " alone"),
             (
-                format!(", annotations: {{kubefoundry.ai/model-deployment: ml/b}}{}", owner("kubefoundry.ai", "a", "u")),
+                format!(
+                    ", annotations: {{kubefoundry.ai/model-deployment: ml/b}}{}",
+                    owner("kubefoundry.ai", "a", "u")
+                ),
                 "kubefoundry.ai b Annotation doubtful",
             ),
         ] {

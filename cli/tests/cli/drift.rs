@@ -27,7 +27,10 @@ fn cases_drift_as_recorded() {
         let (text, json, diff) = (run(&case, &[]), run(&case, &["--output", "json"]), run(&case, &["--diff"]));
         assert_eq!((text.code, text.code), (json.code, diff.code), "{}", case.display());
         let report: Value = serde_json::from_str(&json.out).unwrap();
-        assert_eq!(report["drifted"] == true, json.code == Some(1) && !report["objects"].as_array().unwrap().is_empty());
+        assert_eq!(
+            report["drifted"] == true,
+            json.code == Some(1) && !report["objects"].as_array().unwrap().is_empty()
+        );
         beside(&case, || {
             insta::assert_snapshot!("text", said(&text));
             insta::assert_snapshot!("json", json.out);
@@ -59,7 +62,11 @@ fn spec_and_live_are_both_needed() {
     sandbox.run(&["drift", "-", "-"]).exits(2);
     // The same file as both: a ModelDeployment is no object that it becomes.
     let ran = sandbox.run(&["drift", "a.yaml", "a.yaml"]).exits(1);
-    assert!(ran.out.starts_with("DynamoGraphDeployment prod/a is missing: the dump has no DynamoGraphDeployment at all"), "{}", ran.out);
+    assert!(
+        ran.out.starts_with("DynamoGraphDeployment prod/a is missing: the dump has no DynamoGraphDeployment at all"),
+        "{}",
+        ran.out
+    );
 }
 
 /// An error in the input is an error; wrong options are wrong usage.

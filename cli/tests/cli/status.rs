@@ -72,7 +72,10 @@ fn files_and_standard_input_are_one_dump() {
 #[test]
 fn an_empty_dump_is_said() {
     let ran = Sandbox::new().pipe(&["status"], "apiVersion: v1\nitems: []\nkind: List\n").exits(0);
-    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", "The dump has no ModelDeployment, and no object that runs one.\n"));
+    assert_eq!(
+        (ran.out.as_str(), ran.err.as_str()),
+        ("", "The dump has no ModelDeployment, and no object that runs one.\n")
+    );
 }
 
 /// The clock is read when `now` says so, and the answer tells what time it was.
