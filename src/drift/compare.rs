@@ -205,6 +205,9 @@ impl Walk {
             self.report(at, Some(&expected), Some(&found));
             return found;
         }
+        if let Some(keys) = lists::names(at.name, [expected, found]) {
+            return self.named_sequence(expected, found, &keys, at);
+        }
         let cursors = managers::position(&at.cursors);
         let mut projected = Vec::new();
         for position in 0..expected.len().max(found.len()) {
@@ -219,6 +222,34 @@ impl Walk {
             }
         }
         Value::Array(projected)
+    }
+
+    /// A list that is one value, whose items have names all the same: each is compared with its namesake, what is more is
+    /// drift, and so is another order.
+    fn named_sequence(&mut self, expected: &[Value], found: &[Value], keys: &[lists::Key], at: &At<'_>) -> Value {
+        let cursors = managers::position(&at.cursors);
+        let before = self.fields.len();
+        for (position, item) in expected.iter().enumerate() {
+            let at = at.item(position, cursors.clone(), false);
+            match found.iter().find(|found| lists::is_same(item, found, keys)) {
+                Some(found) => drop(self.value(item, found, &at)),
+                None => self.report(&at, Some(item), None),
+            }
+        }
+        for (position, item) in found.iter().enumerate() {
+            if !expected.iter().any(|expected| lists::is_same(expected, item, keys)) {
+                self.report(&at.item(position, cursors.clone(), false), None, Some(item));
+            }
+        }
+        let is_ordered = expected.iter().zip(found).all(|(one, other)| lists::is_same(one, other, keys));
+        if self.fields.len() == before && is_ordered {
+            return Value::Array(expected.to_vec());
+        }
+        let [expected, found] = [expected, found].map(|items| Value::Array(items.to_vec()));
+        if self.fields.len() == before {
+            self.report(at, Some(&expected), Some(&found));
+        }
+        found
     }
 
     /// Compares two texts that hold YAML by what they say, and answers whether they are such. All of the text is rendered,

@@ -56,6 +56,12 @@ pub(super) fn kind(schema: Option<&Value>, field: &str, items: [&[Value]; 2]) ->
     if is_told_apart { ListKind::Map(said) } else { ListKind::Atomic }
 }
 
+/// The keys by which people tell the items of a list apart, though it is one value.
+pub(super) fn names(field: &str, items: [&[Value]; 2]) -> Option<Vec<Key>> {
+    let keys = known(field, items);
+    (!keys.is_empty() && items.iter().all(|items| are_told_apart(items, &keys))).then_some(keys)
+}
+
 fn keys_of(schema: &Value) -> Vec<Key> {
     let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
     let default = |name: &str| schema.pointer(&format!("/items/properties/{name}/default")).cloned();
