@@ -32,10 +32,9 @@ fn drift(mut sources: SourceSet, change: impl Fn(&mut Value)) -> Option<(Report,
 }
 
 fn objects(compilation: &Compilation) -> Option<Vec<Value>> {
-    // A ModelDeployment that is passed on is the user's own text, with nothing in it that is known here.
-    let outputs = compilation.outputs.iter().filter(|output| !output.passed_on);
-    let is_fine = !compilation.has_errors() && compilation.outputs.iter().all(|output| !output.passed_on);
-    is_fine.then(|| outputs.map(|output| output.object.clone()).collect())
+    // What is passed on is the user's own text, with nothing in it that is known here.
+    let is_fine = !compilation.has_errors() && compilation.outputs.iter().all(kubefoundry::Output::is_generated);
+    is_fine.then(|| compilation.outputs.iter().map(|output| output.object.clone()).collect())
 }
 
 fn found(report: &Report) -> Vec<String> {
@@ -73,7 +72,9 @@ fn add(name: &str, value: &mut Value) {
             fields.insert("zzzDefault".to_owned(), json!({"a": [1]}));
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| add("", item));
+            for item in items.iter_mut() {
+                add("", item);
+            }
             if NAMED.contains(&name) {
                 items.push(named(items.first()));
                 items.rotate_right(1);
@@ -173,11 +174,7 @@ fn every_changed_field_is_found() {
                 let covers = |found: &&str| {
                     path.strip_prefix(*found).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
                 };
-                assert!(
-                    found.iter().any(|found| covers(found)),
-                    "{name}: {} {path} is not among {found:#?}",
-                    object.object
-                );
+                assert!(found.iter().any(covers), "{name}: {} {path} is not among {found:#?}", object.object);
             }
         }
     }

@@ -229,10 +229,17 @@ impl Walk {
     fn named_sequence(&mut self, expected: &[Value], found: &[Value], keys: &[lists::Key], at: &At<'_>) -> Value {
         let cursors = managers::position(&at.cursors);
         let before = self.fields.len();
+        // In the order that they have there.
+        let mut projected = found.to_vec();
         for (position, item) in expected.iter().enumerate() {
             let at = at.item(position, cursors.clone(), false);
-            match found.iter().find(|found| lists::is_same(item, found, keys)) {
-                Some(found) => drop(self.value(item, found, &at)),
+            match found.iter().position(|found| lists::is_same(item, found, keys)) {
+                Some(there) => {
+                    if let Some(place) = projected.get_mut(there) {
+                        let found = place.clone();
+                        *place = self.value(item, &found, &at);
+                    }
+                }
                 None => self.report(&at, Some(item), None),
             }
         }
@@ -242,14 +249,11 @@ impl Walk {
             }
         }
         let is_ordered = expected.iter().zip(found).all(|(one, other)| lists::is_same(one, other, keys));
-        if self.fields.len() == before && is_ordered {
-            return Value::Array(expected.to_vec());
-        }
-        let [expected, found] = [expected, found].map(|items| Value::Array(items.to_vec()));
-        if self.fields.len() == before {
+        if self.fields.len() == before && !is_ordered {
+            let [expected, found] = [expected, found].map(|items| Value::Array(items.to_vec()));
             self.report(at, Some(&expected), Some(&found));
         }
-        found
+        Value::Array(projected)
     }
 
     /// Compares two texts that hold YAML by what they say, and answers whether they are such. All of the text is rendered,

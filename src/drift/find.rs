@@ -12,8 +12,11 @@ use crate::model::status::text_at;
 
 /// Live objects by group, kind and name.
 pub(super) struct Index<'l> {
-    objects: BTreeMap<(&'l str, &'l str, &'l str), Vec<(usize, &'l LiveObject)>>,
+    objects: BTreeMap<Key<'l>, Vec<(usize, &'l LiveObject)>>,
 }
+
+/// Group, kind and name.
+type Key<'l> = (&'l str, &'l str, &'l str);
 
 /// What there is for a rendered object.
 pub(super) enum Found<'l> {
@@ -41,14 +44,13 @@ impl<'l> Index<'l> {
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
         let named = self.objects.get(&(group, text_at(expected, "/kind"), text_at(expected, "/metadata/name")));
         let mut candidates = named.cloned().unwrap_or_default();
-        match expected.pointer("/metadata/namespace").and_then(Value::as_str) {
-            Some(namespace) => candidates.retain(|(_, live)| live.object.namespace.as_deref() == Some(namespace)),
-            None => {
-                let is_same =
-                    |(_, live): &(usize, &LiveObject)| live.owner_annotation().map(|(_, name)| name) == owner(expected);
-                if candidates.iter().any(is_same) {
-                    candidates.retain(is_same);
-                }
+        if let Some(namespace) = expected.pointer("/metadata/namespace").and_then(Value::as_str) {
+            candidates.retain(|(_, live)| live.object.namespace.as_deref() == Some(namespace));
+        } else {
+            let is_same =
+                |(_, live): &(usize, &LiveObject)| live.owner_annotation().map(|(_, name)| name) == owner(expected);
+            if candidates.iter().any(is_same) {
+                candidates.retain(is_same);
             }
         }
         let mut namespaces: Vec<&str> =

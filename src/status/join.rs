@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{JoinedBy, provider_of};
 use crate::diagnostic::ObjectRef;
-use crate::live::LiveObject;
-use crate::manifest::owner_name;
+use crate::live::{Controller, LiveObject};
+use crate::manifest::{Identity, owner_name};
 use crate::model::provider::Provider;
 use crate::model::status::text_at;
 
@@ -17,7 +17,8 @@ pub(super) struct Joined<'l> {
     /// The deployment that the object names, when the dump does not have it.
     pub(super) named: Option<ObjectRef>,
     pub(super) resource: Option<(&'static dyn Provider, &'l LiveObject)>,
-    pub(super) joined_by: Option<JoinedBy>,
+    /// How the two were found to belong together.
+    pub(super) by: Option<JoinedBy>,
     /// The provider objects that the object made.
     pub(super) children: Vec<(&'static dyn Provider, &'l LiveObject)>,
     /// What does not fit together.
@@ -46,7 +47,7 @@ pub(super) fn join(objects: &[LiveObject]) -> Vec<Joined<'_>> {
         if let Some(deployment) = free.copied().find(|deployment| has_name_of(deployment, resource)) {
             found.insert(deployment.object.clone());
             joined.deployment = Some(deployment);
-            joined.joined_by = Some(JoinedBy::Name);
+            joined.by = Some(JoinedBy::Name);
         }
     }
     for joined in &mut joined {
@@ -58,7 +59,7 @@ pub(super) fn join(objects: &[LiveObject]) -> Vec<Joined<'_>> {
         deployment: Some(deployment),
         named: None,
         resource: None,
-        joined_by: None,
+        by: None,
         children: Vec::new(),
         doubts: Vec::new(),
     }));
@@ -67,12 +68,12 @@ pub(super) fn join(objects: &[LiveObject]) -> Vec<Joined<'_>> {
 
 /// The provider objects, each once: of one that was given in two versions the first.
 fn resources(objects: &[LiveObject]) -> Vec<Resource<'_>> {
-    let mut seen: BTreeSet<(String, Arc<str>, Option<Arc<str>>, Arc<str>)> = BTreeSet::new();
+    let mut seen: BTreeSet<Identity> = BTreeSet::new();
     let mut resources = Vec::new();
     for object in objects {
         let Some(provider) = provider_of(object) else { continue };
-        let ObjectRef { kind, namespace, name, .. } = object.object.clone();
-        if seen.insert((object.group().to_owned(), kind, namespace, name)) {
+        let ObjectRef { api_version, kind, namespace, name } = &object.object;
+        if seen.insert(Identity::new(api_version, kind, namespace.as_deref(), name)) {
             resources.push((provider, object));
         }
     }
@@ -98,12 +99,12 @@ fn surely<'l>(resource: Resource<'l>, deployments: &[&'l LiveObject]) -> Joined<
         deployment: None,
         named: None,
         resource: Some(resource),
-        joined_by: None,
+        by: None,
         children: Vec::new(),
         doubts: Vec::new(),
     };
     let namespace = &object.object.namespace;
-    let owner = object.controller().filter(|owner| owner.is_deployment());
+    let owner = object.controller().filter(Controller::is_deployment);
     let annotated = object.owner_annotation();
     let (group, name, by) = match (annotated, owner) {
         (Some((dialect, named)), _) => (dialect.group, named.to_owned(), JoinedBy::Annotation),
@@ -120,7 +121,7 @@ fn surely<'l>(resource: Resource<'l>, deployments: &[&'l LiveObject]) -> Joined<
             && *deployment.object.name == *short
             && (deployment.object.namespace == named_in || deployment.object.namespace.is_none())
     };
-    joined.joined_by = Some(by);
+    joined.by = Some(by);
     match deployments.iter().find(is_named) {
         Some(deployment) => joined.deployment = Some(deployment),
         None => joined.named = Some(named(group, named_in.clone(), short)),
@@ -194,7 +195,7 @@ mod tests {
             let deployment = joined.deployment.map(|it| format!("{} {}", it.group(), it.object.name));
             let deployment = deployment.or_else(|| joined.named.as_ref().map(|named| format!("no {}", named.name)));
             let doubts = if joined.doubts.is_empty() { "" } else { " doubtful" };
-            let how = joined.joined_by.map_or_else(|| "alone".to_owned(), |by| format!("{by:?}"));
+            let how = joined.by.map_or_else(|| "alone".to_owned(), |by| format!("{by:?}"));
             let resource = joined.resource.map(|(_, it)| it.object.name.to_string()).unwrap_or_default();
             let row = format!("{} {how}{doubts} +{}", deployment.unwrap_or_default(), joined.children.len());
             groups.insert(resource, row);

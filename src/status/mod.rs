@@ -6,6 +6,7 @@
 //! ```
 
 mod join;
+mod own;
 mod staleness;
 
 use serde::Serialize;
@@ -16,11 +17,10 @@ pub use staleness::{LastWrite, Observation, STALE_AFTER};
 use crate::diagnostic::{Diagnostic, ObjectRef};
 use crate::live::time::Time;
 use crate::live::{Live, LiveObject};
-use crate::model::provider::{Endpoint, Provider, Status, StatusError};
+use crate::model::provider::{Provider, Status, StatusError};
 use crate::model::providers::PROVIDERS;
-use crate::model::status::{Condition, Part, Replicas, Unrecognized, integer_at, text_at};
+use crate::model::status::{Part, Unrecognized};
 use crate::source::{Purpose, SourceSet};
-use crate::wire::{ConditionStatus, Phase, Word as _};
 
 /// Against what statuses are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,11 +152,11 @@ fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
 
 fn entry(joined: &join::Joined<'_>, judgement: Judgement) -> Entry {
     let mut notes = Vec::new();
-    if joined.joined_by == Some(JoinedBy::Name) {
+    if joined.by == Some(JoinedBy::Name) {
         notes.push("joined by name alone: the object says nothing of a ModelDeployment".to_owned());
     }
     notes.extend(joined.doubts.iter().cloned());
-    let reported = joined.deployment.and_then(|deployment| reported(&deployment.value));
+    let reported = joined.deployment.and_then(|deployment| own::reported(&deployment.value));
     let (status, object) = match (joined.resource, joined.deployment) {
         (Some((provider, resource)), _) => {
             let mut status =
@@ -164,9 +164,9 @@ fn entry(joined: &join::Joined<'_>, judgement: Judgement) -> Entry {
             status.parts.extend(joined.children.iter().map(|(provider, child)| part(*provider, child)));
             (status, Some(resource))
         }
-        (None, Some(deployment)) => (own_status(&deployment.value), Some(deployment)),
+        (None, Some(deployment)) => (own::status(&deployment.value), Some(deployment)),
         // There is no entry of nothing.
-        (None, None) => (own_status(&Value::Null), None),
+        (None, None) => (own::status(&Value::Null), None),
     };
     if let (Some(said), Some(_), Some(phase)) = (&reported, joined.resource, status.phase)
         && !said.phase.is_empty()
@@ -180,30 +180,18 @@ fn entry(joined: &join::Joined<'_>, judgement: Judgement) -> Entry {
         notes.push("no object in the dump runs it: this is what the ModelDeployment says of itself".to_owned());
     }
     let observation = object.map(|object| staleness::observe(&object.value, &status, judgement)).unwrap_or_default();
-    let named = joined.deployment.and_then(|deployment| named_provider(&deployment.value));
+    let named = joined.deployment.and_then(|deployment| own::provider(&deployment.value));
     Entry {
         deployment: joined.deployment.map(|deployment| deployment.object.clone()).or_else(|| joined.named.clone()),
         deployment_in_dump: joined.deployment.is_some(),
         resource: joined.resource.map(|(_, resource)| resource.object.clone()),
         provider: joined.resource.map(|(provider, _)| provider.name().to_owned()).or(named),
-        joined_by: joined.joined_by,
+        joined_by: joined.by,
         status,
         reported,
         observation,
         notes,
     }
-}
-
-/// The provider that a ModelDeployment asks for or was given.
-fn named_provider(deployment: &Value) -> Option<String> {
-    let found = ["/status/provider/name", "/spec/provider/name"].map(|pointer| text_at(deployment, pointer));
-    found.into_iter().find(|name| !name.is_empty()).map(str::to_owned)
-}
-
-fn reported(deployment: &Value) -> Option<Reported> {
-    let text = |pointer: &str| text_at(deployment, pointer).to_owned();
-    let reported = Reported { phase: text("/status/phase"), message: text("/status/message") };
-    (!reported.phase.is_empty() || !reported.message.is_empty()).then_some(reported)
 }
 
 /// A version of a provider's object that is not read.
@@ -238,58 +226,6 @@ fn part(provider: &dyn Provider, child: &LiveObject) -> Part {
         message: status.message,
         replicas: status.replicas,
     }
-}
-
-/// What a ModelDeployment says of itself, where the dump has nothing that runs it.
-fn own_status(deployment: &Value) -> Status {
-    let said = text_at(deployment, "/status/phase");
-    let phase = Phase::WORDS.iter().find(|(word, _)| *word == said).map(|(_, phase)| *phase);
-    let mut status = Status {
-        phase,
-        generation: integer_at(deployment, "/metadata/generation"),
-        observed_generation: integer_at(deployment, "/status/observedGeneration"),
-        conditions: conditions(deployment),
-        ..nothing()
-    };
-    let count = |field: &str| integer_at(deployment, &format!("/status/replicas/{field}"));
-    if deployment.pointer("/status/replicas").is_some_and(Value::is_object) {
-        let (desired, ready, available) = (count("desired"), count("ready"), count("available"));
-        status.replicas = Some(Replicas { desired, ready, available });
-    }
-    let service = text_at(deployment, "/status/endpoint/service");
-    let port = integer_at(deployment, "/status/endpoint/port").and_then(|port| u16::try_from(port).ok());
-    status.endpoint = port.filter(|_| !service.is_empty()).map(|port| Endpoint { service: service.to_owned(), port });
-    status.message = text_at(deployment, "/status/message").to_owned();
-    if !said.is_empty() && phase.is_none() {
-        let unrecognized = Unrecognized { path: "status.phase".to_owned(), value: Value::from(said) };
-        status.message = [unrecognized.to_string(), status.message].join("; ").trim_end_matches("; ").to_owned();
-        status.unrecognized.push(unrecognized);
-    }
-    if !text_at(deployment, "/metadata/deletionTimestamp").is_empty() {
-        status.phase = Some(Phase::Terminating);
-    }
-    if status.message.is_empty() {
-        "the dump has no object that runs it".clone_into(&mut status.message);
-    }
-    status
-}
-
-/// The conditions of a ModelDeployment.
-fn conditions(deployment: &Value) -> Vec<Condition> {
-    let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
-    let read = conditions.into_iter().flatten().filter_map(|condition| {
-        let text = |field: &str| text_at(condition, field).to_owned();
-        let status = ConditionStatus::WORDS.iter().find(|(word, _)| *word == text_at(condition, "/status"));
-        Some(Condition {
-            condition_type: text("/type"),
-            status: status?.1,
-            reason: text("/reason"),
-            message: text("/message"),
-            last_transition_time: Some(text("/lastTransitionTime")).filter(|time| !time.is_empty()),
-            observed_generation: integer_at(condition, "/observedGeneration"),
-        })
-    });
-    read.collect()
 }
 
 /// The report as JSON; its form is `schemas/status.json`. `diagnostics` are the findings as every report has them.

@@ -1,5 +1,6 @@
 //! `kubefoundry status`: how what is in a cluster runs, from a dump of it.
 
+use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kubefoundry::diagnostic::render::{self as diagnostics, Style};
@@ -53,7 +54,7 @@ fn time(now: Now) -> Time {
     match now {
         Now::At(time) => time,
         Now::Clock => {
-            let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or(0);
+            let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
             Time(i64::try_from(seconds).unwrap_or(i64::MAX))
         }
     }
@@ -76,7 +77,7 @@ fn text(statuses: &[Entry], judgement: Judgement, style: Style) -> String {
         let name = entry.deployment.as_ref().or(entry.resource.as_ref());
         for note in &entry.notes {
             let name = name.map(ToString::to_string).unwrap_or_default();
-            out.push_str(&format!("note: {}: {}\n", printable(&name), printable(note)));
+            let _ = writeln!(out, "note: {}: {}", printable(&name), printable(note));
         }
     }
     out

@@ -29,7 +29,8 @@ pub(crate) struct Observed<'o> {
     pub(crate) name: &'o str,
     pub(crate) conditions: Vec<Condition>,
     generation: Option<i64>,
-    observed_generation: Option<i64>,
+    /// The generation that the controller saw last.
+    seen: Option<i64>,
     unrecognized: Vec<Unrecognized>,
 }
 
@@ -66,7 +67,7 @@ impl<'o> Observed<'o> {
             name: text_at(object, "/metadata/name"),
             conditions: Vec::new(),
             generation: integer_at(object, "/metadata/generation"),
-            observed_generation: integer_at(object, "/status/observedGeneration"),
+            seen: integer_at(object, "/status/observedGeneration"),
             unrecognized: Vec::new(),
         };
         observed.read_conditions();
@@ -124,7 +125,7 @@ impl<'o> Observed<'o> {
 
     /// Whether the controller has not yet seen the last change.
     pub(crate) fn is_outdated(&self) -> bool {
-        matches!((self.generation, self.observed_generation), (Some(now), Some(seen)) if seen < now)
+        matches!((self.generation, self.seen), (Some(now), Some(seen)) if seen < now)
     }
 
     /// A word of the status. A value that is no string is not known.
@@ -170,7 +171,7 @@ impl<'o> Observed<'o> {
             provider_conditions: self.conditions,
             parts,
             generation: self.generation,
-            observed_generation: self.observed_generation,
+            observed_generation: self.seen,
             unrecognized: self.unrecognized,
         }
     }
@@ -181,7 +182,7 @@ impl<'o> Observed<'o> {
             said.extend(self.unrecognized.iter().map(ToString::to_string));
         }
         if self.is_outdated() {
-            let (seen, now) = (self.observed_generation.unwrap_or_default(), self.generation.unwrap_or_default());
+            let (seen, now) = (self.seen.unwrap_or_default(), self.generation.unwrap_or_default());
             said.push(format!("the controller has seen generation {seen} of {now}"));
         }
         said.extend(Some(message).filter(|message| !message.is_empty()));
@@ -224,7 +225,7 @@ impl<'o> Observed<'o> {
             reason,
             message: message.to_owned(),
             last_transition_time: own.and_then(|own| own.last_transition_time.clone()),
-            observed_generation: self.observed_generation,
+            observed_generation: self.seen,
         };
         vec![created, ready]
     }

@@ -78,10 +78,9 @@ fn inference_set(observed: &Observed<'_>) -> Reading {
     let phase = match (observed.reason_against(READY), ready) {
         _ if observed.is_true(READY) => Phase::Running,
         (Some("inferencesetFailed"), _) => Phase::Failed,
-        (Some(_), _) => Phase::Deploying,
         (None, None) => Phase::Pending,
         (None, Some(ready)) if ready >= desired => Phase::Running,
-        (None, Some(_)) => Phase::Deploying,
+        _ => Phase::Deploying,
     };
     let said = observed.said_by(READY).map(str::to_owned);
     // The Service is one that is rendered beside the set: KAITO makes one for each Workspace of it.
