@@ -10,12 +10,19 @@
 
 mod common;
 
+use std::fs;
+use std::path::Path;
+
+use common::accident::accident;
 use common::generated::documents;
 use common::{case_folders, read_case};
 use kubefoundry::drift::{Outcome, Report};
+use kubefoundry::live::time::Time;
 use kubefoundry::path::{FieldPath, Segment};
+use kubefoundry::status::{self, Judgement};
 use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
 use proptest::prelude::*;
+use proptest::sample::{Index, select};
 use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 
@@ -219,13 +226,38 @@ proptest! {
         }
     }
 
+    /// Dumps are answered after accidents, too.
+    #[test]
+    fn damaged_dumps_are_answered(
+        group in select(&["status", "drift"][..]),
+        case in any::<Index>(),
+        accidents in proptest::collection::vec(accident(), 1..5),
+    ) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(group);
+        let mut cases: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        cases.sort();
+        let case = case.get(&cases);
+        let dump = case.join(if group == "status" { "dump.yaml" } else { "live.yaml" });
+        let damaged = accidents.iter().fold(fs::read(dump).unwrap(), |bytes, accident| accident.happen(&bytes));
+        let mut sources = SourceSet::default();
+        if group == "drift" {
+            sources.add("input.yaml", fs::read_to_string(case.join("input.yaml")).unwrap());
+        }
+        sources.add_bytes(Purpose::Live, "live.yaml", damaged);
+        answer(&sources);
+    }
+
     /// Whatever is in a dump, it is answered.
     #[test]
     fn any_dump_is_answered(text in "(apiVersion: (v1|ray.io/v1|kaito.sh/v1beta1)\nkind: (List|RayService|Workspace)\nmetadata: (\\{name: a\\}|\\[\\]|1)\n|items: \\[\\{\\}\\]\n|spec: \\{a: [1x]\\}\n|---\n|status: (\\{state: [xR]\\}|\\[1\\])\n){0,8}") {
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::Live, "live.yaml", text);
-        kubefoundry::status::Report::read(&sources, kubefoundry::status::Judgement::default());
-        let compilation = compile(&sources, Thoroughness::Needed);
-        Report::of(&compilation, &sources);
+        answer(&sources);
     }
+}
+
+fn answer(sources: &SourceSet) {
+    let judgement = Judgement { now: Time::parse("2026-01-30T10:00:00Z"), ..Judgement::default() };
+    status::Report::read(sources, judgement);
+    Report::of(&compile(sources, Thoroughness::Needed), sources);
 }

@@ -14,6 +14,8 @@ mod lists;
 mod managers;
 mod scalar;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -152,6 +154,8 @@ impl Report {
 
 fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>) -> Vec<Object> {
     let index = find::Index::of(live);
+    let kinds: BTreeSet<&str> = live.iter().map(|object| &*object.object.kind).collect();
+    let deployments: BTreeSet<&str> = outputs.iter().filter_map(|output| find::owner(&output.object)).collect();
     let mut matched = Vec::new();
     let mut objects: Vec<Object> = outputs
         .iter()
@@ -170,7 +174,7 @@ fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>)
                     matched.extend(positions);
                     outcome(expected, Outcome::NotComparable, message)
                 }
-                find::Found::None => missing(expected, live),
+                find::Found::None => missing(expected, &kinds),
             }
         })
         .collect();
@@ -178,7 +182,7 @@ fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>)
     let is_extra =
         |(position, object): &(usize, &LiveObject)| matched.binary_search(position).is_err() && is_ours(object);
     let mut extra: Vec<Object> =
-        live.iter().enumerate().filter(is_extra).map(|(_, object)| unexpected(object, outputs)).collect();
+        live.iter().enumerate().filter(is_extra).map(|(_, object)| unexpected(object, &deployments)).collect();
     extra.sort_by(|one, other| one.object.cmp(&other.object));
     objects.extend(extra);
     objects
@@ -224,11 +228,10 @@ fn other_version(expected: &Value, live: &LiveObject) -> Object {
     outcome(expected, Outcome::NotComparable, message)
 }
 
-fn missing(expected: &Value, live: &[LiveObject]) -> Object {
+fn missing(expected: &Value, kinds: &BTreeSet<&str>) -> Object {
     let kind = text_at(expected, "/kind");
-    let is_dumped = live.iter().any(|object| &*object.object.kind == kind);
     let message = format!("the dump has no {kind} at all: were they left out?");
-    outcome(expected, Outcome::Missing, if is_dumped { String::new() } else { message })
+    outcome(expected, Outcome::Missing, if kinds.contains(kind) { String::new() } else { message })
 }
 
 /// Whether an object is one that was rendered once: it bears our annotation, and nobody else made it. Upstream controllers
@@ -237,10 +240,9 @@ fn is_ours(object: &LiveObject) -> bool {
     object.owner_annotation().is_some() && object.controller().is_none_or(|owner| owner.is_deployment())
 }
 
-fn unexpected(live: &LiveObject, outputs: &[Output]) -> Object {
+fn unexpected(live: &LiveObject, deployments: &BTreeSet<&str>) -> Object {
     let deployment = live.owner_annotation().map(|(_, name)| name).unwrap_or_default().to_owned();
-    let is_rendered = outputs.iter().any(|output| find::owner(&output.object) == Some(&deployment));
-    let message = if is_rendered {
+    let message = if deployments.contains(deployment.as_str()) {
         format!("ModelDeployment {deployment} does not become it")
     } else {
         format!("SPEC has no ModelDeployment {deployment}")

@@ -257,6 +257,18 @@ mod tests {
         assert_eq!(messages, ["Service s is in the dump in two states, expected each object once"]);
     }
 
+    /// A dump of a cluster is one document, larger than any that is written by hand.
+    #[test]
+    fn a_dump_may_be_large() {
+        let long = "x".repeat(5 * 1024 * 1024);
+        let large =
+            live(&[&format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c}}, data: {{a: {long}}}}}")]);
+        assert_eq!((names(&large), large.diagnostics.len()), (vec!["v1 ConfigMap c".to_owned()], 0));
+        let deep = "[".repeat(120) + &"]".repeat(120);
+        let deep = live(&[&format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c}}, data: {deep}}}")]);
+        assert_eq!((deep.objects.len(), deep.diagnostics[0].code.name), (0, "limit-exceeded"));
+    }
+
     #[test]
     fn what_is_no_object_is_said() {
         let live = live(&["a: 1\n", "No resources found\n", "kind: [\n"]);

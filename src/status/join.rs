@@ -1,6 +1,6 @@
 //! Which provider object runs which ModelDeployment: by the ownership annotation, by the owner reference, or by name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{JoinedBy, provider_of};
@@ -27,34 +27,43 @@ pub(super) struct Joined<'l> {
 
 type Resource<'l> = (&'static dyn Provider, &'l LiveObject);
 
+/// Objects by what they are, whatever their version.
+type Index<'l> = BTreeMap<Identity, &'l LiveObject>;
+
 /// Joins what a dump has.
 pub(super) fn join(objects: &[LiveObject]) -> Vec<Joined<'_>> {
     let deployments: Vec<&LiveObject> = objects.iter().filter(|object| object.is_deployment()).collect();
+    let by_name: Index<'_> = deployments.iter().map(|deployment| (identity(deployment), *deployment)).collect();
     let resources = resources(objects);
-    let (children, resources): (Vec<Resource<'_>>, Vec<Resource<'_>>) =
-        resources.iter().partition(|(_, object)| resources.iter().any(|(_, parent)| is_made_by(object, parent)));
-    let mut joined: Vec<Joined<'_>> = resources.iter().map(|resource| surely(*resource, &deployments)).collect();
-    let taken: BTreeSet<&ObjectRef> =
-        joined.iter().filter_map(|joined| joined.deployment).map(|deployment| &deployment.object).collect();
-    let mut found: BTreeSet<ObjectRef> = taken.into_iter().cloned().collect();
+    let by_identity: Index<'_> = resources.iter().map(|(_, object)| (identity(object), *object)).collect();
+    let mut joined: Vec<Joined<'_>> = Vec::new();
+    let mut children: BTreeMap<Identity, Vec<Resource<'_>>> = BTreeMap::new();
+    for resource in resources {
+        match maker(resource.1, &by_identity) {
+            Some(parent) => children.entry(identity(parent)).or_default().push(resource),
+            None => joined.push(surely(resource, &by_name)),
+        }
+    }
+    let taken = joined.iter().filter_map(|joined| joined.deployment);
+    let mut taken: BTreeSet<Identity> = taken.map(identity).collect();
+    let named: BTreeMap<Identity, &LiveObject> =
+        deployments.iter().map(|deployment| (named_resource(deployment), *deployment)).collect();
     for joined in &mut joined {
-        // An object that says whose it is, or that somebody else controls, is not joined by chance.
         let Some((_, resource)) = joined.resource else { continue };
+        joined.children = children.remove(&identity(resource)).unwrap_or_default();
+        // An object that says whose it is, or that somebody else controls, is not joined by chance.
         if joined.deployment.is_some() || joined.named.is_some() || resource.controller().is_some() {
             continue;
         }
-        let free = deployments.iter().filter(|deployment| !found.contains(&deployment.object));
-        if let Some(deployment) = free.copied().find(|deployment| has_name_of(deployment, resource)) {
-            found.insert(deployment.object.clone());
+        let namesakes = [named_as(resource, &resource.object.kind), named_as(resource, "")];
+        let free = namesakes.iter().filter_map(|name| named.get(name)).find(|it| !taken.contains(&identity(it)));
+        if let Some(deployment) = free {
+            taken.insert(identity(deployment));
             joined.deployment = Some(deployment);
             joined.by = Some(JoinedBy::Name);
         }
     }
-    for joined in &mut joined {
-        let Some((_, parent)) = joined.resource else { continue };
-        joined.children = children.iter().copied().filter(|(_, child)| is_made_by(child, parent)).collect();
-    }
-    let alone = deployments.iter().filter(|deployment| !found.contains(&deployment.object));
+    let alone = deployments.iter().filter(|deployment| !taken.contains(&identity(deployment)));
     joined.extend(alone.map(|deployment| Joined {
         deployment: Some(deployment),
         named: None,
@@ -66,34 +75,49 @@ pub(super) fn join(objects: &[LiveObject]) -> Vec<Joined<'_>> {
     joined
 }
 
+fn identity(object: &LiveObject) -> Identity {
+    let ObjectRef { api_version, kind, namespace, name } = &object.object;
+    Identity::new(api_version, kind, namespace.as_deref(), name)
+}
+
+/// What a deployment's status says that it became; or, where it says nothing, an object of its own name.
+fn named_resource(deployment: &LiveObject) -> Identity {
+    let text = |field: &str| text_at(&deployment.value, field);
+    let (kind, name) = (text("/status/provider/resourceKind"), text("/status/provider/resourceName"));
+    let (kind, name) = if name.is_empty() { ("", &*deployment.object.name) } else { (kind, name) };
+    Identity::new("", kind, deployment.object.namespace.as_deref(), name)
+}
+
+/// How a deployment may name an object.
+fn named_as(resource: &LiveObject, kind: &str) -> Identity {
+    Identity::new("", kind, resource.object.namespace.as_deref(), &resource.object.name)
+}
+
 /// The provider objects, each once: of one that was given in two versions the first.
 fn resources(objects: &[LiveObject]) -> Vec<Resource<'_>> {
     let mut seen: BTreeSet<Identity> = BTreeSet::new();
     let mut resources = Vec::new();
     for object in objects {
         let Some(provider) = provider_of(object) else { continue };
-        let ObjectRef { api_version, kind, namespace, name } = &object.object;
-        if seen.insert(Identity::new(api_version, kind, namespace.as_deref(), name)) {
+        if seen.insert(identity(object)) {
             resources.push((provider, object));
         }
     }
     resources
 }
 
-/// Whether an object is one that another made: a Workspace of an InferenceSet.
-fn is_made_by(child: &LiveObject, parent: &LiveObject) -> bool {
+/// The provider object that made another one: the InferenceSet of a Workspace.
+fn maker<'l>(child: &LiveObject, resources: &Index<'l>) -> Option<&'l LiveObject> {
+    let owner = child.controller()?;
+    let api_version = format!("{}/", owner.group);
+    let identity = Identity::new(&api_version, owner.kind, child.object.namespace.as_deref(), owner.name);
+    let parent = resources.get(&identity)?;
     let uid = text_at(&parent.value, "/metadata/uid");
-    child.controller().is_some_and(|owner| {
-        owner.kind == &*parent.object.kind
-            && owner.group == parent.group()
-            && owner.name == &*parent.object.name
-            && child.object.namespace == parent.object.namespace
-            && (uid.is_empty() || owner.uid.is_empty() || uid == owner.uid)
-    })
+    (uid.is_empty() || owner.uid.is_empty() || uid == owner.uid).then_some(*parent)
 }
 
 /// Joins an object by what it says itself.
-fn surely<'l>(resource: Resource<'l>, deployments: &[&'l LiveObject]) -> Joined<'l> {
+fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
     let (_, object) = resource;
     let mut joined = Joined {
         deployment: None,
@@ -116,13 +140,10 @@ fn surely<'l>(resource: Resource<'l>, deployments: &[&'l LiveObject]) -> Joined<
         Some((namespace, short)) => (Some(Arc::from(namespace)), short),
         None => (namespace.clone(), name.as_str()),
     };
-    let is_named = |deployment: &&&LiveObject| {
-        deployment.group() == group
-            && *deployment.object.name == *short
-            && (deployment.object.namespace == named_in || deployment.object.namespace.is_none())
-    };
+    let api_version = format!("{group}/");
+    let named_as = |namespace| deployments.get(&Identity::new(&api_version, "ModelDeployment", namespace, short));
     joined.by = Some(by);
-    match deployments.iter().find(is_named) {
+    match named_as(named_in.as_deref()).or_else(|| named_as(None)) {
         Some(deployment) => joined.deployment = Some(deployment),
         None => joined.named = Some(named(group, named_in.clone(), short)),
     }
@@ -153,24 +174,8 @@ fn named(group: &str, namespace: Option<Arc<str>>, name: &str) -> ObjectRef {
     ObjectRef { api_version: version.into(), kind: "ModelDeployment".into(), namespace, name: name.into() }
 }
 
-/// Whether a deployment's status names an object, or, where it names none, its own name is the object's.
-fn has_name_of(deployment: &LiveObject, resource: &LiveObject) -> bool {
-    let (kind, name) = (
-        text_at(&deployment.value, "/status/provider/resourceKind"),
-        text_at(&deployment.value, "/status/provider/resourceName"),
-    );
-    let same = if name.is_empty() {
-        deployment.object.name == resource.object.name
-    } else {
-        *name == *resource.object.name && (kind.is_empty() || *kind == *resource.object.kind)
-    };
-    same && deployment.object.namespace == resource.object.namespace
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::live::Live;
     use crate::source::{Purpose, SourceSet};
