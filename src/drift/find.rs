@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::diagnostic::ObjectRef;
 use crate::dialect::DIALECTS;
 use crate::live::LiveObject;
+use crate::manifest::owner_name;
 use crate::model::status::text_at;
 
 /// Live objects by group, kind and name.
@@ -47,8 +48,7 @@ impl<'l> Index<'l> {
         if let Some(namespace) = expected.pointer("/metadata/namespace").and_then(Value::as_str) {
             candidates.retain(|(_, live)| live.object.namespace.as_deref() == Some(namespace));
         } else {
-            let is_same =
-                |(_, live): &(usize, &LiveObject)| live.owner_annotation().map(|(_, name)| name) == owner(expected);
+            let is_same = |(_, live): &(usize, &LiveObject)| is_owner(live, owner(expected));
             if candidates.iter().any(is_same) {
                 candidates.retain(is_same);
             }
@@ -74,6 +74,14 @@ impl<'l> Index<'l> {
 pub(super) fn owner(object: &Value) -> Option<&str> {
     let annotations = object.pointer("/metadata/annotations")?;
     DIALECTS.iter().find_map(|dialect| annotations.get(dialect.label("model-deployment"))?.as_str())
+}
+
+/// Whether a live object is of the deployment that a rendered one without a namespace names: in its words, or with the
+/// namespace that it is in, as the operator writes it.
+pub(super) fn is_owner(live: &LiveObject, expected: Option<&str>) -> bool {
+    let (Some((_, found)), Some(expected)) = (live.owner_annotation(), expected) else { return false };
+    let namespace = live.object.namespace.as_deref();
+    found == expected || (!expected.contains('/') && found == owner_name(namespace, expected))
 }
 
 /// What a rendered object is.

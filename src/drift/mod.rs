@@ -202,6 +202,8 @@ fn outcome(expected: &Value, result: Outcome, message: String) -> Object {
 }
 
 fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Object {
+    let placed = placed(expected, live);
+    let expected = placed.as_ref().unwrap_or(expected);
     let schema = crds.and_then(|crds| crds.schema(text_at(expected, "/apiVersion"), text_at(expected, "/kind")).ok());
     let schema = schema.map(crate::crds::Schema::raw);
     let managers = managers::Managers::of(&live.value);
@@ -215,6 +217,18 @@ fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Obj
     };
     let message = if deletion.is_empty() { String::new() } else { format!("since {deletion}") };
     Object { fields, found: Some(found), ..outcome(expected, result, message) }
+}
+
+/// What is rendered without a namespace, with the owner that the operator names in the object's own namespace.
+fn placed(expected: &Value, live: &LiveObject) -> Option<Value> {
+    let (dialect, found) = live.owner_annotation()?;
+    let said = find::owner(expected)?;
+    if said == found || !find::is_owner(live, Some(said)) {
+        return None;
+    }
+    let mut placed = expected.clone();
+    *placed.pointer_mut("/metadata/annotations")?.get_mut(dialect.label("model-deployment"))? = Value::from(found);
+    Some(placed)
 }
 
 fn other_version(expected: &Value, live: &LiveObject) -> Object {

@@ -79,13 +79,14 @@ fn fields(fields: &[&FieldDrift], style: Style, out: &mut String) {
         let _ = writeln!(out, "  {}", printable(&format!("{}{within}", field.path)));
         let value = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
         let (expected, found) = (field.difference.expected.as_ref(), field.difference.found.as_ref());
-        let mut last = vec![Cell::new("found"), Cell::new(&value(found))];
+        // As wide as the word above it; what stands behind the value need not be aligned.
+        let mut last = vec![Cell::new("found   "), Cell::new(&value(found))];
         if !field.managers.is_empty() {
             let writers: Vec<String> = field.managers.iter().map(writer).collect();
             last.push(Cell::painted(&format!("by {}", writers.join(" and ")), Paint::Dim, style));
         }
         out.push_str(&table(&[vec![Cell::new("expected"), Cell::new(&value(expected))]], 4));
-        out.push_str(&table(&[last], 4).replacen("found  ", "found     ", 1));
+        out.push_str(&table(&[last], 4));
     }
 }
 
