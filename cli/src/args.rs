@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Arg, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Arg, ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use kubefoundry::live::time::Time;
 use kubefoundry::schemas::SCHEMAS;
@@ -134,7 +134,12 @@ Examples:
 /// `drift` takes what the other commands take, and what it is compared with.
 fn spec_and_live(paths: Arg) -> Arg {
     const HELP: &str = "What to render, and what is in the cluster: files or directories; one of them may be `-`";
-    paths.value_names(["SPEC", "LIVE"]).num_args(2).required(true).help(HELP)
+    const LONG: &str = "\
+What to render, and what is in the cluster: files or directories; one of them may be `-`, standard input
+
+In a directory every .yaml, .yml and .json file is read, except what is hidden or ignored by git.";
+    let two = paths.value_names(["SPEC", "LIVE"]).num_args(2).action(ArgAction::Set).required(true);
+    two.help(HELP).long_help(LONG)
 }
 
 const ARGOCD_EXAMPLES: &str = "\

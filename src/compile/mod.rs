@@ -413,7 +413,7 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
             found.location = Some(Location { source: id, ..Location::default() });
             diagnostics.push(found);
         }
-        diagnostics.extend(text::report(id, source, &failures));
+        diagnostics.extend(text::report(id, &source.text, 0, &failures));
     }
 }
 

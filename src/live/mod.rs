@@ -65,7 +65,7 @@ impl Live {
             for document in documents.by_ref() {
                 reader.document(id, source, &document);
             }
-            reader.live.diagnostics.extend(report_text(id, source, &documents.into_failures()));
+            reader.live.diagnostics.extend(report_text(id, &source.text, 0, &documents.into_failures()));
         }
         reader.live
     }
