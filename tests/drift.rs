@@ -168,23 +168,48 @@ fn what_others_add_is_no_drift() {
     }
 }
 
-/// No field that is rendered is overlooked.
-#[test]
-fn every_changed_field_is_found() {
+/// Every leaf but those that `is_kept` says is among the fields that a change is found in.
+fn is_found_everywhere(change: impl Fn(&mut Value), is_kept: impl Fn(usize, &FieldPath) -> bool) {
     for (name, sources) in corpus() {
-        let Some((report, objects)) = drift(sources, change_all) else { continue };
+        let Some((report, objects)) = drift(sources, &change) else { continue };
         for (object, [rendered, _]) in report.objects.iter().zip(&objects) {
             assert_eq!(object.result, Outcome::Differs, "{name}: {}", object.object);
             let found: Vec<&str> = object.fields.iter().map(|field| field.path.as_str()).collect();
-            for path in leaves(rendered).iter().map(ToString::to_string) {
+            for (position, path) in leaves(rendered).iter().enumerate() {
+                let text = path.to_string();
                 // The whole of an item whose name changed is missing.
                 let covers = |found: &&str| {
-                    path.strip_prefix(*found).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+                    text.strip_prefix(*found).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
                 };
-                assert!(found.iter().any(covers), "{name}: {} {path} is not among {found:#?}", object.object);
+                assert!(
+                    is_kept(position, path) || found.iter().any(covers),
+                    "{name}: {} {path} is not among {found:#?}",
+                    object.object
+                );
             }
         }
     }
+}
+
+/// No field that is rendered is overlooked.
+#[test]
+fn every_changed_field_is_found() {
+    is_found_everywhere(change_all, |_, _| false);
+}
+
+/// Nor one that is gone: here it is every second one.
+#[test]
+fn every_removed_field_is_found() {
+    let is_item = |path: &FieldPath| matches!(path.segments().last(), Some(Segment::Index(_)));
+    let is_kept = |position: usize, path: &FieldPath| position % 2 == 1 || is_item(path);
+    let remove = |object: &mut Value| {
+        for (position, path) in leaves(object).iter().enumerate() {
+            if let (false, Some(Segment::Key(key))) = (is_kept(position, path), path.segments().last()) {
+                at(object, &path.parent()).as_object_mut().unwrap().shift_remove(key.as_ref());
+            }
+        }
+    };
+    is_found_everywhere(remove, is_kept);
 }
 
 /// What is shown as found is what is there: putting it in place of what is rendered leaves no drift.
