@@ -75,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    fn same(path: &'static str, one: Value, other: Value) -> bool {
-        is_same(&one, &other, &FieldPath::parse(path), None)
+    fn same(path: &'static str, one: impl Into<Value>, other: impl Into<Value>) -> bool {
+        is_same(&one.into(), &other.into(), &FieldPath::parse(path), None)
     }
 
     #[test]
