@@ -38,5 +38,10 @@ pub mod options;
 
 pub mod compile;
 
+pub mod live;
+
+pub mod drift;
+pub mod status;
+
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
 pub use source::{NotText, Purpose, SourceSet};

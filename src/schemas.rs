@@ -42,6 +42,8 @@ pub static SCHEMAS: &[Schema] = &[
     schema!("diagnostics", "json", "what `lint --output json` prints"),
     schema!("decisions", "json", "what `explain --output json` prints"),
     schema!("images", "json", "what `images --output json` prints"),
+    schema!("status", "json", "what `status --output json` prints"),
+    schema!("drift", "json", "what `drift --output json` prints"),
     schema!("kubefoundry.ai_modeldeployments", "yaml", "CustomResourceDefinition of ModelDeployment"),
     schema!("kubefoundry.ai_inferenceproviderconfigs", "yaml", "CustomResourceDefinition of InferenceProviderConfig"),
     schema!("kubeairunway.ai_modeldeployments", "yaml", "CustomResourceDefinition of ModelDeployment, other group"),

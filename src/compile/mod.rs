@@ -28,9 +28,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use document::Header;
+pub(crate) use document::report_failure;
 pub use form::{Form, YamlText};
 pub use role::InputDocument;
 pub use text::may_hold_ours;
+pub(crate) use text::{Documents, report as report_text};
 
 use crate::crds::Crds;
 use crate::diagnostic::render::{CheckedSchema, LineIndex};

@@ -107,14 +107,14 @@ pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// The API groups of a provider's targets.
-pub(super) fn groups_of(provider: &dyn Provider) -> Vec<&'static str> {
+pub(crate) fn groups_of(provider: &dyn Provider) -> Vec<&'static str> {
     let mut groups: Vec<&str> = provider.targets().iter().filter_map(|target| target.split('/').next()).collect();
     groups.dedup();
     groups
 }
 
 /// The kinds of a provider's own objects: those whose behavior on change it describes, without the built-in ones.
-pub(super) fn kinds_of(provider: &dyn Provider) -> impl Iterator<Item = &'static str> {
+pub(crate) fn kinds_of(provider: &dyn Provider) -> impl Iterator<Item = &'static str> {
     let mut kinds: Vec<&'static str> = provider.behaviors().iter().map(|behavior| behavior.kind).collect();
     kinds.retain(|kind| !matches!(*kind, "ConfigMap" | "Service" | "PersistentVolumeClaim"));
     kinds.sort_unstable();

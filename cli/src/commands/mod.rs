@@ -2,6 +2,7 @@
 
 mod argocd;
 mod completions;
+mod drift;
 mod explain;
 mod images;
 mod lint;
@@ -9,6 +10,7 @@ mod llamastack;
 mod man;
 mod render;
 mod schema;
+mod status;
 
 use std::process::ExitCode;
 
@@ -59,6 +61,8 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Lint(args) => lint::run(args, console),
         Command::Explain(args) => explain::run(args, console),
         Command::Images(args) => images::run(args, console),
+        Command::Status(args) => status::run(args, console),
+        Command::Drift(args) => drift::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
         Command::Llamastack(command) => llamastack::run(command),
         Command::Schema(args) => schema::run(args),
@@ -185,6 +189,13 @@ impl<O: Form> Run<O> {
                 matches!(self.sources.get(location.source).purpose, Purpose::Options | Purpose::Crds)
             })
     }
+}
+
+/// Findings as every JSON report has them.
+fn findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
+    let mut report: Value = serde_json::from_str(&diagnostics::json(diagnostics, sources, &[])).unwrap_or_default();
+    let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
+    if let Value::Array(findings) = findings { findings } else { Vec::new() }
 }
 
 /// Where to read on, as rustc says it: once a run, whatever was found.

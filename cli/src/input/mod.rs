@@ -72,8 +72,34 @@ pub(crate) struct Input {
 /// A path that was named and cannot be read is an error: whoever typed it meant something. A file that was found in a
 /// directory and cannot be read is noted, so that one dead link does not hide what is wrong with all the others.
 pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
+    reader(args, &args.paths, options).map(|reader| reader.input)
+}
+
+/// The same, with the last path not as input, but as what is in the cluster.
+pub(crate) fn read_with_live(args: &InputArgs) -> Result<Input, InputError> {
+    let (live, paths) = args.paths.split_last().map_or((None, &[][..]), |(live, paths)| (Some(live), paths));
+    let mut reader = reader(args, paths, Map::new())?;
+    if let Some(live) = live {
+        reader.path_or_stdin(Purpose::Live, live)?;
+    }
+    Ok(reader.input)
+}
+
+/// Reads dumps of a cluster: files, directories, or standard input when none is named.
+pub(crate) fn read_dumps(paths: &[PathBuf]) -> Result<Input, InputError> {
     let mut reader = Reader::default();
-    if let [directory] = args.paths.as_slice()
+    if paths.is_empty() {
+        reader.stdin_unless_terminal(Purpose::Live)?;
+    }
+    for path in paths {
+        reader.path_or_stdin(Purpose::Live, path)?;
+    }
+    Ok(reader.input)
+}
+
+fn reader(args: &InputArgs, paths: &[PathBuf], options: Map<String, Value>) -> Result<Reader, InputError> {
+    let mut reader = Reader::default();
+    if let [directory] = paths
         && directory.is_dir()
         && directory.join(OPTIONS_FILE).is_file()
     {
@@ -85,13 +111,10 @@ pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Inpu
     if let Some(render) = flags(args, options) {
         reader.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
     }
-    if args.paths.is_empty() {
-        if io::stdin().is_terminal() {
-            return Err(InputError::Terminal);
-        }
-        reader.stdin(Purpose::Input)?;
+    if paths.is_empty() {
+        reader.stdin_unless_terminal(Purpose::Input)?;
     }
-    for path in &args.paths {
+    for path in paths {
         reader.path_or_stdin(Purpose::Input, path)?;
     }
     for path in &args.providers {
@@ -105,7 +128,7 @@ pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Inpu
             reader.path_or_stdin(Purpose::Crds, path)?;
         }
     }
-    Ok(reader.input)
+    Ok(reader)
 }
 
 /// Reads an application's directory, which is the working directory: the options in it, then either the text that was
@@ -157,7 +180,8 @@ fn flags(args: &InputArgs, mut options: Map<String, Value>) -> Option<String> {
 #[derive(Default)]
 struct Reader {
     input: Input,
-    seen: BTreeMap<(bool, PathBuf), SourceId>,
+    /// CRDs and dumps may be files that are input, too.
+    seen: BTreeMap<(Option<Purpose>, PathBuf), SourceId>,
     stdin_read: Option<Purpose>,
     /// The directory that nothing may be read from outside of.
     within: Option<PathBuf>,
@@ -186,7 +210,7 @@ impl Reader {
             match file.and_then(|file| self.file(purpose, &file)) {
                 Ok(text) => texts.push(text),
                 // Somebody's data: as little of our business as any other text that never speaks of us.
-                Err(error @ InputError::TooLarge { is_foreign: true, .. }) => {
+                Err(error @ InputError::TooLarge { is_foreign: true, .. }) if purpose != Purpose::Live => {
                     self.input.notes.push(format!("{error}, and skipped"));
                 }
                 Err(error) => self.input.unread.push(error),
@@ -217,7 +241,7 @@ impl Reader {
             return Err(InputError::Outside(name));
         }
         // CRDs may lie in the directory that is read: there they are objects like others.
-        let identity = (purpose == Purpose::Crds, identity);
+        let identity = (Some(purpose).filter(|it| matches!(it, Purpose::Crds | Purpose::Live)), identity);
         if let Some(text) = self.seen.get(&identity) {
             return Ok(*text);
         }
@@ -240,6 +264,11 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Standard input, since nothing was named. Nobody types a manifest.
+    fn stdin_unless_terminal(&mut self, purpose: Purpose) -> Result<(), InputError> {
+        if io::stdin().is_terminal() { Err(InputError::Terminal) } else { self.stdin(purpose) }
     }
 
     fn stdin(&mut self, purpose: Purpose) -> Result<(), InputError> {
