@@ -39,3 +39,6 @@ codes! {
     SECOND_SCALER = "KF0772" "actor-second-scaler" Error "an autoscaler of the target beside the actor's";
     UNBOUND = "KF0773" "actor-unbound" Info "a target whose actor is gone: what was added is taken out";
 }
+
+/// What is said of a namespace, and not of each actor in it: the help says of which.
+pub(crate) static SAID_ONCE: &[&crate::diagnostic::Code] = &[&RUNTIME_SCRIPT, &USERNAME_KEY];

@@ -167,9 +167,10 @@ fn runtime_script(actor: &Actor, set: &Set<'_, '_>, out: &mut Sink<'_>) {
     let Some((_, given)) = set.input("", "ConfigMap", actor.namespace.as_deref(), name) else {
         let message =
             format!("the ConfigMap {name} with {RUNTIME_SCRIPT} is not in the input, and must be in the cluster");
-        out.findings
-            .report(&codes::RUNTIME_SCRIPT, "metadata.name", message)
-            .help("the Asya operator makes it; otherwise give it in the input, or its text as actor.runtimeScript");
+        out.findings.report(&codes::RUNTIME_SCRIPT, "metadata.name", message).help(format!(
+            "the Asya operator makes it{}; otherwise give it in the input, or its text as actor.runtimeScript",
+            in_namespace(actor)
+        ));
         return;
     };
     let data = given.root.get("data");
@@ -182,6 +183,11 @@ fn runtime_script(actor: &Actor, set: &Set<'_, '_>, out: &mut Sink<'_>) {
             .related_in(given.source, given.document, span, "expected here")
             .help("the script comes with the Asya operator: src/asya-runtime/asya_runtime.py");
     }
+}
+
+/// Where an actor is, for messages.
+fn in_namespace(actor: &Actor) -> String {
+    actor.namespace.as_deref().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
 }
 
 /// Makes the service account with the role of the transport.
