@@ -32,6 +32,7 @@ pub mod schemas;
 pub mod options;
 
 pub mod compile;
+pub mod plan;
 
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
 pub use source::{NotText, Purpose, SourceSet};

@@ -13,6 +13,7 @@ mod kustomize;
 mod link;
 mod map;
 mod relevance;
+mod renderer;
 mod role;
 mod stream;
 mod suppress;
@@ -20,12 +21,14 @@ mod survey;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
 pub use document::Header;
 pub use form::{Form, YamlText};
+pub use renderer::{ListItems, Rendered, Renderer};
 pub use role::InputDocument;
 pub use text::may_hold_ours;
 
@@ -127,9 +130,21 @@ pub struct Decision {
     pub endpoint: Option<Endpoint>,
     /// The objects it became.
     pub objects: Vec<ObjectRef>,
+    /// The GPUs that it asks for.
+    #[serde(skip)]
+    pub gpus: Vec<Gpus>,
     /// Every value of the validated deployment, with its field and where it came from; with
     /// [`Thoroughness::Everything`] only.
     pub fields: Vec<Field>,
+}
+
+/// GPUs of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpus {
+    /// Their resource name.
+    pub resource: Arc<str>,
+    /// How many, over all replicas.
+    pub count: u64,
 }
 
 /// One value of a validated deployment.

@@ -6,6 +6,8 @@ mod explain;
 mod images;
 mod lint;
 mod man;
+mod places;
+mod plan;
 mod render;
 mod schema;
 
@@ -42,6 +44,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     ArgoCd(#[from] argocd::ArgoCdError),
     #[error(transparent)]
+    Plan(#[from] plan::PlanUsage),
+    #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
     Stdout(#[from] StdoutError),
@@ -53,6 +57,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Render(args) => render::run(args, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Explain(args) => explain::run(args, console),
+        Command::Plan(args) => plan::run(args, console),
         Command::Images(args) => images::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
         Command::Schema(args) => schema::run(args),

@@ -20,6 +20,7 @@ mod merge;
 mod options;
 mod out_dir;
 mod pictures;
+mod plan;
 mod render;
 mod schema;
 mod suppress;
