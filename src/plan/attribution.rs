@@ -9,11 +9,14 @@ use super::report::{Cause, Change, OutputChange};
 use crate::Thoroughness;
 use crate::compile::Renderer;
 use crate::model::provider::Behavior;
+use crate::path::FieldPath;
 
 /// Everything that differs between two states of a deployment.
 pub(super) struct States<'p, 's> {
     pub(super) old: State<'p, 's>,
     pub(super) new: State<'p, 's>,
+    /// What rendered the old state, in the version in which it is written there.
+    pub(super) plain: &'p Renderer<'s>,
     /// The table of the provider that writes the objects after the change.
     pub(super) behaviors: Option<&'static [Behavior]>,
 }
@@ -54,17 +57,35 @@ impl Single {
         (renderer, document)
     }
 
-    /// What it moves when it is made alone to the old state; when that cannot be rendered, what taking it back from the new
-    /// state moves. None when neither can be rendered.
-    fn moves(&self, states: &States<'_, '_>) -> Option<Vec<Movement>> {
+    /// Which of all movements it moves. Made alone to the old state it moves them from there; when that moves none of them,
+    /// what taking it back from the new state moves. None when that is not known, for a state cannot be rendered.
+    fn moves(&self, states: &States<'_, '_>, movements: &[Movement]) -> Option<Vec<bool>> {
         let States { old, new, .. } = states;
+        let of = |mine: &[Movement], forward: bool| -> Vec<bool> {
+            movements.iter().map(|movement| mine.iter().any(|own| is_part(own, movement, forward))).collect()
+        };
         let (renderer, document) = self.made(old, new, true);
-        if let Some(rendered) = renderer.render(&document, Thoroughness::Needed) {
-            return Some(between(old.objects, &rendered.objects));
+        let forward = renderer.render(&document, Thoroughness::Needed);
+        let forward = forward.map(|rendered| of(&between(old.objects, &rendered.objects), true));
+        if let Some(moved) = forward.as_ref().filter(|moved| moved.contains(&true)) {
+            return Some(moved.clone());
         }
         let (renderer, document) = self.made(new, old, false);
-        let rendered = renderer.render(&document, Thoroughness::Needed)?;
-        Some(between(&rendered.objects, new.objects))
+        let backward = renderer.render(&document, Thoroughness::Needed);
+        let backward = backward.map(|rendered| of(&between(&rendered.objects, new.objects), false));
+        match backward {
+            Some(moved) if moved.contains(&true) => Some(moved),
+            backward => forward.and(backward),
+        }
+    }
+
+    /// Whether it alone makes the main object be written in the version of the new state.
+    fn moves_version(&self, states: &States<'_, '_>) -> bool {
+        let version = |objects: &[Object]| objects.last().map(|(object, _)| object.api_version.clone());
+        let old = State { renderer: states.plain, ..states.old };
+        let (renderer, document) = self.made(&old, &states.new, true);
+        let rendered = renderer.render(&document, Thoroughness::Needed);
+        rendered.is_some_and(|rendered| version(&rendered.objects) == version(states.new.objects))
     }
 
     fn cause(self) -> Cause {
@@ -77,25 +98,51 @@ impl Single {
     }
 }
 
+/// Whether what a single change moves is a part of what moved in the end. What comes or goes as a whole is not moved by
+/// what changes something in it, but for what is in it when it comes.
+fn is_part(own: &Movement, movement: &Movement, forward: bool) -> bool {
+    let is_deeper = own.path.segments().len() > movement.path.segments().len();
+    let counts = match (&movement.before, &movement.after) {
+        (Some(_), Some(_)) => true,
+        (None, Some(_)) => !forward,
+        _ => false,
+    };
+    own.overlaps(movement) && (!is_deeper || counts)
+}
+
 /// The changes with what each of them moves, of all that moved. A change of a field that moves nothing is among them; one
 /// of a setting is not.
 pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements: &[Movement]) -> Vec<Change> {
-    let moved: Vec<Option<Vec<Movement>>> = match singles.as_slice() {
+    let is_version = |movement: &Movement| !movement.is_whole() && movement.path == FieldPath::parse("apiVersion");
+    let moved: Vec<Option<Vec<bool>>> = match singles.as_slice() {
         _ if movements.is_empty() => singles.iter().map(|_| Some(Vec::new())).collect(),
-        [_] => vec![Some(movements.to_vec())],
-        _ => singles.iter().map(|single| single.moves(states)).collect(),
+        [_] => vec![Some(vec![true; movements.len()])],
+        _ => singles
+            .iter()
+            .map(|single| {
+                let mut moved = single.moves(states, movements)?;
+                for (moved, _) in moved.iter_mut().zip(movements).filter(|(_, movement)| is_version(movement)) {
+                    *moved = single.moves_version(states);
+                }
+                Some(moved)
+            })
+            .collect(),
     };
-    let moves = |mine: &[Movement], movement: &Movement| mine.iter().any(|own| own.overlaps(movement));
-    let is_explained = |movement: &&Movement| moved.iter().flatten().any(|mine| moves(mine, movement));
-    // What none of them moves alone is moved by those that cannot be made alone, or by all of them together.
-    let rest: Vec<&Movement> = movements.iter().filter(|movement| !is_explained(movement)).collect();
+    // What none of them moves alone is moved by those of which it is not known, or by all of them together.
+    let is_explained =
+        |position: usize| moved.iter().flatten().any(|moved| moved.get(position).copied().unwrap_or_default());
+    let rest: Vec<bool> = (0..movements.len()).map(|position| !is_explained(position)).collect();
     let any_unknown = moved.iter().any(Option::is_none);
-    let changes = singles.into_iter().zip(moved).map(|(single, mine)| {
-        let shares = mine.is_none() || !any_unknown;
-        let own = movements.iter().filter(|movement| mine.as_ref().is_some_and(|mine| moves(mine, movement)));
-        let own = own.map(|movement| output(movement, states.behaviors, false));
-        let together = rest.iter().filter(|_| shares).map(|movement| output(movement, states.behaviors, true));
-        let outputs: Vec<OutputChange> = own.chain(together).collect();
+    let changes = singles.into_iter().zip(moved).map(|(single, moved)| {
+        let shares = moved.is_none() || !any_unknown;
+        let mut outputs = Vec::new();
+        for (position, movement) in movements.iter().enumerate() {
+            let at = |flags: &[bool]| flags.get(position).copied().unwrap_or_default();
+            let together = shares && at(&rest);
+            if together || moved.as_deref().is_some_and(at) {
+                outputs.push(output(movement, states.behaviors, together));
+            }
+        }
         let is_setting = !matches!(single, Single::Field(_));
         (is_setting, Change::new(single.cause(), outputs))
     });

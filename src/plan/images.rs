@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::movement::{Movement, Object};
 use crate::manifest;
 
-/// An image that takes the place of another one, comes or goes.
+/// An image that takes the place of another one in a deployment, or that no deployment had before or has any more.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ImageChange {
     /// The image that goes; absent when another one comes beside what is there.
@@ -48,6 +48,15 @@ pub(super) fn changed(before: &[Object], after: &[Object], movements: &[Movement
     pairs.sort();
     pairs.dedup();
     pairs.into_iter().map(|(before, after)| ImageChange { before, after, deployments: 1 }).collect()
+}
+
+/// Whether a printed object has a field with this value.
+pub(super) fn is_named_in(text: &str, image: &str) -> bool {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| matches!(c, ' ' | '\n' | '"' | '\''));
+    text.match_indices(image).any(|(at, _)| {
+        let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + image.len()..).unwrap_or_default());
+        is_edge(before.chars().next_back()) && is_edge(after.chars().next())
+    })
 }
 
 /// The image changes of all deployments, each once.

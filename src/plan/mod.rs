@@ -103,7 +103,17 @@ pub fn plan(old: Run<'_>, new: Run<'_>, applier: Applier) -> Result<Plan, PlanEr
         applier,
     };
     let planned: Vec<_> = pairs.par_iter().filter_map(|(old, new)| pair::plan(*old, *new, &setting)).collect();
-    Ok(Plan::of(applier, planned, &total(old.compilation), &total(new.compilation)))
+    let used = |run: Run<'_>, image: &str| {
+        run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
+    };
+    let mut plan = Plan::of(applier, planned, &total(old.compilation), &total(new.compilation));
+    // What comes to one deployment another one may have had before, and what goes from one another one may keep.
+    plan.images.retain(|image| match (&image.before, &image.after) {
+        (None, Some(comes)) => !used(old, comes),
+        (Some(goes), None) => !used(new, goes),
+        _ => true,
+    });
+    Ok(plan)
 }
 
 /// The deployments of a run, in its order.
@@ -164,7 +174,8 @@ fn setting_changes(old: Run<'_>, new: Run<'_>) -> Vec<Single> {
     let is_options = |_: Run<'_>, _, source: &Source| source.purpose == Purpose::Options;
     // Options hold configurations, too.
     let is_config = |run: Run<'_>, id, source: &Source| {
-        source.purpose == Purpose::Options || run.compilation.configured.contains(&id)
+        (source.purpose == Purpose::Options && source.text.contains("InferenceProviderConfig"))
+            || run.compilation.configured.contains(&id)
     };
     let is_crds = |_: Run<'_>, _, source: &Source| source.purpose == Purpose::Crds;
     let all = [

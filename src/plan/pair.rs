@@ -12,6 +12,7 @@ use super::{Run, selection};
 use crate::Thoroughness;
 use crate::compile::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
 use crate::diagnostic::ObjectRef;
+use crate::dialect::{DIALECTS, Dialect};
 use crate::model::providers;
 use crate::path::FieldPath;
 use crate::yaml;
@@ -171,11 +172,15 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     let states = States {
         old: State { renderer: &base.renderer, document: &before, objects: &base.objects },
         new: State { renderer: &setting.new, document: &after, objects: &new_objects },
+        plain: &setting.old,
         behaviors: providers::find(&new.provider()).map(|provider| provider.behaviors()),
     };
     let mut changes = attribute(&states, singles, &movements);
     if setting.applier == Applier::Operator && changes_identity(old, new, &changes) {
         recreate(&mut changes);
+    }
+    if setting.applier == Applier::Operator && is_paused(&after) {
+        pause(&mut changes);
     }
     changes.sort_by_key(|change| std::cmp::Reverse(change.class));
     let images = images::changed(&base.objects, &new_objects, &movements);
@@ -250,6 +255,23 @@ fn recreate(changes: &mut [Change]) {
         for output in change.outputs.iter_mut().filter(|output| output.is_main && output.class != Class::None) {
             output.class = Class::Recreate;
             output.source = "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew";
+        }
+        change.settle();
+    }
+}
+
+/// Whether a deployment says that the operator shall leave its objects alone (spec/1 §4.6).
+fn is_paused(document: &Value) -> bool {
+    let annotations = document.pointer("/metadata/annotations");
+    let said = |dialect: &Dialect| annotations?.get(dialect.label("reconcile-paused"))?.as_str();
+    DIALECTS.iter().any(|dialect| said(dialect) == Some("true"))
+}
+
+fn pause(changes: &mut [Change]) {
+    for change in changes {
+        for output in change.outputs.iter_mut().filter(|output| output.class != Class::None) {
+            output.class = Class::NoEffect;
+            output.source = "spec/1 4.6: the annotation reconcile-paused keeps the operator from applying it";
         }
         change.settle();
     }

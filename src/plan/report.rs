@@ -353,11 +353,11 @@ impl fmt::Display for Summary {
 /// A class in the summary.
 const fn word(class: Class) -> &'static str {
     match class {
-        Class::None => "without effect on pods",
+        Class::None => "metadata only",
         Class::InPlace => "in place",
         Class::RollingRestart => "restart",
         Class::BlueGreen => "blue-green",
-        Class::NoEffect => "ignored upstream",
+        Class::NoEffect => "no effect",
         Class::Unknown => "unknown",
         Class::Recreate => "recreate",
         Class::Refused => "refused",

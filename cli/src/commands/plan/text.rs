@@ -12,8 +12,21 @@ use crate::style::{Paint, count, paint, printable};
 pub(super) fn text(planned: &Planned<'_>, style: Style) -> String {
     let mut out = String::new();
     let places = places(planned);
+    let mut is_open = false;
     for (deployment, place) in by_gravity(planned, &places) {
-        out.push_str(&block(planned, deployment, place, style));
+        let block = block(planned, deployment, place, style);
+        // Those of one line stand together.
+        let is_line = block.lines().count() == 1;
+        if is_open && !is_line {
+            out.push('\n');
+        }
+        is_open = is_line;
+        out.push_str(&block);
+        if !is_line {
+            out.push('\n');
+        }
+    }
+    if is_open {
         out.push('\n');
     }
     let plan = planned.plan;
@@ -102,6 +115,10 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
         }
         for group in groups(&change.outputs) {
             let Some(first) = group.first() else { continue };
+            if first.class == Class::None && change.class != Class::None {
+                // Marks of ours on an object that changes anyway.
+                continue;
+            }
             let (kind, name) = (printable(&first.object.kind), words::name(&first.object));
             out.push_str(&format!("    {}  {kind} {name}\n", class_word(first.class, style)));
             for output in &group {
