@@ -40,6 +40,7 @@ pub static SCHEMAS: &[Schema] = &[
     schema!("render", "json", "the options, kubefoundry.yaml, in an editor"),
     schema!("diagnostics", "json", "what `lint --output json` prints"),
     schema!("decisions", "json", "what `explain --output json` prints"),
+    schema!("plan", "json", "what `plan --output json` prints"),
     schema!("images", "json", "what `images --output json` prints"),
     schema!("kubefoundry.ai_modeldeployments", "yaml", "CustomResourceDefinition of ModelDeployment"),
     schema!("kubefoundry.ai_inferenceproviderconfigs", "yaml", "CustomResourceDefinition of InferenceProviderConfig"),

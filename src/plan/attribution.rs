@@ -59,24 +59,23 @@ impl Single {
 
     /// Which of all movements it moves. Made alone to the old state it moves them from there; when that moves none of them,
     /// what taking it back from the new state moves. None when that is not known, for a state cannot be rendered.
-    fn moves(&self, states: &States<'_, '_>, movements: &[Movement]) -> Option<Vec<bool>> {
+    fn moves(&self, states: &States<'_, '_>, movements: &[Movement]) -> Option<Vec<Share>> {
         let States { old, new, .. } = states;
-        let of = |mine: &[Movement], forward: bool| -> Vec<bool> {
-            movements.iter().map(|movement| mine.iter().any(|own| is_part(own, movement, forward))).collect()
+        let of = |mine: &[Movement], forward: bool| -> Vec<Share> {
+            let share = |movement: &Movement| mine.iter().map(|own| share(own, movement, forward)).max();
+            movements.iter().map(|movement| share(movement).unwrap_or(Share::None)).collect()
         };
+        let moves_any = |moved: &Vec<Share>| moved.iter().any(|share| *share != Share::None);
         let (renderer, document) = self.made(old, new, true);
         let forward = renderer.render(&document, Thoroughness::Needed);
         let forward = forward.map(|rendered| of(&between(old.objects, &rendered.objects), true));
-        if let Some(moved) = forward.as_ref().filter(|moved| moved.contains(&true)) {
-            return Some(moved.clone());
+        if forward.as_ref().is_some_and(moves_any) {
+            return forward;
         }
         let (renderer, document) = self.made(new, old, false);
         let backward = renderer.render(&document, Thoroughness::Needed);
         let backward = backward.map(|rendered| of(&between(&rendered.objects, new.objects), false));
-        match backward {
-            Some(moved) if moved.contains(&true) => Some(moved),
-            backward => forward.and(backward),
-        }
+        if backward.as_ref().is_some_and(moves_any) { backward } else { forward.and(backward) }
     }
 
     /// Whether it alone makes the main object be written in the version of the new state.
@@ -98,31 +97,40 @@ impl Single {
     }
 }
 
-/// Whether what a single change moves is a part of what moved in the end. What comes or goes as a whole is not moved by
-/// what changes something in it, but for what is in it when it comes.
-fn is_part(own: &Movement, movement: &Movement, forward: bool) -> bool {
+/// How much of what moved in the end a single change moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Share {
+    None,
+    /// Something in what comes with other changes.
+    Part,
+    All,
+}
+
+/// What comes or goes as a whole is not moved by what changes something in it.
+fn share(own: &Movement, movement: &Movement, forward: bool) -> Share {
     let is_deeper = own.path.segments().len() > movement.path.segments().len();
-    let counts = match (&movement.before, &movement.after) {
-        (Some(_), Some(_)) => true,
-        (None, Some(_)) => !forward,
-        _ => false,
-    };
-    own.overlaps(movement) && (!is_deeper || counts)
+    match (&movement.before, &movement.after) {
+        _ if !own.overlaps(movement) => Share::None,
+        (Some(_), Some(_)) => Share::All,
+        _ if !is_deeper => Share::All,
+        (None, Some(_)) if !forward => Share::Part,
+        _ => Share::None,
+    }
 }
 
 /// The changes with what each of them moves, of all that moved. A change of a field that moves nothing is among them; one
 /// of a setting is not.
 pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements: &[Movement]) -> Vec<Change> {
     let is_version = |movement: &Movement| !movement.is_whole() && movement.path == FieldPath::parse("apiVersion");
-    let moved: Vec<Option<Vec<bool>>> = match singles.as_slice() {
+    let moved: Vec<Option<Vec<Share>>> = match singles.as_slice() {
         _ if movements.is_empty() => singles.iter().map(|_| Some(Vec::new())).collect(),
-        [_] => vec![Some(vec![true; movements.len()])],
+        [_] => vec![Some(vec![Share::All; movements.len()])],
         _ => singles
             .iter()
             .map(|single| {
                 let mut moved = single.moves(states, movements)?;
                 for (moved, _) in moved.iter_mut().zip(movements).filter(|(_, movement)| is_version(movement)) {
-                    *moved = single.moves_version(states);
+                    *moved = if single.moves_version(states) { Share::All } else { Share::None };
                 }
                 Some(moved)
             })
@@ -130,16 +138,16 @@ pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements
     };
     // What none of them moves alone is moved by those of which it is not known, or by all of them together.
     let is_explained =
-        |position: usize| moved.iter().flatten().any(|moved| moved.get(position).copied().unwrap_or_default());
+        |position: usize| moved.iter().flatten().any(|moved| moved.get(position) == Some(&Share::All));
     let rest: Vec<bool> = (0..movements.len()).map(|position| !is_explained(position)).collect();
     let any_unknown = moved.iter().any(Option::is_none);
     let changes = singles.into_iter().zip(moved).map(|(single, moved)| {
         let shares = moved.is_none() || !any_unknown;
         let mut outputs = Vec::new();
         for (position, movement) in movements.iter().enumerate() {
-            let at = |flags: &[bool]| flags.get(position).copied().unwrap_or_default();
-            let together = shares && at(&rest);
-            if together || moved.as_deref().is_some_and(at) {
+            let together = shares && rest.get(position) == Some(&true);
+            let own = moved.as_ref().and_then(|moved| moved.get(position)).is_some_and(|share| *share != Share::None);
+            if together || own {
                 outputs.push(output(movement, states.behaviors, together));
             }
         }

@@ -3,7 +3,7 @@
 //! ```text
 //! wire::Describe ─┬─ structural (+ rules) ─ crd ─ <group>_<plural>.yaml
 //!                 └─ editor (+ arguments) ─────── <kind>.json
-//!                    reports ──────────────────── diagnostics.json, decisions.json, images.json
+//!                    reports ──────────────────── diagnostics.json, decisions.json, plan.json, images.json
 //! ```
 //! Written as plain JSON values rather than with k8s-openapi's or schemars' types: their maps sort their keys, and half of
 //! what is said here (CEL rules, `if`/`then`, what editors read) is outside of their types anyway.

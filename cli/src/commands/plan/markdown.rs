@@ -1,6 +1,6 @@
 //! A plan for a comment on a pull request: what matters in a table, the rest folded away.
 
-use kubefoundry::plan::{Action, DeploymentPlan};
+use kubefoundry::plan::{Action, Change, Class, DeploymentPlan};
 
 use super::text::{by_gravity, selection_lines, verdict};
 use super::{Planned, differences, places, words};
@@ -70,14 +70,18 @@ fn changes(deployment: &DeploymentPlan) -> String {
     }
     cells.extend(deployment.gpus.iter().map(|gpus| format!("GPUs {} → {}", gpus.before, gpus.after)));
     for change in deployment.changes.iter().take(MOST_CHANGES) {
-        let (name, how) = words::cause(&change.cause);
-        let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };
-        cells.push(format!("{}{how}", code(&name)));
+        cells.push(named(change));
     }
     if deployment.changes.len() > MOST_CHANGES {
         cells.push(format!("and {} more", deployment.changes.len() - MOST_CHANGES));
     }
     cells.join("<br>")
+}
+
+/// What changes, and how.
+fn named(change: &Change) -> String {
+    let (name, how) = words::cause(&change.cause);
+    if how.is_empty() { code(&name) } else { format!("{} {}", code(&name), code(&how)) }
 }
 
 /// What each change moves, and how that is known; with `--diff` the objects, too.
@@ -88,11 +92,11 @@ fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan]) -> String {
         if let Some(selection) = &deployment.selection {
             block.extend(selection_lines(selection).into_iter().map(|line| format!("- {}\n", code(line.trim()))));
         }
-        for change in &deployment.changes {
-            let (name, how) = words::cause(&change.cause);
-            let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };
-            block.push_str(&format!("- {}{how}: **{}**\n", code(&name), change.class));
-            for output in &change.outputs {
+        for (changes, outputs) in words::side_by_side(&deployment.changes) {
+            let class = changes.first().map_or(Class::None, |change| change.class);
+            let names: Vec<String> = changes.iter().map(|change| named(change)).collect();
+            block.push_str(&format!("- {}: **{class}**\n", names.join(", ")));
+            for output in words::telling(outputs) {
                 let (path, how) = words::output(output);
                 let place = format!("{} {} {path}", printable(&output.object.kind), words::name(&output.object));
                 let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };

@@ -83,8 +83,9 @@ fn is_same(one: &Diagnostic, other: &Diagnostic) -> bool {
     one.code == other.code && one.object == other.object && one.message == other.message && path(one) == path(other)
 }
 
+/// What is wrong with OLD matters beside a plan, or when it is why there is none.
 fn note_findings(old: &Run<YamlText>, old_name: &str, new: &Run<YamlText>, format: ReportFormat, console: &Console) {
-    if !old.compilation.diagnostics.is_empty() {
+    if !old.compilation.diagnostics.is_empty() && (!new.has_failed() || old.has_failed()) {
         if format == ReportFormat::Text {
             console::note(&format!("findings of {old_name} only:\n"));
         }

@@ -107,33 +107,35 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
     if deployment.action == Action::Changed {
         out.extend(deployment.gpus.iter().map(|gpus| format!("  GPUs: {}\n", words::gpus(gpus))));
     }
-    for change in &deployment.changes {
-        let (name, how) = words::cause(&change.cause);
-        out.push_str(&format!("  {}{}{how}\n", paint(&name, Paint::Bold, style), gap(&how)));
-        if change.outputs.is_empty() {
+    for (changes, outputs) in words::side_by_side(&deployment.changes) {
+        for change in changes {
+            let (name, how) = words::cause(&change.cause);
+            out.push_str(&format!("  {}{}{how}\n", paint(&name, Paint::Bold, style), gap(&how)));
+        }
+        if outputs.is_empty() {
             out.push_str("    none: it moves nothing in the output\n");
         }
-        for group in groups(&change.outputs) {
-            let Some(first) = group.first() else { continue };
-            if first.class == Class::None && change.class != Class::None {
-                // Marks of ours on an object that changes anyway.
-                continue;
-            }
-            let (kind, name) = (printable(&first.object.kind), words::name(&first.object));
-            out.push_str(&format!("    {}  {kind} {name}\n", class_word(first.class, style)));
-            for output in &group {
-                let (path, how) = words::output(output);
-                let together = if output.together { "  (along with other changes)" } else { "" };
-                if !path.is_empty() {
-                    out.push_str(&format!("      {path}{}{how}{together}\n", gap(&how)));
-                }
-            }
-            out.push_str(&format!("      {}\n", paint(&format!("source: {}", first.source), Paint::Dim, style)));
+        for group in groups(words::telling(outputs)) {
+            out.push_str(&moved(&group, style));
         }
     }
     if planned.diff {
         out.push_str(&colored(&differences::of(planned, deployment), style));
     }
+    out
+}
+
+/// Places in one object, their class and how it is known.
+fn moved(group: &[&OutputChange], style: Style) -> String {
+    let Some(first) = group.first() else { return String::new() };
+    let (kind, name) = (printable(&first.object.kind), words::name(&first.object));
+    let mut out = format!("    {}  {kind} {name}\n", class_word(first.class, style));
+    for output in group.iter().filter(|output| !output.path.is_empty()) {
+        let (path, how) = words::output(output);
+        let together = if output.together { "  (together with other changes)" } else { "" };
+        out.push_str(&format!("      {path}{}{how}{together}\n", gap(&how)));
+    }
+    out.push_str(&format!("      {}\n", paint(&format!("source: {}", first.source), Paint::Dim, style)));
     out
 }
 
@@ -163,7 +165,7 @@ fn class_word(class: Class, style: Style) -> String {
 }
 
 /// Places in one object that are of one class for one reason, the gravest first.
-fn groups(outputs: &[OutputChange]) -> Vec<Vec<&OutputChange>> {
+fn groups<'o>(outputs: impl Iterator<Item = &'o OutputChange>) -> Vec<Vec<&'o OutputChange>> {
     let mut groups: Vec<Vec<&OutputChange>> = Vec::new();
     for output in outputs {
         let belongs = |group: &&mut Vec<&OutputChange>| {

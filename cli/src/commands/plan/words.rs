@@ -1,7 +1,7 @@
 //! Values and places of a plan in few words.
 
 use kubefoundry::diagnostic::ObjectRef;
-use kubefoundry::plan::{Cause, Choice, GpuChange, OutputChange};
+use kubefoundry::plan::{Cause, Change, Choice, Class, GpuChange, OutputChange};
 use serde_json::Value;
 
 use crate::style::printable;
@@ -70,6 +70,25 @@ pub(super) fn cause(cause: &Cause) -> (String, String) {
         Cause::Providers => ("provider configurations".to_owned(), String::new()),
         Cause::Crds => ("CRDs".to_owned(), String::new()),
     }
+}
+
+/// Changes with what they move; those that move the same things, since they only do so together, side by side.
+pub(super) fn side_by_side(changes: &[Change]) -> Vec<(Vec<&Change>, &[OutputChange])> {
+    let mut groups: Vec<(Vec<&Change>, &[OutputChange])> = Vec::new();
+    for change in changes {
+        let same = |group: &&mut (Vec<&Change>, &[OutputChange])| !group.1.is_empty() && group.1 == change.outputs;
+        match groups.iter_mut().find(same) {
+            Some((together, _)) => together.push(change),
+            None => groups.push((vec![change], &change.outputs)),
+        }
+    }
+    groups
+}
+
+/// The places that matter of those that a change moves: marks of ours on an object that changes anyway do not.
+pub(super) fn telling(outputs: &[OutputChange]) -> impl Iterator<Item = &OutputChange> {
+    let is_grave = outputs.iter().any(|output| output.class != Class::None);
+    outputs.iter().filter(move |output| !is_grave || output.class != Class::None)
 }
 
 /// A place in the output, and what changes there.
