@@ -129,6 +129,11 @@ impl<'s> Renderer<'s> {
         yaml::documents(text, &self.options.limits).next().map(|document| document.root.to_json())
     }
 
+    /// Fields of an object whose change the rules of the CRDs refuse, each with the rule's message; none without CRDs.
+    pub fn check_change(&self, old: &Value, new: &Value) -> Vec<(FieldPath, String)> {
+        self.crds.as_ref().map(|crds| crds.check_change(old, new)).unwrap_or_default()
+    }
+
     /// What a ModelDeployment comes to on its own; none when it has errors.
     pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<Rendered> {
         let root = Node::from(document);

@@ -168,7 +168,7 @@ fn output(movement: &Movement, behaviors: Option<&[Behavior]>, together: bool) -
         before: movement.before.clone().filter(|_| !whole),
         after: movement.after.clone().filter(|_| !whole),
         class: verdict.class,
-        source: verdict.source,
+        source: verdict.source.into(),
         together,
     }
 }

@@ -176,6 +176,7 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
         behaviors: providers::find(&new.provider()).map(|provider| provider.behaviors()),
     };
     let mut changes = attribute(&states, singles, &movements);
+    refuse(&mut changes, &states);
     if setting.applier == Applier::Operator && changes_identity(old, new, &changes) {
         recreate(&mut changes);
     }
@@ -249,12 +250,40 @@ fn changes_identity(old: &Side<'_>, new: &Side<'_>, changes: &[Change]) -> bool 
     old.provider() != new.provider() || group(old) != group(new) || changes.iter().any(is_identity)
 }
 
+/// What the rules of a cluster's own CRDs refuse is refused, whatever the provider's table knows.
+fn refuse(changes: &mut [Change], states: &States<'_, '_>) {
+    for (object, new) in states.new.objects {
+        let Some((_, old)) = states.old.objects.iter().find(|(other, _)| is_same(object, other)) else { continue };
+        if old == new {
+            continue;
+        }
+        for (path, message) in states.new.renderer.check_change(old, new) {
+            let path = path.to_string();
+            let of_it = changes.iter_mut().flat_map(|change| &mut change.outputs);
+            let of_it = of_it.filter(|output| output.object == *object && is_within(&output.path, &path));
+            for output in of_it {
+                output.class = Class::Refused;
+                output.source = format!("a rule of the CRD: {message}").into();
+            }
+        }
+    }
+    changes.iter_mut().for_each(Change::settle);
+}
+
+/// Whether one of two fields is a part of the other.
+fn is_within(one: &str, other: &str) -> bool {
+    let below = |outer: &str, inner: &str| {
+        outer.is_empty() || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    below(one, other) || below(other, one)
+}
+
 /// Under the operator the main object is made anew: nothing in it is patched.
 fn recreate(changes: &mut [Change]) {
     for change in changes {
         for output in change.outputs.iter_mut().filter(|output| output.is_main && output.class != Class::None) {
             output.class = Class::Recreate;
-            output.source = "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew";
+            output.source = "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew".into();
         }
         change.settle();
     }
@@ -271,7 +300,7 @@ fn pause(changes: &mut [Change]) {
     for change in changes {
         for output in change.outputs.iter_mut().filter(|output| output.class != Class::None) {
             output.class = Class::NoEffect;
-            output.source = "spec/1 4.6: the annotation reconcile-paused keeps the operator from applying it";
+            output.source = "spec/1 4.6: the annotation reconcile-paused keeps the operator from applying it".into();
         }
         change.settle();
     }

@@ -1,5 +1,6 @@
 //! The plan as data: what is printed as text and Markdown, and as JSON as it is.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -128,7 +129,7 @@ pub struct OutputChange {
     /// What becomes of it.
     pub class: Class,
     /// How that is known.
-    pub source: &'static str,
+    pub source: Cow<'static, str>,
     /// Whether no change moves it alone: it takes this one and others.
     pub together: bool,
 }

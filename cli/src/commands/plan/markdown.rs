@@ -100,7 +100,7 @@ fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan]) -> String {
                 let (path, how) = words::output(output);
                 let place = format!("{} {} {path}", printable(&output.object.kind), words::name(&output.object));
                 let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };
-                let source = code(output.source);
+                let source = code(&output.source);
                 block.push_str(&format!("  - {}{how}: {} ({source})\n", code(place.trim_end()), output.class));
             }
         }
