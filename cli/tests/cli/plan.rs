@@ -22,7 +22,7 @@ pub(crate) fn cases() -> Vec<(PathBuf, Vec<String>)> {
     folders.into_iter().map(|folder| (folder.clone(), arguments(&folder))).collect()
 }
 
-fn planned(folder: &Path, arguments: &[String], more: &[&str]) -> String {
+pub(crate) fn planned(folder: &Path, arguments: &[String], more: &[&str]) -> String {
     let command = Command::new(env!("CARGO_BIN_EXE_kubefoundry"))
         .arg("plan")
         .args(arguments)
