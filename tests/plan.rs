@@ -140,7 +140,8 @@ fn leaves(before: Option<&Value>, after: Option<&Value>, at: &str, out: &mut Vec
 /// Whether a field is one of two, or a part of the other.
 fn overlap(one: &str, other: &str) -> bool {
     let below = |outer: &str, inner: &str| {
-        outer.is_empty() || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        outer.is_empty()
+            || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
     below(one, other) || below(other, one)
 }
@@ -225,7 +226,7 @@ fn with(document: &Value, changes: &[(&'static str, Value)]) -> Value {
 }
 
 proptest! {
-    #![proptest_config(config(150))]
+    #![proptest_config(config(60))]
 
     #[test]
     fn the_same_documents_in_another_order_change_nothing(mut documents in documents()) {
@@ -365,7 +366,8 @@ fn tables_know_the_immutable_fields_of_the_crds() {
     let mut found = 0;
     for (_, text) in texts(&folder) {
         let text = String::from_utf8(text).unwrap();
-        for crd in yaml::parse(&text, &yaml::Limits::default()).documents.iter().map(|document| document.root.to_json()) {
+        for crd in yaml::parse(&text, &yaml::Limits::default()).documents.iter().map(|document| document.root.to_json())
+        {
             let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
             if !kinds.contains(kind) {
                 continue;
@@ -411,16 +413,17 @@ fn crds_take_what_the_tables_say_is_taken() {
                 let Some(before) = before.get(name) else { continue };
                 let refused = crds.check_change(before, object);
                 let class = planned(&old, &new).class();
-                assert!(refused.is_empty() || class == Some(Class::Refused), "{name}: {refused:?}, and the plan says {class:?}");
+                assert!(
+                    refused.is_empty() || class == Some(Class::Refused),
+                    "{name}: {refused:?}, and the plan says {class:?}"
+                );
                 checked += 1;
             }
         }
     }
     assert!(checked > 80, "{checked}");
     // The check finds something where there is something to find.
-    let service = |by: &str| {
-        json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"managedBy": by}})
-    };
+    let service = |by: &str| json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"managedBy": by}});
     assert_eq!(crds.check_change(&service("ray.io/kuberay-operator"), &service("kueue.x-k8s.io/multikueue")).len(), 1);
     let graph = |available: i32| {
         let worker = json!({"name": "Worker", "type": "worker", "replicas": 3, "minAvailable": available});

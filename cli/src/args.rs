@@ -28,10 +28,11 @@ Examples:
   kubefoundry render llama.yaml | kubectl apply -f -
   kubefoundry lint .
   kubefoundry explain llama.yaml
+  kubefoundry plan --git main...HEAD models/
   kubefoundry explain KF0102
 
-Exit status: 0 fine, 1 an error was found (lint: a finding of at least --fail-on), 2 wrong usage or options, or a file
-that cannot be read or written.";
+Exit status: 0 fine, 1 an error was found (lint: a finding, plan: a change of at least --fail-on), 2 wrong usage or
+options, or a file that cannot be read or written.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

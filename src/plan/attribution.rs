@@ -137,8 +137,7 @@ pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements
             .collect(),
     };
     // What none of them moves alone is moved by those of which it is not known, or by all of them together.
-    let is_explained =
-        |position: usize| moved.iter().flatten().any(|moved| moved.get(position) == Some(&Share::All));
+    let is_explained = |position: usize| moved.iter().flatten().any(|moved| moved.get(position) == Some(&Share::All));
     let rest: Vec<bool> = (0..movements.len()).map(|position| !is_explained(position)).collect();
     let any_unknown = moved.iter().any(Option::is_none);
     let changes = singles.into_iter().zip(moved).map(|(single, moved)| {
@@ -154,7 +153,10 @@ pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements
         let is_setting = !matches!(single, Single::Field(_));
         (is_setting, Change::new(single.cause(), outputs))
     });
-    changes.filter(|(is_setting, change)| !(*is_setting && change.outputs.is_empty())).map(|(_, change)| change).collect()
+    changes
+        .filter(|(is_setting, change)| !(*is_setting && change.outputs.is_empty()))
+        .map(|(_, change)| change)
+        .collect()
 }
 
 fn output(movement: &Movement, behaviors: Option<&[Behavior]>, together: bool) -> OutputChange {

@@ -145,7 +145,9 @@ fn whole(movement: &Movement) -> Verdict {
             Class::InPlace,
             "it is not generated any more: it stays with its data until it is deleted; pruning it deletes the data",
         ),
-        (false, false) => verdict(Class::InPlace, "it is not generated any more: it stays until it is deleted or pruned"),
+        (false, false) => {
+            verdict(Class::InPlace, "it is not generated any more: it stays until it is deleted or pruned")
+        }
     }
 }
 

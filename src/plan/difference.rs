@@ -30,13 +30,7 @@ pub(super) fn differences(before: &Value, after: &Value, detail: Detail) -> Vec<
     out
 }
 
-fn compare(
-    path: FieldPath,
-    before: Option<&Value>,
-    after: Option<&Value>,
-    detail: Detail,
-    out: &mut Vec<Difference>,
-) {
+fn compare(path: FieldPath, before: Option<&Value>, after: Option<&Value>, detail: Detail, out: &mut Vec<Difference>) {
     let (before, after) = (before.filter(|it| !it.is_null()), after.filter(|it| !it.is_null()));
     if before == after {
         return;
@@ -231,7 +225,8 @@ mod tests {
             if reversed {
                 differences.reverse();
             }
-            let made = differences.iter().fold(before.clone(), |made, it| with(made, &it.path, it.after.as_ref(), &after));
+            let made =
+                differences.iter().fold(before.clone(), |made, it| with(made, &it.path, it.after.as_ref(), &after));
             assert_eq!(made, after);
         }
     }

@@ -93,7 +93,8 @@ pub fn plan(old: Run<'_>, new: Run<'_>, applier: Applier) -> Result<Plan, PlanEr
     let pairs = pairs(&before, &after);
     let (old_renderer, new_renderer) =
         (Renderer::new(old.sources, old.compilation), Renderer::new(new.sources, new.compilation));
-    let differing = || pairs.iter().filter(|(old, new)| old.zip(*new).is_some_and(|(old, new)| old.text() != new.text()));
+    let differing =
+        || pairs.iter().filter(|(old, new)| old.zip(*new).is_some_and(|(old, new)| old.text() != new.text()));
     let setting = Setting {
         old_items: old_renderer.list_items(differing().filter_map(|(old, _)| old.and_then(|side| side.input))),
         new_items: new_renderer.list_items(differing().filter_map(|(_, new)| new.and_then(|side| side.input))),
@@ -146,10 +147,7 @@ fn pairs<'r>(old: &[Side<'r>], new: &[Side<'r>]) -> Vec<Pair<'r>> {
     };
     let by_key: BTreeMap<_, &Side<'r>> = old.iter().map(|side| (key(side), side)).collect();
     let mut taken = BTreeSet::new();
-    let mut found: Vec<Option<&Side<'r>>> = new
-        .iter()
-        .map(|side| by_key.get(&key(side)).copied())
-        .collect();
+    let mut found: Vec<Option<&Side<'r>>> = new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
     taken.extend(found.iter().flatten().map(|side| side.position));
     for (side, found) in new.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
         let (namespace, name, _) = key(side);

@@ -153,7 +153,8 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     if renders_as_before && old.text() == new.text() {
         return unchanged();
     }
-    let (before, after) = (document(old, &setting.old, &setting.old_items), document(new, &setting.new, &setting.new_items));
+    let (before, after) =
+        (document(old, &setting.old, &setting.old_items), document(new, &setting.new, &setting.new_items));
     let most = match old.text().into_iter().chain(new.text()).map(str::len).max() {
         Some(LARGE..) => MOST_CHANGES_OF_LARGE,
         _ => MOST_CHANGES,
@@ -189,10 +190,7 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     gpus.retain(|change| change.before != change.after);
     let deployment = DeploymentPlan {
         class: Some(changes.iter().map(|change| change.class).max().unwrap_or(Class::None)),
-        selection: selection::changed(
-            (old.decision, &before, &setting.old),
-            (new.decision, &after, &setting.new),
-        ),
+        selection: selection::changed((old.decision, &before, &setting.old), (new.decision, &after, &setting.new)),
         gpus,
         changes,
         objects: objects(old, new),
@@ -273,7 +271,8 @@ fn refuse(changes: &mut [Change], states: &States<'_, '_>) {
 /// Whether one of two fields is a part of the other.
 fn is_within(one: &str, other: &str) -> bool {
     let below = |outer: &str, inner: &str| {
-        outer.is_empty() || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        outer.is_empty()
+            || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
     below(one, other) || below(other, one)
 }
@@ -283,7 +282,8 @@ fn recreate(changes: &mut [Change]) {
     for change in changes {
         for output in change.outputs.iter_mut().filter(|output| output.is_main && output.class != Class::None) {
             output.class = Class::Recreate;
-            output.source = "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew".into();
+            output.source =
+                "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew".into();
         }
         change.settle();
     }

@@ -372,14 +372,8 @@ mod tests {
     #[test]
     fn a_summary_is_one_line() {
         let changed = Changed { recreate: 3, rolling_restart: 2, ..Changed::default() };
-        let mut summary = Summary {
-            unchanged: 11,
-            changed,
-            gpus_before: 24,
-            gpus_after: 32,
-            gpus_at_most: 32,
-            ..Summary::default()
-        };
+        let mut summary =
+            Summary { unchanged: 11, changed, gpus_before: 24, gpus_after: 32, gpus_at_most: 32, ..Summary::default() };
         assert_eq!(summary.to_string(), "3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32");
         summary.changed.blue_green = 1;
         summary.gpus_at_most = 40;

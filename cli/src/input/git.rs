@@ -121,7 +121,8 @@ impl Tree {
             let mut links_to = fetch(blobs.iter().filter(|(_, blob)| blob.is_link).map(|(_, blob)| &*blob.object))?;
             for path in links {
                 let target = blobs.remove(&path).and_then(|blob| links_to.remove(&blob.object)).unwrap_or_default();
-                let target = Path::new(&path).parent().unwrap_or(Path::new("")).join(&*String::from_utf8_lossy(&target));
+                let target =
+                    Path::new(&path).parent().unwrap_or(Path::new("")).join(&*String::from_utf8_lossy(&target));
                 // One that leads elsewhere leads to no file that is read here.
                 if let Some(Blob { object, size, is_link: false }) = blobs.get(&normal(&target)) {
                     let blob = Blob { object: object.clone(), size: *size, is_link: false };

@@ -248,7 +248,8 @@ impl Reader {
         let owned = |(name, bytes): (&str, Option<&[u8]>)| (name.to_owned(), bytes.map(<[u8]>::to_vec));
         let file = tree.file(path).map(owned);
         let files = if let Some(file) = file {
-            let above = path.ancestors().skip(1).take(2).flat_map(|folder| KUSTOMIZATIONS.map(|name| folder.join(name)));
+            let above =
+                path.ancestors().skip(1).take(2).flat_map(|folder| KUSTOMIZATIONS.map(|name| folder.join(name)));
             let above = above.filter_map(|place| tree.file(&place)).map(owned);
             std::iter::once(file).chain(above).collect()
         } else {

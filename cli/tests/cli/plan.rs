@@ -111,7 +111,12 @@ fn revisions_are_compared_without_a_checkout() {
     fs::create_dir_all(sandbox.path("models")).unwrap();
     let ran = command.current_dir(sandbox.path("models")).output().unwrap();
     let out = String::from_utf8(ran.stdout).unwrap();
-    assert_eq!(last_line(&out), "1 restart, 1 created, 2 deleted; GPUs 3 → 5", "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(
+        last_line(&out),
+        "1 restart, 1 created, 2 deleted; GPUs 3 → 5",
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
     assert!(out.contains("  a.yaml:4:9\n") && out.contains("  sub dir/c.yaml:4:9\n"), "{out}");
 }
 
@@ -163,7 +168,9 @@ fn revisions_that_cannot_be_read_are_wrong_usage() {
 #[test]
 fn grave_changes_fail_when_asked_to() {
     let kaito = |id: &str| {
-        model("a").replace("id: org/a", &format!("id: org/{id}")).replace("spec:\n", "spec:\n  provider:\n    name: kaito\n")
+        model("a")
+            .replace("id: org/a", &format!("id: org/{id}"))
+            .replace("spec:\n", "spec:\n  provider:\n    name: kaito\n")
     };
     let sandbox = Sandbox::new()
         .with("old.yaml", kaito("one"))
@@ -235,4 +242,50 @@ fn a_pipe_is_read_once() {
     let crds = fs::read_to_string(root().join("testdata/golden/conformance/auto-target/crds/nvidia.yaml")).unwrap();
     let ran = sandbox.pipe(&["plan", "a.yaml", "b.yaml", "--crds", "-", "--diff"], crds).exits(0);
     assert_eq!(last_line(&ran.out), "1 restart; GPUs 1 → 2", "{}", ran.err);
+}
+
+/// The workflow for GitHub does what it says: its script is run here, with a `gh` that keeps what it is told.
+#[test]
+fn the_workflow_posts_the_plan() {
+    let text = fs::read_to_string(root().join("deploy/github/plan.yml")).unwrap();
+    let workflow = kubefoundry::yaml::parse(&text, &kubefoundry::yaml::Limits::default()).documents[0].root.to_json();
+    let steps = workflow["jobs"]["plan"]["steps"].as_array().unwrap();
+    assert_eq!(steps[0]["with"]["fetch-depth"], 0);
+    let script = steps.iter().find_map(|step| step["run"].as_str()).unwrap();
+    let page = fs::read_to_string(root().join("docs/plan.md")).unwrap();
+    let shown = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    for line in shown.lines() {
+        assert!(script.contains(line), "the page shows {line}");
+    }
+
+    let sandbox = repository().with("bin/gh", "#!/bin/sh\necho \"$@\" > said; cp \"$5\" posted.md\n");
+    fs::set_permissions(sandbox.path("bin/gh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubefoundry"), sandbox.path("bin/kubefoundry")).unwrap();
+    let run = |models: &str| {
+        let path = format!("{}:{}", sandbox.path("bin").display(), std::env::var("PATH").unwrap());
+        let mut bash = Command::new("bash");
+        bash.args(["-c", script])
+            .current_dir(sandbox.path(""))
+            .env("PATH", path)
+            .env("BASE", "main")
+            .env("NUMBER", "7");
+        bash.env("MODELS", models)
+            .env("RUNNER_TEMP", sandbox.path(""))
+            .env("GITHUB_STEP_SUMMARY", sandbox.path("summary.md"));
+        bash.output().unwrap()
+    };
+    let ran = run("models");
+    assert!(ran.status.success(), "{ran:?}");
+    assert!(sandbox.read("said").starts_with("pr comment 7 --body-file "), "{}", sandbox.read("said"));
+    assert!(
+        sandbox
+            .read("posted.md")
+            .starts_with("### kubefoundry plan\n\n**1 restart, 1 created, 1 deleted; GPUs 2 → 5**\n")
+    );
+    assert_eq!(sandbox.read("posted.md"), sandbox.read("summary.md"));
+    // With errors there is nothing to post, and the job fails.
+    fs::remove_file(sandbox.path("said")).unwrap();
+    let ran = run("other");
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(!sandbox.path("said").exists());
 }

@@ -16,7 +16,8 @@ pub(super) fn of(planned: &Planned<'_>, deployment: &DeploymentPlan) -> String {
 fn one(planned: &Planned<'_>, plan: &ObjectPlan) -> String {
     let (old, new) = (text(planned.old, plan.old), text(planned.new, plan.new));
     let name = format!("{} {}", printable(&plan.object.kind), words::name(&plan.object));
-    let side = |text: &str, side: &str| if text.is_empty() { "/dev/null".to_owned() } else { format!("{side}: {name}") };
+    let side =
+        |text: &str, side: &str| if text.is_empty() { "/dev/null".to_owned() } else { format!("{side}: {name}") };
     TextDiff::from_lines(old, new).unified_diff().header(&side(old, "OLD"), &side(new, "NEW")).to_string()
 }
 

@@ -92,7 +92,11 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
     let verdict = paint(verdict(deployment), color, style);
     let mut out = format!("{title}  {verdict}");
     if deployment.action != Action::Changed {
-        let gpus: Vec<String> = deployment.gpus.iter().map(|gpus| format!("{} {}", gpus.before.max(gpus.after), printable(&gpus.resource))).collect();
+        let gpus: Vec<String> = deployment
+            .gpus
+            .iter()
+            .map(|gpus| format!("{} {}", gpus.before.max(gpus.after), printable(&gpus.resource)))
+            .collect();
         let with = if gpus.is_empty() { String::new() } else { format!(" with {}", gpus.join(", ")) };
         out.push_str(&format!("  {}{with}", printable(&deployment.provider)));
     }

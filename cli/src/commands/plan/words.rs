@@ -59,7 +59,11 @@ fn plain(value: &Value) -> String {
 
 fn shorten(text: &str) -> String {
     let text = printable(text);
-    if text.chars().count() <= LONGEST { text.into_owned() } else { text.chars().take(LONGEST - 3).collect::<String>() + "..." }
+    if text.chars().count() <= LONGEST {
+        text.into_owned()
+    } else {
+        text.chars().take(LONGEST - 3).collect::<String>() + "..."
+    }
 }
 
 /// What changes: a field, or what is no field.

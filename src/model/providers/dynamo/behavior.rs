@@ -27,7 +27,11 @@ const fn claim(path: &'static str, reaction: Reaction, source: &'static str) -> 
 
 /// One row for every field that is written, of both CRD versions.
 pub(super) static BEHAVIORS: &[Behavior] = &[
-    graph("apiVersion", InPlace, "CRD: the operator's conversion webhook keeps one object and serves it in both versions"),
+    graph(
+        "apiVersion",
+        InPlace,
+        "CRD: the operator's conversion webhook keeps one object and serves it in both versions",
+    ),
     graph("metadata", Reaction::None, "Kubernetes: labels and annotations of ours are no part of the pods"),
     graph(
         "spec.backendFramework",

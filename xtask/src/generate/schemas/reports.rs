@@ -262,7 +262,13 @@ fn plan() -> Vec<(&'static str, Value)> {
     let change = object(
         "A change that can be made alone, and what it moves.",
         vec![
-            ("cause", words("What changes: a field, or what the run was made with.", &["field", "options", "providers", "crds"])),
+            (
+                "cause",
+                words(
+                    "What changes: a field, or what the run was made with.",
+                    &["field", "options", "providers", "crds"],
+                ),
+            ),
             ("path?", text("The field, when it is one.")),
             ("before?", any("Its value before; absent when it was not written.")),
             ("after?", any("Its value after; absent when it is not written any more.")),
