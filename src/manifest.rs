@@ -177,17 +177,20 @@ struct Head<'m> {
     metadata: &'m Metadata,
 }
 
-/// Marks an object as generated from a deployment: the manager's label (never on a claim, whose data outlives us) and
-/// the annotation that names the deployment (DESIGN §6, ownership).
-pub fn mark_owned(manifest: &mut Manifest, dialect: &Dialect, namespace: Option<&str>, name: &str) {
+/// Name of the annotation of what was generated from a ModelDeployment, without the prefix of the dialect.
+pub(crate) const MODEL_DEPLOYMENT: &str = "model-deployment";
+
+/// Marks an object as generated from another: the manager's label (never on a claim, whose data outlives us) and
+/// the annotation that names the other (DESIGN §6, ownership).
+pub fn mark_owned(manifest: &mut Manifest, dialect: &Dialect, annotation: &str, namespace: Option<&str>, name: &str) {
     if manifest.kind != "PersistentVolumeClaim" {
         manifest.metadata.labels.insert(dialect.label("managed-by"), Value::from(dialect.manager));
     }
     let owner = owner_name(namespace, name);
-    manifest.metadata.annotations.insert(dialect.label("model-deployment"), Value::from(owner));
+    manifest.metadata.annotations.insert(dialect.label(annotation), Value::from(owner));
 }
 
-/// How the annotation names a deployment: `namespace/name`, or just the name where there is no namespace.
+/// How the annotation names an object: `namespace/name`, or just the name where there is no namespace.
 pub fn owner_name(namespace: Option<&str>, name: &str) -> String {
     namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
 }

@@ -1,17 +1,21 @@
-//! Every diagnostic code there is: those of [`crate::diagnostic::codes`], then each provider's own; and its page.
+//! Every diagnostic code there is: those of [`crate::diagnostic::codes`], then each provider's and each transformation's
+//! own; and its page.
 
 mod pages;
 
 use crate::diagnostic::{Code, codes};
 use crate::model::providers::PROVIDERS;
+use crate::transform::TRANSFORMS;
 
-/// Every code, the shared ones first, then provider by provider.
+/// Every code, the shared ones first, then provider by provider, then transformation by transformation.
 ///
 /// ```
 /// assert!(kubefoundry::registry::codes().any(|code| code.id == "KF0102" && code.name == "unknown-field"));
 /// ```
 pub fn codes() -> impl Iterator<Item = &'static Code> {
-    codes::CODES.iter().copied().chain(PROVIDERS.iter().flat_map(|provider| provider.codes().iter().copied()))
+    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.codes().iter().copied());
+    let of_transforms = TRANSFORMS.iter().flat_map(|transform| transform.codes().iter().copied());
+    codes::CODES.iter().copied().chain(of_providers).chain(of_transforms)
 }
 
 /// The code with this id or name.

@@ -18,7 +18,7 @@ use common::shared::{self, shared};
 use common::{case_folders, compile_all, read_case, texts};
 use kubefoundry::crds::Crds;
 use kubefoundry::diagnostic::Diagnostic;
-use kubefoundry::{Purpose, SourceSet, yaml};
+use kubefoundry::{Output, Purpose, SourceSet, yaml};
 use serde_json::Value;
 
 fn current() -> Option<SourceSet> {
@@ -44,7 +44,7 @@ fn rendered() -> Vec<(PathBuf, Vec<Value>)> {
         if compilation.has_errors() {
             continue;
         }
-        let generated = compilation.outputs.into_iter().filter(|output| !output.passed_on);
+        let generated = compilation.outputs.into_iter().filter(Output::is_generated);
         let objects: Vec<Value> = generated.map(|output| output.object).collect();
         rendered.push((folder, objects.into_iter().filter(|it| it["apiVersion"] != "v1").collect()));
     }

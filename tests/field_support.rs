@@ -177,9 +177,9 @@ fn findings_of_cases() -> Vec<(String, Diagnostic)> {
     for folder in common::case_folders() {
         let compilation = common::compile_all(&common::read_case(&folder));
         for decision in &compilation.decisions {
-            let Some(provider) = &decision.selection.provider else { continue };
+            let Some(provider) = decision.provider() else { continue };
             let of_it = compilation.diagnostics.iter().filter(|found| found.object.as_ref() == Some(&decision.object));
-            said.extend(of_it.map(|found| (provider.clone(), found.clone())));
+            said.extend(of_it.map(|found| (provider.to_owned(), found.clone())));
         }
     }
     said

@@ -296,9 +296,9 @@ fn rendered() -> Vec<(&'static [Behavior], Value)> {
         if compilation.has_errors() {
             continue;
         }
-        for output in compilation.outputs.into_iter().filter(|output| !output.passed_on) {
-            let provider = compilation.decisions[output.decision].selection.provider.as_deref().unwrap();
-            let provider = PROVIDERS.iter().find(|it| it.name() == provider).unwrap();
+        for output in compilation.outputs.into_iter().filter(|output| output.is_generated()) {
+            let provider = compilation.decisions[output.decision].provider();
+            let Some(provider) = PROVIDERS.iter().find(|it| Some(it.name()) == provider) else { continue };
             all.push((provider.behaviors(), output.object));
         }
     }

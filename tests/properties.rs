@@ -166,7 +166,7 @@ proptest! {
         prop_assert_eq!(&compilation.outputs, &again.outputs);
         prop_assert_eq!(&compilation.diagnostics, &again.diagnostics);
         reads_back(&compilation)?;
-        let generated = compilation.outputs.iter().filter(|output| !output.passed_on);
+        let generated = compilation.outputs.iter().filter(|output| output.is_generated());
         generated.into_iter().try_for_each(check_object)?;
     }
 
@@ -206,7 +206,7 @@ proptest! {
     fn rendering_again_beside_the_output_changes_nothing(documents in documents()) {
         let compilation = compiled(&documents);
         prop_assume!(!compilation.has_errors());
-        let generated = compilation.outputs.iter().filter(|output| !output.passed_on).map(|output| &output.object);
+        let generated = compilation.outputs.iter().filter(|output| output.is_generated()).map(|output| &output.object);
         let texts = [yaml::to_yaml_stream(&documents), yaml::to_yaml_stream(generated)];
         let again = compile(&sources(texts), Thoroughness::Everything);
         prop_assert_eq!(&compilation.outputs, &again.outputs);

@@ -172,7 +172,7 @@ fn selection_follows_the_specification() {
         let mut sources = SourceSet::default();
         sources.add("row.yaml", text);
         let compilation = compile(&sources, Thoroughness::Everything);
-        let selection = &compilation.decisions[0].selection;
+        let selection = compilation.decisions[0].selection.as_ref().unwrap();
         let found = (selection.provider.as_deref(), selection.reason.as_deref());
         assert_eq!(found, (Some(provider), Some(reason)), "{engine} {mode} {gpus}");
     }
@@ -209,7 +209,7 @@ fn every_supported_cell_has_a_golden() {
                 let field = decision.fields.iter().find(|field| field.path == path);
                 field.map(|field| field.value.trim_matches('"').to_owned()).unwrap_or_default()
             };
-            let provider = decision.selection.provider.clone().unwrap_or_default();
+            let provider = decision.provider().map(str::to_owned).unwrap_or_default();
             *shown.entry((provider, value("spec.engine.type"), value("spec.serving.mode"))).or_default() += 1;
         }
     }

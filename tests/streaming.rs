@@ -77,7 +77,7 @@ fn configurations_count_wherever_and_however_they_are_written() {
         sources.add("provider.yaml", CONFIG.replace("KIND", kind));
         let compilation = compile(&sources, Thoroughness::Needed);
         let said: Vec<_> = compilation.diagnostics.iter().map(|it| (it.code.id, it.message.clone())).collect();
-        (compilation.decisions[0].selection.provider.clone(), compilation.inputs.len(), said)
+        (compilation.decisions[0].provider().map(str::to_owned), compilation.inputs.len(), said)
     };
     let plain = run("InferenceProviderConfig");
     assert_eq!(plain.0.as_deref(), Some("aaa"));

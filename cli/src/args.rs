@@ -2,6 +2,7 @@
 
 mod plan;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -413,6 +414,24 @@ pub(crate) enum ExplanationFormat {
     Html,
 }
 
+/// Whether arguments that cannot be read are those of `fn`: its name is the first that is neither a flag nor a flag's
+/// value.
+pub(crate) fn is_for_function(arguments: impl Iterator<Item = OsString>) -> bool {
+    let mut is_value = false;
+    let mut words = arguments.filter(|argument| {
+        let is_flag = argument.to_string_lossy().starts_with('-');
+        !std::mem::replace(&mut is_value, argument == "--color") && !is_flag
+    });
+    words.next().is_some_and(|word| word == "fn")
+}
+
+/// What clap says of an error, without what it shows below.
+pub(crate) fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
 /// The least severe finding that fails a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum FailOn {
@@ -434,6 +453,17 @@ mod tests {
     fn arguments_are_consistent() {
         use clap::CommandFactory as _;
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_function_is_told_by_its_name() {
+        let is_for = |line: &str| is_for_function(line.split(' ').map(OsString::from));
+        for line in ["fn x", "fn --strict", "--color never fn x", "--color=never fn x", "--colour fn x"] {
+            assert!(is_for(line), "{line}");
+        }
+        for line in ["render fn --x", "--color fn render", "", "lint"] {
+            assert!(!is_for(line), "{line}");
+        }
     }
 
     #[test]

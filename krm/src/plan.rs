@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubefoundry::Compilation;
+use kubefoundry::compile::OutputRole;
 use kubefoundry::diagnostic::{Diagnostic, codes};
 use kubefoundry::manifest::Identity;
 use kubefoundry::wire::OutputMode;
@@ -76,8 +77,11 @@ pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Enve
     let mut places = Places::taken_by(origins.iter().flatten());
     // What has no mark of ours is a patch for what has: another object of that name is a collision, and an error by now.
     let mut present: BTreeMap<Identity, usize> = BTreeMap::new();
+    let changed = compilation.outputs.iter().filter(|output| output.role == OutputRole::Changed);
+    let changed: BTreeSet<&Identity> = changed.map(|output| &output.identity).collect();
     for (position, object) in items.iter().enumerate() {
-        if prune::owner(object).is_some() || item::type_of(object).1 == "ModelDeployment" {
+        let is_changed = || changed.contains(&item::identity(object));
+        if prune::owner(object).is_some() || item::type_of(object).1 == "ModelDeployment" || is_changed() {
             present.entry(item::identity(object)).or_insert(position);
         }
     }
@@ -97,20 +101,24 @@ pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Enve
             _ => None,
         };
         let place = origin.map(|origin| places.beside(origin, &output.identity));
-        changes.added.push(if output.passed_on {
+        changes.added.push(if output.role == OutputRole::PassedOn {
             generated::plain(output)
         } else {
             generated::new_item(output, place.as_ref())
         });
     }
     if compilation.options.output == Some(OutputMode::Replace) {
-        let passed_on: BTreeSet<&Identity> =
-            compilation.outputs.iter().filter(|output| output.passed_on).map(|output| &output.identity).collect();
+        let passed_on: BTreeSet<&Identity> = compilation
+            .outputs
+            .iter()
+            .filter(|output| output.role == OutputRole::PassedOn)
+            .map(|output| &output.identity)
+            .collect();
         for position in rendered(compilation, sources) {
             // An item that is a List holds other objects, too.
-            let goes = items.get(position).is_some_and(|object| {
-                item::type_of(object).1 == "ModelDeployment" && !passed_on.contains(&item::identity(object))
-            });
+            let goes = items
+                .get(position)
+                .is_some_and(|object| item::is_source(object) && !passed_on.contains(&item::identity(object)));
             if let Some(change) = changes.items.get_mut(position).filter(|_| goes) {
                 *change = Change::Remove;
             }

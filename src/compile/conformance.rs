@@ -1,12 +1,14 @@
 //! What a dump of CRDs has to say: which version of a provider's CRDs is written, and whether the objects fit them.
 
+use serde_json::Value;
+
 use crate::crds::{Crds, Schema, Violation};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::manifest::Manifest;
 use crate::model::provider::Provider;
 use crate::options::Options;
 use crate::path::FieldPath;
-use crate::yaml::{Node, Value};
+use crate::yaml::{self, Node};
 
 /// What to do about a field that the cluster does not know.
 const WAYS_OUT: &str =
@@ -49,8 +51,9 @@ pub(super) fn check(
         match crds.schema(&manifest.api_version, &manifest.kind) {
             Ok(schema) => {
                 fingerprint = Some(schema.fingerprint.clone());
+                let name = format!("{} {}", manifest.kind, manifest.metadata.name);
                 for violation in schema.check(&manifest.clone().into_json()) {
-                    report(&violation, manifest, schema, findings);
+                    report(&violation, &name, schema, findings);
                 }
             }
             Err(Some(problem)) => findings.add(problem.diagnostic()),
@@ -58,6 +61,38 @@ pub(super) fn check(
         }
     }
     fingerprint
+}
+
+/// Checks objects whose kinds are no provider's: all but those that come with Kubernetes.
+pub(super) fn check_objects(objects: &[Value], crds: &Crds<'_>, findings: &mut Findings<'_>) {
+    for object in objects {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("/apiVersion"), text("/kind"));
+        if is_built_in(api_version) {
+            continue;
+        }
+        match crds.schema(api_version, kind) {
+            Ok(schema) => {
+                let name = format!("{kind} {}", text("/metadata/name"));
+                for violation in schema.check(object) {
+                    report(&violation, &name, schema, findings);
+                }
+            }
+            Err(Some(problem)) => findings.add(problem.diagnostic()),
+            Err(None) => {
+                let message = format!("CRD of {kind} ({api_version}) is not installed in the cluster");
+                findings
+                    .report(&codes::CRD_NOT_INSTALLED, "metadata.name", message)
+                    .help("install what brings it, or leave out what needs it");
+            }
+        }
+    }
+}
+
+/// Whether a kind comes with Kubernetes: its group is the core, a bare word, or below `k8s.io`.
+fn is_built_in(api_version: &str) -> bool {
+    let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    !group.contains('.') || group.ends_with(".k8s.io")
 }
 
 fn not_installed(
@@ -85,9 +120,9 @@ fn not_installed(
         .help(format!("the dump serves {has}, expected {}", wanted.trim_end()));
 }
 
-fn report(violation: &Violation, manifest: &Manifest, schema: &Schema, findings: &mut Findings<'_>) {
+fn report(violation: &Violation, name: &str, schema: &Schema, findings: &mut Findings<'_>) {
     let Violation { code, help, value, .. } = violation;
-    let message = violation.sentence(&format!("{} {}", manifest.kind, manifest.metadata.name), schema);
+    let message = violation.sentence(name, schema);
     if *code == &codes::CRD_RULE_NOT_EVALUATED {
         // It says nothing about the deployment: the place is the CRD's, and the same for all.
         let mut diagnostic = schema.diagnostic(code, message);
@@ -117,13 +152,13 @@ fn origin(root: &Node<'_>, value: Option<&str>) -> Place {
 
 fn holders(node: &Node<'_>, text: &str, path: &FieldPath, found: &mut Vec<FieldPath>) {
     match &node.value {
-        Value::String(here) if here == text => found.push(path.clone()),
-        Value::Mapping(entries) => {
+        yaml::Value::String(here) if here == text => found.push(path.clone()),
+        yaml::Value::Mapping(entries) => {
             for entry in entries {
                 holders(&entry.node, text, &path.key(entry.key.clone().into_owned()), found);
             }
         }
-        Value::Sequence(items) => {
+        yaml::Value::Sequence(items) => {
             for (position, item) in items.iter().enumerate() {
                 holders(item, text, &path.index(position), found);
             }

@@ -6,6 +6,7 @@ use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Place, Scope, codes};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::path::FieldPath;
 use crate::source::{Source, SourceId};
+use crate::transform::{self, Object};
 use crate::yaml::{self, Failure, FailureKind, Node, Span, Value};
 
 /// A document, or an item of a `List`.
@@ -80,7 +81,7 @@ impl Header {
 /// Whether a text may hold something of ours. A broken text that never speaks of us is none of our business: a
 /// template, another tool's input.
 pub(super) fn speaks_of_us(text: &str) -> bool {
-    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix))
+    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix)) || transform::may_hold_source(text)
 }
 
 impl<'t> Document<'t> {
@@ -88,6 +89,14 @@ impl<'t> Document<'t> {
     pub(super) fn new(id: SourceId, source: &'t Source, document: yaml::Document<'t>) -> Self {
         let yaml::Document { root, span, index, problems } = document;
         Self { source: id, text: &source.text, index, span, item: false, header: Header::of(&root), root, problems }
+    }
+}
+
+impl<'t> Document<'t> {
+    /// What transformations see of it.
+    pub(super) fn into_object(self) -> Object<'t> {
+        let Self { source, text, index, root, header, problems, .. } = self;
+        Object { source, text, document: index, header, root, problems }
     }
 }
 

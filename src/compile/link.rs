@@ -39,8 +39,8 @@ pub(super) fn link<O>(
         decision.objects.reserve_exact(objects.len());
         for made in objects {
             decision.objects.push(made.reference());
-            let Made { identity, object, passed_on, .. } = made;
-            outputs.push(Output { identity, object, decision: decisions.len(), passed_on });
+            let Made { identity, object, role, .. } = made;
+            outputs.push(Output { identity, object, decision: decisions.len(), role });
         }
         decisions.push(decision);
         // Of a deployment that is there twice, all objects are: one finding says it.
@@ -95,7 +95,7 @@ fn collisions<O>(
     let deployments = inputs.iter().filter(|input| owned && input.rendered);
     let owners: BTreeSet<String> = deployments.map(owner_of).collect();
     let mut made: BTreeMap<Key<'_>, Place> = BTreeMap::new();
-    for Output { identity, decision, .. } in outputs.iter().filter(|output| !output.passed_on) {
+    for Output { identity, decision, .. } in outputs.iter().filter(|output| output.is_generated()) {
         let Some(origin) = origins.get(*decision).copied().flatten() else { continue };
         let Identity { group, kind, namespace, name } = identity;
         let key: Key<'_> = (group, kind, namespace.as_deref(), name);
@@ -127,7 +127,8 @@ fn key_of(input: &InputDocument) -> Key<'_> {
 
 /// How objects name a deployment that they were generated from.
 fn owner_of(input: &InputDocument) -> String {
-    owner_name(input.header.namespace.as_deref(), &input.header.name)
+    let name = owner_name(input.header.namespace.as_deref(), &input.header.name);
+    if input.header.dialect().is_some() { name } else { format!("{} {name}", input.header.kind) }
 }
 
 fn place_of(input: &InputDocument) -> Place {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::conformance;
 use super::document::{Document, Header};
 use super::form::Form;
-use super::{Decision, Field, Gpus, Thoroughness};
+use super::{Decision, Field, Gpus, OutputRole, Thoroughness};
 use crate::crds::Crds;
 use crate::diagnostic::{Findings, ObjectRef, Severity, codes};
 use crate::dialect::Dialect;
@@ -31,6 +31,8 @@ pub(super) struct Setting<'s> {
     pub(super) crds: Option<&'s Crds<'s>>,
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
+    /// Whether objects are kept that transformations may need to see.
+    pub(super) keeps_set: bool,
 }
 
 /// What a deployment became.
@@ -48,8 +50,7 @@ pub(super) struct Made<O> {
     pub(super) api_version: Arc<str>,
     pub(super) identity: Identity,
     pub(super) object: O,
-    /// Whether it is the ModelDeployment itself, annotated.
-    pub(super) passed_on: bool,
+    pub(super) role: OutputRole,
 }
 
 impl<O> Made<O> {
@@ -65,19 +66,27 @@ impl<O> Made<O> {
 }
 
 impl<O: Form> Made<O> {
-    fn generated(manifest: Manifest) -> Self {
+    pub(super) fn generated(manifest: Manifest) -> Self {
         Self {
             api_version: manifest.api_version.as_str().into(),
             identity: manifest.identity(),
             object: O::generated(manifest),
-            passed_on: false,
+            role: OutputRole::Generated,
         }
     }
 
     fn passed_on(header: &Header, object: Value) -> Self {
         let Header { api_version, kind, namespace, name } = header;
         let identity = Identity::new(api_version, kind, namespace.as_deref(), name);
-        Self { api_version: api_version.clone(), identity, object: O::of(object), passed_on: true }
+        Self { api_version: api_version.clone(), identity, object: O::of(object), role: OutputRole::PassedOn }
+    }
+}
+
+impl Made<Value> {
+    /// The same in another form.
+    pub(super) fn into_form<O: Form>(self) -> Made<O> {
+        let Self { api_version, identity, object, role } = self;
+        Made { api_version, identity, object: O::of(object), role }
     }
 }
 
@@ -119,12 +128,12 @@ fn one<O: Form>(
     let deployment = validate::validate(&wire, dialect, findings)?;
     if !findings.has_errors() {
         let (decision, objects) = select_and_translate(document, &deployment, setting, steps, findings);
-        if let Some(name) = &decision.selection.provider
+        if let Some(name) = decision.provider()
             && objects.is_empty()
             && !findings.has_errors()
         {
             // A provider that gives up says why. One that does not must still not pass for a success.
-            let display = providers::find(name).map_or(name.as_str(), |provider| provider.display_name());
+            let display = providers::find(name).map_or(name, |provider| provider.display_name());
             let (engine, mode) = (deployment.engine.kind, deployment.workload.mode());
             let message = format!("{display} cannot render {engine} in {mode} mode");
             findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message);
@@ -135,7 +144,8 @@ fn one<O: Form>(
     // error only errors are of use: with the error mended, it may be another.
     let mut later = Findings::new(document.scope());
     let (decision, _) = select_and_translate::<O>(document, &deployment, setting, steps, &mut later);
-    let least = if decision.selection.explicit { Severity::Warning } else { Severity::Error };
+    let explicit = decision.selection.as_ref().is_some_and(|selection| selection.explicit);
+    let least = if explicit { Severity::Warning } else { Severity::Error };
     // The provider's own word about GPUs stands beside the engine's (spec/1 §8 has both).
     findings.absorb(later, least, &codes::PROVIDER_REQUIRES_GPU);
     Some((decision, Vec::new()))
@@ -148,7 +158,7 @@ fn select_and_translate<O: Form>(
     steps: &mut Steps,
     findings: &mut Findings<'_>,
 ) -> (Decision, Vec<Made<O>>) {
-    let Setting { catalog, crds, options, thoroughness } = *setting;
+    let Setting { catalog, crds, options, thoroughness, .. } = *setting;
     let dialect = deployment.dialect;
     let every_rule = thoroughness != Thoroughness::Needed;
     let variables = Variables::new(&document.root, deployment);
@@ -158,27 +168,20 @@ fn select_and_translate<O: Form>(
         // Of many deployments and many rules, more than the rest of the run.
         selection.candidates = Vec::new();
     }
-    let mut decision = Decision {
-        object: document.header.object(),
-        source: document.source,
-        document: document.index,
-        selection,
-        target: None,
-        schema_fingerprint: None,
-        runtime: None,
-        endpoint: None,
-        objects: Vec::new(),
-        gpus: gpus(deployment),
-        fields: if keeps_all { fields(deployment) } else { Vec::new() },
-    };
-    let Some(name) = decision.selection.provider.clone() else { return (decision, Vec::new()) };
+    let mut decision = Decision::new(document.header.object(), document.source, document.index);
+    decision.gpus = gpus(deployment);
+    if keeps_all {
+        decision.fields = fields(deployment);
+    }
+    let selection = decision.selection.insert(selection);
+    let Some(name) = selection.provider.clone() else { return (decision, Vec::new()) };
     let Some(provider) = providers::find(&name) else {
         select::check_claims(&name, deployment, catalog, findings);
-        let passed_on = pass_on(document, dialect, &decision.selection, findings);
+        let passed_on = pass_on(document, dialect, selection, findings);
         return (decision, vec![Made::passed_on(&document.header, passed_on)]);
     };
     let before = findings.errors();
-    select::check_compatibility(&name, deployment, catalog, decision.selection.explicit, findings);
+    select::check_compatibility(&name, deployment, catalog, selection.explicit, findings);
     if findings.errors() > before {
         return (decision, Vec::new());
     }
@@ -200,7 +203,7 @@ fn select_and_translate<O: Form>(
     decision.runtime = (!runtime.is_empty()).then_some(runtime);
     let Some(translation) = translation else { return (decision, Vec::new()) };
     decision.endpoint = Some(translation.endpoint);
-    let manifests = own(translation.manifests, deployment, &decision.selection, options, findings);
+    let manifests = own(translation.manifests, deployment, decision.reason(), options, findings);
     if let Some(crds) = crds {
         decision.schema_fingerprint = conformance::check(&manifests, provider, crds, findings);
     }
@@ -234,24 +237,29 @@ fn fields(deployment: &Deployment) -> Vec<Field> {
 fn own(
     mut manifests: Vec<Manifest>,
     deployment: &Deployment,
-    selection: &Selection,
+    reason: Option<&str>,
     options: &Options,
     findings: &mut Findings<'_>,
 ) -> Vec<Manifest> {
     let dialect = deployment.dialect;
     let metadata = &deployment.metadata;
-    let owner = options.owner_references.then(|| owner(deployment, findings)).flatten();
+    let owner = options.owner_references.then(|| {
+        let (api_version, uid) = (dialect.api_version(), metadata.uid.as_deref());
+        owner(api_version, "ModelDeployment", &metadata.name, uid, findings)
+    });
+    let owner = owner.flatten();
     let main = manifests.len().saturating_sub(1);
     for (position, manifest) in manifests.iter_mut().enumerate() {
         manifest.metadata.namespace.clone_from(&metadata.namespace);
         for (key, value) in metadata.labels.iter().filter(|(key, _)| key.starts_with(dialect.label_prefix)) {
             manifest.metadata.labels.insert(key.clone(), Value::from(value.as_str()));
         }
-        manifest::mark_owned(manifest, dialect, metadata.namespace.as_deref(), &metadata.name);
+        let namespace = metadata.namespace.as_deref();
+        manifest::mark_owned(manifest, dialect, manifest::MODEL_DEPLOYMENT, namespace, &metadata.name);
         if position == main
-            && let Some(reason) = &selection.reason
+            && let Some(reason) = reason
         {
-            manifest.metadata.annotations.insert(dialect.label("selected-reason"), Value::from(reason.as_str()));
+            manifest.metadata.annotations.insert(dialect.label("selected-reason"), Value::from(reason));
         }
         // A claim's data outlives us: it is not collected with the deployment.
         if manifest.kind != "PersistentVolumeClaim" {
@@ -262,9 +270,14 @@ fn own(
 }
 
 /// The owner, with the uid of the input: with a stale or made-up one the garbage collector would delete the workload.
-fn owner(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<OwnerReference> {
-    let metadata = &deployment.metadata;
-    let Some(uid) = &metadata.uid else {
+pub(super) fn owner(
+    api_version: String,
+    kind: &str,
+    name: &str,
+    uid: Option<&str>,
+    findings: &mut Findings<'_>,
+) -> Option<OwnerReference> {
+    let Some(uid) = uid else {
         findings
             .report(
                 &codes::OWNER_WITHOUT_UID,
@@ -274,14 +287,8 @@ fn owner(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<OwnerRe
             .help("turn ownerReferences off where manifests are rendered from git");
         return None;
     };
-    Some(OwnerReference {
-        api_version: deployment.dialect.api_version(),
-        kind: "ModelDeployment".to_owned(),
-        name: metadata.name.clone(),
-        uid: uid.clone(),
-        controller: true,
-        block_owner_deletion: true,
-    })
+    let (kind, name, uid) = (kind.to_owned(), name.to_owned(), uid.to_owned());
+    Some(OwnerReference { api_version, kind, name, uid, controller: true, block_owner_deletion: true })
 }
 
 /// The document as JSON, with the apiVersion and kind that it may have from its list.

@@ -9,12 +9,15 @@ mod conformance;
 mod document;
 mod form;
 mod found;
+mod inline_patch;
 mod kustomize;
 mod link;
 mod map;
+mod operations;
 mod relevance;
 mod renderer;
 mod role;
+mod set;
 mod stream;
 mod suppress;
 mod survey;
@@ -42,6 +45,7 @@ use crate::model::select::Selection;
 use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId, SourceSet};
+use crate::wire;
 use crate::yaml;
 use map::Setting;
 use relevance::Texts;
@@ -61,7 +65,9 @@ pub struct Compilation<O = Value> {
     pub diagnostics: Vec<Diagnostic>,
     /// Warnings and infos that objects say to ignore, in the same order. Errors stay among the findings.
     pub suppressed: Vec<Diagnostic>,
-    /// One for each ModelDeployment, in input order.
+    /// How many more findings objects say to ignore, past the 10,000 that are kept.
+    pub suppressed_left_out: usize,
+    /// One for each object that is transformed, in input order.
     pub decisions: Vec<Decision>,
     /// The options that applied.
     pub options: Options,
@@ -98,15 +104,35 @@ pub struct Output<O = Value> {
     pub object: O,
     /// Index of its ModelDeployment in [`Compilation::decisions`].
     pub decision: usize,
-    /// Whether it is the ModelDeployment itself, passed on for a provider that this program does not render.
-    pub passed_on: bool,
+    /// How it comes to be in the output.
+    pub role: OutputRole,
 }
 
-/// What was decided for one ModelDeployment, and what it became.
+/// How an object comes to be in the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputRole {
+    /// It was generated, and is marked as ours.
+    Generated,
+    /// It is the ModelDeployment itself, passed on for a provider that this program does not render.
+    PassedOn,
+    /// It is an object of the input with additions.
+    Changed,
+    /// It was generated for several objects, and belongs to none of them.
+    Shared,
+}
+
+impl<O> Output<O> {
+    /// Whether it was generated for the object that its decision is about.
+    pub fn is_generated(&self) -> bool {
+        matches!(self.role, OutputRole::Generated | OutputRole::Shared)
+    }
+}
+
+/// What was decided for one object of a kind that is transformed, and what it became.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// The ModelDeployment.
+    /// The object, a ModelDeployment for the most part.
     pub object: ObjectRef,
     /// Where it stands.
     #[serde(skip)]
@@ -114,8 +140,9 @@ pub struct Decision {
     /// Which document of it.
     #[serde(skip)]
     pub document: usize,
-    /// Which provider, and why.
-    pub selection: Selection,
+    /// Which provider, and why; of a ModelDeployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
     /// The CRD version that is written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
@@ -136,6 +163,35 @@ pub struct Decision {
     /// Every value of the validated deployment, with its field and where it came from; with
     /// [`Thoroughness::Everything`] only.
     pub fields: Vec<Field>,
+}
+
+impl Decision {
+    /// What is known before anything is decided.
+    pub(crate) fn new(object: ObjectRef, source: SourceId, document: usize) -> Self {
+        Self {
+            object,
+            source,
+            document,
+            selection: None,
+            target: None,
+            schema_fingerprint: None,
+            runtime: None,
+            endpoint: None,
+            objects: Vec::new(),
+            gpus: Vec::new(),
+            fields: Vec::new(),
+        }
+    }
+
+    /// The provider that was chosen, if this is about a ModelDeployment and there is one.
+    pub fn provider(&self) -> Option<&str> {
+        self.selection.as_ref()?.provider.as_deref()
+    }
+
+    /// Why it was chosen.
+    pub fn reason(&self) -> Option<&str> {
+        self.selection.as_ref()?.reason.as_deref()
+    }
 }
 
 /// GPUs of one type.
@@ -187,7 +243,7 @@ pub enum Thoroughness {
 /// let compilation = compile(&sources, Thoroughness::Needed);
 /// assert!(!compilation.has_errors());
 /// assert_eq!(&*compilation.outputs[0].identity.kind, "DynamoGraphDeployment");
-/// assert_eq!(compilation.decisions[0].selection.reason.as_deref(), Some("default → dynamo (GPU inference default)"));
+/// assert_eq!(compilation.decisions[0].reason(), Some("default → dynamo (GPU inference default)"));
 /// ```
 pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
     compile_as(sources, thoroughness)
@@ -227,6 +283,7 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
             configured: BTreeSet::new(),
             diagnostics,
             suppressed: Vec::new(),
+            suppressed_left_out: 0,
             decisions: Vec::new(),
             options,
         };
@@ -236,16 +293,9 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
         diagnostics.append(&mut problems);
         usable.then_some(crds)
     });
-    let read = |first, texts| read_and_map(sources, crds.as_ref(), &options, thoroughness, first, texts);
-    let mut texts = Texts::needed(sources, &options);
-    let mut traces: Traces<O> = read(First::Telling, texts);
-    if texts == Texts::MayBeOurs && !traces.deployments.is_empty() {
-        texts = Texts::All;
-        traces = read(First::Telling, texts);
-    }
-    if traces.too_late {
-        traces = read(First::All, texts);
-    }
+    let run = Run { sources, crds: crds.as_ref(), options: &options, thoroughness };
+    let alone = if set::is_needed(sources) { None } else { run.one_by_one() };
+    let mut traces: Traces<'_, O> = alone.unwrap_or_else(|| run.with_the_set());
     traces.leave_out_copies();
     let Traces { inputs, deployments, mut found, suppressions, configured, mut trouble, .. } = traces;
     diagnostics.into_iter().chain(trouble.ours.drain(..)).for_each(|diagnostic| found.add(diagnostic));
@@ -271,27 +321,58 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
     diagnostics.dedup();
     say_once(&mut diagnostics);
     diagnostics.extend(left_out.report(&options));
-    Compilation { outputs, inputs, configured, diagnostics, suppressed, decisions, options }
+    let suppressed_left_out = left_out.suppressed();
+    Compilation { outputs, inputs, configured, diagnostics, suppressed, suppressed_left_out, decisions, options }
 }
 
-/// Reads the texts that must be known first, then sends every document through.
-fn read_and_map<O: Form>(
-    sources: &SourceSet,
-    crds: Option<&Crds<'_>>,
-    options: &Options,
+/// What every document is sent through with.
+struct Run<'s> {
+    sources: &'s SourceSet,
+    crds: Option<&'s Crds<'s>>,
+    options: &'s Options,
     thoroughness: Thoroughness,
-    first: First,
-    texts: Texts,
-) -> Traces<O> {
-    let mut survey = Survey::of(sources, options, first, texts);
-    let mut catalog = Catalog::builtin(options.rule_limits);
-    survey.add_configs(sources, &mut catalog);
-    read_inline_configs(sources, options, &mut catalog, &mut survey.diagnostics);
-    let setting = Setting { catalog: &catalog, crds, options, thoroughness };
-    let mut traces = stream::run(sources, &setting, &mut survey, texts);
-    survey.diagnostics.drain(..).for_each(|found| traces.found.add(found));
-    traces.trouble.append(survey.trouble);
-    traces
+}
+
+impl Run<'_> {
+    /// Sends every document through on its own. `None` when one turned up that needs the others.
+    fn one_by_one<O: Form>(&self) -> Option<Traces<'_, O>> {
+        let traces = self.read_twice_if_need_be(false);
+        Some(traces).filter(|traces| !traces.needs_set)
+    }
+
+    /// The same, and then those that need to see the others.
+    fn with_the_set<O: Form>(&self) -> Traces<'_, O> {
+        let mut traces: Traces<'_, Value> = self.read_twice_if_need_be(true);
+        set::transform(&mut traces, self.options, self.crds);
+        traces.into_form()
+    }
+
+    fn read_twice_if_need_be<O: Form>(&self, keeps_set: bool) -> Traces<'_, O> {
+        let mut texts = Texts::needed(self.sources, self.options);
+        let mut traces = self.read(First::Telling, texts, keeps_set);
+        if texts == Texts::MayBeOurs && !traces.deployments.is_empty() {
+            texts = Texts::All;
+            traces = self.read(First::Telling, texts, keeps_set);
+        }
+        if traces.too_late {
+            traces = self.read(First::All, texts, keeps_set);
+        }
+        traces
+    }
+
+    /// Reads the texts that must be known first, then sends every document through.
+    fn read<O: Form>(&self, first: First, texts: Texts, keeps_set: bool) -> Traces<'_, O> {
+        let Self { sources, crds, options, thoroughness } = *self;
+        let mut survey = Survey::of(sources, options, first, texts);
+        let mut catalog = Catalog::builtin(options.rule_limits);
+        survey.add_configs(sources, &mut catalog);
+        read_inline_configs(sources, options, &mut catalog, &mut survey.diagnostics);
+        let setting = Setting { catalog: &catalog, crds, options, thoroughness, keeps_set };
+        let mut traces = stream::run(sources, &setting, &mut survey, texts);
+        survey.diagnostics.drain(..).for_each(|found| traces.found.add(found));
+        traces.trouble.append(survey.trouble);
+        traces
+    }
 }
 
 /// The place to point at when there is nothing to render: the one text, when there is nothing in it at all.
@@ -326,7 +407,9 @@ fn sort(diagnostics: &mut [Diagnostic], sources: &SourceSet) {
 fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
         let mut documents = text::Documents::new(source, &yaml::Limits::default());
+        let mut is_empty = true;
         for document in documents.by_ref() {
+            is_empty = false;
             let scope =
                 Scope { source: id, text: &source.text, document: document.index, root: &document.root, object: None };
             let mut findings = Findings::new(scope);
@@ -336,7 +419,15 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
             options.apply(&document.root, &mut findings);
             diagnostics.extend(findings.into_diagnostics());
         }
-        diagnostics.extend(text::report(id, source, &documents.into_failures()));
+        let failures = documents.into_failures();
+        if is_empty && failures.is_empty() {
+            // Whoever gives options means some: a substitution that came to nothing, a file that was never saved.
+            let message = format!("there are no options in it, expected a Render of {}", wire::RENDER_API_VERSION);
+            let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
+            found.location = Some(Location { source: id, ..Location::default() });
+            diagnostics.push(found);
+        }
+        diagnostics.extend(text::report(id, source, &failures));
     }
 }
 

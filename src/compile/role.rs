@@ -3,8 +3,10 @@
 use super::document::{Document, Header};
 use crate::diagnostic::{Findings, codes};
 use crate::dialect::Dialect;
+use crate::manifest::MODEL_DEPLOYMENT;
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId};
+use crate::transform::{self, TRANSFORMS};
 use crate::yaml::{Node, Span, Target};
 
 /// Where a document that is not ours stands, so that it can be passed through byte for byte.
@@ -22,16 +24,16 @@ pub struct InputDocument {
     pub header: Header,
     /// Where its name stands.
     pub name_span: Span,
-    /// Whether it is a ModelDeployment that is rendered.
+    /// Whether it is a ModelDeployment, or of another kind that is turned into objects.
     pub rendered: bool,
     /// Whether a kustomization applies it as a patch: then it is a part of an object, and no object.
     pub patch: bool,
-    /// The ModelDeployment that it was generated from earlier, by its annotation.
+    /// What it was generated from earlier, by its annotation.
     pub owner: Option<String>,
 }
 
 impl InputDocument {
-    pub(super) fn of(document: &Document<'_>, is_patch: bool) -> Self {
+    pub(super) fn of(document: &Document<'_>, is_patch: bool, is_source: bool) -> Self {
         let header = &document.header;
         Self {
             source: document.source,
@@ -40,7 +42,7 @@ impl InputDocument {
             item: document.item,
             header: header.clone(),
             name_span: document.root.locate(&FieldPath::parse("metadata.name"), Target::Value),
-            rendered: header.dialect().is_some() && &*header.kind == "ModelDeployment" && !is_patch,
+            rendered: is_source || header.dialect().is_some() && &*header.kind == "ModelDeployment" && !is_patch,
             patch: is_patch,
             owner: owner_of(&document.root),
         }
@@ -51,6 +53,8 @@ impl InputDocument {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Deployment,
+    /// Of the kind of a transformation, by its position in [`TRANSFORMS`], which sees it with the others.
+    Source(usize),
     Config,
     /// A kustomization applies it to an object: it is a part of one.
     Patch,
@@ -70,6 +74,14 @@ impl Role {
             return Self::None;
         }
         let Some(dialect) = header.dialect() else {
+            if let Some((position, transform)) = transform::of_kind(header.group(), &header.kind) {
+                let is_taken = purpose == Purpose::Input && !is_patch && transform.takes(&document.root);
+                let known = is_taken && is_known_version(header, transform.kind().0, findings);
+                return if known { Self::Source(position) } else { Self::None };
+            }
+            for transform in TRANSFORMS {
+                transform.misnamed(header, findings);
+            }
             let unused = &*header.api_version == crate::wire::RENDER_API_VERSION && purpose == Purpose::Input;
             if unused && !is_of_a_function(&document.root) {
                 let message = "these options are not used, expected them as kubefoundry.yaml of the one directory given, or by --config";
@@ -84,11 +96,7 @@ impl Role {
             }
             return Self::None;
         };
-        if *header.api_version != *dialect.api_version() {
-            let message = format!("apiVersion {:?} is unknown, expected {}", header.api_version, dialect.api_version());
-            findings
-                .report(&codes::UNKNOWN_VERSION, "apiVersion", message)
-                .replace_with("use the known version", dialect.api_version());
+        if !is_known_version(header, &dialect.api_version(), findings) {
             return Self::None;
         }
         match &*header.kind {
@@ -112,6 +120,17 @@ impl Role {
 pub(super) fn is_config(header: &Header) -> bool {
     &*header.kind == "InferenceProviderConfig"
         && header.dialect().is_some_and(|dialect| *dialect.api_version() == *header.api_version)
+}
+
+fn is_known_version(header: &Header, known: &str, findings: &mut Findings<'_>) -> bool {
+    if *header.api_version == *known {
+        return true;
+    }
+    let message = format!("apiVersion {:?} is unknown, expected {known}", header.api_version);
+    findings
+        .report(&codes::UNKNOWN_VERSION, "apiVersion", message)
+        .replace_with("use the known version", known.to_owned());
+    false
 }
 
 fn unknown_kind(kind: &str, dialect: &Dialect, findings: &mut Findings<'_>) {
@@ -139,9 +158,15 @@ fn is_of_a_function(root: &Node<'_>) -> bool {
     annotations.is_some_and(|annotations| marks.iter().any(|mark| annotations.get(mark).is_some()))
 }
 
-/// The deployment that an object of ours names as its origin.
+/// What an object of ours names as its origin: `namespace/name` of a ModelDeployment, and of others the kind before it.
 fn owner_of(root: &Node<'_>) -> Option<String> {
-    annotation(root, "model-deployment").map(str::to_owned)
+    if let Some(owner) = annotation(root, MODEL_DEPLOYMENT) {
+        return Some(owner.to_owned());
+    }
+    TRANSFORMS.iter().find_map(|transform| {
+        let owner = annotation(root, transform.owner_annotation())?;
+        Some(format!("{} {owner}", transform.kind().1))
+    })
 }
 
 /// An annotation of one of the dialects.

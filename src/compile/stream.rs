@@ -7,21 +7,25 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 
 use rayon::prelude::*;
+use serde_json::Value;
 
 use super::document::{Document, Header};
 use super::form::Form;
 use super::found::{self, Found};
-use super::map::{self, Mapped, Setting};
+use super::inline_patch;
+use super::map::{self, Made, Mapped, Setting};
+use super::operations::{self, Place};
 use super::relevance::Texts;
 use super::role::{InputDocument, Role, annotation};
 use super::suppress::Suppression;
-use super::survey::{Survey, comes_late};
+use super::survey::{Survey, comes_late, is_kustomization};
 use super::text::{Documents, Trouble};
-use crate::diagnostic::Findings;
+use crate::diagnostic::{Diagnostic, Findings};
 use crate::manifest::Identity;
 use crate::model::select::{self, Steps};
 use crate::options::Options;
 use crate::source::{Purpose, Source, SourceId, SourceSet};
+use crate::transform::{Object, TRANSFORMS};
 use crate::yaml;
 
 /// Bytes of text whose documents make a chunk: enough for threads to be worth it, few enough to stay in a cache.
@@ -29,7 +33,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// What documents leave behind, in input order.
 #[derive(Debug)]
-pub(super) struct Traces<O> {
+pub(super) struct Traces<'t, O> {
     pub(super) inputs: Vec<InputDocument>,
     pub(super) deployments: Vec<Trace<O>>,
     pub(super) found: Found,
@@ -45,20 +49,34 @@ pub(super) struct Traces<O> {
     rule_steps: u64,
     /// Whether something came that had to be known before.
     pub(super) too_late: bool,
+    /// Whether something came that needs to see the other objects.
+    pub(super) needs_set: bool,
+    /// The objects that are seen by those, when they are kept at all.
+    pub(super) set: Vec<Kept<'t>>,
 }
 
-/// What a ModelDeployment leaves behind.
+/// An object that others may need to see.
+#[derive(Debug)]
+pub(super) struct Kept<'t> {
+    /// Its place among the inputs.
+    pub(super) input: usize,
+    pub(super) object: Object<'t>,
+    /// What transforms it: its position in [`TRANSFORMS`], and its place among the deployments.
+    pub(super) transformed: Option<(usize, usize)>,
+}
+
+/// What an object that is transformed leaves behind.
 #[derive(Debug)]
 pub(super) struct Trace<O> {
     /// Its place among the inputs.
     pub(super) input: usize,
-    /// What it became; none when it could not be read.
+    /// What it became; none when it could not be read, or as long as it waits for the others.
     pub(super) mapped: Option<Box<Mapped<O>>>,
     /// Of a deployment that may be a copy of another one: what was found in it, said only if it is none.
     pub(super) copy: Option<Box<Found>>,
 }
 
-impl<O> Default for Traces<O> {
+impl<O> Default for Traces<'_, O> {
     fn default() -> Self {
         Self {
             inputs: Vec::new(),
@@ -70,13 +88,20 @@ impl<O> Default for Traces<O> {
             configured: BTreeSet::new(),
             rule_steps: 0,
             too_late: false,
+            needs_set: false,
+            set: Vec::new(),
         }
     }
 }
 
-impl<O> Traces<O> {
+impl<O> Traces<'_, O> {
     fn append(&mut self, mut later: Self) {
         let before = self.inputs.len();
+        for kept in &mut later.set {
+            kept.input += before;
+            kept.transformed.iter_mut().for_each(|(_, trace)| *trace += self.deployments.len());
+        }
+        self.set.append(&mut later.set);
         for trace in &mut later.deployments {
             trace.input += before;
             if let Some(found) = &mut trace.copy {
@@ -92,10 +117,44 @@ impl<O> Traces<O> {
         self.configured.append(&mut later.configured);
         self.rule_steps = self.rule_steps.saturating_add(later.rule_steps);
         self.too_late |= later.too_late;
+        self.needs_set |= later.needs_set;
     }
 }
 
-impl<O> Traces<O> {
+impl Traces<'_, Value> {
+    /// Adds what an object became that is changed, and is not of a kind that is transformed.
+    pub(super) fn changed(&mut self, input: usize, mapped: Mapped<Value>) {
+        let trace = Trace { input, mapped: Some(Box::new(mapped)), copy: None };
+        let after = self.deployments.partition_point(|trace| trace.input < input);
+        self.deployments.insert(after, trace);
+    }
+
+    /// The same with every object in another form. What waited for the others is done.
+    pub(super) fn into_form<'t, O: Form>(self) -> Traces<'t, O> {
+        let into_form = |trace: Trace<Value>| {
+            let mapped = trace.mapped.map(|mapped| {
+                let Mapped { decision, objects } = *mapped;
+                Box::new(Mapped { decision, objects: objects.into_iter().map(Made::into_form).collect() })
+            });
+            Trace { input: trace.input, mapped, copy: trace.copy }
+        };
+        Traces {
+            inputs: self.inputs,
+            deployments: self.deployments.into_iter().map(into_form).collect(),
+            found: self.found,
+            held: self.held,
+            trouble: self.trouble,
+            suppressions: self.suppressions,
+            configured: self.configured,
+            rule_steps: self.rule_steps,
+            too_late: self.too_late,
+            needs_set: self.needs_set,
+            set: Vec::new(),
+        }
+    }
+}
+
+impl<O> Traces<'_, O> {
     /// Leaves out what an earlier run passed on of a ModelDeployment that is in the input itself: `--out-dir` may lie
     /// below the input. Such a copy bears its provider's annotation, and its original does not.
     pub(super) fn leave_out_copies(&mut self) {
@@ -125,12 +184,12 @@ impl<O> Traces<O> {
 }
 
 /// Sends every document through.
-pub(super) fn run<O: Form>(
-    sources: &SourceSet,
+pub(super) fn run<'t, O: Form>(
+    sources: &'t SourceSet,
     setting: &Setting<'_>,
-    survey: &mut Survey<'_>,
+    survey: &mut Survey<'t>,
     texts: Texts,
-) -> Traces<O> {
+) -> Traces<'t, O> {
     let kept = mem::take(&mut survey.kept);
     let mut reading = Reading::new(sources, setting.options, kept, texts);
     let mut traces = Traces::default();
@@ -229,19 +288,19 @@ impl<'t> Reading<'t> {
 }
 
 /// What documents are looked at with.
-struct Look<'s> {
-    sources: &'s SourceSet,
+struct Look<'s, 't> {
+    sources: &'t SourceSet,
     setting: &'s Setting<'s>,
-    survey: &'s Survey<'s>,
+    survey: &'s Survey<'t>,
     /// Steps that the rules may take for each deployment.
     rule_steps: u64,
 }
 
-impl Look<'_> {
+impl<'t> Look<'_, 't> {
     /// Looks at documents on as many threads as there are.
-    fn all<O: Form>(&self, documents: Vec<Document<'_>>) -> Traces<O> {
+    fn all<O: Form>(&self, documents: Vec<Document<'t>>) -> Traces<'t, O> {
         let some = documents.into_par_iter().fold(Traces::default, |mut traces, document| {
-            self.one(&document, &mut traces);
+            self.one(document, &mut traces);
             traces
         });
         let mut all = Traces::default();
@@ -250,41 +309,76 @@ impl Look<'_> {
     }
 
     /// Looks at documents on this thread.
-    fn each<O: Form>(&self, documents: Vec<Document<'_>>) -> Traces<O> {
+    fn each<O: Form>(&self, documents: Vec<Document<'t>>) -> Traces<'t, O> {
         let mut traces = Traces::default();
         for document in documents {
-            self.one(&document, &mut traces);
+            self.one(document, &mut traces);
         }
         traces
     }
 
-    fn one<O: Form>(&self, document: &Document<'_>, traces: &mut Traces<O>) {
+    fn one<O: Form>(&self, document: Document<'t>, traces: &mut Traces<'t, O>) {
         let source = self.sources.get(document.source);
         let is_patch = self.survey.is_patch(source);
-        if source.purpose == Purpose::Input {
-            traces.inputs.push(InputDocument::of(document, is_patch));
-        }
         let mut findings = Findings::new(document.scope());
-        let role = Role::of(document, source.purpose, is_patch, &mut findings);
+        let role = Role::of(&document, source.purpose, is_patch, &mut findings);
+        if source.purpose == Purpose::Input {
+            let is_source = matches!(role, Role::Source(_));
+            traces.inputs.push(InputDocument::of(&document, is_patch, is_source));
+        }
         let before = traces.suppressions.len();
-        if matches!(role, Role::Deployment | Role::Config) {
-            traces.suppressions.extend(Suppression::of(document));
+        if matches!(role, Role::Deployment | Role::Source(_) | Role::Config) {
+            traces.suppressions.extend(Suppression::of(&document));
         }
         match role {
             Role::Deployment => {
                 let mut steps = Steps::new(self.rule_steps);
-                let mapped = map::deployment(document, self.setting, &mut steps, &mut findings).map(Box::new);
+                let mapped = map::deployment(&document, self.setting, &mut steps, &mut findings).map(Box::new);
                 let copy =
                     annotation(&document.root, "provider").is_some().then(|| Box::new(Found::of(findings.take())));
                 traces.rule_steps += steps.spent();
                 traces.deployments.push(Trace { input: traces.inputs.len() - 1, mapped, copy });
             }
-            Role::Patch => map::patch(document, &mut findings),
+            Role::Source(_) => {
+                document.report_problems(&mut findings);
+                traces.needs_set = true;
+                traces.deployments.push(Trace { input: traces.inputs.len() - 1, mapped: None, copy: None });
+            }
+            Role::Patch => map::patch(&document, &mut findings),
             // In the catalog already.
             Role::Config => drop(traces.configured.insert(document.source)),
             Role::None => {}
         }
         let suppressions = traces.suppressions.get_mut(before..).unwrap_or_default();
         traces.found.add_all(findings.into_diagnostics(), suppressions);
+        for found in self.in_patches(&document, source) {
+            traces.found.add(found);
+        }
+        let is_seen = || TRANSFORMS.iter().any(|transform| transform.looks_at(&document.header));
+        if self.setting.keeps_set && source.purpose == Purpose::Input && !is_patch && !document.is_partial() {
+            let transformed = if let Role::Source(position) = role {
+                Some((position, traces.deployments.len() - 1))
+            } else if is_seen() {
+                None
+            } else {
+                return;
+            };
+            traces.set.push(Kept { input: traces.inputs.len() - 1, object: document.into_object(), transformed });
+        }
+    }
+
+    /// What is wrong with patches that are no objects: operations in a file, and those that stand in a kustomization.
+    fn in_patches(&self, document: &Document<'_>, source: &Source) -> Vec<Diagnostic> {
+        if is_kustomization(source, &document.header) {
+            let (limits, is_among_ours) = (&self.setting.options.limits, self.survey.is_among_ours);
+            return inline_patch::check(document, source, limits, is_among_ours);
+        }
+        let Document { source: id, text, index, root, .. } = document;
+        match (&root.value, self.survey.target(source)) {
+            (yaml::Value::Sequence(_), Some(target)) => {
+                operations::check(root, target, Place { source: *id, text, document: *index })
+            }
+            _ => Vec::new(),
+        }
     }
 }

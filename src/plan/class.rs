@@ -114,7 +114,7 @@ pub(super) fn judge(movement: &Movement, behaviors: Option<&[Behavior]>) -> Verd
         return whole(movement);
     }
     let Some(behaviors) = behaviors else {
-        return verdict(Class::Unknown, "the provider is none of this program");
+        return verdict(Class::Unknown, "its controller is not known here");
     };
     let Some(row) = Behavior::of(behaviors, &movement.object.kind, &movement.path) else {
         return verdict(Class::Unknown, "the provider's table says nothing about the field");

@@ -142,17 +142,18 @@ type Pair<'r> = (Option<Side<'r>>, Option<Side<'r>>);
 /// the new run in its order, then those that are gone.
 fn pairs<'r>(old: &[Side<'r>], new: &[Side<'r>]) -> Vec<Pair<'r>> {
     let key = |side: &Side<'r>| {
-        let ObjectRef { api_version, namespace, name, .. } = &side.decision.object;
-        (namespace.clone(), name.clone(), api_version.clone())
+        let ObjectRef { api_version, kind, namespace, name } = &side.decision.object;
+        (kind.clone(), namespace.clone(), name.clone(), api_version.clone())
     };
     let by_key: BTreeMap<_, &Side<'r>> = old.iter().map(|side| (key(side), side)).collect();
     let mut taken = BTreeSet::new();
     let mut found: Vec<Option<&Side<'r>>> = new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
     taken.extend(found.iter().flatten().map(|side| side.position));
     for (side, found) in new.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
-        let (namespace, name, _) = key(side);
-        let start = (namespace.clone(), name.clone(), "".into());
-        let of_name = by_key.range(start..).take_while(|((space, named, _), _)| (space, named) == (&namespace, &name));
+        let (kind, namespace, name, _) = key(side);
+        let own = (&kind, &namespace, &name);
+        let start = (kind.clone(), namespace.clone(), name.clone(), "".into());
+        let of_name = by_key.range(start..).take_while(|((kind, space, name, _), _)| (kind, space, name) == own);
         *found = of_name.map(|(_, side)| *side).find(|side| !taken.contains(&side.position));
         taken.extend(found.map(|side| side.position));
     }

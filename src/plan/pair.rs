@@ -87,7 +87,7 @@ impl<'r> Side<'r> {
     }
 
     fn provider(&self) -> String {
-        self.decision.selection.provider.clone().unwrap_or_default()
+        self.decision.provider().unwrap_or_default().to_owned()
     }
 }
 

@@ -141,7 +141,7 @@ fn defaults_change_nothing() {
             continue;
         }
         let objects = |compilation: &Compilation| {
-            let own = compilation.outputs.iter().filter(|output| !output.passed_on);
+            let own = compilation.outputs.iter().filter(|output| output.is_generated());
             own.map(|output| output.object.clone()).collect::<Vec<_>>()
         };
         let said = |compilation: &Compilation| {

@@ -145,7 +145,7 @@ impl<O: Form> Run<O> {
             .collect();
         let files = self.sources.iter().filter(|(_, source)| source.purpose != Purpose::Options).count();
         let found = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
-        let suppressed = match self.compilation.suppressed.len() {
+        let suppressed = match self.compilation.suppressed.len() + self.compilation.suppressed_left_out {
             0 => String::new(),
             number => format!(" ({number} suppressed)"),
         };

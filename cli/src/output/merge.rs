@@ -107,7 +107,7 @@ fn find_item<'n, 't>(list: &'n Node<'t>, span: Span) -> Option<&'n Node<'t>> {
     if item.span == span { Some(item) } else { find_item(item, span) }
 }
 
-/// Everything in order. With `replace` the rendered ModelDeployments are left out.
+/// Everything in order. With `replace` what was rendered is left out.
 pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<Piece<'_, O>> {
     let made: BTreeSet<&Identity> = compilation.outputs.iter().map(|output| &output.identity).collect();
     let mut outputs = Outputs::new(compilation);
@@ -116,7 +116,7 @@ pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<Pi
         // An object that was generated earlier and is generated again, or a ModelDeployment that is passed on.
         let remade = made.contains(&identity(input));
         let deployment = &*input.header.kind == "ModelDeployment" && Dialect::of_group(input.header.group()).is_some();
-        let kept = !deployment || (mode == OutputMode::Append && input.rendered);
+        let kept = if input.rendered { mode == OutputMode::Append } else { !deployment };
         if kept && !remade {
             pieces.push(Piece::Input(input));
         }

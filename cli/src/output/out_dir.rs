@@ -8,8 +8,10 @@ use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use kubefoundry::dialect::{DIALECTS, Dialect};
+use kubefoundry::compile::OutputRole;
+use kubefoundry::dialect::DIALECTS;
 use kubefoundry::manifest::Identity;
+use kubefoundry::transform;
 use kubefoundry::{Compilation, Output, yaml};
 use serde_json::Value;
 
@@ -137,22 +139,25 @@ fn is_ours(text: &[u8], output: &Output) -> bool {
     let parsed = yaml::parse(text, &yaml::Limits::default());
     let ([document], None) = (parsed.documents.as_slice(), &parsed.failure) else { return false };
     let old = document.root.to_json();
-    if output.passed_on {
+    let header = |object: &Value| {
+        ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"].map(|field| object.pointer(field).cloned())
+    };
+    let is_same = || header(&old) == header(&output.object);
+    match output.role {
         // A ModelDeployment that is passed on carries its provider, and is itself what it was made from.
-        let header = |object: &Value| {
-            ["/apiVersion", "/kind", "/metadata/namespace", "/metadata/name"]
-                .map(|field| object.pointer(field).cloned())
-        };
-        return header(&old) == header(&output.object) && mark(&old, "provider").is_some();
+        OutputRole::PassedOn => is_same() && DIALECTS.iter().any(|it| mark(&old, &it.label("provider")).is_some()),
+        // What was changed says by what.
+        OutputRole::Changed => is_same() && transform::change_annotations().any(|key| mark(&old, key).is_some()),
+        OutputRole::Generated | OutputRole::Shared => {
+            let mut keys = transform::owner_annotations();
+            keys.any(|key| mark(&old, &key).is_some_and(|owner| mark(&output.object, &key) == Some(owner)))
+        }
     }
-    let owner = mark(&old, "model-deployment");
-    owner.is_some() && owner == mark(&output.object, "model-deployment")
 }
 
-/// An annotation of ours, with its key.
-fn mark<'v>(object: &'v Value, name: &str) -> Option<(&'static Dialect, &'v str)> {
-    let annotations = object.pointer("/metadata/annotations")?;
-    DIALECTS.iter().find_map(|dialect| Some((dialect, annotations.get(dialect.label(name))?.as_str()?)))
+/// An annotation.
+fn mark<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
+    object.pointer("/metadata/annotations")?.get(key)?.as_str()
 }
 
 /// Directories that were made on the way, innermost last. In the end those that are empty go again.

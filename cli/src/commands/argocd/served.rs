@@ -103,7 +103,7 @@ fn targets_of<'c>(
 ) -> impl Iterator<Item = &'c str> {
     let decisions = compilation.decisions.iter();
     decisions
-        .filter(|decision| decision.selection.provider.as_deref() == Some(provider.name()))
+        .filter(|decision| decision.provider() == Some(provider.name()))
         .filter_map(|decision| decision.target.as_deref())
 }
 

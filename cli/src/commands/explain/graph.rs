@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubefoundry::compile::OutputRole;
 use kubefoundry::manifest::owner_name;
 use kubefoundry::model::select::{Assessment, Selection};
 use kubefoundry::{Compilation, Output};
@@ -136,17 +137,18 @@ pub(super) fn diagrams(decisions: &[Placed<'_>], compilation: &Compilation) -> V
 
 fn diagram(placed: &Placed<'_>, outputs: &[&Output]) -> Diagram {
     let decision = placed.decision;
-    let selection = &decision.selection;
     let title = decision.object.to_string();
     let mut diagram = Diagram { title, nodes: Vec::new(), edges: Vec::new(), drawn: BTreeSet::new() };
     let place = format!("{}:{}:{}", placed.file, placed.line, placed.column);
     let mut lines = vec![owner_name(decision.object.namespace.as_deref(), &decision.object.name), place];
-    if selection.provider.is_none() {
+    if decision.selection.is_some() && decision.provider().is_none() {
         lines.push("no provider was chosen".to_owned());
     }
-    let deployment = diagram.node(Stage::Input, Role::Deployment, "ModelDeployment", lines);
+    let deployment = diagram.node(Stage::Input, Role::Deployment, &decision.object.kind, lines);
     let mut chosen = deployment;
-    for candidate in &selection.candidates {
+    for (selection, candidate) in
+        decision.selection.iter().flat_map(|it| it.candidates.iter().map(move |one| (it, one)))
+    {
         let role = role(candidate, selection);
         let mut lines = vec![verdict(candidate, selection)];
         if role == Role::Chosen {
@@ -177,8 +179,10 @@ fn add_objects(diagram: &mut Diagram, placed: &Placed<'_>, outputs: &[&Output], 
         let identity = &output.identity;
         let api_version = output.object.get("apiVersion").and_then(serde_json::Value::as_str).unwrap_or_default();
         let mut lines = vec![owner_name(identity.namespace.as_deref(), &identity.name), api_version.to_owned()];
-        if output.passed_on {
-            lines.push("passed on for its provider to render".to_owned());
+        match output.role {
+            OutputRole::PassedOn => lines.push("passed on for its provider to render".to_owned()),
+            OutputRole::Changed => lines.push("of the input, with additions".to_owned()),
+            OutputRole::Generated | OutputRole::Shared => {}
         }
         let node = diagram.node(Stage::Objects, role, &identity.kind, lines);
         known.insert((&identity.kind, &identity.name), node);
@@ -187,7 +191,7 @@ fn add_objects(diagram: &mut Diagram, placed: &Placed<'_>, outputs: &[&Output], 
     let main = nodes.first().map_or(chosen, |(_, node)| *node);
     diagram.edge(chosen, main, "renders", Way::Taken);
     let mut external: BTreeMap<(&str, String), usize> = BTreeMap::new();
-    for (output, node) in nodes.iter().filter(|(output, _)| !output.passed_on) {
+    for (output, node) in nodes.iter().filter(|(output, _)| output.role != OutputRole::PassedOn) {
         for Reference { kind, name: target, relation } in references(&output.object) {
             let to = known.get(&(kind, target.as_str())).or_else(|| external.get(&(kind, target.clone()))).copied();
             let to = to.unwrap_or_else(|| {

@@ -23,17 +23,15 @@ fn block(placed: &Placed<'_>, style: Style) -> String {
     let place = format!("{}:{}:{}", printable(placed.file), placed.line, placed.column);
     let mut out = format!("{title}  {}\n", paint(&place, Paint::Dim, style));
     out.push_str(&table(&summary(decision, style), 2));
-    section(&mut out, "candidates", style);
-    let candidates = &decision.selection.candidates;
-    let verdicts: Vec<_> = candidates.iter().map(|it| verdict_row(it, &decision.selection, style)).collect();
-    for (candidate, verdict) in candidates.iter().zip(table(&verdicts, 4).lines()) {
-        out.push_str(verdict);
-        out.push('\n');
-        out.push_str(&table(&candidate.rules.iter().map(|rule| rule_row(rule, style)).collect::<Vec<_>>(), 6));
+    if let Some(selection) = &decision.selection {
+        candidates(&mut out, selection, style);
     }
     if !decision.objects.is_empty() {
         section(&mut out, "objects", style);
         out.push_str(&table(&decision.objects.iter().map(object_row).collect::<Vec<_>>(), 4));
+    }
+    if decision.fields.is_empty() {
+        return out;
     }
     section(&mut out, "fields", style);
     let fields = decision.fields.iter().map(|field| {
@@ -48,19 +46,29 @@ fn block(placed: &Placed<'_>, style: Style) -> String {
     out
 }
 
+fn candidates(out: &mut String, selection: &Selection, style: Style) {
+    section(out, "candidates", style);
+    let verdicts: Vec<_> = selection.candidates.iter().map(|it| verdict_row(it, selection, style)).collect();
+    for (candidate, verdict) in selection.candidates.iter().zip(table(&verdicts, 4).lines()) {
+        out.push_str(verdict);
+        out.push('\n');
+        out.push_str(&table(&candidate.rules.iter().map(|rule| rule_row(rule, style)).collect::<Vec<_>>(), 6));
+    }
+}
+
 fn section(out: &mut String, name: &str, style: Style) {
     let _ = write!(out, "\n  {}\n", paint(name, Paint::Bold, style));
 }
 
 fn summary(decision: &Decision, style: Style) -> Vec<Vec<Cell>> {
-    let selection = &decision.selection;
     let endpoint = decision.endpoint.as_ref().map(|endpoint| format!("{}:{}", endpoint.service, endpoint.port));
-    let provider = selection.provider.as_deref();
+    let provider = decision.provider();
     let provider = Cell::painted(provider.unwrap_or("none"), provider.map_or(Paint::Red, |_| Paint::Green), style);
+    let provider = decision.selection.as_ref().map(|_| vec![Cell::new("provider"), provider]);
     let optional = |name: &str, value: Option<&str>| value.map(|value| vec![Cell::new(name), Cell::new(value)]);
     [
-        Some(vec![Cell::new("provider"), provider]),
-        optional("reason", selection.reason.as_deref()),
+        provider,
+        optional("reason", decision.reason()),
         optional("target", decision.target.as_deref()),
         optional("schema", decision.schema_fingerprint.as_deref()),
         optional("runtime", decision.runtime.as_deref()),

@@ -24,7 +24,7 @@ pub(super) fn markdown(planned: &Planned<'_>) -> String {
     }
     out.push_str("\n| ModelDeployment | becomes | by |\n|---|---|---|\n");
     for (deployment, _) in shown.iter().take(MOST_ROWS) {
-        let name = code(&words::name(&deployment.object));
+        let name = code(&words::title(&deployment.object));
         out.push_str(&format!("| {name} | {} | {} |\n", verdict(deployment), changes(deployment)));
     }
     if shown.len() > MOST_ROWS {
@@ -115,7 +115,7 @@ fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan]) -> String {
             out.push_str(&format!("\nThe details of {rest} more are left out: a comment has no room for them.\n"));
             break;
         }
-        let title = html(&words::name(&deployment.object));
+        let title = html(&words::title(&deployment.object));
         out.push_str(&format!(
             "\n<details><summary><code>{title}</code>: {}</summary>\n\n{block}\n</details>\n",
             verdict(deployment)

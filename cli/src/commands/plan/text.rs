@@ -88,7 +88,7 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
         (_, Some(class)) if class >= Class::NoEffect => ("!", Paint::Red),
         _ => ("~", Paint::Bold),
     };
-    let title = paint(&format!("{sign} {}", words::name(&deployment.object)), Paint::Bold, style);
+    let title = paint(&format!("{sign} {}", words::title(&deployment.object)), Paint::Bold, style);
     let verdict = paint(verdict(deployment), color, style);
     let mut out = format!("{title}  {verdict}");
     if deployment.action != Action::Changed {

@@ -113,6 +113,11 @@ pub(super) fn name(object: &ObjectRef) -> String {
     printable(&name).into_owned()
 }
 
+/// The object that is planned; that it is a ModelDeployment goes without saying.
+pub(super) fn title(object: &ObjectRef) -> String {
+    if &*object.kind == "ModelDeployment" { name(object) } else { format!("{} {}", printable(&object.kind), name(object)) }
+}
+
 /// `2 nvidia.com/gpu → 4`, or `2 nvidia.com/gpu`.
 pub(super) fn gpus(change: &GpuChange) -> String {
     let GpuChange { resource, before, after } = change;

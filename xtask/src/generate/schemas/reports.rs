@@ -331,7 +331,7 @@ fn decision() -> Value {
         ],
     );
     let selection = object(
-        "Which provider, and why.",
+        "Which provider, and why; of a ModelDeployment.",
         vec![
             ("provider?", text("The provider that was chosen; absent when there is none.")),
             ("reason?", text("Why, for people; the text of the `selected-reason` annotation.")),
@@ -355,15 +355,16 @@ fn decision() -> Value {
         ],
     );
     object(
-        "What was decided for a ModelDeployment, and what it became.",
+        "What was decided for an object of a kind that is transformed, and what it became.",
         vec![
             ("file", text("The file, as it was given; `-` is standard input.")),
             ("document", number("Which document of the file, from 0.", 0)),
             ("line", number("The line of its name, from 1.", 1)),
             ("column", number("The column of its name, from 1.", 1)),
-            ("object", reference("The ModelDeployment.")),
-            ("selection", selection),
+            ("object", reference("The object: a ModelDeployment for the most part.")),
+            ("selection?", selection),
             ("target?", text("The CRD version that is written.")),
+            ("schemaFingerprint?", text("With `--crds`: the schema that the main object was checked against.")),
             ("runtime?", text("The runtime version that flags and images are for.")),
             ("endpoint?", endpoint),
             ("objects", list("The objects it became.", &reference("An object."))),

@@ -53,9 +53,8 @@ pub(super) fn index(out: &mut String, decisions: &[Placed<'_>], findings: &[Vec<
             "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\" data-label=\"Name\"><a href=\"#d{index}\">{}</a></th>",
             Text(&name(decision))
         );
-        let selection = &decision.selection;
-        cell(out, "Provider", &Text(selection.provider.as_deref().unwrap_or("none")).to_string());
-        cell(out, "Reason", &Text(selection.reason.as_deref().unwrap_or("–")).to_string());
+        cell(out, "Provider", &Text(decision.provider().unwrap_or("none")).to_string());
+        cell(out, "Reason", &Text(decision.reason().unwrap_or("–")).to_string());
         cell(out, "GPUs", &Text(gpus(decision).as_deref().unwrap_or("–")).to_string());
         cell(out, "Objects", &Text(&kinds(decision)).to_string());
         let findings = findings.get(index).map(Vec::as_slice).unwrap_or_default();
@@ -142,13 +141,14 @@ pub(super) fn deployment(
         "<section class=\"deployment\" aria-labelledby=\"d{index}\">\n<h2 id=\"d{index}\">{}</h2>",
         Text(&name)
     );
-    match (&decision.selection.provider, &decision.selection.reason) {
+    match (decision.provider(), decision.reason()) {
         (Some(provider), Some(reason)) => {
             let _ = writeln!(out, "<p class=\"lead\"><strong>{}</strong>: {}</p>", Text(provider), Text(reason));
         }
         (Some(provider), None) => {
             let _ = writeln!(out, "<p class=\"lead\"><strong>{}</strong></p>", Text(provider));
         }
+        (None, _) if decision.selection.is_none() => {}
         (None, _) => out.push_str("<p class=\"lead\"><strong>No provider was chosen.</strong></p>\n"),
     }
     flow::flow(out, index, diagram);

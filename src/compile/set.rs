@@ -1,0 +1,208 @@
+//! What needs to see other objects: every transformation but that of models, on all that it asked to see.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::map::{self, Made, Mapped};
+use super::stream::{Kept, Traces};
+use super::{Decision, OutputRole};
+use super::{conformance, document};
+use crate::crds::Crds;
+use crate::diagnostic::{Diagnostic, Findings};
+use crate::manifest::{self, Identity, Manifest};
+use crate::options::Options;
+use crate::path::FieldPath;
+use crate::source::{Purpose, SourceSet};
+use crate::transform::{self, Changed, Generated, Object, Set, Sink, TRANSFORMS, Target, Transform};
+
+/// What the owner annotation of a shared object says: it is no single object's.
+const ALL: &str = "*";
+
+/// Whether a text may hold an object of a transformation.
+pub(super) fn is_needed(sources: &SourceSet) -> bool {
+    sources.iter().any(|(_, source)| source.purpose == Purpose::Input && transform::may_hold_source(&source.text))
+}
+
+/// Runs the transformations, one after the other, each over its objects in input order.
+pub(super) fn transform(traces: &mut Traces<'_, Value>, options: &Options, crds: Option<&Crds<'_>>) {
+    let kept = std::mem::take(&mut traces.set);
+    let (objects, places): (Vec<Object<'_>>, Vec<Place>) = kept.into_iter().map(Place::split).unzip();
+    let (generated, made_at) = generated(traces);
+    let set = Set { inputs: &objects, generated: &generated, options };
+    let mut all_changed = Vec::new();
+    for (position, transform) in TRANSFORMS.iter().enumerate() {
+        let own = |place: &Place| place.transformed.filter(|(by, _)| *by == position);
+        for (object, place) in objects.iter().zip(&places) {
+            let Some((_, trace)) = own(place) else { continue };
+            let mut out = Sink::new(Findings::new(object.scope()));
+            transform.run(object, &set, &mut out);
+            let (mapped, changed, found) = finish(*transform, object, out, &set, crds);
+            for found in found {
+                traces.found.add(found);
+            }
+            if let Some(trace) = traces.deployments.get_mut(trace) {
+                trace.mapped = Some(Box::new(mapped));
+            }
+            all_changed.extend(changed.into_iter().map(|changed| (Some(trace), changed)));
+        }
+    }
+    for (at, object) in objects.iter().enumerate() {
+        for transform in TRANSFORMS {
+            let mut out = Sink::new(Findings::new(object.scope()));
+            transform.revisit(at, &set, &mut out);
+            let (_, changed, found) = finish(*transform, object, out, &set, crds);
+            for found in found {
+                traces.found.add(found);
+            }
+            all_changed.extend(changed.into_iter().map(|changed| (None, changed)));
+        }
+    }
+    share(traces);
+    change(traces, all_changed, &objects, &places, &made_at);
+}
+
+/// Where an object of the set stands among the traces.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    input: usize,
+    transformed: Option<(usize, usize)>,
+}
+
+impl Place {
+    fn split(kept: Kept<'_>) -> (Object<'_>, Self) {
+        let Kept { input, object, transformed } = kept;
+        (object, Self { input, transformed })
+    }
+}
+
+/// What models became, and which object of which trace each is.
+fn generated(traces: &Traces<'_, Value>) -> (Vec<Generated>, Vec<(usize, usize)>) {
+    let of_trace = |(trace, it): (usize, &super::stream::Trace<Value>)| {
+        let objects = it.mapped.as_deref().map(|mapped| mapped.objects.as_slice()).unwrap_or_default();
+        let objects = objects.iter().enumerate().filter(|(_, made)| made.role == OutputRole::Generated);
+        let made = objects.map(|(position, made)| {
+            let Made { api_version, identity, object, .. } = made;
+            let (api_version, identity, object) = (api_version.to_string(), identity.clone(), object.clone());
+            (Generated { api_version, identity, object }, (trace, position))
+        });
+        made.collect::<Vec<_>>()
+    };
+    traces.deployments.iter().enumerate().flat_map(of_trace).unzip()
+}
+
+/// Marks what an object became as its own, checks it against a dump of CRDs, and decides on it.
+fn finish(
+    transform: &dyn Transform,
+    object: &Object<'_>,
+    out: Sink<'_>,
+    set: &Set<'_, '_>,
+    crds: Option<&Crds<'_>>,
+) -> (Mapped<Value>, Vec<Changed>, Vec<Diagnostic>) {
+    let Sink { mut findings, mut manifests, mut shared, changed, endpoint } = out;
+    own(transform, object, &mut manifests, set.options, &mut findings);
+    let namespace = object.header.namespace.as_deref();
+    for manifest in &mut shared {
+        manifest.metadata.namespace = namespace.map(str::to_owned);
+        manifest::mark_owned(manifest, transform::DIALECT, transform.owner_annotation(), None, ALL);
+    }
+    for Changed { target, .. } in &changed {
+        if let Target::Input(position) = target
+            && let Some(target) = set.inputs.get(*position)
+        {
+            // What strict reading refuses in it would be lost.
+            target.problems.iter().for_each(|problem| document::report_failure(problem, &mut findings));
+        }
+    }
+    let mut decision = Decision::new(object.header.object(), object.source, object.document);
+    decision.endpoint = endpoint;
+    if let Some(crds) = crds {
+        let made = shared.iter().chain(&manifests).cloned().map(Manifest::into_json);
+        let all: Vec<Value> = made.chain(changed.iter().map(|changed| changed.object.clone())).collect();
+        conformance::check_objects(&all, crds, &mut findings);
+    }
+    let shared = shared.into_iter().map(|manifest| Made { role: OutputRole::Shared, ..Made::generated(manifest) });
+    let objects = shared.chain(manifests.into_iter().map(Made::generated)).collect();
+    (Mapped { decision, objects }, changed, findings.into_diagnostics())
+}
+
+fn own(
+    transform: &dyn Transform,
+    object: &Object<'_>,
+    manifests: &mut [Manifest],
+    options: &Options,
+    findings: &mut Findings<'_>,
+) {
+    let header = &object.header;
+    let owner = (options.owner_references && !manifests.is_empty()).then(|| {
+        let uid = object.root.at(&FieldPath::parse("metadata.uid")).and_then(|uid| uid.as_str());
+        map::owner(header.api_version.to_string(), &header.kind, &header.name, uid, findings)
+    });
+    let owner = owner.flatten();
+    for manifest in manifests {
+        manifest.metadata.namespace = header.namespace.as_deref().map(str::to_owned);
+        let annotation = transform.owner_annotation();
+        manifest::mark_owned(manifest, transform::DIALECT, annotation, header.namespace.as_deref(), &header.name);
+        if manifest.kind != "PersistentVolumeClaim" {
+            manifest.metadata.owner_references.extend(owner.clone());
+        }
+    }
+}
+
+/// Keeps the first of equal objects that several share. Those that differ are a collision, which the linker finds.
+fn share(traces: &mut Traces<'_, Value>) {
+    let mut seen: BTreeMap<Identity, Value> = BTreeMap::new();
+    for mapped in traces.deployments.iter_mut().filter_map(|trace| trace.mapped.as_deref_mut()) {
+        mapped.objects.retain(|made| {
+            if made.role != OutputRole::Shared {
+                return true;
+            }
+            if let Some(first) = seen.get(&made.identity) {
+                return *first != made.object;
+            }
+            seen.insert(made.identity.clone(), made.object.clone());
+            true
+        });
+    }
+}
+
+/// Puts changed objects in the place of those that they were, or beside what their transformation made.
+fn change(
+    traces: &mut Traces<'_, Value>,
+    changed: Vec<(Option<usize>, Changed)>,
+    objects: &[Object<'_>],
+    places: &[Place],
+    made_at: &[(usize, usize)],
+) {
+    for (by, Changed { target, object }) in changed {
+        match target {
+            Target::Generated(position) => {
+                let made = made_at.get(position).and_then(|(trace, position)| {
+                    let mapped = traces.deployments.get_mut(*trace)?.mapped.as_deref_mut()?;
+                    mapped.objects.get_mut(*position)
+                });
+                if let Some(made) = made {
+                    made.object = object;
+                }
+            }
+            Target::Input(position) => {
+                let (Some(target), Some(place)) = (objects.get(position), places.get(position)) else { continue };
+                let header = &target.header;
+                let namespace = header.namespace.as_deref();
+                let made = Made {
+                    api_version: header.api_version.clone(),
+                    identity: Identity::new(&header.api_version, &header.kind, namespace, &header.name),
+                    object,
+                    role: OutputRole::Changed,
+                };
+                let mapped = by.and_then(|trace| traces.deployments.get_mut(trace)?.mapped.as_deref_mut());
+                if let Some(mapped) = mapped {
+                    mapped.objects.push(made);
+                } else {
+                    let decision = Decision::new(header.object(), target.source, target.document);
+                    traces.changed(place.input, Mapped { decision, objects: vec![made] });
+                }
+            }
+        }
+    }
+}

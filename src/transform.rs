@@ -1,0 +1,224 @@
+//! What a transformation is: objects of some kinds in, the objects that stand for them out.
+//!
+//! Three share the engine: models, llama-stack distributions, actors. Reading, options, ownership, collisions, order and
+//! output are the same for all (`crate::compile`); a transformation says which kinds are its own, which others it has to
+//! see, and what one object becomes.
+
+use serde_json::Value;
+
+use crate::compile::Header;
+use crate::diagnostic::{Code, Findings, Scope};
+use crate::dialect::{DIALECTS, Dialect};
+use crate::manifest::{self, Identity, Manifest};
+use crate::model::provider::Endpoint;
+use crate::options::Options;
+use crate::source::SourceId;
+use crate::yaml::{Failure, Node};
+
+/// A transformation that needs to see the set of objects: one value in [`TRANSFORMS`].
+pub trait Transform: Sync {
+    /// Its name, in documentation and messages: `actor`.
+    fn name(&self) -> &'static str;
+
+    /// The kind it transforms, as `apiVersion` and `kind`.
+    fn kind(&self) -> (&'static str, &'static str);
+
+    /// The annotation of a generated object that names the one it was generated from, without its prefix:
+    /// `async-actor`.
+    fn owner_annotation(&self) -> &'static str;
+
+    /// The annotation by which an object of the input that it changes names what changed it, if it changes any.
+    fn change_annotation(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A text that has something in it for this transformation holds one of these, word for word.
+    fn marks(&self) -> &'static [&'static str];
+
+    /// Whether it has to see an object of the input beside its own kind: a target, a ConfigMap that is named.
+    fn looks_at(&self, header: &Header) -> bool;
+
+    /// Whether an object of its own kind is transformed, or left to the controller in the cluster.
+    fn takes(&self, root: &Node<'_>) -> bool;
+
+    /// Says what is wrong with an object that was probably meant for it and is not of its kind, such as a wrong group.
+    fn misnamed(&self, _header: &Header, _findings: &mut Findings<'_>) {}
+
+    /// The diagnostic codes that only it uses.
+    fn codes(&self) -> &'static [&'static Code];
+
+    /// Turns an object of its own kind into what stands for it. After an error in `out.findings` nothing of it is used.
+    fn run(&self, object: &Object<'_>, set: &Set<'_, '_>, out: &mut Sink<'_>);
+
+    /// Looks at an object of the input that is not its own, after all of its own were transformed: to take back what one
+    /// that is gone had changed. `position` is that of the object in [`Set::inputs`].
+    fn revisit(&self, _position: usize, _set: &Set<'_, '_>, _out: &mut Sink<'_>) {}
+}
+
+/// The transformations that need to see the set, in the order in which they run. Models come before them: what a model
+/// becomes is among what they see.
+pub static TRANSFORMS: &[&dyn Transform] = &[];
+
+/// What transformations see: objects of the input that one of them asked for, and what was generated from models.
+#[derive(Debug, Clone, Copy)]
+pub struct Set<'s, 't> {
+    /// Objects of the input, in order.
+    pub inputs: &'s [Object<'t>],
+    /// Objects that were generated, in order.
+    pub generated: &'s [Generated],
+    /// The options of the run.
+    pub options: &'s Options,
+}
+
+/// An object of the input, with its places in the text.
+#[derive(Debug)]
+pub struct Object<'t> {
+    /// Which text.
+    pub source: SourceId,
+    /// Its text, whole.
+    pub text: &'t str,
+    /// Which document of it.
+    pub document: usize,
+    /// What it is.
+    pub header: Header,
+    /// Its tree.
+    pub root: Node<'t>,
+    /// What strict reading refused in it.
+    pub(crate) problems: Vec<Failure>,
+}
+
+/// An object that was generated in this run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Generated {
+    /// `group/version`.
+    pub api_version: String,
+    /// What tells it from others.
+    pub identity: Identity,
+    /// The object.
+    pub object: Value,
+}
+
+/// What an object becomes.
+#[derive(Debug)]
+pub struct Sink<'d> {
+    /// What was found, in the object that is transformed.
+    pub findings: Findings<'d>,
+    /// New objects, in the order in which they are applied. Namespace and ownership are added by the caller.
+    pub manifests: Vec<Manifest>,
+    /// New objects that several may share: made once when they are equal, an error when they are not. They are nobody's
+    /// own.
+    pub shared: Vec<Manifest>,
+    /// Objects of the set as they are to be, changed.
+    pub changed: Vec<Changed>,
+    /// Where it answers once it runs.
+    pub endpoint: Option<Endpoint>,
+}
+
+/// An object of the set with changes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changed {
+    /// Which object.
+    pub target: Target,
+    /// The whole object as it is to be.
+    pub object: Value,
+}
+
+/// An object of a [`Set`], by its position there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// One of [`Set::inputs`].
+    Input(usize),
+    /// One of [`Set::generated`].
+    Generated(usize),
+}
+
+/// The transformation whose kind this is, in any version.
+pub(crate) fn of_kind(group: &str, kind: &str) -> Option<(usize, &'static dyn Transform)> {
+    TRANSFORMS.iter().copied().enumerate().find(|(_, transform)| {
+        let (api_version, own) = transform.kind();
+        own == kind && api_version.split_once('/').is_some_and(|(own, _)| own == group)
+    })
+}
+
+/// Whether a text may have something in it for a transformation.
+///
+/// ```
+/// assert!(!kubefoundry::transform::may_hold_source("kind: Deployment"));
+/// ```
+pub fn may_hold_source(text: &str) -> bool {
+    TRANSFORMS.iter().any(|transform| transform.marks().iter().any(|mark| text.contains(mark)))
+}
+
+/// Whether objects of this type are turned into others: a `ModelDeployment`, or the kind of a transformation.
+///
+/// ```
+/// use kubefoundry::transform::is_source;
+/// assert!(is_source("kubefoundry.ai/v1alpha1", "ModelDeployment"));
+/// assert!(!is_source("apps/v1", "Deployment"));
+/// ```
+pub fn is_source(api_version: &str, kind: &str) -> bool {
+    let is_model = kind == "ModelDeployment" && DIALECTS.iter().any(|dialect| dialect.api_version() == api_version);
+    is_model || TRANSFORMS.iter().any(|transform| transform.kind() == (api_version, kind))
+}
+
+/// The annotations by which a generated object names the one that it was generated from.
+pub fn owner_annotations() -> impl Iterator<Item = String> {
+    let models = DIALECTS.iter().map(|dialect| dialect.label(manifest::MODEL_DEPLOYMENT));
+    models.chain(TRANSFORMS.iter().map(|transform| DIALECT.label(transform.owner_annotation())))
+}
+
+/// The annotations by which an object of the input that was changed names what changed it.
+pub fn change_annotations() -> impl Iterator<Item = &'static str> {
+    TRANSFORMS.iter().filter_map(|transform| transform.change_annotation())
+}
+
+/// The dialect in which objects are marked that come from kinds of other groups.
+pub(crate) static DIALECT: &Dialect = &DIALECTS[0];
+
+impl Object<'_> {
+    /// The scope for findings in this object.
+    pub fn scope(&self) -> Scope<'_> {
+        let object = Some(self.header.object());
+        Scope { source: self.source, text: self.text, document: self.document, root: &self.root, object }
+    }
+}
+
+impl<'d> Sink<'d> {
+    /// An empty one.
+    pub(crate) fn new(findings: Findings<'d>) -> Self {
+        let (manifests, shared, changed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { findings, manifests, shared, changed, endpoint: None }
+    }
+}
+
+impl<'s, 't> Set<'s, 't> {
+    /// The object of the input with this group, kind, namespace and name. A namespace that is absent on either side is
+    /// another one than any that is stated.
+    pub fn input(
+        &self,
+        group: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<(usize, &'s Object<'t>)> {
+        self.inputs.iter().enumerate().find(|(_, object)| {
+            let header = &object.header;
+            header.group() == group
+                && &*header.kind == kind
+                && header.namespace.as_deref() == namespace
+                && &*header.name == name
+        })
+    }
+
+    /// The generated object with this group, kind, namespace and name.
+    pub fn generated(
+        &self,
+        group: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<(usize, &'s Generated)> {
+        let wanted = Identity::new(&format!("{group}/"), kind, namespace, name);
+        self.generated.iter().enumerate().find(|(_, object)| object.identity == wanted)
+    }
+}
