@@ -296,7 +296,7 @@ fn rendered() -> Vec<(&'static [Behavior], Value)> {
         if compilation.has_errors() {
             continue;
         }
-        for output in compilation.outputs.into_iter().filter(|output| output.is_generated()) {
+        for output in compilation.outputs.into_iter().filter(kubefoundry::Output::is_generated) {
             let provider = compilation.decisions[output.decision].provider();
             let Some(provider) = PROVIDERS.iter().find(|it| Some(it.name()) == provider) else { continue };
             all.push((provider.behaviors(), output.object));

@@ -148,8 +148,13 @@ impl<'s> Renderer<'s> {
             root,
             problems: Vec::new(),
         };
-        let setting =
-            Setting { catalog: &self.catalog, crds: self.crds.as_deref(), options: &self.options, thoroughness, keeps_set: false };
+        let setting = Setting {
+            catalog: &self.catalog,
+            crds: self.crds.as_deref(),
+            options: &self.options,
+            thoroughness,
+            keeps_set: false,
+        };
         let mut steps = Steps::new(select::allowance(self.options.rule_limits, 0, 1));
         let mut findings = Findings::new(document.scope());
         let mapped = map::deployment::<Value>(&document, &setting, &mut steps, &mut findings)?;

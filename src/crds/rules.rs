@@ -80,14 +80,13 @@ impl Rule {
         let evaluated = match (&self.expression, before) {
             // There is no old value when an object, or a field, is created.
             (Ok(rule), Before::Created | Before::Changed(None)) if rule.transition && !self.optional_old_self => return,
-            (Ok(rule), Before::Created) => machine.evaluate(rule, itself),
             // What a rule says of the object alone is said when it is checked alone.
             (Ok(rule), Before::Changed(_)) if !rule.transition => return,
-            (Ok(rule), Before::Changed(None)) => machine.evaluate(rule, itself),
             (Ok(rule), Before::Changed(Some(old))) => machine.evaluate_change(rule, itself, || {
                 let old = old.clone();
                 if self.optional_old_self { cel::Value::Opaque(Arc::new(OptionalValue::of(old))) } else { old }
             }),
+            (Ok(rule), Before::Created | Before::Changed(None)) => machine.evaluate(rule, itself),
             (Err(_), Before::Changed(_)) => return,
             (Err(error), Before::Created) => Err(error.clone()),
         };

@@ -32,7 +32,7 @@ pub(super) struct State<'p, 's> {
 /// A change that can be made alone.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Single {
-    Field(Difference),
+    Field(Box<Difference>),
     Options,
     Providers,
     Crds,
@@ -48,7 +48,8 @@ impl Single {
             Self::Crds => from.renderer.with_crds_of(to.renderer),
         };
         let document = match self {
-            Self::Field(Difference { path, before, after }) => {
+            Self::Field(difference) => {
+                let Difference { path, before, after } = &**difference;
                 let value = if forward { after } else { before };
                 with(from.document.clone(), path, value.as_ref(), to.document)
             }
@@ -89,7 +90,10 @@ impl Single {
 
     fn cause(self) -> Cause {
         match self {
-            Self::Field(Difference { path, before, after }) => Cause::Field { path: path.to_string(), before, after },
+            Self::Field(difference) => {
+                let Difference { path, before, after } = *difference;
+                Cause::Field { path: path.to_string(), before, after }
+            }
             Self::Options => Cause::Options,
             Self::Providers => Cause::Providers,
             Self::Crds => Cause::Crds,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::movement::{Movement, Object};
 use crate::manifest;
+use crate::path::Segment;
 
 /// An image that takes the place of another one in a deployment, or that no deployment had before or has any more.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -28,13 +29,17 @@ pub(super) fn changed(before: &[Object], after: &[Object], movements: &[Movement
         images.map(str::to_owned).collect()
     };
     let (old, new) = (all(before), all(after));
-    let is_image = |movement: &Movement| movement.path.to_string().ends_with(".image");
+    let is_image =
+        |movement: &Movement| matches!(movement.path.segments().last(), Some(Segment::Key(key)) if key == "image");
     let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
     let mut pairs: Vec<(Option<String>, Option<String>)> = movements
         .iter()
         .filter(|movement| is_image(movement))
         .map(|movement| (text(&movement.before), text(&movement.after)))
-        .filter(|(before, after)| before.is_some() && after.is_some())
+        // A label may be called so, too.
+        .filter(|(before, after)| {
+            before.as_ref().is_some_and(|it| old.contains(it)) && after.as_ref().is_some_and(|it| new.contains(it))
+        })
         .collect();
     let gone = old.iter().filter(|image| !new.contains(image)).map(|image| (Some(image.clone()), None));
     let come = new.iter().filter(|image| !old.contains(image)).map(|image| (None, Some(image.clone())));

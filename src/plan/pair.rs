@@ -13,6 +13,7 @@ use crate::Thoroughness;
 use crate::compile::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
 use crate::diagnostic::ObjectRef;
 use crate::dialect::{DIALECTS, Dialect};
+use crate::model::provider::Provider;
 use crate::model::providers;
 use crate::path::FieldPath;
 use crate::yaml;
@@ -169,12 +170,12 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     if let Some(moved) = base.version {
         movements.insert(0, moved);
     }
-    let singles = fields.into_iter().map(Single::Field).chain(setting.changes.iter().cloned()).collect();
+    let singles = fields.into_iter().map(Box::new).map(Single::Field).chain(setting.changes.iter().cloned()).collect();
     let states = States {
         old: State { renderer: &base.renderer, document: &before, objects: &base.objects },
         new: State { renderer: &setting.new, document: &after, objects: &new_objects },
         plain: &setting.old,
-        behaviors: providers::find(&new.provider()).map(|provider| provider.behaviors()),
+        behaviors: providers::find(&new.provider()).map(Provider::behaviors),
     };
     let mut changes = attribute(&states, singles, &movements);
     refuse(&mut changes, &states);

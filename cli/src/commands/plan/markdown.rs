@@ -1,5 +1,7 @@
 //! A plan for a comment on a pull request: what matters in a table, the rest folded away.
 
+use std::fmt::Write as _;
+
 use kubefoundry::plan::{Action, Change, Class, DeploymentPlan};
 
 use super::text::{by_gravity, selection_lines, verdict};
@@ -25,10 +27,10 @@ pub(super) fn markdown(planned: &Planned<'_>) -> String {
     out.push_str("\n| ModelDeployment | becomes | by |\n|---|---|---|\n");
     for (deployment, _) in shown.iter().take(MOST_ROWS) {
         let name = code(&words::title(&deployment.object));
-        out.push_str(&format!("| {name} | {} | {} |\n", verdict(deployment), changes(deployment)));
+        let _ = writeln!(out, "| {name} | {} | {} |", verdict(deployment), changes(deployment));
     }
     if shown.len() > MOST_ROWS {
-        out.push_str(&format!("\nand {} more.\n", shown.len() - MOST_ROWS));
+        let _ = writeln!(out, "\nand {} more.", shown.len() - MOST_ROWS);
     }
     let grave = plan.deployments.iter().filter_map(|deployment| deployment.class);
     let mut classes: Vec<_> = grave.collect();
@@ -38,19 +40,19 @@ pub(super) fn markdown(planned: &Planned<'_>) -> String {
         out.push('\n');
     }
     for class in classes.iter().rev() {
-        out.push_str(&format!("- **{class}**: {}\n", class.meaning()));
+        let _ = writeln!(out, "- **{class}**: {}", class.meaning());
     }
     if plan.gpus.iter().any(|change| change.before != change.after) {
         out.push_str("\n| GPUs | before | after |\n|---|---|---|\n");
         for change in &plan.gpus {
-            out.push_str(&format!("| {} | {} | {} |\n", code(&change.resource), change.before, change.after));
+            let _ = writeln!(out, "| {} | {} | {} |", code(&change.resource), change.before, change.after);
         }
     }
     if !plan.images.is_empty() {
         out.push_str("\n| image before | after | deployments |\n|---|---|---|\n");
         for image in &plan.images {
             let cell = |image: &Option<String>| image.as_deref().map(code).unwrap_or_default();
-            out.push_str(&format!("| {} | {} | {} |\n", cell(&image.before), cell(&image.after), image.deployments));
+            let _ = writeln!(out, "| {} | {} | {} |", cell(&image.before), cell(&image.after), image.deployments);
         }
     }
     out.push_str(&details(planned, &shown.iter().map(|(deployment, _)| *deployment).collect::<Vec<_>>()));
@@ -95,13 +97,13 @@ fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan]) -> String {
         for (changes, outputs) in words::side_by_side(&deployment.changes) {
             let class = changes.first().map_or(Class::None, |change| change.class);
             let names: Vec<String> = changes.iter().map(|change| named(change)).collect();
-            block.push_str(&format!("- {}: **{class}**\n", names.join(", ")));
+            let _ = writeln!(block, "- {}: **{class}**", names.join(", "));
             for output in words::telling(outputs) {
                 let (path, how) = words::output(output);
                 let place = format!("{} {} {path}", printable(&output.object.kind), words::name(&output.object));
                 let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };
                 let source = code(&output.source);
-                block.push_str(&format!("  - {}{how}: {} ({source})\n", code(place.trim_end()), output.class));
+                let _ = writeln!(block, "  - {}{how}: {} ({source})", code(place.trim_end()), output.class);
             }
         }
         if planned.diff {
@@ -112,14 +114,15 @@ fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan]) -> String {
         }
         if out.chars().count() + block.chars().count() > MOST_DETAILS {
             let rest = shown.len() - position;
-            out.push_str(&format!("\nThe details of {rest} more are left out: a comment has no room for them.\n"));
+            let _ = writeln!(out, "\nThe details of {rest} more are left out: a comment has no room for them.");
             break;
         }
         let title = html(&words::title(&deployment.object));
-        out.push_str(&format!(
-            "\n<details><summary><code>{title}</code>: {}</summary>\n\n{block}\n</details>\n",
+        let _ = writeln!(
+            out,
+            "\n<details><summary><code>{title}</code>: {}</summary>\n\n{block}\n</details>",
             verdict(deployment)
-        ));
+        );
     }
     out
 }
@@ -143,8 +146,8 @@ fn html(text: &str) -> String {
 fn fenced(diff: &str) -> String {
     let longest = diff.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
-    let lines: String = diff.lines().map(|line| format!("{}\n", printable(line))).collect();
-    if lines.is_empty() { String::new() } else { format!("\n{fence}diff\n{lines}{fence}\n") }
+    let lines: Vec<_> = diff.lines().map(printable).collect();
+    if lines.is_empty() { String::new() } else { format!("\n{fence}diff\n{}\n{fence}\n", lines.join("\n")) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A plan for people: the gravest first, what does not change only counted, the sum at the end.
 
 use std::cmp::Reverse;
+use std::fmt::Write as _;
 
 use kubefoundry::diagnostic::render::Style;
 use kubefoundry::plan::{Action, Class, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
@@ -31,16 +32,16 @@ pub(super) fn text(planned: &Planned<'_>, style: Style) -> String {
     }
     let plan = planned.plan;
     if !plan.images.is_empty() {
-        out.push_str(&format!("{}\n", paint("images", Paint::Bold, style)));
+        let _ = writeln!(out, "{}", paint("images", Paint::Bold, style));
         out.extend(plan.images.iter().map(|image| format!("  {}\n", image_line(image))));
         out.push('\n');
     }
     if plan.gpus.len() > 1 && plan.gpus.iter().any(|change| change.before != change.after) {
-        out.push_str(&format!("{}\n", paint("GPUs", Paint::Bold, style)));
+        let _ = writeln!(out, "{}", paint("GPUs", Paint::Bold, style));
         out.extend(plan.gpus.iter().map(|change| format!("  {}\n", words::gpus(change))));
         out.push('\n');
     }
-    out.push_str(&format!("{}\n", paint(&plan.summary.to_string(), Paint::Bold, style)));
+    let _ = writeln!(out, "{}", paint(&plan.summary.to_string(), Paint::Bold, style));
     out
 }
 
@@ -98,11 +99,11 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
             .map(|gpus| format!("{} {}", gpus.before.max(gpus.after), printable(&gpus.resource)))
             .collect();
         let with = if gpus.is_empty() { String::new() } else { format!(" with {}", gpus.join(", ")) };
-        out.push_str(&format!("  {}{with}", printable(&deployment.provider)));
+        let _ = write!(out, "  {}{with}", printable(&deployment.provider));
     }
     if let Some(place) = place {
         let place = format!("{}:{}:{}", printable(place.file), place.line, place.column);
-        out.push_str(&format!("  {}", paint(&place, Paint::Dim, style)));
+        let _ = write!(out, "  {}", paint(&place, Paint::Dim, style));
     }
     out.push('\n');
     if let Some(selection) = &deployment.selection {
@@ -114,7 +115,7 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
     for (changes, outputs) in words::side_by_side(&deployment.changes) {
         for change in changes {
             let (name, how) = words::cause(&change.cause);
-            out.push_str(&format!("  {}{}{how}\n", paint(&name, Paint::Bold, style), gap(&how)));
+            let _ = writeln!(out, "  {}{}{how}", paint(&name, Paint::Bold, style), gap(&how));
         }
         if outputs.is_empty() {
             out.push_str("    none: it moves nothing in the output\n");
@@ -137,9 +138,9 @@ fn moved(group: &[&OutputChange], style: Style) -> String {
     for output in group.iter().filter(|output| !output.path.is_empty()) {
         let (path, how) = words::output(output);
         let together = if output.together { "  (together with other changes)" } else { "" };
-        out.push_str(&format!("      {path}{}{how}{together}\n", gap(&how)));
+        let _ = writeln!(out, "      {path}{}{how}{together}", gap(&how));
     }
-    out.push_str(&format!("      {}\n", paint(&format!("source: {}", first.source), Paint::Dim, style)));
+    let _ = writeln!(out, "      {}", paint(&format!("source: {}", first.source), Paint::Dim, style));
     out
 }
 

@@ -115,7 +115,11 @@ pub(super) fn name(object: &ObjectRef) -> String {
 
 /// The object that is planned; that it is a ModelDeployment goes without saying.
 pub(super) fn title(object: &ObjectRef) -> String {
-    if &*object.kind == "ModelDeployment" { name(object) } else { format!("{} {}", printable(&object.kind), name(object)) }
+    if &*object.kind == "ModelDeployment" {
+        name(object)
+    } else {
+        format!("{} {}", printable(&object.kind), name(object))
+    }
 }
 
 /// `2 nvidia.com/gpu → 4`, or `2 nvidia.com/gpu`.
