@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::sandbox::{PINNED, Sandbox, broken, model};
+use crate::sandbox::{PINNED, Sandbox, broken, model, skipped};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -51,6 +51,15 @@ fn cases_are_planned_as_recorded() {
     }
 }
 
+/// Whether a program can be started here; the tests that need it say so when it cannot.
+fn has(program: &str) -> bool {
+    let has = Command::new(program).arg("--version").output().is_ok();
+    if !has {
+        skipped(&format!("{program} is not installed"));
+    }
+    has
+}
+
 /// A repository with a model in it, changed on a branch, and `main` gone on since.
 fn repository() -> Sandbox {
     let sandbox = Sandbox::new().with("models/a.yaml", model("a")).with("models/kubefoundry.yaml", PINNED);
@@ -86,6 +95,9 @@ fn last_line(out: &str) -> &str {
 
 #[test]
 fn revisions_are_compared_without_a_checkout() {
+    if !has("git") {
+        return;
+    }
     let sandbox = repository();
     let plan = |revisions: &str, more: &[&str]| {
         let ran = sandbox.run(&[&["plan", "--git", revisions], more].concat()).exits(0);
@@ -123,6 +135,9 @@ fn revisions_are_compared_without_a_checkout() {
 /// Options of the directory are those of the revision: here they are pinned in one and not in the other.
 #[test]
 fn options_are_those_of_the_revision() {
+    if !has("git") {
+        return;
+    }
     let sandbox = repository().with("models/kubefoundry.yaml", PINNED.replace("1.4.0", "1.6.1"));
     commit(&sandbox);
     let ran = sandbox.run(&["plan", "--git", "HEAD~1..HEAD", "models"]).exits(0);
@@ -135,6 +150,9 @@ fn options_are_those_of_the_revision() {
 #[cfg(unix)]
 #[test]
 fn links_in_a_revision_are_followed() {
+    if !has("git") {
+        return;
+    }
     let sandbox = Sandbox::new().with("a/x.yaml", model("x")).with("b/keep.txt", "").with("b/y.yaml", model("y"));
     std::os::unix::fs::symlink("../a/x.yaml", sandbox.path("b/link.yaml")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", sandbox.path("b/out.yaml")).unwrap();
@@ -146,6 +164,9 @@ fn links_in_a_revision_are_followed() {
 
 #[test]
 fn revisions_that_cannot_be_read_are_wrong_usage() {
+    if !has("git") {
+        return;
+    }
     let sandbox = repository();
     for (revisions, paths, said) in [
         ("nope..change", &["models"][..], "there is no revision \"nope\""),
@@ -245,8 +266,12 @@ fn a_pipe_is_read_once() {
 }
 
 /// The workflow for GitHub does what it says: its script is run here, with a `gh` that keeps what it is told.
+#[cfg(unix)]
 #[test]
 fn the_workflow_posts_the_plan() {
+    if !has("git") || !has("bash") {
+        return;
+    }
     let text = fs::read_to_string(root().join("deploy/github/plan.yml")).unwrap();
     let workflow = kubefoundry::yaml::parse(&text, &kubefoundry::yaml::Limits::default()).documents[0].root.to_json();
     let steps = workflow["jobs"]["plan"]["steps"].as_array().unwrap();
