@@ -58,25 +58,26 @@ impl Single {
         (renderer, document)
     }
 
-    /// Which of all movements it moves. Made alone to the old state it moves them from there; when that moves none of them,
-    /// what taking it back from the new state moves. None when that is not known, for a state cannot be rendered.
+    /// Which of all movements it moves: made alone to the old state, and taken back alone from the new one. None when that is
+    /// not known, for a state cannot be rendered, and the other says nothing.
     fn moves(&self, states: &States<'_, '_>, movements: &[Movement]) -> Option<Vec<Share>> {
         let States { old, new, .. } = states;
-        let of = |mine: &[Movement], forward: bool| -> Vec<Share> {
+        let shares = |mine: &[Movement], forward: bool| -> Vec<Share> {
             let share = |movement: &Movement| mine.iter().map(|own| share(own, movement, forward)).max();
             movements.iter().map(|movement| share(movement).unwrap_or(Share::None)).collect()
         };
-        let moves_any = |moved: &Vec<Share>| moved.iter().any(|share| *share != Share::None);
         let (renderer, document) = self.made(old, new, true);
         let forward = renderer.render(&document, Thoroughness::Needed);
-        let forward = forward.map(|rendered| of(&between(old.objects, &rendered.objects), true));
-        if forward.as_ref().is_some_and(moves_any) {
-            return forward;
-        }
+        let forward = forward.map(|rendered| shares(&between(old.objects, &rendered.objects), true));
         let (renderer, document) = self.made(new, old, false);
         let backward = renderer.render(&document, Thoroughness::Needed);
-        let backward = backward.map(|rendered| of(&between(&rendered.objects, new.objects), false));
-        if backward.as_ref().is_some_and(moves_any) { backward } else { forward.and(backward) }
+        let backward = backward.map(|rendered| shares(&between(&rendered.objects, new.objects), false));
+        match (forward, backward) {
+            (Some(forward), Some(backward)) => {
+                Some(forward.into_iter().zip(backward).map(|(forward, backward)| forward.max(backward)).collect())
+            }
+            (one, other) => one.or(other).filter(|moved| moved.iter().any(|share| *share != Share::None)),
+        }
     }
 
     /// Whether it alone makes the main object be written in the version of the new state.
@@ -149,7 +150,9 @@ pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements
         let mut outputs = Vec::new();
         for (position, movement) in movements.iter().enumerate() {
             let together = shares && rest.get(position) == Some(&true);
-            let own = moved.as_ref().and_then(|moved| moved.get(position)).is_some_and(|share| *share != Share::None);
+            let own = moved.as_ref().and_then(|moved| moved.get(position)).copied().unwrap_or(Share::None);
+            let together = together || own == Share::Part;
+            let own = own != Share::None;
             if together || own {
                 outputs.push(output(movement, states.behaviors, together));
             }
