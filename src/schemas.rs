@@ -41,6 +41,7 @@ pub static SCHEMAS: &[Schema] = &[
     schema!("render", "json", "the options, kubefoundry.yaml, in an editor"),
     schema!("diagnostics", "json", "what `lint --output json` prints"),
     schema!("decisions", "json", "what `explain --output json` prints"),
+    schema!("plan", "json", "what `plan --output json` prints"),
     schema!("images", "json", "what `images --output json` prints"),
     schema!("status", "json", "what `status --output json` prints"),
     schema!("drift", "json", "what `drift --output json` prints"),

@@ -1,5 +1,7 @@
 //! What can be said on the command line.
 
+mod plan;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -8,6 +10,8 @@ use clap::{Arg, ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, Valu
 use clap_complete::Shell;
 use kubefoundry::live::time::Time;
 use kubefoundry::schemas::SCHEMAS;
+
+pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn, PlanFormat};
 
 /// Turns a ModelDeployment into the manifests of the serving stack that runs it: KAITO, Dynamo, KubeRay.
 #[derive(Debug, Parser)]
@@ -26,10 +30,11 @@ Examples:
   kubefoundry render llama.yaml | kubectl apply -f -
   kubefoundry lint .
   kubefoundry explain llama.yaml
+  kubefoundry plan --git main...HEAD models/
   kubefoundry explain KF0102
 
-Exit status: 0 fine, 1 an error was found (lint: a finding of at least --fail-on), 2 wrong usage or options, or a file
-that cannot be read or written.";
+Exit status: 0 fine, 1 an error was found (lint: a finding, plan: a change of at least --fail-on), 2 wrong usage or
+options, or a file that cannot be read or written.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -42,6 +47,9 @@ pub(crate) enum Command {
     /// Say which provider runs each ModelDeployment, why, and with which values; or what a diagnostic code means
     #[command(after_help = EXPLAIN_EXAMPLES, mut_arg("paths", path_or_code))]
     Explain(ExplainArgs),
+    /// Say what a change does to what runs: what restarts, is made anew, is ignored or refused
+    #[command(after_help = plan::EXAMPLES, mut_arg("paths", plan::old_and_new))]
+    Plan(PlanArgs),
     /// List the container images that the output uses
     #[command(after_help = IMAGES_EXAMPLES)]
     Images(ImagesArgs),
@@ -209,7 +217,7 @@ Examples:
   kubefoundry man render > kubefoundry-render.1
   kubefoundry man --out-dir ~/.local/share/man/man1";
 
-#[derive(Debug, Default, ClapArgs)]
+#[derive(Debug, Default, Clone, ClapArgs)]
 pub(crate) struct InputArgs {
     /// Files and directories to read; `-`, or no PATH at all, is standard input
     ///

@@ -105,6 +105,28 @@ impl Schema {
         violations
     }
 
+    /// What the rules of the schema have against a change of an object (transition rules, those that read `oldSelf`).
+    pub(crate) fn check_change(&self, old: &Value, new: &Value) -> Vec<Violation> {
+        let rules = self.rules.get_or_init(|| RuleNode::of(&self.raw));
+        let mut violations = Vec::new();
+        if !rules.is_empty() {
+            let with_defaults = |object: &Value| {
+                let mut object = object.clone();
+                defaults::apply(&self.raw, &mut object);
+                object
+            };
+            let (old, new) = (with_defaults(old), with_defaults(new));
+            let machine = self.machine();
+            machine.refill();
+            rules::check_change(rules, &self.raw, (&old, &new), &machine, &mut violations);
+            self.give_back(machine);
+        }
+        violations.retain(|violation| violation.code == &codes::CRD_RULE_VIOLATED);
+        violations.sort();
+        violations.dedup();
+        violations
+    }
+
     fn machine(&self) -> Machine {
         let kept = self.machines.lock().ok().and_then(|mut machines| machines.pop());
         kept.unwrap_or_else(|| Machine::new(RULES))

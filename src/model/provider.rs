@@ -8,6 +8,7 @@ use super::support::FieldSupport;
 use crate::crds::Crds;
 use crate::diagnostic::{Code, Findings};
 use crate::manifest::Manifest;
+use crate::path::{FieldPath, Segment};
 use crate::wire::Shape;
 
 /// A serving stack that deployments are translated for.
@@ -158,12 +159,50 @@ pub struct Behavior {
     pub source: &'static str,
 }
 
+impl Behavior {
+    /// The row that says most about a field of an object: the longest path that the field is at or below.
+    ///
+    /// ```
+    /// use kubefoundry::model::provider::{Behavior, Reaction};
+    /// use kubefoundry::path::FieldPath;
+    /// let rows = [
+    ///     Behavior { kind: "K", path: "spec", reaction: Reaction::Refused, source: "" },
+    ///     Behavior { kind: "K", path: "spec.*.replicas", reaction: Reaction::InPlace, source: "" },
+    /// ];
+    /// let reaction = |path: FieldPath| Behavior::of(&rows, "K", &path).map(|row| row.reaction);
+    /// let spec = FieldPath::parse("spec");
+    /// assert_eq!(reaction(spec.index(0).key("replicas")), Some(Reaction::InPlace));
+    /// assert_eq!(reaction(spec.key("a").key("replicas").key("b")), Some(Reaction::InPlace));
+    /// assert_eq!(reaction(spec.key("a")), Some(Reaction::Refused));
+    /// assert_eq!(reaction(FieldPath::parse("status")), None);
+    /// assert_eq!(Behavior::of(&rows, "Other", &spec), None);
+    /// ```
+    pub fn of<'b>(behaviors: &'b [Self], kind: &str, path: &FieldPath) -> Option<&'b Self> {
+        let of_kind = behaviors.iter().filter(|row| row.kind == kind && row.covers(path));
+        of_kind.max_by_key(|row| row.path.split('.').count())
+    }
+
+    /// Whether a field is at or below the path of the row.
+    fn covers(&self, path: &FieldPath) -> bool {
+        let mut segments = path.segments().iter();
+        self.path.split('.').all(|step| match segments.next() {
+            Some(_) if step == "*" => true,
+            Some(Segment::Key(key)) => key == step,
+            _ => false,
+        })
+    }
+}
+
 /// What happens on a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reaction {
+    /// Stored, and nothing that runs depends on it.
+    None,
     /// Applied to what runs.
     InPlace,
+    /// A quantity: applied to what runs when it grows, rejected when it shrinks.
+    Grows,
     /// Pods are replaced one after the other.
     RollingRestart,
     /// A second cluster is started beside the first.

@@ -8,6 +8,8 @@ mod images;
 mod lint;
 mod llamastack;
 mod man;
+mod places;
+mod plan;
 mod render;
 mod schema;
 mod status;
@@ -49,6 +51,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     LlamaStack(#[from] llamastack::LlamaStackError),
     #[error(transparent)]
+    Plan(#[from] plan::PlanUsage),
+    #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
     Stdout(#[from] StdoutError),
@@ -60,6 +64,7 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Render(args) => render::run(args, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Explain(args) => explain::run(args, console),
+        Command::Plan(args) => plan::run(args, console),
         Command::Images(args) => images::run(args, console),
         Command::Status(args) => status::run(args, console),
         Command::Drift(args) => drift::run(args, console),

@@ -25,6 +25,7 @@ mod merge;
 mod options;
 mod out_dir;
 mod pictures;
+mod plan;
 #[cfg(unix)]
 mod provider;
 mod render;

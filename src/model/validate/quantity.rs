@@ -4,6 +4,8 @@
 //! to quantities. The first also takes a number without digits, the second a fraction as an exponent; a quantity passes
 //! both.
 
+use std::cmp::Ordering;
+
 use super::Checked;
 
 const SUFFIXES: &[&str] = &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "n", "u", "m", "k", "M", "G", "T", "P", "E"];
@@ -37,6 +39,48 @@ pub fn positive_quantity(text: &str) -> Checked {
     let positive = parts(text)
         .is_some_and(|(negative, number)| !negative && number.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
     if positive { Ok(()) } else { Err("a quantity above zero") }
+}
+
+/// Which of two quantities is more; none when either is no quantity.
+///
+/// ```
+/// use std::cmp::Ordering;
+/// use kubefoundry::model::validate::quantity::compare;
+/// assert_eq!(compare("1Gi", "1G"), Some(Ordering::Greater));
+/// assert_eq!(compare("1.5Ki", "1536"), Some(Ordering::Equal));
+/// assert_eq!(compare("1e3", "1k"), Some(Ordering::Equal));
+/// assert_eq!(compare("-1", "500m"), Some(Ordering::Less));
+/// assert_eq!(compare("1", "lots"), None);
+/// ```
+pub fn compare(one: &str, other: &str) -> Option<Ordering> {
+    amount(one)?.partial_cmp(&amount(other)?)
+}
+
+/// A quantity as a number: near enough to say which is more.
+fn amount(text: &str) -> Option<f64> {
+    let (negative, number) = parts(text)?;
+    let (_, suffix) = text.trim_start_matches(['+', '-']).split_at(number.len());
+    let factor = match suffix {
+        "n" => 1e-9,
+        "u" => 1e-6,
+        "m" => 1e-3,
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "P" => 1e15,
+        "E" => 1e18,
+        "Ki" => 1024.0,
+        "Mi" => f64::from(1 << 20),
+        "Gi" => f64::from(1 << 30),
+        "Ti" => 1024.0 * f64::from(1 << 30),
+        "Pi" => f64::from(1 << 20) * f64::from(1 << 30),
+        "Ei" => f64::from(1 << 30) * f64::from(1 << 30),
+        exponent => format!("1e{}", exponent.get(1..)?).parse().ok()?,
+    };
+    let number: f64 = number.parse().ok()?;
+    Some(if negative { -number } else { number } * factor)
 }
 
 /// What was probably meant by text that is no quantity: without spaces, without the `B` of bytes.
