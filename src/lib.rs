@@ -26,6 +26,7 @@ pub mod crds;
 pub mod manifest;
 pub mod model;
 
+pub mod actor;
 pub mod llamastack;
 
 pub mod transform;

@@ -94,14 +94,14 @@ fn spells(text: &str) -> bool {
     })
 }
 
-/// Every kind that a provider writes and a CRD defines, and the kinds that are transformed.
+/// Every kind that a provider or a transformation writes and a CRD defines, and the kinds that are transformed.
 pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of = |provider: &'static dyn Provider| {
         groups_of(provider).into_iter().flat_map(move |group| kinds_of(provider).map(move |kind| (group, kind)))
     };
-    let of_transforms = TRANSFORMS.iter().filter_map(|transform| {
-        let (api_version, kind) = transform.kind();
-        api_version.split_once('/').map(|(group, _)| (group, kind))
+    let of_transforms = TRANSFORMS.iter().flat_map(|transform| {
+        let own = transform.kind().0.split_once('/').map(|(group, _)| (group, transform.kind().1));
+        transform.kinds().iter().copied().chain(own)
     });
     PROVIDERS.iter().copied().flat_map(of).chain(of_transforms)
 }

@@ -102,8 +102,8 @@ fn images_look_as_their_schema_says() {
 #[test]
 fn crds_are_one_stream() {
     let ran = Sandbox::new().run(&["schema", "crds"]).exits(0);
-    assert_eq!(ran.kinds(), ["CustomResourceDefinition"; 4]);
-    assert_eq!(ran.out.lines().filter(|line| *line == "---").count(), 3);
+    assert_eq!(ran.kinds(), ["CustomResourceDefinition"; 5]);
+    assert_eq!(ran.out.lines().filter(|line| *line == "---").count(), 4);
     assert!(ran.out.contains("\n  name: modeldeployments.kubeairunway.ai\n"), "{}", ran.out);
 }
 
@@ -114,14 +114,14 @@ fn every_listed_schema_is_printed() {
     let listed = sandbox.run(&["schema"]).exits(0);
     let names: Vec<&str> = listed.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names[0], "crds");
-    assert_eq!(names.len(), 12);
+    assert_eq!(names.len(), 14);
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
     for name in &names[1..] {
         let printed = sandbox.run(&["schema", name]).exits(0).out;
         let extension = if name.contains('_') { "yaml" } else { "json" };
         assert_eq!(printed, std::fs::read_to_string(folder.join(format!("{name}.{extension}"))).unwrap(), "{name}");
     }
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 11, "every file has a name");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 13, "every file has a name");
 }
 
 /// A name that is close is suggested, and nothing is printed.
