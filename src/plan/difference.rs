@@ -1,6 +1,6 @@
 //! What differs between two JSON values, and one value with a part of the difference.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -50,12 +50,14 @@ fn compare(path: FieldPath, before: Option<&Value>, after: Option<&Value>, detai
         if detail == Detail::Trees
             && let (Some(names), Some(new_names)) = (names(old), names(new))
         {
+            let places: BTreeMap<&str, usize> = new_names.iter().copied().zip(0..).collect();
+            let known: BTreeSet<&str> = names.iter().copied().collect();
             for (position, name) in names.iter().enumerate() {
-                let place = new_names.iter().position(|other| other == name);
+                let place = places.get(name).copied();
                 let after = place.and_then(|place| new.get(place));
                 compare(path.index(place.unwrap_or(position)), old.get(position), after, detail, out);
             }
-            for (position, _) in new_names.iter().enumerate().filter(|(_, name)| !names.contains(name)) {
+            for (position, _) in new_names.iter().enumerate().filter(|(_, name)| !known.contains(*name)) {
                 compare(path.index(position), None, new.get(position), detail, out);
             }
             return;

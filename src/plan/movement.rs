@@ -2,9 +2,12 @@
 
 use serde_json::Value;
 
-use super::difference::{Detail, differences};
+use super::difference::{Detail, coarsen, differences};
 use crate::diagnostic::ObjectRef;
 use crate::path::FieldPath;
+
+/// Fields of an object that are told apart; more are put together.
+const MOST: usize = 256;
 
 /// An object and what is in it.
 pub(super) type Object = (ObjectRef, Value);
@@ -57,8 +60,8 @@ pub(super) fn between(before: &[Object], after: &[Object]) -> Vec<Movement> {
         match old {
             None => movements.push(moved(FieldPath::root(), None, Some(new.clone()))),
             Some((_, old)) => {
-                let fields = differences(old, new, Detail::Trees).into_iter();
-                movements.extend(fields.map(|it| moved(it.path, it.before, it.after)));
+                let fields = coarsen(differences(old, new, Detail::Trees), MOST, old, new);
+                movements.extend(fields.into_iter().map(|it| moved(it.path, it.before, it.after)));
             }
         }
     }

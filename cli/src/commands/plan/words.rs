@@ -1,5 +1,7 @@
 //! Values and places of a plan in few words.
 
+use std::collections::BTreeSet;
+
 use kubefoundry::diagnostic::ObjectRef;
 use kubefoundry::plan::{Cause, Change, Choice, Class, GpuChange, OutputChange};
 use serde_json::Value;
@@ -14,8 +16,9 @@ const MOST: usize = 6;
 /// How a value changes: `8192 → 16384`; of lists and of texts of several lines, what goes and what comes.
 pub(super) fn change(before: Option<&Value>, after: Option<&Value>) -> String {
     if let (Some(old), Some(new)) = (before.and_then(parts), after.and_then(parts)) {
-        let gone = old.iter().filter(|part| !new.contains(part)).map(|part| format!("- {part}"));
-        let come = new.iter().filter(|part| !old.contains(part)).map(|part| format!("+ {part}"));
+        let (known, kept): (BTreeSet<&String>, BTreeSet<&String>) = (old.iter().collect(), new.iter().collect());
+        let gone = old.iter().filter(|part| !kept.contains(part)).map(|part| format!("- {part}"));
+        let come = new.iter().filter(|part| !known.contains(part)).map(|part| format!("+ {part}"));
         let moved: Vec<String> = gone.chain(come).collect();
         return match moved.len() {
             0 => "another order".to_owned(),
