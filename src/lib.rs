@@ -26,6 +26,9 @@ pub mod crds;
 pub mod manifest;
 pub mod model;
 
+pub mod actor;
+pub mod llamastack;
+
 pub mod transform;
 
 pub mod registry;
@@ -35,6 +38,11 @@ pub mod options;
 
 pub mod compile;
 pub mod plan;
+
+pub mod live;
+
+pub mod drift;
+pub mod status;
 
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
 pub use source::{NotText, Purpose, SourceSet};

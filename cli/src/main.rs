@@ -11,6 +11,7 @@ mod exit;
 mod input;
 mod output;
 mod style;
+mod table;
 
 use std::process::ExitCode;
 
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
             let message = format!("{}: options are in the functionConfig", args::first_line(&error));
             return exit::ExitStatus::of_function(kubefoundry_krm::serve_refusal(&message)).into();
         }
-        Err(error) => error.exit(),
+        Err(usage) => return commands::usage(&usage),
     };
     let console = console::Console::new(args.color);
     let status = commands::run(&args.command, &console).unwrap_or_else(|error| {

@@ -48,6 +48,12 @@ pub(crate) fn prune(compilation: &Compilation, envelope: &Envelope<'_>, changes:
         it.reason = of_run.or_else(|| doubt::of_object(it, items, &removal));
     }
     keep_what_is_referred_to(&mut stale, items, &made);
+    if stale.iter().filter(|it| it.reason.is_none()).count() == items.len() && changes.added.is_empty() {
+        // An empty list is nothing to write for one client, and everything to delete for another.
+        for it in &mut stale {
+            it.reason = Some("nothing else is here, and an answer is never empty");
+        }
+    }
     let mut said = Vec::new();
     for Stale { position, identity, owner, origin, has_owner, reason } in stale {
         let (Some(object), Some(change)) = (items.get(position), changes.items.get_mut(position)) else { continue };

@@ -40,7 +40,7 @@ pub struct Header {
 }
 
 impl Header {
-    pub(super) fn of(root: &Node<'_>) -> Self {
+    pub(crate) fn of(root: &Node<'_>) -> Self {
         let text = |node: Option<&Node<'_>>| Arc::from(node.and_then(Node::as_str).unwrap_or_default());
         let metadata = root.get("metadata");
         let field = |name: &str| metadata.and_then(|metadata| metadata.get(name));
@@ -199,7 +199,7 @@ impl Document<'_> {
 }
 
 /// Reports what reading refused.
-pub(super) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
+pub(crate) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
     let code = match failure.kind {
         FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
         FailureKind::DuplicateKey | FailureKind::MergeOverride => &codes::DUPLICATE_KEY,

@@ -4,12 +4,16 @@
 //! They are checked as files of patches are: what they say of our kinds has types and known fields. A literal block
 //! (`patch: |-`) has every byte of the patch in its place, so findings point into it and fixes mend it. Of a patch in
 //! quotes, or a folded one, they point at the whole.
+//!
+//! A ModelDeployment that stands there as a generator is read the same way; what else is wrong with it, the function says
+//! that it is given to.
 
-use super::document::{Document, Header, report_failure, speaks_of_us};
+use super::document::{Document, Header, speaks_of_us};
 use super::map;
 use super::operations::{self, Target};
 use super::role::Role;
-use crate::diagnostic::{Diagnostic, Findings, Scope};
+use super::text;
+use crate::diagnostic::{Diagnostic, Findings};
 use crate::source::{Purpose, Source};
 use crate::yaml::{self, Failure, Node, Span, Value};
 
@@ -23,7 +27,7 @@ pub(super) fn check(
     let listed = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
     let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
     let with_target = with_target.filter_map(|entry| Some((entry.get("patch")?, Target::of(entry, is_among_ours))));
-    let merged = listed("patchesStrategicMerge").iter().map(|patch| (patch, None));
+    let merged = listed("patchesStrategicMerge").iter().chain(listed("generators")).map(|text| (text, None));
     let mut found = Vec::new();
     for (node, target) in with_target.chain(merged) {
         if let Some(text) = node.as_str().filter(|text| target.is_some() || speaks_of_us(text)) {
@@ -66,22 +70,27 @@ impl Patch<'_, '_> {
     }
 
     /// Checks the documents of a text; `place` says where its bytes stand in the source.
-    fn check_part(&self, text: &str, limits: &yaml::Limits, found: &mut Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
-        let parsed = yaml::parse(text, limits);
+    fn check_part(
+        &self,
+        patch: &str,
+        limits: &yaml::Limits,
+        found: &mut Vec<Diagnostic>,
+        place: impl Fn(Span) -> Span,
+    ) {
+        let parsed = yaml::parse(patch, limits);
         let (source, index) = (self.kustomization.source, self.kustomization.index);
         let mut add = |diagnostics: Vec<Diagnostic>| {
             found.extend(diagnostics.into_iter().map(|diagnostic| placed(diagnostic, &place)));
         };
-        for failure in parsed.failure.iter().chain(&parsed.later_failures) {
-            add(self.failure(failure, text));
-        }
+        let failures: Vec<Failure> = parsed.failure.into_iter().chain(parsed.later_failures).collect();
+        add(text::report(source, patch, index, &failures));
         for yaml::Document { root, span, problems, .. } in parsed.documents {
             let header = Header::of(&root);
             if let (Value::Sequence(_), Some(target)) = (&root.value, &self.target) {
-                add(operations::check(&root, target, operations::Place { source, text, document: index }));
+                add(operations::check(&root, target, operations::Place { source, text: patch, document: index }));
                 continue;
             }
-            let document = Document { source, text, index, span, item: true, root, header, problems };
+            let document = Document { source, text: patch, index, span, item: true, root, header, problems };
             let mut findings = Findings::new(document.scope());
             // A patch of another kind is none of our business.
             if document.header.dialect().is_some()
@@ -91,14 +100,6 @@ impl Patch<'_, '_> {
             }
             add(findings.into_diagnostics());
         }
-    }
-
-    fn failure(&self, failure: &Failure, text: &str) -> Vec<Diagnostic> {
-        let root = Node { value: Value::Null, span: failure.span };
-        let (source, document) = (self.kustomization.source, self.kustomization.index);
-        let mut findings = Findings::new(Scope { source, text, document, root: &root, object: None });
-        report_failure(failure, &mut findings);
-        findings.into_diagnostics()
     }
 }
 

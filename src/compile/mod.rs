@@ -30,10 +30,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use document::Header;
+pub(crate) use document::report_failure;
 pub use form::{Form, YamlText};
 pub use renderer::{ListItems, Rendered, Renderer};
 pub use role::InputDocument;
 pub use text::may_hold_ours;
+pub(crate) use text::{Documents, report as report_text};
 
 use crate::crds::Crds;
 use crate::diagnostic::render::{CheckedSchema, LineIndex};
@@ -427,7 +429,7 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
             found.location = Some(Location { source: id, ..Location::default() });
             diagnostics.push(found);
         }
-        diagnostics.extend(text::report(id, source, &failures));
+        diagnostics.extend(text::report(id, &source.text, 0, &failures));
     }
 }
 

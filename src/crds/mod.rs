@@ -24,7 +24,8 @@ use serde_json::Value;
 
 pub use definition::{Definition, Version};
 pub(crate) use schema::Schema;
-use slot::{Slot, groups_of, kinds, kinds_of};
+use slot::{Slot, kinds};
+pub(crate) use slot::{groups_of, kinds_of};
 
 use crate::diagnostic::{Code, Diagnostic, Location, codes};
 use crate::model::provider::Provider;

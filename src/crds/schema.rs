@@ -68,6 +68,11 @@ impl Schema {
         Problem::new(code, &self.origin, message).diagnostic()
     }
 
+    /// The schema as the CRD has it, without what it says to people.
+    pub(crate) fn raw(&self) -> &Value {
+        &self.raw
+    }
+
     /// Whether a field is in the schema. `*` stands for any key of a map, or any item of a list.
     pub(crate) fn has_field(&self, path: &str) -> bool {
         path.split('.').try_fold(&self.raw, child).is_some()

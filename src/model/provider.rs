@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::ir::Deployment;
+pub use super::status::{Status, StatusError};
 use super::support::FieldSupport;
 use crate::crds::Crds;
 use crate::diagnostic::{Code, Findings};
@@ -51,10 +52,26 @@ pub trait Provider: Sync {
         findings: &mut Findings<'_>,
     ) -> Option<Translation>;
 
-    /// Reads the state of its main object, as the apiserver gives it, into the unified status (spec/1 §4.9).
+    /// Reads the state of its main object, as the apiserver gives it, into the unified status (spec/1 §4.9, as
+    /// docs/deviations.md corrects it). A state that is not known here gives no phase, and the word as it stands.
+    ///
+    /// ```
+    /// use kubefoundry::{model::providers, wire::Phase};
+    /// use serde_json::json;
+    /// let kaito = providers::find("kaito").unwrap();
+    /// let workspace = |state: &str| json!({
+    ///     "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "metadata": {"name": "phi"}, "status": {"state": state},
+    /// });
+    /// let status = kaito.translate_status(&workspace("Ready")).unwrap();
+    /// assert_eq!(status.phase, Some(Phase::Running));
+    /// assert_eq!(status.endpoint.unwrap().service, "phi");
+    /// let status = kaito.translate_status(&workspace("Dreaming")).unwrap();
+    /// assert_eq!(status.phase, None);
+    /// assert_eq!(status.unrecognized[0].value, "Dreaming");
+    /// ```
     ///
     /// # Errors
-    /// [`StatusError`] when the object is not one of this provider's, or its status is not understood.
+    /// [`StatusError`] when the object is none of this provider's main objects, or of a version that is not known.
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError>;
 }
 
@@ -95,15 +112,20 @@ impl Context<'_> {
     /// assert_eq!(context.image("nvcr.iofake/x:1"), "nvcr.iofake/x:1");
     /// ```
     pub fn image(&self, image: &str) -> String {
-        let matching = self.images.iter().filter_map(|(prefix, replacement)| {
-            let rest = image.strip_prefix(prefix.as_str())?;
-            let whole = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
-            whole.then_some((prefix.len(), replacement, rest))
-        });
-        matching
-            .max_by_key(|(length, ..)| *length)
-            .map_or_else(|| image.to_owned(), |(_, replacement, rest)| format!("{replacement}{rest}"))
+        mirrored(self.images, image)
     }
+}
+
+/// An image with the longest matching one of these prefixes replaced.
+pub(crate) fn mirrored(images: &[(String, String)], image: &str) -> String {
+    let matching = images.iter().filter_map(|(prefix, replacement)| {
+        let rest = image.strip_prefix(prefix.as_str())?;
+        let whole = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
+        whole.then_some((prefix.len(), replacement, rest))
+    });
+    matching
+        .max_by_key(|(length, ..)| *length)
+        .map_or_else(|| image.to_owned(), |(_, replacement, rest)| format!("{replacement}{rest}"))
 }
 
 /// The objects of one deployment.
@@ -189,22 +211,4 @@ pub enum Reaction {
     NoEffect,
     /// Rejected by a webhook or a CEL rule.
     Refused,
-}
-
-/// The unified status of a deployment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Status {
-    /// Pending, Deploying, Running, Failed or Terminating.
-    pub phase: &'static str,
-    /// What upstream says about it.
-    pub message: String,
-}
-
-/// Why a status could not be read.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StatusError {
-    /// This version renders, and does not read status yet.
-    #[error("{0} status is not read by this version")]
-    NotRead(&'static str),
 }

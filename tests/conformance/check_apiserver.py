@@ -4,8 +4,8 @@ usage: check_apiserver.py KUBEFOUNDRY CONTROLPLANE CRDS
 
 CONTROLPLANE is the program of tests/controlplane, CRDS the folder with the upstream CRDs. Starts the server, installs
 the CRDs, and checks: our own CRDs are Established; each example and golden that renders is accepted by a strict
-server-side dry run, target by target; the ModelDeployments themselves are accepted; and the broken objects of
-tests/schemas/broken are refused in the words that stand in them.
+server-side dry run, target by target; the ModelDeployments themselves are accepted; the broken objects of
+tests/schemas/broken are refused in the words that stand in them; and deploy/llamastack fits the CRD that it patches.
 """
 
 import json
@@ -256,6 +256,51 @@ def check_refusals(client, binary):
     print(f"ok   {refused} broken objects are refused in the words of lint")
 
 
+def patched(definition, patch):
+    """A CRD with a JSON patch of the operations that ours uses."""
+    for operation in patch:
+        *parents, key = operation["path"].strip("/").split("/")
+        place = definition
+        for parent in parents:
+            place = place[int(parent)] if isinstance(place, list) else place[parent]
+        if operation["op"] == "test":
+            assert place[key] == operation["value"], operation
+        else:
+            assert operation["op"] == "add" and key not in place, operation
+            place[key] = operation["value"]
+    return definition
+
+
+def check_external_providers(client, crds):
+    """The CRD of llama-stack's operator with our patch is established, takes every example, and names an id that two APIs
+    share."""
+    patch = yaml.safe_load((ROOT / "deploy/llamastack/external-providers.yaml").read_text())
+    for definition in documents((crds / "llamastack.io_llamastackdistributions.yaml").read_text()):
+        client.install(patched(definition, patch))
+    things = []
+    for path in sorted((ROOT / "examples").glob("llama-stack-*/*.yaml")):
+        things += [thing for thing in documents(path.read_text()) if thing.get("kind") == "LlamaStackDistribution"]
+    assert len(things) >= 6, len(things)
+    for namespace in sorted(namespaces_of(things)):
+        client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, dry_run=False)
+    for thing in things:
+        reason = client.apply(thing, dry_run=True)
+        assert reason is None, f"{thing['metadata']['name']}: {reason}"
+    providers = things[0]["spec"]["server"]["externalProviders"]
+    providers["inference"] = [{"providerId": "a", "image": "acme/a:1"}]
+    for section, provider, expected in [
+        ("postTraining", {"providerId": "a"}, "duplicate provider_id 'a' in externalProviders: found in both inference and postTraining API sections"),
+        ("postTraining", {"providerId": "A"}, "expected a DNS-1123 label"),
+        ("postTraining", {"providerId": "b", "providerType": "remote::b"}, "providerType"),
+        ("vector_io", {"providerId": "b"}, "vector_io"),
+    ]:
+        thing = json.loads(json.dumps(things[0]))
+        thing["spec"]["server"]["externalProviders"][section] = [{"image": "acme/b:1", **provider}]
+        reason = client.apply(thing, dry_run=True)
+        assert reason is not None and expected in reason, f"{section}: {provider}: {reason}"
+    print(f"ok   the CRD with external providers takes {len(things)} LlamaStackDistributions, and refuses what is wrong")
+
+
 def main(binary, program, crds):
     crds = pathlib.Path(crds)
     with Server(program) as client:
@@ -274,6 +319,7 @@ def main(binary, program, crds):
         check_output(client, binary)
         check_inputs(client, binary)
         check_refusals(client, binary)
+        check_external_providers(client, crds)
         check_stored_as_v1alpha1(client, binary, newest_with_v1alpha1_stored(crds / "older"))
 
 

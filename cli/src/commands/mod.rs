@@ -2,14 +2,19 @@
 
 mod argocd;
 mod completions;
+mod drift;
 mod explain;
 mod images;
 mod lint;
+mod llamastack;
 mod man;
 mod places;
 mod plan;
 mod render;
 mod schema;
+mod status;
+
+use std::process::ExitCode;
 
 use kubefoundry::compile::{Form, compile_as};
 use kubefoundry::diagnostic::render::{self as diagnostics, CheckedSchema, Style};
@@ -46,6 +51,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Plan(#[from] plan::PlanUsage),
     #[error(transparent)]
+    LlamaStack(#[from] llamastack::LlamaStackError),
+    #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
     Stdout(#[from] StdoutError),
@@ -59,11 +66,25 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Explain(args) => explain::run(args, console),
         Command::Plan(args) => plan::run(args, console),
         Command::Images(args) => images::run(args, console),
+        Command::Status(args) => status::run(args, console),
+        Command::Drift(args) => drift::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
+        Command::Llamastack(command) => llamastack::run(command),
         Command::Schema(args) => schema::run(args),
         Command::Function => Ok(ExitStatus::of_function(kubefoundry_krm::serve())),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
+    }
+}
+
+/// Prints what was wrong with the command line, or the help that was asked for.
+pub(crate) fn usage(usage: &clap::Error) -> ExitCode {
+    // When that fails there is nowhere left to say so.
+    let _ = usage.print();
+    match usage.exit_code() {
+        0 => ExitStatus::Success.into(),
+        _ if llamastack::is_merge(std::env::args_os()) => ExitStatus::Findings.into(),
+        _ => ExitStatus::Failure.into(),
     }
 }
 
@@ -173,6 +194,13 @@ impl<O: Form> Run<O> {
                 matches!(self.sources.get(location.source).purpose, Purpose::Options | Purpose::Crds)
             })
     }
+}
+
+/// Findings as every JSON report has them.
+fn findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
+    let mut report: Value = serde_json::from_str(&diagnostics::json(diagnostics, sources, &[])).unwrap_or_default();
+    let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
+    if let Value::Array(findings) = findings { findings } else { Vec::new() }
 }
 
 /// Where to read on, as rustc says it: once a run, whatever was found.

@@ -79,8 +79,28 @@ pub(crate) struct Input {
 /// A path that was named and cannot be read is an error: whoever typed it meant something. A file that was found in a
 /// directory and cannot be read is noted, so that one dead link does not hide what is wrong with all the others.
 pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
+    reader(args, &args.paths, options).map(|reader| reader.input)
+}
+
+/// The same, with the last path not as input, but as what is in the cluster.
+pub(crate) fn read_with_live(args: &InputArgs) -> Result<Input, InputError> {
+    let (live, paths) = args.paths.split_last().map_or((None, &[][..]), |(live, paths)| (Some(live), paths));
+    let mut reader = reader(args, paths, Map::new())?;
+    if let Some(live) = live {
+        reader.path_or_stdin(Purpose::Live, live)?;
+    }
+    Ok(reader.input)
+}
+
+/// Reads dumps of a cluster: files, directories, or standard input when none is named.
+pub(crate) fn read_dumps(paths: &[PathBuf]) -> Result<Input, InputError> {
     let mut reader = Reader::default();
-    reader.all(args, options)?;
+    if paths.is_empty() {
+        reader.stdin_unless_terminal(Purpose::Live)?;
+    }
+    for path in paths {
+        reader.path_or_stdin(Purpose::Live, path)?;
+    }
     Ok(reader.input)
 }
 
@@ -99,10 +119,57 @@ pub(crate) fn read_at(
     tree: Option<Tree>,
     pipes: &mut Pipes,
 ) -> Result<Input, InputError> {
-    let mut reader = Reader { tree, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
-    reader.all(args, options)?;
+    let reader = Reader { tree, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
+    let reader = read_all(reader, args, &args.paths, options)?;
     *pipes = reader.pipes.unwrap_or_default();
     Ok(reader.input)
+}
+
+fn reader(args: &InputArgs, paths: &[PathBuf], options: Map<String, Value>) -> Result<Reader, InputError> {
+    read_all(Reader::default(), args, paths, options)
+}
+
+fn read_all(
+    mut reader: Reader,
+    args: &InputArgs,
+    paths: &[PathBuf],
+    options: Map<String, Value>,
+) -> Result<Reader, InputError> {
+    if let ([directory], Some(tree)) = (paths, &reader.tree) {
+        let options = tree.options(directory).map(|(name, bytes)| (name.to_owned(), bytes.map(<[u8]>::to_vec)));
+        if let Some((name, bytes)) = options {
+            reader.of_revision(Purpose::Options, name, bytes)?;
+        }
+    } else if let [directory] = paths
+        && directory.is_dir()
+        && directory.join(OPTIONS_FILE).is_file()
+    {
+        reader.file(Purpose::Options, &walk::tidy(&directory.join(OPTIONS_FILE)))?;
+    }
+    if let Some(file) = &args.config {
+        reader.file(Purpose::Options, file)?;
+    }
+    if let Some(render) = flags(args, options) {
+        reader.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
+    }
+    if paths.is_empty() {
+        reader.stdin_unless_terminal(Purpose::Input)?;
+    }
+    for path in paths {
+        reader.path_or_stdin(Purpose::Input, path)?;
+    }
+    for path in &args.providers {
+        let texts = reader.path(Purpose::Providers, path)?;
+        reader.input.providers.push((path.clone(), texts));
+    }
+    for path in &args.crds {
+        if path.is_dir() {
+            reader.crds_of(path)?;
+        } else {
+            reader.path_or_stdin(Purpose::Crds, path)?;
+        }
+    }
+    Ok(reader)
 }
 
 /// Reads an application's directory, which is the working directory: the options in it, then either the text that was
@@ -154,7 +221,8 @@ fn flags(args: &InputArgs, mut options: Map<String, Value>) -> Option<String> {
 #[derive(Default)]
 struct Reader {
     input: Input,
-    seen: BTreeMap<(bool, PathBuf), SourceId>,
+    /// CRDs and dumps may be files that are input, too.
+    seen: BTreeMap<(Option<Purpose>, PathBuf), SourceId>,
     stdin_read: Option<Purpose>,
     /// The directory that nothing may be read from outside of.
     within: Option<PathBuf>,
@@ -165,48 +233,6 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads all that the arguments name.
-    fn all(&mut self, args: &InputArgs, options: Map<String, Value>) -> Result<(), InputError> {
-        if let ([directory], Some(tree)) = (args.paths.as_slice(), &self.tree) {
-            let options = tree.options(directory).map(|(name, bytes)| (name.to_owned(), bytes.map(<[u8]>::to_vec)));
-            if let Some((name, bytes)) = options {
-                self.of_revision(Purpose::Options, name, bytes)?;
-            }
-        } else if let [directory] = args.paths.as_slice()
-            && directory.is_dir()
-            && directory.join(OPTIONS_FILE).is_file()
-        {
-            self.file(Purpose::Options, &walk::tidy(&directory.join(OPTIONS_FILE)))?;
-        }
-        if let Some(file) = &args.config {
-            self.file(Purpose::Options, file)?;
-        }
-        if let Some(render) = flags(args, options) {
-            self.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
-        }
-        if args.paths.is_empty() {
-            if io::stdin().is_terminal() {
-                return Err(InputError::Terminal);
-            }
-            self.stdin(Purpose::Input)?;
-        }
-        for path in &args.paths {
-            self.path_or_stdin(Purpose::Input, path)?;
-        }
-        for path in &args.providers {
-            let texts = self.path(Purpose::Providers, path)?;
-            self.input.providers.push((path.clone(), texts));
-        }
-        for path in &args.crds {
-            if path.is_dir() {
-                self.crds_of(path)?;
-            } else {
-                self.path_or_stdin(Purpose::Crds, path)?;
-            }
-        }
-        Ok(())
-    }
-
     fn path_or_stdin(&mut self, purpose: Purpose, path: &Path) -> Result<(), InputError> {
         if path.as_os_str() == "-" { self.stdin(purpose) } else { self.path(purpose, path).map(drop) }
     }
@@ -232,7 +258,7 @@ impl Reader {
             match file.and_then(|file| self.file(purpose, &file)) {
                 Ok(text) => texts.push(text),
                 // Somebody's data: as little of our business as any other text that never speaks of us.
-                Err(error @ InputError::TooLarge { is_foreign: true, .. }) => {
+                Err(error @ InputError::TooLarge { is_foreign: true, .. }) if purpose != Purpose::Live => {
                     self.input.notes.push(format!("{error}, and skipped"));
                 }
                 Err(error) => self.input.unread.push(error),
@@ -267,7 +293,7 @@ impl Reader {
 
     /// Adds a file of a revision, each once.
     fn of_revision(&mut self, purpose: Purpose, name: String, bytes: Option<Vec<u8>>) -> Result<SourceId, InputError> {
-        let identity = (false, PathBuf::from(&name));
+        let identity = (None, PathBuf::from(&name));
         if let Some(text) = self.seen.get(&identity) {
             return Ok(*text);
         }
@@ -300,7 +326,7 @@ impl Reader {
             return Err(InputError::Outside(name));
         }
         // CRDs may lie in the directory that is read: there they are objects like others.
-        let identity = (purpose == Purpose::Crds, identity);
+        let identity = (Some(purpose).filter(|it| matches!(it, Purpose::Crds | Purpose::Live)), identity);
         if let Some(text) = self.seen.get(&identity) {
             return Ok(*text);
         }
@@ -332,6 +358,11 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Standard input, since nothing was named. Nobody types a manifest.
+    fn stdin_unless_terminal(&mut self, purpose: Purpose) -> Result<(), InputError> {
+        if io::stdin().is_terminal() { Err(InputError::Terminal) } else { self.stdin(purpose) }
     }
 
     fn stdin(&mut self, purpose: Purpose) -> Result<(), InputError> {

@@ -8,19 +8,27 @@ mod argocd;
 mod codes;
 mod console;
 mod crds;
+mod drift;
 mod explain;
 mod fix;
 mod function;
 mod images;
 mod input;
+#[cfg(unix)]
+mod install;
 mod lint;
 mod lint_formats;
+mod llamastack;
+mod llamastack_static;
 mod man;
 mod merge;
 mod options;
 mod out_dir;
 mod pictures;
 mod plan;
+#[cfg(unix)]
+mod provider;
 mod render;
 mod schema;
+mod status;
 mod suppress;

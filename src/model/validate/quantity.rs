@@ -104,3 +104,68 @@ fn parts(text: &str) -> Option<(bool, &str)> {
 fn is_exponent(text: &str) -> bool {
     text.parse::<i32>().is_ok_and(|exponent| (-18..=18).contains(&exponent))
 }
+
+/// A quantity in billionths, the finest that there is; a finer one is rounded up, as the apiserver does. `None` when it is no
+/// quantity, or too large to count so.
+///
+/// ```
+/// use kubefoundry::model::validate::quantity::billionths;
+/// assert_eq!(billionths("1000m"), billionths("1"));
+/// assert_eq!(billionths("0.5Gi"), billionths("512Mi"));
+/// assert_eq!(billionths("1e3"), billionths("1k"));
+/// assert_ne!(billionths("1G"), billionths("1Gi"));
+/// assert_eq!(billionths("-1n"), Some(-1));
+/// assert_eq!(billionths("lots"), None);
+/// ```
+pub fn billionths(text: &str) -> Option<i128> {
+    let (is_negative, number) = parts(text)?;
+    let suffix = text.trim_start_matches(['+', '-']).get(number.len()..)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits: i128 =
+        if whole.is_empty() && fraction.is_empty() { 0 } else { format!("{whole}{fraction}").parse().ok()? };
+    let (binary, decimal) = match suffix {
+        "Ki" => (10, 0),
+        "Mi" => (20, 0),
+        "Gi" => (30, 0),
+        "Ti" => (40, 0),
+        "Pi" => (50, 0),
+        "Ei" => (60, 0),
+        "n" => (0, -9),
+        "u" => (0, -6),
+        "m" => (0, -3),
+        "" => (0, 0),
+        "k" => (0, 3),
+        "M" => (0, 6),
+        "G" => (0, 9),
+        "T" => (0, 12),
+        "P" => (0, 15),
+        "E" => (0, 18),
+        exponent => (0, exponent.get(1..)?.parse().ok()?),
+    };
+    let scaled = digits.checked_mul(1_i128.checked_shl(binary)?)?;
+    let power: i32 = 9 + decimal - i32::try_from(fraction.len()).ok()?;
+    let ten = 10_i128.checked_pow(power.unsigned_abs())?;
+    let amount = if power < 0 { (scaled + ten - 1) / ten } else { scaled.checked_mul(ten)? };
+    Some(if is_negative { -amount } else { amount })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_amount_has_many_spellings() {
+        for group in [
+            &["1", "1.0", "1000m", "1e0", "+1", "1000000000n", "1.000"][..],
+            &["2Gi", "2048Mi", "2147483648", "2097152Ki"],
+            &["0", "0Gi", "0.0", "-0", "0e5"],
+            &["0.1n", "1n", "0.5n"],
+            &[".5", "500m", "5e-1"],
+        ] {
+            let amounts: Vec<_> = group.iter().map(|text| billionths(text)).collect();
+            assert!(amounts.iter().all(|amount| amount.is_some() && *amount == amounts[0]), "{group:?} {amounts:?}");
+        }
+        assert_eq!(billionths("99999999999999999999999999999999999999999"), None);
+    }
+}

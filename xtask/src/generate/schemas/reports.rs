@@ -1,5 +1,7 @@
 //! What `--output json` prints. Fields may be added to a version of a report, so a reader must not refuse unknown ones.
 
+mod live;
+
 use kubefoundry::plan::Class;
 use kubefoundry::registry;
 use serde_json::{Value, json};
@@ -55,6 +57,39 @@ pub(super) fn all() -> Vec<(String, Value)> {
                 vec![
                     version(),
                     ("images", list("Every image that the output uses, sorted.", &json!({"type": "string"}))),
+                ],
+            ),
+        ),
+        (
+            "status".to_owned(),
+            of(
+                "Statuses",
+                "What `kubefoundry status --output json` prints.",
+                vec![
+                    version(),
+                    ("now?", text("With `--now`: the time by which staleness was judged, as RFC 3339.")),
+                    ("staleAfterSeconds?", number("With `--now`: after how long a status is stale.", 0)),
+                    ("statuses", list("By namespace and name.", &live::status())),
+                    ("diagnostics", list("What is wrong with the dump.", &finding())),
+                ],
+            ),
+        ),
+        (
+            "drift".to_owned(),
+            of(
+                "Drift",
+                "What `kubefoundry drift --output json` prints.",
+                vec![
+                    version(),
+                    ("drifted", flag("Whether anything has drifted.")),
+                    (
+                        "objects",
+                        list(
+                            "Every rendered object, then those that nothing renders; none with an error.",
+                            &live::object(),
+                        ),
+                    ),
+                    ("diagnostics", list("Every finding in what was rendered and compared.", &finding())),
                 ],
             ),
         ),
