@@ -102,6 +102,26 @@ fn images_look_as_their_schema_says() {
     check("images", &["images"]);
 }
 
+/// Findings are held to their own schema by the tests above.
+#[test]
+fn plans_look_as_their_schema_says() {
+    let (mut schema, validator) = strict("plan");
+    let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
+    for findings in ["diagnostics", "oldDiagnostics"] {
+        schema["properties"].as_object_mut().unwrap().remove(findings);
+    }
+    for (folder, arguments) in crate::plan::cases() {
+        let report = crate::plan::planned(&folder, &arguments, &["--output", "json"]);
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&report).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{errors:#?} in {report:#}");
+        seen(&schema, &report, "", &mut all, &mut found);
+    }
+    let missing: Vec<_> = all.difference(&found).collect();
+    assert!(missing.is_empty(), "no plan has {missing:?}, which the schema describes");
+}
+
 /// The reports of a group of cases beside which their snapshots are.
 fn recorded(group: &str) -> Vec<Value> {
     let read = |case: &std::path::PathBuf| {
@@ -126,26 +146,6 @@ fn check_findings_apart(name: &str, reports: Vec<Value>) {
     check_reports(name, reports, |path| !path.starts_with(".diagnostics."));
 }
 
-/// Findings are held to their own schema by the tests above.
-#[test]
-fn plans_look_as_their_schema_says() {
-    let (mut schema, validator) = strict("plan");
-    let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
-    for findings in ["diagnostics", "oldDiagnostics"] {
-        schema["properties"].as_object_mut().unwrap().remove(findings);
-    }
-    for (folder, arguments) in crate::plan::cases() {
-        let report = crate::plan::planned(&folder, &arguments, &["--output", "json"]);
-        let report: Value = serde_json::from_str(&report).unwrap();
-        let errors: Vec<String> =
-            validator.iter_errors(&report).map(|error| format!("{}: {error}", error.instance_path())).collect();
-        assert!(errors.is_empty(), "{errors:#?} in {report:#}");
-        seen(&schema, &report, "", &mut all, &mut found);
-    }
-    let missing: Vec<_> = all.difference(&found).collect();
-    assert!(missing.is_empty(), "no plan has {missing:?}, which the schema describes");
-}
-
 /// `kubectl apply -f -` takes the whole stream.
 #[test]
 fn crds_are_one_stream() {
@@ -162,14 +162,14 @@ fn every_listed_schema_is_printed() {
     let listed = sandbox.run(&["schema"]).exits(0);
     let names: Vec<&str> = listed.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names[0], "crds");
-    assert_eq!(names.len(), 15);
+    assert_eq!(names.len(), 17);
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
     for name in &names[1..] {
         let printed = sandbox.run(&["schema", name]).exits(0).out;
         let extension = if name.contains('_') { "yaml" } else { "json" };
         assert_eq!(printed, std::fs::read_to_string(folder.join(format!("{name}.{extension}"))).unwrap(), "{name}");
     }
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 14, "every file has a name");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 16, "every file has a name");
 }
 
 /// A name that is close is suggested, and nothing is printed.

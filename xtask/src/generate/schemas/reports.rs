@@ -301,7 +301,7 @@ fn plan() -> Vec<(&'static str, Value)> {
                 "cause",
                 words(
                     "What changes: a field, or what the run was made with.",
-                    &["field", "options", "providers", "crds"],
+                    &["field", "options", "providers", "crds", "objects"],
                 ),
             ),
             ("path?", text("The field, when it is one.")),
