@@ -1,0 +1,372 @@
+//! Where every field of a deployment goes, and where every field of its output comes from.
+//!
+//! Nobody is asked: each field gets another value, the deployment is run again, and the outputs are compared. So it holds
+//! for every provider, and it cannot say what is not so.
+//!
+//! ```text
+//! deployment ─ leaves ─ change ─ run again ─ difference ─┬─ fields: what each one moves
+//!                                                        └─ outputs: what moves each one
+//! ```
+
+pub(crate) mod accounting;
+pub(crate) mod change;
+mod difference;
+mod probe;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::compile::{Catalogue, Subject, prepared};
+use crate::diagnostic::ObjectRef;
+use crate::model::catalog::Catalog;
+use crate::model::ir::Origin;
+use crate::model::providers;
+use crate::model::select::Steps;
+use crate::path::FieldPath;
+use crate::source::{SourceId, SourceSet};
+use change::Edit;
+use difference::{Place, leaves};
+use probe::{Effect, Probe};
+
+/// Fields of one deployment that are tried, at the most. Each is a run or more of the whole deployment.
+pub const MOST_FIELDS: usize = 1000;
+
+/// As many times the steps of one rule may the rules take for the trace of one deployment.
+const RULE_STEPS: u64 = 16;
+
+/// Where the fields of a deployment go, and where its output comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trace {
+    /// The deployment.
+    pub object: ObjectRef,
+    /// Where it stands.
+    #[serde(skip)]
+    pub source: SourceId,
+    /// Which document of it.
+    #[serde(skip)]
+    pub document: usize,
+    /// The provider that was chosen; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Why it was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Every field that was written, and every default. None when the deployment has an error: then it has no output.
+    pub fields: Vec<FieldTrace>,
+    /// How many fields were not tried, for there are more than [`MOST_FIELDS`].
+    pub untried: usize,
+    /// The options that have a part in the output.
+    pub options: Vec<FieldTrace>,
+    /// Every field of the output.
+    pub outputs: Vec<OutputTrace>,
+}
+
+/// What a field of the input does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldTrace {
+    /// The field.
+    pub path: String,
+    /// Its value as JSON text.
+    pub value: String,
+    /// Written, defaulted or derived.
+    pub origin: Origin,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// What it was changed to when the output moved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
+    /// The places of the output that moved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reaches: Vec<Reached>,
+    /// Providers that other values of it select.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub selects: Vec<String>,
+    /// Selection rules that read it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read_by: Vec<RuleRef>,
+    /// Codes of the findings that name it, or that refuse its other values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub codes: Vec<&'static str>,
+}
+
+/// What becomes of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// Another value makes another output of the same provider.
+    Rendered,
+    /// Another value selects another provider.
+    Selects,
+    /// It has no effect, and a finding says so.
+    Reported,
+    /// Its other values are refused, and with this one it has no effect of its own.
+    Checked,
+    /// It says something of the ModelDeployment itself, and is no part of what it becomes.
+    Own,
+    /// It holds nothing: `null`, `{}`, `[]`.
+    Empty,
+    /// It has no effect, and nothing says so.
+    Nothing,
+}
+
+/// An edit that was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tried {
+    /// The field.
+    pub path: String,
+    /// Its other value as JSON text; absent when it was taken out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// A place of the output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reached {
+    /// The object.
+    pub object: ObjectRef,
+    /// The field; empty for the object as a whole.
+    pub path: String,
+    /// The field inside the text that the field holds, when that is YAML or JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// Whether it is only there with another value.
+    pub added: bool,
+}
+
+/// A selection rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuleRef {
+    /// Whose.
+    pub provider: String,
+    /// Which of its rules, from 1.
+    pub rule: usize,
+}
+
+/// A field of the output, and what it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutputTrace {
+    /// The object.
+    pub object: ObjectRef,
+    /// The field.
+    pub path: String,
+    /// The field inside the text that the field holds, when that is YAML or JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// Its value as JSON text.
+    pub value: String,
+    /// The fields of the input that move it; none for what the provider always writes.
+    pub from: Vec<String>,
+}
+
+/// Traces every ModelDeployment of the input, in order. What is wrong with the input is for [`compile`](crate::compile())
+/// to say; with options or configurations that cannot be used there is nothing to trace.
+///
+/// ```
+/// use kubefoundry::trace::{Fate, trace};
+/// use kubefoundry::SourceSet;
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec:
+///   model: {id: microsoft/Phi-4-mini-instruct}
+///   engine: {type: vllm, contextLength: 8192}
+///   resources: {gpu: {count: 1}}
+/// ");
+/// let traces = trace(&sources);
+/// let field = traces[0].fields.iter().find(|field| field.path == "spec.engine.contextLength").unwrap();
+/// assert_eq!(field.fate, Fate::Rendered);
+/// assert_eq!(field.reaches.len(), 1);
+/// let reached = &field.reaches[0];
+/// let output = traces[0].outputs.iter().find(|output| output.path == reached.path).unwrap();
+/// assert_eq!(output.value, "\"--max-model-len=8192\"");
+/// assert_eq!(output.from, ["spec.engine.contextLength"]);
+/// ```
+pub fn trace(sources: &SourceSet) -> Vec<Trace> {
+    prepared(sources, Catalogue::All, |prepared| prepared.subjects().map(of_deployment).collect()).unwrap_or_default()
+}
+
+fn of_deployment(subject: Subject<'_>) -> Trace {
+    let steps = Steps::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS));
+    let mut probe = Probe::new(subject, steps);
+    let selection = probe.base.decision.as_ref().and_then(|decision| decision.selection.clone());
+    let mut trace = Trace {
+        object: subject.object(),
+        source: subject.source(),
+        document: subject.index(),
+        provider: selection.as_ref().and_then(|selection| selection.provider.clone()),
+        reason: selection.and_then(|selection| selection.reason),
+        fields: Vec::new(),
+        untried: 0,
+        options: Vec::new(),
+        outputs: Vec::new(),
+    };
+    if probe.base.is_refused() {
+        return trace;
+    }
+    let objects: Vec<ObjectRef> = probe.base.objects.iter().map(reference).collect();
+    let mut sources_of: BTreeMap<Place, Vec<String>> = BTreeMap::new();
+    let fields = fields(subject);
+    trace.untried = fields.len().saturating_sub(MOST_FIELDS);
+    for (path, value, origin) in fields.into_iter().take(MOST_FIELDS) {
+        let is_empty = value.is_null() || value == serde_json::json!({}) || value == serde_json::json!([]);
+        let effect = if is_empty { Effect::default() } else { probe.field(&path, &value) };
+        let name = path.to_string();
+        for place in &effect.moved.changed {
+            sources_of.entry(place.clone()).or_default().push(name.clone());
+        }
+        let fate = if is_empty { Fate::Empty } else { fate(&effect, &path) };
+        trace.fields.push(FieldTrace {
+            read_by: readers(&name, subject.catalog()),
+            path: name,
+            value: value.to_string(),
+            origin,
+            fate,
+            tried: effect.edits.iter().map(Tried::of).collect(),
+            reaches: reached(&effect, &objects),
+            codes: if fate == Fate::Checked { effect.refused_by } else { effect.codes },
+            selects: effect.selects,
+        });
+    }
+    trace.options = runtime(&mut probe, &objects, &mut sources_of);
+    for (position, object) in probe.base.objects.iter().enumerate() {
+        let whole = sources_of.get(&Place::of(position)).cloned().unwrap_or_default();
+        for (place, value) in leaves(object, &Place::of(position)) {
+            let mut from: BTreeSet<&String> = whole.iter().collect();
+            from.extend(sources_of.get(&place).into_iter().flatten());
+            let Some(object) = objects.get(place.object) else { continue };
+            trace.outputs.push(OutputTrace {
+                object: object.clone(),
+                path: place.path.to_string(),
+                inside: place.inside.as_ref().map(FieldPath::to_string),
+                value: value.to_string(),
+                from: from.into_iter().cloned().collect(),
+            });
+        }
+    }
+    trace
+}
+
+/// Every value of a deployment, and every one that was written and is no part of it, with its path and origin.
+fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, Origin)> {
+    let written = subject.root().leaves();
+    let values: BTreeMap<&FieldPath, Value> = written.iter().map(|(path, node)| (path, node.to_json())).collect();
+    let mut seen = BTreeSet::new();
+    let mut fields = Vec::new();
+    for leaf in subject.deployment().map(|deployment| deployment.leaves()).unwrap_or_default() {
+        let value = values.get(&leaf.path).cloned();
+        // What was written as nothing has its default.
+        let origin = if value.as_ref().is_some_and(|value| !value.is_null()) { Origin::Written } else { leaf.origin };
+        let value = value.filter(|value| !value.is_null());
+        let value = value.unwrap_or_else(|| serde_json::from_str(&leaf.value).unwrap_or_default());
+        seen.insert(leaf.path.clone());
+        fields.push((leaf.path, value, origin));
+    }
+    let rest = written.iter().filter(|(path, _)| !seen.contains(path));
+    fields.extend(rest.map(|(path, node)| (path.clone(), node.to_json(), Origin::Written)));
+    fields
+}
+
+fn fate(effect: &Effect, path: &FieldPath) -> Fate {
+    let is_own = !path.starts_with(&FieldPath::parse("spec"));
+    if !effect.moved.is_empty() || !effect.added.is_empty() {
+        Fate::Rendered
+    } else if !effect.selects.is_empty() {
+        Fate::Selects
+    } else if !effect.codes.is_empty() {
+        Fate::Reported
+    } else if is_own {
+        Fate::Own
+    } else if effect.accepted || effect.refused_by.is_empty() {
+        Fate::Nothing
+    } else {
+        Fate::Checked
+    }
+}
+
+fn reached(effect: &Effect, objects: &[ObjectRef]) -> Vec<Reached> {
+    let place = |added: bool| {
+        move |place: &Place| {
+            let object = objects.get(place.object)?.clone();
+            let inside = place.inside.as_ref().map(FieldPath::to_string);
+            Some(Reached { object, path: place.path.to_string(), inside, added })
+        }
+    };
+    let moved = effect.moved.changed.iter().filter_map(place(false));
+    let moved = moved.chain(effect.moved.added.iter().filter_map(place(true)));
+    let new = effect.added.iter().map(|object| Reached { object: object.clone(), path: String::new(), inside: None, added: true });
+    moved.chain(new).collect()
+}
+
+/// The rules that read a field, or something above or below it.
+fn readers(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
+    let below = |outer: &str, inner: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let mut readers = Vec::new();
+    for candidate in catalog.candidates() {
+        for (index, rule) in candidate.rules.iter().enumerate() {
+            let Ok(compiled) = rule.compiled(catalog.environment(candidate)) else { continue };
+            if compiled.reads().iter().any(|read| below(path, read) || below(read, path)) {
+                readers.push(RuleRef { provider: candidate.name.clone(), rule: index + 1 });
+            }
+        }
+    }
+    readers
+}
+
+/// The runtime version that images and flags are for, where there is more than one.
+fn runtime(
+    probe: &mut Probe<'_>,
+    objects: &[ObjectRef],
+    sources_of: &mut BTreeMap<Place, Vec<String>>,
+) -> Vec<FieldTrace> {
+    let decided = probe.base.decision.as_ref().and_then(|it| it.provider().map(str::to_owned).zip(it.runtime.clone()));
+    let Some((name, version)) = decided else { return Vec::new() };
+    let Some(provider) = providers::find(&name) else { return Vec::new() };
+    let path = format!("runtimes.{name}");
+    let origin = if probe.is_pinned(&name) { Origin::Written } else { Origin::Defaulted };
+    let others = provider.runtimes().iter().copied().filter(|other| *other != version);
+    for other in others {
+        let Some(moved) = probe.runtime(&name, other).filter(|moved| !moved.is_empty()) else { continue };
+        for place in &moved.changed {
+            sources_of.entry(place.clone()).or_default().push(path.clone());
+        }
+        let effect = Effect { moved, ..Effect::default() };
+        let tried = Tried { path: path.clone(), value: Some(Value::from(other).to_string()) };
+        return vec![FieldTrace {
+            path,
+            value: Value::from(version).to_string(),
+            origin,
+            fate: Fate::Rendered,
+            tried: vec![tried],
+            reaches: reached(&effect, objects),
+            selects: Vec::new(),
+            read_by: Vec::new(),
+            codes: Vec::new(),
+        }];
+    }
+    Vec::new()
+}
+
+impl Tried {
+    fn of(edit: &Edit) -> Self {
+        Self { path: edit.path.to_string(), value: edit.value.as_ref().map(Value::to_string) }
+    }
+}
+
+/// What tells an object from others.
+fn reference(object: &Value) -> ObjectRef {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    ObjectRef {
+        api_version: text("/apiVersion").unwrap_or_default().into(),
+        kind: text("/kind").unwrap_or_default().into(),
+        namespace: text("/metadata/namespace").map(Into::into),
+        name: text("/metadata/name").unwrap_or_default().into(),
+    }
+}
