@@ -105,6 +105,7 @@ impl<'p> Prepared<'p> {
             header: Header::of(root),
             root: root.clone(),
             problems: Vec::new(),
+            written: None,
         };
         Attempt::of(&document, &Setting { thoroughness, ..*self.setting }, steps)
     }
@@ -204,8 +205,7 @@ impl<'p> Subject<'p> {
     pub(crate) fn deployment(&self) -> Option<Deployment> {
         let dialect = Dialect::of_group(self.document.header.group())?;
         let mut findings = Findings::new(self.document.scope());
-        let wire =
-            ModelDeployment::read(&self.document.root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
+        let wire = ModelDeployment::read(&self.document.root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
         validate::validate(&wire, dialect, &mut findings)
     }
 
@@ -227,8 +227,16 @@ impl<'p> Subject<'p> {
             kind: keep(own.kind, &header.kind),
             ..own
         };
-        let document =
-            Document { source: *source, text, index: *index, span: *span, header, root, problems: Vec::new() };
+        let document = Document {
+            source: *source,
+            text,
+            index: *index,
+            span: *span,
+            header,
+            root,
+            problems: Vec::new(),
+            written: None,
+        };
         Attempt::of(&document, &Setting { thoroughness, ..*self.setting }, steps)
     }
 

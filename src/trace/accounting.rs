@@ -1,1 +1,178 @@
-//! placeholder
+//! Fields that reach nothing, and of which nobody says so: found while linting, for as much work as a run may take.
+//!
+//! Deployments that are written alike behave alike: the first of each kind is tried, field by field, and what was learned
+//! holds for the others. So the cost follows the number of kinds, not of deployments, and it is bounded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::probe::{Probe, names};
+use super::{Fate, fate, is_nothing};
+use crate::cel;
+use crate::compile::Subject;
+use crate::diagnostic::{Findings, codes};
+use crate::fingerprint::fnv1a_64;
+use crate::model::select::Steps;
+use crate::path::{FieldPath, Segment};
+use crate::yaml::{Node, Value};
+
+/// What all trials of a run may take, in nodes of the documents that are run again: some tenths of a second.
+const MOST_WORK: usize = 400_000;
+
+/// Trials of one field, for the estimate of what a deployment takes.
+const TRIALS: usize = 2;
+
+/// Of the steps that are left for rules, each kind of deployment gets one part in so many.
+const PART: u64 = 8;
+
+/// How a deployment is written: which fields it has, and which of the words that decide what else is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kind(u64);
+
+/// What was learned so far.
+#[derive(Debug)]
+pub(crate) struct Accounting {
+    /// For each kind, the fields that reach nothing.
+    silent: BTreeMap<Kind, BTreeSet<String>>,
+    work: usize,
+    steps: u64,
+}
+
+impl Kind {
+    /// The kind of a deployment, and about how much it takes to try its fields.
+    pub(crate) fn of(root: &Node<'_>) -> (Self, usize) {
+        let leaves = root.leaves();
+        let mut traits: BTreeSet<String> = BTreeSet::new();
+        let mut fields = BTreeSet::new();
+        for (path, node) in &leaves {
+            let class = class(path);
+            traits.insert(format!("{class}={}", value_class(&class, &node.value)));
+            if path.starts_with(&FieldPath::parse("spec")) {
+                fields.insert(class);
+            }
+        }
+        let text: Vec<String> = traits.into_iter().collect();
+        (Self(fnv1a_64(text.join("\n").as_bytes())), fields.len() * TRIALS * leaves.len())
+    }
+}
+
+/// A field, whatever its place in a list or its key among labels.
+fn class(path: &FieldPath) -> String {
+    let mut class = String::new();
+    let mut is_free = false;
+    for segment in path.segments() {
+        match segment {
+            Segment::Index(_) => class.push_str("[]"),
+            Segment::Key(_) if is_free => class.push_str(".*"),
+            Segment::Key(key) => {
+                class.push('.');
+                class.push_str(key);
+                is_free = matches!(&**key, "labels" | "annotations" | "nodeSelector");
+            }
+        }
+    }
+    class
+}
+
+/// What of a value may decide how others are read.
+fn value_class(class: &str, value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Integer(number) => (*number).clamp(0, 2).to_string(),
+        Value::Float(_) => "float".to_owned(),
+        Value::Sequence(_) => "[]".to_owned(),
+        Value::Mapping(_) => "{}".to_owned(),
+        Value::String(text) => match class {
+            ".spec.engine.extraArgs[]" => text.split('=').next().unwrap_or_default().to_owned(),
+            ".spec.image" | ".spec.engine.image" => {
+                let name = text.rsplit('/').next().unwrap_or_default();
+                name.split([':', '@']).next().unwrap_or_default().to_owned()
+            }
+            ".spec.model.id" => format!("{}{}", text.starts_with('/'), text.ends_with(".gguf")),
+            _ if is_word(class) && text.len() <= 64 => text.clone().into_owned(),
+            _ => text.is_empty().to_string(),
+        },
+    }
+}
+
+/// Whether a field holds one of few words.
+fn is_word(class: &str) -> bool {
+    matches!(
+        class,
+        ".apiVersion" | ".spec.engine.type" | ".spec.serving.mode" | ".spec.provider.name" | ".spec.model.source"
+    ) || class.starts_with(".spec.provider.overrides") && !class.ends_with("instanceType")
+        || [".purpose", ".accessMode", ".gpu.type", ".operator", ".effect"].iter().any(|end| class.ends_with(end))
+}
+
+impl Accounting {
+    /// Nothing is known yet. `limits` are those of rules.
+    pub(crate) fn new(limits: cel::Limits) -> Self {
+        Self { silent: BTreeMap::new(), work: MOST_WORK, steps: limits.steps.saturating_mul(2) }
+    }
+
+    /// Learns of every kind that is new among deployments, as long as there is work left. What is learned does not
+    /// depend on the number of threads.
+    pub(crate) fn learn(&mut self, subjects: Vec<(Kind, usize, Subject<'_>)>) {
+        let mut new = Vec::new();
+        for (kind, work, subject) in subjects {
+            if self.silent.contains_key(&kind) || work > self.work {
+                continue;
+            }
+            self.work -= work;
+            let steps = self.steps / PART;
+            self.steps -= steps;
+            self.silent.insert(kind, BTreeSet::new());
+            new.push((kind, steps, subject));
+        }
+        let learned = |(kind, steps, subject): (Kind, u64, Subject<'_>)| {
+            let mut probe = Probe::new(subject, Steps::new(steps));
+            let silent = silent(subject, &mut probe);
+            (kind, silent, steps.saturating_sub(probe.spent()))
+        };
+        let learned: Vec<_> = if new.len() > 1 {
+            new.into_par_iter().map(learned).collect()
+        } else {
+            new.into_iter().map(learned).collect()
+        };
+        for (kind, silent, unspent) in learned {
+            self.steps += unspent;
+            self.silent.insert(kind, silent);
+        }
+    }
+
+    /// Reports the fields of a deployment that reach nothing, as those of its kind do, and that no finding names.
+    pub(crate) fn report(&self, kind: Kind, root: &Node<'_>, findings: &mut Findings<'_>) {
+        let Some(silent) = self.silent.get(&kind).filter(|silent| !silent.is_empty()) else { return };
+        for (path, _) in root.leaves() {
+            if silent.contains(&class(&path)) && !findings.iter().any(|found| names(found, &path)) {
+                let message = format!("{path} has no effect: with any other value the output is the same");
+                findings.report(&codes::FIELD_REACHES_NOTHING, &path, message).help(
+                    "leave it out, or change what keeps it from having one; `kubefoundry explain --trace` shows where fields go",
+                );
+            }
+        }
+    }
+}
+
+/// The fields of a deployment that reach nothing.
+fn silent(subject: Subject<'_>, probe: &mut Probe<'_>) -> BTreeSet<String> {
+    let mut silent = BTreeSet::new();
+    if probe.base.is_refused() {
+        return silent;
+    }
+    let mut seen = BTreeSet::new();
+    for (path, node) in subject.root().leaves() {
+        let value = node.to_json();
+        if is_nothing(&value) || !path.starts_with(&FieldPath::parse("spec")) || !seen.insert(class(&path)) {
+            continue;
+        }
+        if !probe.base.findings.iter().any(|found| names(found, &path))
+            && fate(&probe.field(&path, &value), &path) == Fate::Nothing
+        {
+            silent.insert(class(&path));
+        }
+    }
+    silent
+}

@@ -67,28 +67,47 @@ pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[Edit]) -> Option<Node<'t>> {
     any.then_some(changed)
 }
 
+/// Another value of a field.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// How to come to it.
+    pub(super) edits: Vec<Edit>,
+    /// Whether it is a word of those that the field may have.
+    pub(super) is_word: bool,
+}
+
 /// What a document may have in a field instead of `value`, the likeliest to be accepted first; at last nothing, and then
 /// without what is around the field.
-pub(super) fn changes(path: &FieldPath, value: &Json, root: &Node<'_>, providers: &[&str], provider: Option<&str>) -> Vec<Vec<Edit>> {
+pub(super) fn changes(
+    path: &FieldPath,
+    value: &Json,
+    root: &Node<'_>,
+    providers: &[&str],
+    provider: Option<&str>,
+) -> Vec<Change> {
     let mut values = Vec::new();
     let name = path.to_string();
-    let mut changes: Vec<Vec<Edit>> = Vec::new();
+    let mut is_word = false;
+    let mut changes: Vec<Change> = Vec::new();
     match name.as_str() {
         "kind" => return changes,
         "apiVersion" => values.extend(DIALECTS.iter().map(|dialect| Json::from(dialect.api_version()))),
         "spec.provider.name" => values.extend(providers.iter().map(|name| Json::from(*name))),
-        "spec.serving.mode" => changes.extend(other_mode(root)),
+        "spec.serving.mode" => {
+            changes.extend(other_mode(root).map(|edits| Change { edits, is_word: true }));
+        }
         _ => {
             let (shape, facets) = shape_at(path, provider);
+            is_word = facets.words.is_some() || matches!(shape, Shape::Words(_));
             values.extend(other_values(shape, facets, value));
         }
     }
     values.retain(|other| other != value);
-    changes.extend(values.into_iter().map(|value| vec![Edit::set(path.clone(), value)]));
+    changes.extend(values.into_iter().map(|value| Change { edits: vec![Edit::set(path.clone(), value)], is_word }));
     if root.at(path).is_some() {
         let mut around = path.clone();
         while around.segments().len() > 2 {
-            changes.push(vec![Edit::remove(around.clone())]);
+            changes.push(Change { edits: vec![Edit::remove(around.clone())], is_word: false });
             around = around.parent();
         }
     }
@@ -163,7 +182,8 @@ fn other_values(shape: Shape, facets: Facets, value: &Json) -> Vec<Json> {
 }
 
 fn numbers(number: i64) -> Vec<Json> {
-    let next = [number.checked_add(1), number.checked_mul(2), Some(number / 2), number.checked_sub(1), Some(0), Some(1)];
+    let next =
+        [number.checked_add(1), number.checked_mul(2), Some(number / 2), number.checked_sub(1), Some(0), Some(1)];
     let mut numbers: Vec<i64> = Vec::new();
     for other in next.into_iter().flatten() {
         if other != number && other >= 0 && !numbers.contains(&other) {
@@ -226,6 +246,8 @@ mod tests {
     fn words_are_known_from_the_schema() {
         let words = |path: FieldPath| other_values(shape_at(&path, Some("dynamo")).0, Facets::NONE, &json!("x"));
         assert!(words(FieldPath::parse("spec.engine.type")).contains(&json!("llamacpp")));
-        assert!(words(FieldPath::parse("spec.model.storage.volumes").index(0).key("purpose")).contains(&json!("custom")));
+        assert!(
+            words(FieldPath::parse("spec.model.storage.volumes").index(0).key("purpose")).contains(&json!("custom"))
+        );
     }
 }

@@ -214,7 +214,7 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
     let fields = fields(subject);
     trace.untried = fields.len().saturating_sub(MOST_FIELDS);
     for (path, value, origin) in fields.into_iter().take(MOST_FIELDS) {
-        let is_empty = value.is_null() || value == serde_json::json!({}) || value == serde_json::json!([]);
+        let is_empty = is_nothing(&value);
         let effect = if is_empty { Effect::default() } else { probe.field(&path, &value) };
         let name = path.to_string();
         for place in &effect.moved.changed {
@@ -272,6 +272,16 @@ fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, Origin)> {
     fields
 }
 
+/// Whether a value says nothing.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
 fn fate(effect: &Effect, path: &FieldPath) -> Fate {
     let is_own = !path.starts_with(&FieldPath::parse("spec"));
     if !effect.moved.is_empty() || !effect.added.is_empty() {
@@ -282,7 +292,9 @@ fn fate(effect: &Effect, path: &FieldPath) -> Fate {
         Fate::Reported
     } else if is_own {
         Fate::Own
-    } else if effect.accepted || effect.refused_by.is_empty() {
+    } else if effect.is_constraint {
+        Fate::Checked
+    } else if effect.accepted || effect.unneeded && effect.refused_by.is_empty() {
         Fate::Nothing
     } else {
         Fate::Checked
@@ -299,7 +311,12 @@ fn reached(effect: &Effect, objects: &[ObjectRef]) -> Vec<Reached> {
     };
     let moved = effect.moved.changed.iter().filter_map(place(false));
     let moved = moved.chain(effect.moved.added.iter().filter_map(place(true)));
-    let new = effect.added.iter().map(|object| Reached { object: object.clone(), path: String::new(), inside: None, added: true });
+    let new = effect.added.iter().map(|object| Reached {
+        object: object.clone(),
+        path: String::new(),
+        inside: None,
+        added: true,
+    });
     moved.chain(new).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::change::{Edit, changes, edited};
+use super::change::{Change, Edit, changes, edited};
 use super::difference::{Difference, Place};
 use super::reference;
 use crate::Thoroughness;
@@ -36,6 +36,10 @@ pub(super) struct Effect {
     pub(super) refused_by: Vec<&'static str>,
     /// Whether another value was accepted at all.
     pub(super) accepted: bool,
+    /// Whether another word, which may stand there as such, was refused: what the field says is held against the rest.
+    pub(super) is_constraint: bool,
+    /// Whether the deployment was accepted without the field.
+    pub(super) unneeded: bool,
 }
 
 impl Effect {
@@ -68,14 +72,17 @@ impl<'p> Probe<'p> {
         let mut effect = Effect::default();
         add_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
-        for edits in changes(path, value, root, &self.providers, self.base.provider()) {
+        for Change { edits, is_word } in changes(path, value, root, &self.providers, self.base.provider()) {
             let Some(changed) = edited(root, &edits) else { continue };
             let other = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
             if other.is_refused() {
                 effect.refused_by.extend(other.errors());
+                effect.is_constraint |= is_word;
                 continue;
             }
-            effect.accepted = true;
+            // Without it a field may have the same value, as its default.
+            effect.accepted |= edits.iter().any(|edit| edit.value.is_some());
+            effect.unneeded |= edits.iter().all(|edit| edit.value.is_none());
             add_codes(&mut effect.codes, &other.findings, path);
             if other.provider() != self.base.provider() {
                 effect.selects.extend(other.provider().map(str::to_owned));
