@@ -37,5 +37,7 @@ pub mod compile;
 
 pub mod trace;
 
+pub mod rules;
+
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
 pub use source::{NotText, Purpose, SourceSet};

@@ -45,3 +45,35 @@ fn explore() {
     }
     println!("{n} fields {:?}", start.elapsed());
 }
+
+#[test]
+fn explore_generated() {
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, TestRunner};
+    let mut runner = TestRunner::new(Config { cases: 500, failure_persistence: None, ..Config::default() });
+    let mut seen = std::collections::BTreeSet::new();
+    let seen = std::cell::RefCell::new(&mut seen);
+    runner
+        .run(&common::generated::documents(), |documents| {
+            let mut sources = kubefoundry::SourceSet::default();
+            sources.add("a.yaml", kubefoundry::yaml::to_yaml_stream(&documents));
+            for trace in trace(&sources) {
+                for field in &trace.fields {
+                    if field.fate == Fate::Nothing
+                        && seen.borrow_mut().insert((field.path.clone(), trace.provider.clone()))
+                    {
+                        println!(
+                            "NOTHING {} = {} {:?} on {:?} {:?}",
+                            field.path,
+                            field.value,
+                            field.origin,
+                            trace.provider,
+                            documents.iter().find(|d| d["metadata"]["name"] == *trace.object.name)
+                        );
+                    }
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+}

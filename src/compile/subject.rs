@@ -203,9 +203,14 @@ impl<'p> Subject<'p> {
 
     /// It with its defaults, as far as it can be read.
     pub(crate) fn deployment(&self) -> Option<Deployment> {
+        self.deployment_of(&self.document.root)
+    }
+
+    /// The same of another tree.
+    pub(crate) fn deployment_of(&self, root: &Node<'_>) -> Option<Deployment> {
         let dialect = Dialect::of_group(self.document.header.group())?;
         let mut findings = Findings::new(self.document.scope());
-        let wire = ModelDeployment::read(&self.document.root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
+        let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
         validate::validate(&wire, dialect, &mut findings)
     }
 

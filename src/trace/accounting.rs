@@ -4,6 +4,7 @@
 //! holds for the others. So the cost follows the number of kinds, not of deployments, and it is bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use rayon::prelude::*;
 
@@ -22,6 +23,9 @@ const MOST_WORK: usize = 400_000;
 
 /// Trials of one field, for the estimate of what a deployment takes.
 const TRIALS: usize = 2;
+
+/// Items of a list that are each tried; those behind them are as the first of these.
+const ITEMS: usize = 8;
 
 /// Of the steps that are left for rules, each kind of deployment gets one part in so many.
 const PART: u64 = 8;
@@ -57,12 +61,13 @@ impl Kind {
     }
 }
 
-/// A field, whatever its place in a list or its key among labels.
+/// A field, whatever its key among labels, and its place in a list beyond the first.
 fn class(path: &FieldPath) -> String {
     let mut class = String::new();
     let mut is_free = false;
     for segment in path.segments() {
         match segment {
+            Segment::Index(index) if *index < ITEMS => drop(write!(class, "[{index}]")),
             Segment::Index(_) => class.push_str("[]"),
             Segment::Key(_) if is_free => class.push_str(".*"),
             Segment::Key(key) => {
@@ -85,7 +90,7 @@ fn value_class(class: &str, value: &Value<'_>) -> String {
         Value::Sequence(_) => "[]".to_owned(),
         Value::Mapping(_) => "{}".to_owned(),
         Value::String(text) => match class {
-            ".spec.engine.extraArgs[]" => text.split('=').next().unwrap_or_default().to_owned(),
+            _ if class.starts_with(".spec.engine.extraArgs[") => text.split('=').next().unwrap_or_default().to_owned(),
             ".spec.image" | ".spec.engine.image" => {
                 let name = text.rsplit('/').next().unwrap_or_default();
                 name.split([':', '@']).next().unwrap_or_default().to_owned()

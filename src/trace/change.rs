@@ -74,6 +74,8 @@ pub(super) struct Change {
     pub(super) edits: Vec<Edit>,
     /// Whether it is a word of those that the field may have.
     pub(super) is_word: bool,
+    /// Whether it takes out what is around the field, and with it other fields.
+    pub(super) is_around: bool,
 }
 
 /// What a document may have in a field instead of `value`, the likeliest to be accepted first; at last nothing, and then
@@ -94,7 +96,7 @@ pub(super) fn changes(
         "apiVersion" => values.extend(DIALECTS.iter().map(|dialect| Json::from(dialect.api_version()))),
         "spec.provider.name" => values.extend(providers.iter().map(|name| Json::from(*name))),
         "spec.serving.mode" => {
-            changes.extend(other_mode(root).map(|edits| Change { edits, is_word: true }));
+            changes.extend(other_mode(root).map(|edits| Change { edits, is_word: true, is_around: false }));
         }
         _ => {
             let (shape, facets) = shape_at(path, provider);
@@ -103,11 +105,11 @@ pub(super) fn changes(
         }
     }
     values.retain(|other| other != value);
-    changes.extend(values.into_iter().map(|value| Change { edits: vec![Edit::set(path.clone(), value)], is_word }));
+    changes.extend(values.into_iter().map(|value| Change { edits: vec![Edit::set(path.clone(), value)], is_word, is_around: false }));
     if root.at(path).is_some() {
         let mut around = path.clone();
         while around.segments().len() > 2 {
-            changes.push(Change { edits: vec![Edit::remove(around.clone())], is_word: false });
+            changes.push(Change { edits: vec![Edit::remove(around.clone())], is_word: false, is_around: around != *path });
             around = around.parent();
         }
     }
@@ -145,7 +147,7 @@ pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<Edit>> {
 }
 
 /// What the value of a field looks like.
-fn shape_at(path: &FieldPath, provider: Option<&str>) -> (Shape, Facets) {
+pub(crate) fn shape_at(path: &FieldPath, provider: Option<&str>) -> (Shape, Facets) {
     let overrides = FieldPath::parse("spec.provider.overrides");
     let mut shape = ModelDeployment::SHAPE;
     let mut facets = Facets::NONE;

@@ -103,7 +103,7 @@ pub enum Fate {
     Selects,
     /// It has no effect, and a finding says so.
     Reported,
-    /// Its other values are refused, and with this one it has no effect of its own.
+    /// Its other values, or its absence, are refused, and beyond that it has no effect.
     Checked,
     /// It says something of the ModelDeployment itself, and is no part of what it becomes.
     Own,
@@ -229,7 +229,11 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
             fate,
             tried: effect.edits.iter().map(Tried::of).collect(),
             reaches: reached(&effect, &objects),
-            codes: if fate == Fate::Checked { effect.refused_by } else { effect.codes },
+            codes: match fate {
+                Fate::Checked => effect.refused_by,
+                Fate::Reported if effect.codes.is_empty() => effect.other_codes,
+                _ => effect.codes,
+            },
             selects: effect.selects,
         });
     }
@@ -288,13 +292,13 @@ fn fate(effect: &Effect, path: &FieldPath) -> Fate {
         Fate::Rendered
     } else if !effect.selects.is_empty() {
         Fate::Selects
-    } else if !effect.codes.is_empty() {
+    } else if !effect.codes.is_empty() || effect.is_default && !effect.other_codes.is_empty() {
         Fate::Reported
     } else if is_own {
         Fate::Own
     } else if effect.is_constraint {
         Fate::Checked
-    } else if effect.accepted || effect.unneeded && effect.refused_by.is_empty() {
+    } else if effect.unneeded && (effect.accepted || effect.refused_by.is_empty()) {
         Fate::Nothing
     } else {
         Fate::Checked

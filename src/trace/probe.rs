@@ -10,6 +10,7 @@ use crate::compile::{Attempt, Subject};
 use crate::diagnostic::{Diagnostic, ObjectRef};
 use crate::model::select::Steps;
 use crate::path::FieldPath;
+use crate::yaml::Node;
 
 /// A deployment as it is, to be compared with what it would be.
 pub(super) struct Probe<'p> {
@@ -30,23 +31,20 @@ pub(super) struct Effect {
     pub(super) added: Vec<ObjectRef>,
     /// Providers that other values select.
     pub(super) selects: Vec<String>,
-    /// Codes of findings that name the field, with this value or another one.
+    /// Codes of findings that name the field.
     pub(super) codes: Vec<&'static str>,
+    /// Codes of findings that name the field when it has another value.
+    pub(super) other_codes: Vec<&'static str>,
     /// Codes of the errors that refuse other values.
     pub(super) refused_by: Vec<&'static str>,
     /// Whether another value was accepted at all.
     pub(super) accepted: bool,
     /// Whether another word, which may stand there as such, was refused: what the field says is held against the rest.
     pub(super) is_constraint: bool,
+    /// Whether the field has the same value without being written; known only where `other_codes` are of use.
+    pub(super) is_default: bool,
     /// Whether the deployment was accepted without the field.
     pub(super) unneeded: bool,
-}
-
-impl Effect {
-    /// Whether another value makes another output.
-    pub(super) fn moves(&self) -> bool {
-        !self.moved.is_empty() || !self.added.is_empty() || !self.selects.is_empty()
-    }
 }
 
 impl<'p> Probe<'p> {
@@ -72,7 +70,11 @@ impl<'p> Probe<'p> {
         let mut effect = Effect::default();
         add_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
-        for Change { edits, is_word } in changes(path, value, root, &self.providers, self.base.provider()) {
+        for Change { edits, is_word, is_around } in changes(path, value, root, &self.providers, self.base.provider()) {
+            // What other fields do is not this one's doing, unless it cannot be changed without them.
+            if is_around && (effect.accepted || effect.unneeded) {
+                break;
+            }
             let Some(changed) = edited(root, &edits) else { continue };
             let other = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
             if other.is_refused() {
@@ -82,8 +84,8 @@ impl<'p> Probe<'p> {
             }
             // Without it a field may have the same value, as its default.
             effect.accepted |= edits.iter().any(|edit| edit.value.is_some());
-            effect.unneeded |= edits.iter().all(|edit| edit.value.is_none());
-            add_codes(&mut effect.codes, &other.findings, path);
+            effect.unneeded |= edits.iter().all(|edit| edit.value.is_none() && edit.path == *path);
+            add_codes(&mut effect.other_codes, &other.findings, path);
             if other.provider() != self.base.provider() {
                 effect.selects.extend(other.provider().map(str::to_owned));
                 continue;
@@ -96,11 +98,25 @@ impl<'p> Probe<'p> {
         }
         effect.selects.sort();
         effect.selects.dedup();
-        effect.codes.sort_unstable();
-        effect.codes.dedup();
-        effect.refused_by.sort_unstable();
-        effect.refused_by.dedup();
+        for codes in [&mut effect.codes, &mut effect.other_codes, &mut effect.refused_by] {
+            codes.sort_unstable();
+            codes.dedup();
+        }
+        if !effect.other_codes.is_empty() && effect.moved.is_empty() {
+            effect.is_default = self.is_default(path);
+        }
         effect
+    }
+
+    /// Whether a field has the same value without being written.
+    fn is_default(&self, path: &FieldPath) -> bool {
+        let root = self.subject.root();
+        let value = |root: &Node<'_>| {
+            let leaves = self.subject.deployment_of(root)?.leaves();
+            leaves.into_iter().find(|leaf| leaf.path == *path).map(|leaf| leaf.value)
+        };
+        let without = edited(root, &[Edit::remove(path.clone())]);
+        without.is_none_or(|without| value(root) == value(&without))
     }
 
     /// Runs it with another version of the provider's runtime.
