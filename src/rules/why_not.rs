@@ -273,10 +273,7 @@ impl<'p> Search<'p> {
                         let attempt = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
                         if self.wins(&attempt) && selection_is(&attempt, by_name) {
                             return Some(
-                                all.iter()
-                                    .filter(|edit| edit.apply(&mut root.clone()))
-                                    .map(Change::of)
-                                    .collect(),
+                                all.iter().filter(|edit| edit.apply(&mut root.clone())).map(Change::of).collect(),
                             );
                         }
                     }

@@ -19,7 +19,7 @@ use crate::path::{FieldPath, Segment};
 use crate::yaml::{Node, Value};
 
 /// What all trials of a run may take, in nodes of the documents that are run again: some tenths of a second.
-const MOST_WORK: usize = 400_000;
+const MOST_WORK: usize = 150_000;
 
 /// Trials of one field, for the estimate of what a deployment takes.
 const TRIALS: usize = 2;
@@ -46,60 +46,116 @@ pub(crate) struct Accounting {
 impl Kind {
     /// The kind of a deployment, and about how much it takes to try its fields.
     pub(crate) fn of(root: &Node<'_>) -> (Self, usize) {
-        let leaves = root.leaves();
-        let mut traits: BTreeSet<String> = BTreeSet::new();
-        let mut fields = BTreeSet::new();
-        for (path, node) in &leaves {
-            let class = class(path);
-            traits.insert(format!("{class}={}", value_class(&class, &node.value)));
-            if path.starts_with(&FieldPath::parse("spec")) {
-                fields.insert(class);
+        let mut walk = Walk { class: String::new(), traits: String::new(), leaves: 0, tried: 0 };
+        walk.node(root);
+        (Self(fnv1a_64(walk.traits.as_bytes())), walk.tried * TRIALS * walk.leaves)
+    }
+}
+
+/// Writes down what makes the kind of a deployment. It is done for every one, so it takes no more room than it must.
+struct Walk {
+    class: String,
+    traits: String,
+    leaves: usize,
+    /// The fields that would be tried.
+    tried: usize,
+}
+
+impl Walk {
+    fn node(&mut self, node: &Node<'_>) {
+        let end = self.class.len();
+        match &node.value {
+            Value::Sequence(items) if !items.is_empty() => {
+                for (index, item) in items.iter().enumerate() {
+                    if index <= ITEMS {
+                        push_step(&mut self.class, &Segment::Index(index));
+                        self.node(item);
+                        self.class.truncate(end);
+                    } else {
+                        self.leaves += 1;
+                    }
+                }
+            }
+            Value::Mapping(entries) if !entries.is_empty() => {
+                // Of labels the first stands for all.
+                let most = if is_free(&self.class) { 1 } else { entries.len() };
+                self.leaves += entries.len() - most;
+                for entry in entries.iter().take(most) {
+                    push_key(&mut self.class, &entry.key);
+                    self.node(&entry.node);
+                    self.class.truncate(end);
+                }
+            }
+            value => {
+                self.leaves += 1;
+                self.tried += usize::from(self.class.starts_with(".spec"));
+                self.traits.push_str(&self.class);
+                self.traits.push('=');
+                push_value(&self.class, value, &mut self.traits);
+                self.traits.push('\n');
             }
         }
-        let text: Vec<String> = traits.into_iter().collect();
-        (Self(fnv1a_64(text.join("\n").as_bytes())), fields.len() * TRIALS * leaves.len())
     }
 }
 
 /// A field, whatever its key among labels, and its place in a list beyond the first.
 fn class(path: &FieldPath) -> String {
     let mut class = String::new();
-    let mut is_free = false;
     for segment in path.segments() {
-        match segment {
-            Segment::Index(index) if *index < ITEMS => drop(write!(class, "[{index}]")),
-            Segment::Index(_) => class.push_str("[]"),
-            Segment::Key(_) if is_free => class.push_str(".*"),
-            Segment::Key(key) => {
-                class.push('.');
-                class.push_str(key);
-                is_free = matches!(&**key, "labels" | "annotations" | "nodeSelector");
-            }
-        }
+        push_step(&mut class, segment);
     }
     class
 }
 
+fn push_step(class: &mut String, segment: &Segment) {
+    match segment {
+        Segment::Index(index) if *index < ITEMS => drop(write!(class, "[{index}]")),
+        Segment::Index(_) => class.push_str("[]"),
+        Segment::Key(key) => push_key(class, key),
+    }
+}
+
+fn push_key(class: &mut String, key: &str) {
+    let key = if is_free(class) { "*" } else { key };
+    class.push('.');
+    class.push_str(key);
+}
+
+/// Whether the keys below a field are anybody's.
+fn is_free(class: &str) -> bool {
+    [".labels", ".annotations", ".nodeSelector"].iter().any(|end| class.ends_with(end))
+}
+
 /// What of a value may decide how others are read.
-fn value_class(class: &str, value: &Value<'_>) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Integer(number) => (*number).clamp(0, 2).to_string(),
-        Value::Float(_) => "float".to_owned(),
-        Value::Sequence(_) => "[]".to_owned(),
-        Value::Mapping(_) => "{}".to_owned(),
+fn push_value(class: &str, value: &Value<'_>, out: &mut String) {
+    let trait_of = match value {
+        Value::Null => "null",
+        Value::Bool(true) => "true",
+        Value::Bool(false) => "false",
+        Value::Integer(..=0) => "0",
+        Value::Integer(1) => "1",
+        Value::Integer(_) => "2",
+        Value::Float(_) => "float",
+        Value::Sequence(_) => "[]",
+        Value::Mapping(_) => "{}",
         Value::String(text) => match class {
-            _ if class.starts_with(".spec.engine.extraArgs[") => text.split('=').next().unwrap_or_default().to_owned(),
+            _ if class.starts_with(".spec.engine.extraArgs[") => text.split('=').next().unwrap_or_default(),
             ".spec.image" | ".spec.engine.image" => {
                 let name = text.rsplit('/').next().unwrap_or_default();
-                name.split([':', '@']).next().unwrap_or_default().to_owned()
+                name.split([':', '@']).next().unwrap_or_default()
             }
-            ".spec.model.id" => format!("{}{}", text.starts_with('/'), text.ends_with(".gguf")),
-            _ if is_word(class) && text.len() <= 64 => text.clone().into_owned(),
-            _ => text.is_empty().to_string(),
+            ".spec.model.id" => match (text.starts_with('/'), text.ends_with(".gguf")) {
+                (true, true) => "/.gguf",
+                (true, false) => "/",
+                (false, true) => ".gguf",
+                (false, false) => "id",
+            },
+            _ if is_word(class) && text.len() <= 64 => text,
+            _ if text.is_empty() => "",
+            _ => "text",
         },
-    }
+    };
+    out.push_str(trait_of);
 }
 
 /// Whether a field holds one of few words.

@@ -105,11 +105,19 @@ pub(super) fn changes(
         }
     }
     values.retain(|other| other != value);
-    changes.extend(values.into_iter().map(|value| Change { edits: vec![Edit::set(path.clone(), value)], is_word, is_around: false }));
+    changes.extend(values.into_iter().map(|value| Change {
+        edits: vec![Edit::set(path.clone(), value)],
+        is_word,
+        is_around: false,
+    }));
     if root.at(path).is_some() {
         let mut around = path.clone();
         while around.segments().len() > 2 {
-            changes.push(Change { edits: vec![Edit::remove(around.clone())], is_word: false, is_around: around != *path });
+            changes.push(Change {
+                edits: vec![Edit::remove(around.clone())],
+                is_word: false,
+                is_around: around != *path,
+            });
             around = around.parent();
         }
     }

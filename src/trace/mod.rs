@@ -133,6 +133,9 @@ pub struct Reached {
     /// The field inside the text that the field holds, when that is YAML or JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
+    /// What is there, as JSON text; absent for a whole object, and for what is only there with another value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
     /// Whether it is only there with another value.
     pub added: bool,
 }
@@ -209,7 +212,7 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
     if probe.base.is_refused() {
         return trace;
     }
-    let objects: Vec<ObjectRef> = probe.base.objects.iter().map(reference).collect();
+    let output = Output::of(&probe.base.objects);
     let mut sources_of: BTreeMap<Place, Vec<String>> = BTreeMap::new();
     let fields = fields(subject);
     trace.untried = fields.len().saturating_sub(MOST_FIELDS);
@@ -228,7 +231,7 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
             origin,
             fate,
             tried: effect.edits.iter().map(Tried::of).collect(),
-            reaches: reached(&effect, &objects),
+            reaches: reached(&effect, &output),
             codes: match fate {
                 Fate::Checked => effect.refused_by,
                 Fate::Reported if effect.codes.is_empty() => effect.other_codes,
@@ -237,23 +240,52 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
             selects: effect.selects,
         });
     }
-    trace.options = runtime(&mut probe, &objects, &mut sources_of);
-    for (position, object) in probe.base.objects.iter().enumerate() {
-        let whole = sources_of.get(&Place::of(position)).cloned().unwrap_or_default();
-        for (place, value) in leaves(object, &Place::of(position)) {
-            let mut from: BTreeSet<&String> = whole.iter().collect();
-            from.extend(sources_of.get(&place).into_iter().flatten());
-            let Some(object) = objects.get(place.object) else { continue };
-            trace.outputs.push(OutputTrace {
-                object: object.clone(),
-                path: place.path.to_string(),
-                inside: place.inside.as_ref().map(FieldPath::to_string),
-                value: value.to_string(),
-                from: from.into_iter().cloned().collect(),
-            });
-        }
+    trace.options = runtime(&mut probe, &output, &mut sources_of);
+    for (place, value) in &output.values.in_order {
+        let mut from: BTreeSet<&String> = sources_of.get(place).into_iter().flatten().collect();
+        from.extend(sources_of.get(&Place::of(place.object)).into_iter().flatten());
+        let Some(object) = output.objects.get(place.object) else { continue };
+        trace.outputs.push(OutputTrace {
+            object: object.clone(),
+            path: place.path.to_string(),
+            inside: place.inside.as_ref().map(FieldPath::to_string),
+            value: value.to_string(),
+            from: from.into_iter().cloned().collect(),
+        });
     }
     trace
+}
+
+/// The objects of a deployment, and every value in them.
+struct Output {
+    objects: Vec<ObjectRef>,
+    values: Values,
+}
+
+/// Values by their places, in the order of the output.
+#[derive(Default)]
+struct Values {
+    in_order: Vec<(Place, Value)>,
+    positions: BTreeMap<Place, usize>,
+}
+
+impl Output {
+    fn of(objects: &[Value]) -> Self {
+        let mut values = Values::default();
+        for (position, object) in objects.iter().enumerate() {
+            for (place, value) in leaves(object, &Place::of(position)) {
+                values.positions.insert(place.clone(), values.in_order.len());
+                values.in_order.push((place, value));
+            }
+        }
+        Self { objects: objects.iter().map(reference).collect(), values }
+    }
+}
+
+impl Values {
+    fn get(&self, place: &Place) -> Option<&Value> {
+        self.positions.get(place).and_then(|position| self.in_order.get(*position)).map(|(_, value)| value)
+    }
 }
 
 /// Every value of a deployment, and every one that was written and is no part of it, with its path and origin.
@@ -305,12 +337,13 @@ fn fate(effect: &Effect, path: &FieldPath) -> Fate {
     }
 }
 
-fn reached(effect: &Effect, objects: &[ObjectRef]) -> Vec<Reached> {
+fn reached(effect: &Effect, output: &Output) -> Vec<Reached> {
     let place = |added: bool| {
         move |place: &Place| {
-            let object = objects.get(place.object)?.clone();
+            let object = output.objects.get(place.object)?.clone();
             let inside = place.inside.as_ref().map(FieldPath::to_string);
-            Some(Reached { object, path: place.path.to_string(), inside, added })
+            let value = output.values.get(place).filter(|_| !added).map(Value::to_string);
+            Some(Reached { object, path: place.path.to_string(), inside, value, added })
         }
     };
     let moved = effect.moved.changed.iter().filter_map(place(false));
@@ -319,6 +352,7 @@ fn reached(effect: &Effect, objects: &[ObjectRef]) -> Vec<Reached> {
         object: object.clone(),
         path: String::new(),
         inside: None,
+        value: None,
         added: true,
     });
     moved.chain(new).collect()
@@ -342,11 +376,7 @@ fn readers(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
 }
 
 /// The runtime version that images and flags are for, where there is more than one.
-fn runtime(
-    probe: &mut Probe<'_>,
-    objects: &[ObjectRef],
-    sources_of: &mut BTreeMap<Place, Vec<String>>,
-) -> Vec<FieldTrace> {
+fn runtime(probe: &mut Probe<'_>, output: &Output, sources_of: &mut BTreeMap<Place, Vec<String>>) -> Vec<FieldTrace> {
     let decided = probe.base.decision.as_ref().and_then(|it| it.provider().map(str::to_owned).zip(it.runtime.clone()));
     let Some((name, version)) = decided else { return Vec::new() };
     let Some(provider) = providers::find(&name) else { return Vec::new() };
@@ -366,7 +396,7 @@ fn runtime(
             origin,
             fate: Fate::Rendered,
             tried: vec![tried],
-            reaches: reached(&effect, objects),
+            reaches: reached(&effect, output),
             selects: Vec::new(),
             read_by: Vec::new(),
             codes: Vec::new(),
