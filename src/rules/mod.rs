@@ -10,4 +10,4 @@ mod space;
 mod why_not;
 
 pub use analysis::{Analysis, Analyzed, Flaw, FlawKind, MOST_POINTS, Providers, RuleName, Witness, analyze};
-pub use why_not::{Change, MOST_TRIALS, Obstacle, UnknownProvider, WhyNot, changed, why_not};
+pub use why_not::{MOST_TRIALS, Obstacle, UnknownProvider, WhyNot, why_not};

@@ -14,9 +14,9 @@ use crate::model::select::{Assessment, Selection, Steps};
 use crate::path::FieldPath;
 use crate::source::{SourceId, SourceSet};
 use crate::text::closest;
+use crate::trace::Change;
 use crate::trace::change::{Edit, edited};
 use crate::wire::{EngineType, Word as _};
-use crate::yaml::Node;
 
 /// Changed deployments that are run for one deployment, at the most.
 pub const MOST_TRIALS: usize = 4000;
@@ -59,16 +59,6 @@ pub struct WhyNot {
     /// What no change of the deployment gets past, when it cannot be selected by its rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<Obstacle>,
-}
-
-/// One change of a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// The field.
-    pub path: String,
-    /// Its new value as JSON text; absent when it goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<String>,
 }
 
 /// What keeps a provider from being selected whatever a deployment says.
@@ -316,31 +306,4 @@ fn is_consistent(edits: &[Edit]) -> bool {
 fn selection_is(attempt: &Attempt, explicit: bool) -> bool {
     let selection: Option<&Selection> = attempt.decision.as_ref().and_then(|decision| decision.selection.as_ref());
     selection.is_some_and(|selection| selection.explicit == explicit)
-}
-
-impl Change {
-    fn of(edit: &Edit) -> Self {
-        Self { path: edit.path.to_string(), value: edit.value.as_ref().map(Value::to_string) }
-    }
-}
-
-/// A document with changes made, as [`WhyNot`] and traces tell of them; for whoever wants to see them at work.
-///
-/// ```
-/// use kubefoundry::rules::{Change, changed};
-/// let document = serde_json::json!({"spec": {"engine": {"type": "vllm"}}});
-/// let change = Change { path: "spec.engine.type".into(), value: Some("\"sglang\"".into()) };
-/// assert_eq!(changed(&document, &[change]).unwrap()["spec"]["engine"]["type"], "sglang");
-/// ```
-pub fn changed(document: &Value, changes: &[Change]) -> Option<Value> {
-    let mut root: Node<'static> = Node::from_json(document);
-    for change in changes {
-        let path = FieldPath::read(&change.path)?;
-        let value = match &change.value {
-            Some(value) => Some(serde_json::from_str(value).ok()?),
-            None => None,
-        };
-        Edit { path, value }.apply(&mut root);
-    }
-    Some(root.to_json())
 }

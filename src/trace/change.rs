@@ -69,7 +69,7 @@ pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[Edit]) -> Option<Node<'t>> {
 
 /// Another value of a field.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct Variant {
     /// How to come to it.
     pub(super) edits: Vec<Edit>,
     /// Whether it is a word of those that the field may have.
@@ -86,17 +86,17 @@ pub(super) fn changes(
     root: &Node<'_>,
     providers: &[&str],
     provider: Option<&str>,
-) -> Vec<Change> {
+) -> Vec<Variant> {
     let mut values = Vec::new();
     let name = path.to_string();
     let mut is_word = false;
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<Variant> = Vec::new();
     match name.as_str() {
         "kind" => return changes,
         "apiVersion" => values.extend(DIALECTS.iter().map(|dialect| Json::from(dialect.api_version()))),
         "spec.provider.name" => values.extend(providers.iter().map(|name| Json::from(*name))),
         "spec.serving.mode" => {
-            changes.extend(other_mode(root).map(|edits| Change { edits, is_word: true, is_around: false }));
+            changes.extend(other_mode(root).map(|edits| Variant { edits, is_word: true, is_around: false }));
         }
         _ => {
             let (shape, facets) = shape_at(path, provider);
@@ -105,7 +105,7 @@ pub(super) fn changes(
         }
     }
     values.retain(|other| other != value);
-    changes.extend(values.into_iter().map(|value| Change {
+    changes.extend(values.into_iter().map(|value| Variant {
         edits: vec![Edit::set(path.clone(), value)],
         is_word,
         is_around: false,
@@ -113,7 +113,7 @@ pub(super) fn changes(
     if root.at(path).is_some() {
         let mut around = path.clone();
         while around.segments().len() > 2 {
-            changes.push(Change {
+            changes.push(Variant {
                 edits: vec![Edit::remove(around.clone())],
                 is_word: false,
                 is_around: around != *path,

@@ -26,6 +26,7 @@ use crate::model::providers;
 use crate::model::select::Steps;
 use crate::path::FieldPath;
 use crate::source::{SourceId, SourceSet};
+use crate::yaml::Node;
 use change::Edit;
 use difference::{Place, leaves};
 use probe::{Effect, Probe};
@@ -78,7 +79,7 @@ pub struct FieldTrace {
     pub fate: Fate,
     /// What it was changed to when the output moved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tried: Vec<Tried>,
+    pub tried: Vec<Change>,
     /// The places of the output that moved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reaches: Vec<Reached>,
@@ -113,12 +114,12 @@ pub enum Fate {
     Nothing,
 }
 
-/// An edit that was tried.
+/// One change of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Tried {
+pub struct Change {
     /// The field.
     pub path: String,
-    /// Its other value as JSON text; absent when it was taken out.
+    /// Its new value as JSON text; absent when it goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
@@ -230,7 +231,7 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
             value: value.to_string(),
             origin,
             fate,
-            tried: effect.edits.iter().map(Tried::of).collect(),
+            tried: effect.edits.iter().map(Change::of).collect(),
             reaches: reached(&effect, &output),
             codes: match fate {
                 Fate::Checked => effect.refused_by,
@@ -389,7 +390,7 @@ fn runtime(probe: &mut Probe<'_>, output: &Output, sources_of: &mut BTreeMap<Pla
             sources_of.entry(place.clone()).or_default().push(path.clone());
         }
         let effect = Effect { moved, ..Effect::default() };
-        let tried = Tried { path: path.clone(), value: Some(Value::from(other).to_string()) };
+        let tried = Change { path: path.clone(), value: Some(Value::from(other).to_string()) };
         return vec![FieldTrace {
             path,
             value: Value::from(version).to_string(),
@@ -405,10 +406,35 @@ fn runtime(probe: &mut Probe<'_>, output: &Output, sources_of: &mut BTreeMap<Pla
     Vec::new()
 }
 
-impl Tried {
-    fn of(edit: &Edit) -> Self {
+impl Change {
+    pub(crate) fn of(edit: &Edit) -> Self {
         Self { path: edit.path.to_string(), value: edit.value.as_ref().map(Value::to_string) }
     }
+}
+
+/// A document with changes made; none when a change is not one that can be read. What is empty without a field that goes
+/// goes with it.
+///
+/// ```
+/// use kubefoundry::trace::{Change, changed};
+/// let document = serde_json::json!({"spec": {"engine": {"type": "vllm"}, "scaling": {"replicas": 2}}});
+/// let changes = [
+///     Change { path: "spec.engine.type".into(), value: Some("\"sglang\"".into()) },
+///     Change { path: "spec.scaling.replicas".into(), value: None },
+/// ];
+/// assert_eq!(changed(&document, &changes).unwrap(), serde_json::json!({"spec": {"engine": {"type": "sglang"}}}));
+/// ```
+pub fn changed(document: &Value, changes: &[Change]) -> Option<Value> {
+    let mut root: Node<'static> = Node::from_json(document);
+    for change in changes {
+        let path = FieldPath::read(&change.path)?;
+        let value = match &change.value {
+            Some(value) => Some(serde_json::from_str(value).ok()?),
+            None => None,
+        };
+        Edit { path, value }.apply(&mut root);
+    }
+    Some(root.to_json())
 }
 
 /// What tells an object from others.

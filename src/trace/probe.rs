@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::change::{Change, Edit, changes, edited};
+use super::change::{Edit, Variant, changes, edited};
 use super::difference::{Difference, Place};
 use super::reference;
 use crate::Thoroughness;
@@ -70,7 +70,7 @@ impl<'p> Probe<'p> {
         let mut effect = Effect::default();
         add_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
-        for Change { edits, is_word, is_around } in changes(path, value, root, &self.providers, self.base.provider()) {
+        for Variant { edits, is_word, is_around } in changes(path, value, root, &self.providers, self.base.provider()) {
             // What other fields do is not this one's doing, unless it cannot be changed without them.
             if is_around && (effect.accepted || effect.unneeded) {
                 break;

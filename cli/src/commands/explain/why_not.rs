@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use kubefoundry::diagnostic::render::Style;
-use kubefoundry::rules::{Change, Obstacle, WhyNot, why_not};
+use kubefoundry::rules::{Obstacle, WhyNot, why_not};
+use kubefoundry::trace::Change;
 
 use super::{ReportError, Run, json, located};
 use crate::args::ExplanationFormat;
