@@ -51,7 +51,9 @@ fn structured(text: &str) -> Option<(&str, Value)> {
         Some((flag, body)) if flag.starts_with("--") && body.starts_with(['{', '[']) => (flag, body),
         _ => ("", text),
     };
-    if !body.starts_with(['{', '[']) && !body.contains(":\n") && !body.contains(": ") {
+    // A sentence with a colon is a mapping to YAML; a text of lines that are fields is meant as one.
+    let is_block = body.contains('\n') && (body.contains(":\n") || body.contains(": "));
+    if !body.starts_with(['{', '[']) && !is_block {
         return None;
     }
     let parsed = yaml::parse(body, &yaml::Limits::default());
@@ -89,7 +91,7 @@ impl Difference {
                     Some((inside, ((flag, value), (other_flag, other)))) if flag == other_flag && value != other => {
                         self.compare(&value, &other, &inside);
                     }
-                    _ => self.changed.push(place.clone()),
+                    _ => self.gone(base, place),
                 }
             }
             _ => self.gone(base, place),
@@ -175,6 +177,7 @@ mod tests {
         assert_eq!(found.0, ["c > b[0]"]);
         let found = compare(&json!(["--x={\"a\": 1}"]), &json!(["--x={\"a\": 2}"]));
         assert_eq!(found.0, ["[0] > a"]);
-        assert_eq!(compare(&json!(["--x={}"]), &json!(["--y={}"])).0, ["[0]"]);
+        assert_eq!(compare(&json!(["--x={\"a\": 1}"]), &json!(["--y={\"a\": 1}"])).0, ["[0] > a"]);
+        assert_eq!(compare(&json!("one: two # three"), &json!("one: two # four")).0, [""]);
     }
 }

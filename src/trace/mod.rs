@@ -55,22 +55,23 @@ pub struct Trace {
     /// Why it was chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Every field that was written, and every default. None when the deployment has an error: then it has no output.
+    /// Every field that was written, every default, and every option that has a part in the output. None when the
+    /// deployment has an error: then it has no output.
     pub fields: Vec<FieldTrace>,
     /// How many fields were not tried, for there are more than [`MOST_FIELDS`].
     pub untried: usize,
-    /// The options that have a part in the output.
-    pub options: Vec<FieldTrace>,
     /// Every field of the output.
     pub outputs: Vec<OutputTrace>,
 }
 
-/// What a field of the input does.
+/// What a field of the input does, or an option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldTrace {
-    /// The field.
+    /// The field; of an option its place in the Render options.
     pub path: String,
+    /// Whether it is an option.
+    pub option: bool,
     /// Its value as JSON text.
     pub value: String,
     /// Written, defaulted or derived.
@@ -207,7 +208,6 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
         reason: selection.and_then(|selection| selection.reason),
         fields: Vec::new(),
         untried: 0,
-        options: Vec::new(),
         outputs: Vec::new(),
     };
     if probe.base.is_refused() {
@@ -228,6 +228,7 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
         trace.fields.push(FieldTrace {
             read_by: readers(&name, subject.catalog()),
             path: name,
+            option: false,
             value: value.to_string(),
             origin,
             fate,
@@ -241,7 +242,7 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
             selects: effect.selects,
         });
     }
-    trace.options = runtime(&mut probe, &output, &mut sources_of);
+    trace.fields.extend(runtime(&mut probe, &output, &mut sources_of));
     for (place, value) in &output.values.in_order {
         let mut from: BTreeSet<&String> = sources_of.get(place).into_iter().flatten().collect();
         from.extend(sources_of.get(&Place::of(place.object)).into_iter().flatten());
@@ -377,10 +378,14 @@ fn readers(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
 }
 
 /// The runtime version that images and flags are for, where there is more than one.
-fn runtime(probe: &mut Probe<'_>, output: &Output, sources_of: &mut BTreeMap<Place, Vec<String>>) -> Vec<FieldTrace> {
+fn runtime(
+    probe: &mut Probe<'_>,
+    output: &Output,
+    sources_of: &mut BTreeMap<Place, Vec<String>>,
+) -> Option<FieldTrace> {
     let decided = probe.base.decision.as_ref().and_then(|it| it.provider().map(str::to_owned).zip(it.runtime.clone()));
-    let Some((name, version)) = decided else { return Vec::new() };
-    let Some(provider) = providers::find(&name) else { return Vec::new() };
+    let (name, version) = decided?;
+    let provider = providers::find(&name)?;
     let path = format!("runtimes.{name}");
     let origin = if probe.is_pinned(&name) { Origin::Written } else { Origin::Defaulted };
     let others = provider.runtimes().iter().copied().filter(|other| *other != version);
@@ -391,8 +396,9 @@ fn runtime(probe: &mut Probe<'_>, output: &Output, sources_of: &mut BTreeMap<Pla
         }
         let effect = Effect { moved, ..Effect::default() };
         let tried = Change { path: path.clone(), value: Some(Value::from(other).to_string()) };
-        return vec![FieldTrace {
+        return Some(FieldTrace {
             path,
+            option: true,
             value: Value::from(version).to_string(),
             origin,
             fate: Fate::Rendered,
@@ -401,9 +407,9 @@ fn runtime(probe: &mut Probe<'_>, output: &Output, sources_of: &mut BTreeMap<Pla
             selects: Vec::new(),
             read_by: Vec::new(),
             codes: Vec::new(),
-        }];
+        });
     }
-    Vec::new()
+    None
 }
 
 impl Change {

@@ -49,7 +49,6 @@ fn keep(traces: &mut Vec<Located<'_, Trace>>, field: &str) -> Result<(), ReportE
     for located in &mut *traces {
         let trace = &mut located.report;
         trace.fields.retain(|field| is_it(&field.path));
-        trace.options.retain(|option| is_it(&option.path));
         trace.outputs.retain(|output| is_it(&place(&output.path, output.inside.as_deref())));
     }
     traces.retain(|located| !names(&located.report).is_empty());
@@ -57,7 +56,7 @@ fn keep(traces: &mut Vec<Located<'_, Trace>>, field: &str) -> Result<(), ReportE
 }
 
 fn names(trace: &Trace) -> Vec<String> {
-    let fields = trace.fields.iter().chain(&trace.options).map(|field| field.path.clone());
+    let fields = trace.fields.iter().map(|field| field.path.clone());
     fields.chain(trace.outputs.iter().map(|output| place(&output.path, output.inside.as_deref()))).collect()
 }
 
@@ -86,7 +85,7 @@ fn all(trace: &Trace, style: Style) -> String {
         let _ = write!(out, "\n  {}\n", paint(name, Paint::Bold, style));
     };
     heading(&mut out, "fields");
-    let rows: Vec<Vec<Cell>> = trace.fields.iter().chain(&trace.options).map(|field| field_row(field, style)).collect();
+    let rows: Vec<Vec<Cell>> = trace.fields.iter().map(|field| field_row(field, style)).collect();
     out.push_str(&table(&rows, 4));
     if trace.untried > 0 {
         let _ = writeln!(out, "    {} more fields, not tried: expected at most {MOST_FIELDS}", trace.untried);
@@ -157,7 +156,7 @@ fn output_row(output: &OutputTrace, style: Style) -> Vec<Cell> {
 /// All there is to say of the fields that are left.
 fn few(trace: &Trace, style: Style) -> String {
     let mut out = String::new();
-    for field in trace.fields.iter().chain(&trace.options) {
+    for field in trace.fields.iter() {
         let name = paint(&printable(&field.path), Paint::Bold, style);
         let value = printable(&field.value);
         let _ = write!(out, "\n  {name} = {value} ({}): {}\n", origin(field.origin), meaning(field));

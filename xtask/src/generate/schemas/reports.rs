@@ -256,7 +256,7 @@ fn origin() -> Value {
 }
 
 /// What a field does, or an option.
-fn field_trace(description: &str) -> Value {
+fn field_trace() -> Value {
     let tried = object(
         "An edit.",
         vec![
@@ -278,11 +278,13 @@ fn field_trace(description: &str) -> Value {
         "A selection rule.",
         vec![("provider", text("Whose.")), ("rule", number("Which of its rules, from 1.", 1))],
     );
+    let description = "A field of the input, or an option.";
     let fates = ["rendered", "selects", "reported", "checked", "own", "empty", "nothing"];
     object(
         description,
         vec![
-            ("path", text("The field.")),
+            ("path", text("The field; of an option its place in the Render options.")),
+            ("option", flag("Whether it is an option.")),
             ("value", text("Its value, as JSON text.")),
             ("origin", origin()),
             ("fate", json!({"description": "What becomes of it.", "type": "string", "enum": fates})),
@@ -311,9 +313,14 @@ fn trace() -> Value {
         ("object", reference("The deployment.")),
         ("provider?", text("The provider that was chosen; absent when there is none.")),
         ("reason?", text("Why it was chosen.")),
-        ("fields", list("Every field that was written, and every default.", &field_trace("A field of the input."))),
+        (
+            "fields",
+            list(
+                "Every field that was written, every default, and every option that has a part in the output.",
+                &field_trace(),
+            ),
+        ),
         ("untried", number("How many fields were not tried, for there are too many.", 0)),
-        ("options", list("The options that have a part in the output.", &field_trace("An option."))),
         ("outputs", list("Every field of the output.", &output)),
     ]);
     object("Where the fields of a deployment go, and where its output comes from.", fields)
