@@ -278,7 +278,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) trace: bool,
 
     /// With --trace: the one field to tell of, of the input or of the output, such as spec.engine.contextLength
-    #[arg(long, value_name = "FIELD", requires = "trace")]
+    #[arg(long, value_name = "FIELD", requires = "trace", conflicts_with_all = ["rules", "why_not"])]
     pub(crate) field: Option<String>,
 
     /// Say which selection rules never decide, and which providers are never selected
@@ -289,7 +289,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) rules: bool,
 
     /// With --rules: leave out the built-in providers
-    #[arg(long, requires = "rules")]
+    #[arg(long, requires = "rules", conflicts_with_all = ["trace", "why_not"])]
     pub(crate) no_builtins: bool,
 
     /// Say what would have to change for PROVIDER to be selected, or what no change gets past. As text or JSON

@@ -19,7 +19,7 @@ use crate::yaml::Node;
 pub const MOST_POINTS: usize = 10_000;
 
 /// As many times the steps of one rule may all rules take.
-const RULE_STEPS: u64 = 64;
+const RULE_STEPS: u64 = 16;
 
 /// Deployments that are looked through for a witness that renders without an error.
 const WITNESSES: usize = 8;
@@ -203,6 +203,8 @@ struct Judged<'p> {
     /// Providers that share the highest score, the winner first, with their rules.
     ties: Vec<((usize, usize), (usize, usize), Points)>,
     any: Points,
+    /// Points that were tried, those among them that no engine could run, too.
+    tried: usize,
     judged: usize,
     complete: bool,
     steps: Steps,
@@ -220,6 +222,7 @@ impl<'p> Judged<'p> {
             wins: vec![0; candidates.len()],
             ties: Vec::new(),
             any: Points::default(),
+            tried: 0,
             judged: 0,
             complete: true,
             steps: Steps::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS)),
@@ -239,32 +242,34 @@ impl<'p> Judged<'p> {
             for number in 0..total {
                 self.numbered(number, bases, &sizes);
             }
+            self.complete = !self.steps.is_exhausted();
             return;
         }
-        // One field at a time, then two: a rule seldom reads more.
-        for one in 0..sizes.len() {
-            for other in one..sizes.len() {
-                let counts = (sizes.get(one).copied().unwrap_or(1), sizes.get(other).copied().unwrap_or(1));
-                for choice in 0..counts.0 * if one == other { 1 } else { counts.1 } {
-                    for base in 0..bases {
-                        let mut choices = vec![0; sizes.len()];
-                        choices.iter_mut().skip(one).take(1).for_each(|it| *it = choice % counts.0);
-                        if one != other {
-                            choices.iter_mut().skip(other).take(1).for_each(|it| *it = choice / counts.0);
-                        }
-                        if self.judged >= MOST_POINTS / 2 {
-                            break;
-                        }
-                        self.point(base, &choices);
-                    }
-                }
-            }
-        }
+        self.pairs(bases, &sizes);
         // Then points of all fields at once; a stride that shares no factor with small sizes meets them all.
         let mut number = 0_usize;
-        for _ in 0..MOST_POINTS / 2 {
+        while self.tried < MOST_POINTS && !self.steps.is_exhausted() {
             number = number.wrapping_add(0x9e37_79b1);
             self.numbered(number, bases, &sizes);
+        }
+    }
+
+    /// One field at a time, then two, for half of what may be tried: a rule seldom reads more.
+    fn pairs(&mut self, bases: usize, sizes: &[usize]) {
+        for (distance, one) in (0..sizes.len()).flat_map(|distance| (0..sizes.len()).map(move |one| (distance, one))) {
+            let other = one + distance;
+            let Some((first, second)) = sizes.get(one).copied().zip(sizes.get(other).copied()) else { continue };
+            for choice in 0..if distance == 0 { first } else { first * second } {
+                for base in 0..bases {
+                    if self.tried >= MOST_POINTS / 2 || self.steps.is_exhausted() {
+                        return;
+                    }
+                    let mut choices = vec![0; sizes.len()];
+                    choices.iter_mut().skip(other).take(1).for_each(|it| *it = choice / first);
+                    choices.iter_mut().skip(one).take(1).for_each(|it| *it = choice % first);
+                    self.point(base, &choices);
+                }
+            }
         }
     }
 
@@ -282,8 +287,16 @@ impl<'p> Judged<'p> {
     }
 
     fn point(&mut self, base: usize, choices: &[usize]) {
+        self.tried += 1;
+        if self.steps.is_exhausted() {
+            return;
+        }
         let Some(root) = self.space.point(base, choices) else { return };
         let Some(verdict) = judge(&root, self.prepared, &mut self.steps) else { return };
+        if self.steps.is_exhausted() {
+            // Some rules have no value for want of steps, which says nothing of them.
+            return;
+        }
         self.judged += 1;
         self.any.add(&root);
         let winner = verdict.winner();

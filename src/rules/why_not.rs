@@ -19,13 +19,13 @@ use crate::trace::change::{Edit, edited};
 use crate::wire::{EngineType, Word as _};
 
 /// Changed deployments that are run for one deployment, at the most.
-pub const MOST_TRIALS: usize = 4000;
+pub const MOST_TRIALS: usize = 2000;
 
 /// Fields that are changed together, at the most.
 const MOST_CHANGES: usize = 3;
 
 /// As many times the steps of one rule may all rules take for one deployment.
-const RULE_STEPS: u64 = 64;
+const RULE_STEPS: u64 = 16;
 
 /// Why a provider is not selected for a deployment, and what would make it win.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -247,9 +247,15 @@ impl<'p> Search<'p> {
     /// The fewest changes, beside `always`, with which the provider wins: none, one, two, three. Each is tried out.
     fn fewest(&mut self, always: &[Edit], changes: &[Vec<Edit>], by_name: bool) -> Option<Vec<Change>> {
         let root = self.subject.root();
+        let mut combinations = 0;
         for count in 0..=MOST_CHANGES {
             let mut chosen: Vec<usize> = (0..count).collect();
             loop {
+                // Most of them change a field twice, and are not run.
+                combinations += 1;
+                if combinations > MOST_TRIALS * 50 {
+                    return None;
+                }
                 if chosen.iter().all(|index| *index < changes.len()) {
                     let parts = chosen.iter().filter_map(|index| changes.get(*index)).flatten();
                     let all: Vec<Edit> = always.iter().chain(parts).cloned().collect();

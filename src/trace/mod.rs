@@ -34,6 +34,9 @@ use probe::{Effect, Probe};
 /// Fields of one deployment that are tried, at the most. Each is a run or more of the whole deployment.
 pub const MOST_FIELDS: usize = 1000;
 
+/// Values that all runs of one deployment may go through, about: of one with more values fewer fields are tried.
+const MOST_VALUES: usize = 1_000_000;
+
 /// As many times the steps of one rule may the rules take for the trace of one deployment.
 const RULE_STEPS: u64 = 16;
 
@@ -216,8 +219,9 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
     let output = Output::of(&probe.base.objects);
     let mut sources_of: BTreeMap<Place, Vec<String>> = BTreeMap::new();
     let fields = fields(subject);
-    trace.untried = fields.len().saturating_sub(MOST_FIELDS);
-    for (path, value, origin) in fields.into_iter().take(MOST_FIELDS) {
+    let most = MOST_FIELDS.min(MOST_VALUES / fields.len().max(1));
+    trace.untried = fields.len().saturating_sub(most);
+    for (path, value, origin) in fields.into_iter().take(most) {
         let is_empty = is_nothing(&value);
         let effect = if is_empty { Effect::default() } else { probe.field(&path, &value) };
         let name = path.to_string();

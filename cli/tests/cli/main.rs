@@ -21,5 +21,7 @@ mod options;
 mod out_dir;
 mod pictures;
 mod render;
+mod rules;
 mod schema;
 mod suppress;
+mod trace;

@@ -113,12 +113,13 @@ fn field_row(field: &FieldTrace, style: Style) -> Vec<Cell> {
         Fate::Nothing => Paint::Red,
         _ => Paint::Dim,
     };
-    vec![
+    let mut row = vec![
         Cell::new(&field.path),
         Cell::painted(origin(field.origin), Paint::Dim, style),
         Cell::painted(fate(field.fate), color, style),
-        Cell::new(&goes_to(field)),
-    ]
+    ];
+    row.extend(Some(goes_to(field)).filter(|text| !text.is_empty()).map(|text| Cell::new(&text)));
+    row
 }
 
 /// The first place that a field reaches, and how many more.
