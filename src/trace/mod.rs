@@ -35,7 +35,7 @@ use probe::{Effect, Probe};
 pub const MOST_FIELDS: usize = 1000;
 
 /// Values that all runs of one deployment may go through, about: of one with more values fewer fields are tried.
-const MOST_VALUES: usize = 1_000_000;
+const MOST_VALUES: usize = 250_000;
 
 /// As many times the steps of one rule may the rules take for the trace of one deployment.
 const RULE_STEPS: u64 = 16;
