@@ -26,6 +26,9 @@ pub mod crds;
 pub mod manifest;
 pub mod model;
 
+pub mod actor;
+pub mod llamastack;
+
 pub mod transform;
 
 pub mod registry;
@@ -34,6 +37,12 @@ pub mod schemas;
 pub mod options;
 
 pub mod compile;
+pub mod plan;
+
+pub mod live;
+
+pub mod drift;
+pub mod status;
 
 pub mod trace;
 

@@ -134,7 +134,7 @@ fn the_output_moves_where_the_trace_says() {
             for reached in field.reaches.iter().filter(|reached| !reached.added && reached.inside.is_none()) {
                 let at = |objects: &[Value]| {
                     let of_kind = |object: &&Value| object["kind"] == *reached.object.kind;
-                    let nodes: Vec<_> = objects.iter().filter(of_kind).map(yaml::Node::from_json).collect();
+                    let nodes: Vec<_> = objects.iter().filter(of_kind).map(yaml::Node::from).collect();
                     let path = kubefoundry::path::FieldPath::read(&reached.path).unwrap();
                     nodes.iter().map(|node| node.at(&path).map(yaml::Node::to_json)).collect::<Vec<_>>()
                 };

@@ -18,6 +18,8 @@ pub(super) struct Document<'t> {
     pub(super) index: usize,
     /// Its own bytes.
     pub(super) span: Span,
+    /// Whether it is an item of a list.
+    pub(super) item: bool,
     pub(super) root: Node<'t>,
     pub(super) header: Header,
     pub(super) problems: Vec<Failure>,
@@ -41,7 +43,7 @@ pub struct Header {
 }
 
 impl Header {
-    pub(super) fn of(root: &Node<'_>) -> Self {
+    pub(crate) fn of(root: &Node<'_>) -> Self {
         let text = |node: Option<&Node<'_>>| Arc::from(node.and_then(Node::as_str).unwrap_or_default());
         let metadata = root.get("metadata");
         let field = |name: &str| metadata.and_then(|metadata| metadata.get(name));
@@ -89,7 +91,17 @@ impl<'t> Document<'t> {
     /// A document of a text.
     pub(super) fn new(id: SourceId, source: &'t Source, document: yaml::Document<'t>) -> Self {
         let yaml::Document { root, span, index, problems } = document;
-        Self { source: id, text: &source.text, index, span, header: Header::of(&root), root, problems, written: None }
+        Self {
+            source: id,
+            text: &source.text,
+            index,
+            span,
+            item: false,
+            header: Header::of(&root),
+            root,
+            problems,
+            written: None,
+        }
     }
 }
 
@@ -169,7 +181,17 @@ impl Document<'_> {
                 own.api_version.clone_from(&header.api_version);
                 own.kind.clone_from(kind);
             }
-            let item = Self { source, text, index, span: item.span, header: own, root: item, problems, written: None };
+            let item = Self {
+                source,
+                text,
+                index,
+                span: item.span,
+                item: true,
+                header: own,
+                root: item,
+                problems,
+                written: None,
+            };
             item.flatten(out, diagnostics);
         }
     }
@@ -200,7 +222,7 @@ impl Document<'_> {
 }
 
 /// Reports what reading refused.
-pub(super) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
+pub(crate) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
     let code = match failure.kind {
         FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
         FailureKind::DuplicateKey | FailureKind::MergeOverride => &codes::DUPLICATE_KEY,

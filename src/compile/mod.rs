@@ -9,10 +9,13 @@ mod conformance;
 mod document;
 mod form;
 mod found;
+mod inline_patch;
 mod kustomize;
 mod link;
 mod map;
+mod operations;
 mod relevance;
+mod renderer;
 mod role;
 mod set;
 mod stream;
@@ -22,15 +25,19 @@ mod survey;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
 pub use document::Header;
+pub(crate) use document::report_failure;
 pub use form::{Form, YamlText};
+pub use renderer::{ListItems, Rendered, Renderer};
 pub use role::InputDocument;
 pub(crate) use subject::{Attempt, Catalogue, Prepared, Subject, prepared};
 pub use text::may_hold_ours;
+pub(crate) use text::{Documents, report as report_text};
 
 use crate::crds::Crds;
 use crate::diagnostic::render::{CheckedSchema, LineIndex};
@@ -42,6 +49,7 @@ use crate::model::select::Selection;
 use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId, SourceSet};
+use crate::wire;
 use crate::yaml;
 use map::Setting;
 use relevance::Texts;
@@ -61,6 +69,8 @@ pub struct Compilation<O = Value> {
     pub diagnostics: Vec<Diagnostic>,
     /// Warnings and infos that objects say to ignore, in the same order. Errors stay among the findings.
     pub suppressed: Vec<Diagnostic>,
+    /// How many more findings objects say to ignore, past the 10,000 that are kept.
+    pub suppressed_left_out: usize,
     /// One for each object that is transformed, in input order.
     pub decisions: Vec<Decision>,
     /// The options that applied.
@@ -151,6 +161,9 @@ pub struct Decision {
     pub endpoint: Option<Endpoint>,
     /// The objects it became.
     pub objects: Vec<ObjectRef>,
+    /// The GPUs that it asks for.
+    #[serde(skip)]
+    pub gpus: Vec<Gpus>,
     /// Every value of the validated deployment, with its field and where it came from; with
     /// [`Thoroughness::Everything`] only.
     pub fields: Vec<Field>,
@@ -169,6 +182,7 @@ impl Decision {
             runtime: None,
             endpoint: None,
             objects: Vec::new(),
+            gpus: Vec::new(),
             fields: Vec::new(),
         }
     }
@@ -182,6 +196,15 @@ impl Decision {
     pub fn reason(&self) -> Option<&str> {
         self.selection.as_ref()?.reason.as_deref()
     }
+}
+
+/// GPUs of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpus {
+    /// Their resource name.
+    pub resource: Arc<str>,
+    /// How many, over all replicas.
+    pub count: u64,
 }
 
 /// One value of a validated deployment.
@@ -262,6 +285,7 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
             configured: BTreeSet::new(),
             diagnostics,
             suppressed: Vec::new(),
+            suppressed_left_out: 0,
             decisions: Vec::new(),
             options,
         };
@@ -295,7 +319,8 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
     diagnostics.dedup();
     say_once(&mut diagnostics);
     diagnostics.extend(left_out.report(&options));
-    Compilation { outputs, inputs, configured, diagnostics, suppressed, decisions, options }
+    let suppressed_left_out = left_out.suppressed();
+    Compilation { outputs, inputs, configured, diagnostics, suppressed, suppressed_left_out, decisions, options }
 }
 
 /// The options that apply.
@@ -397,7 +422,9 @@ fn sort(diagnostics: &mut [Diagnostic], sources: &SourceSet) {
 fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
         let mut documents = text::Documents::new(source, &yaml::Limits::default());
+        let mut is_empty = true;
         for document in documents.by_ref() {
+            is_empty = false;
             let scope =
                 Scope { source: id, text: &source.text, document: document.index, root: &document.root, object: None };
             let mut findings = Findings::new(scope);
@@ -407,7 +434,15 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
             options.apply(&document.root, &mut findings);
             diagnostics.extend(findings.into_diagnostics());
         }
-        diagnostics.extend(text::report(id, source, &documents.into_failures()));
+        let failures = documents.into_failures();
+        if is_empty && failures.is_empty() {
+            // Whoever gives options means some: a substitution that came to nothing, a file that was never saved.
+            let message = format!("there are no options in it, expected a Render of {}", wire::RENDER_API_VERSION);
+            let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
+            found.location = Some(Location { source: id, ..Location::default() });
+            diagnostics.push(found);
+        }
+        diagnostics.extend(text::report(id, &source.text, 0, &failures));
     }
 }
 

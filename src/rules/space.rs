@@ -131,7 +131,7 @@ fn bases() -> Vec<Node<'static>> {
                 } else if gpus > 0 {
                     spec.insert("resources".to_owned(), json!({"gpu": {"count": gpus}}));
                 }
-                bases.push(Node::from_json(&document));
+                bases.push(Node::from(&document).to_owned_node());
             }
         }
     }

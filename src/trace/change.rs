@@ -32,7 +32,7 @@ impl Edit {
     pub(crate) fn apply(&self, root: &mut Node<'_>) -> bool {
         match &self.value {
             Some(value) => {
-                let node = Node::from_json(value);
+                let node = Node::from(value).to_owned_node();
                 root.at(&self.path).is_none_or(|before| before.value != node.value) && root.put(&self.path, node)
             }
             None => {
@@ -246,7 +246,8 @@ mod tests {
 
     #[test]
     fn what_is_empty_without_a_field_goes_with_it() {
-        let mut root = Node::from_json(&json!({"spec": {"serving": {"mode": "aggregated"}, "model": {"id": "a"}}}));
+        let mut root =
+            Node::from(&json!({"spec": {"serving": {"mode": "aggregated"}, "model": {"id": "a"}}})).to_owned_node();
         assert!(Edit::remove(FieldPath::parse("spec.serving.mode")).apply(&mut root));
         assert_eq!(root.to_json(), json!({"spec": {"model": {"id": "a"}}}));
         assert!(!Edit::set(FieldPath::parse("spec.model.id"), "a").apply(&mut root));

@@ -435,7 +435,7 @@ impl Change {
 /// assert_eq!(changed(&document, &changes).unwrap(), serde_json::json!({"spec": {"engine": {"type": "sglang"}}}));
 /// ```
 pub fn changed(document: &Value, changes: &[Change]) -> Option<Value> {
-    let mut root: Node<'static> = Node::from_json(document);
+    let mut root: Node<'static> = Node::from(document).to_owned_node();
     for change in changes {
         let path = FieldPath::read(&change.path)?;
         let value = match &change.value {

@@ -1,43 +1,7 @@
 //! Trees with changes: the same document with another value somewhere.
 
-use std::borrow::Cow;
-
 use super::node::{Entry, Node, Span, Value};
 use crate::path::{FieldPath, Segment};
-
-impl Node<'static> {
-    /// A node that stands nowhere.
-    ///
-    /// ```
-    /// use kubefoundry::yaml::Node;
-    /// let value = serde_json::json!({"a": [1, "x", null]});
-    /// assert_eq!(Node::from_json(&value).to_json(), value);
-    /// ```
-    pub fn from_json(value: &serde_json::Value) -> Self {
-        use serde_json::Value as Json;
-        let value = match value {
-            Json::Null => Value::Null,
-            Json::Bool(value) => Value::Bool(*value),
-            Json::Number(number) => {
-                let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-                integer.map_or_else(|| Value::Float(number.as_f64().unwrap_or_default()), Value::Integer)
-            }
-            Json::String(text) => Value::String(Cow::Owned(text.clone())),
-            Json::Array(items) => Value::Sequence(items.iter().map(Self::from_json).collect()),
-            Json::Object(fields) => Value::Mapping(
-                fields
-                    .iter()
-                    .map(|(key, value)| Entry {
-                        key: Cow::Owned(key.clone()),
-                        key_span: Span::default(),
-                        node: Self::from_json(value),
-                    })
-                    .collect(),
-            ),
-        };
-        Self { value, span: Span::default() }
-    }
-}
 
 impl<'t> Node<'t> {
     /// Puts a node at `path`. Mappings that are not there are made; an item of a list is not, nor a field of what is
@@ -46,9 +10,9 @@ impl<'t> Node<'t> {
     /// ```
     /// use kubefoundry::path::FieldPath;
     /// use kubefoundry::yaml::Node;
-    /// let mut node = Node::from_json(&serde_json::json!({"a": 1}));
-    /// assert!(node.put(&FieldPath::parse("b.c"), Node::from_json(&2.into())));
-    /// assert!(!node.put(&FieldPath::parse("a.c"), Node::from_json(&2.into())));
+    /// let mut node = Node::from(&serde_json::json!({"a": 1})).to_owned_node();
+    /// assert!(node.put(&FieldPath::parse("b.c"), Node::from(&2.into()).to_owned_node()));
+    /// assert!(!node.put(&FieldPath::parse("a.c"), Node::from(&2.into()).to_owned_node()));
     /// assert_eq!(node.to_json(), serde_json::json!({"a": 1, "b": {"c": 2}}));
     /// ```
     pub fn put(&mut self, path: &FieldPath, node: Node<'t>) -> bool {
@@ -88,7 +52,7 @@ impl<'t> Node<'t> {
     /// ```
     /// use kubefoundry::path::FieldPath;
     /// use kubefoundry::yaml::Node;
-    /// let mut node = Node::from_json(&serde_json::json!({"a": [1, 2]}));
+    /// let mut node = Node::from(&serde_json::json!({"a": [1, 2]})).to_owned_node();
     /// assert!(node.take_out(&FieldPath::parse("a").index(0)));
     /// assert!(!node.take_out(&FieldPath::parse("b")));
     /// assert_eq!(node.to_json(), serde_json::json!({"a": [2]}));
@@ -127,7 +91,7 @@ impl<'t> Node<'t> {
     ///
     /// ```
     /// use kubefoundry::yaml::Node;
-    /// let node = Node::from_json(&serde_json::json!({"a": [{"b": 1}], "c": {}}));
+    /// let node = Node::from(&serde_json::json!({"a": [{"b": 1}], "c": {}})).to_owned_node();
     /// let paths: Vec<String> = node.leaves().iter().map(|(path, _)| path.to_string()).collect();
     /// assert_eq!(paths, ["a[0].b", "c"]);
     /// ```

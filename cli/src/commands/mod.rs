@@ -2,12 +2,19 @@
 
 mod argocd;
 mod completions;
+mod drift;
 mod explain;
 mod images;
 mod lint;
+mod llamastack;
 mod man;
+mod places;
+mod plan;
 mod render;
 mod schema;
+mod status;
+
+use std::process::ExitCode;
 
 use kubefoundry::compile::{Form, compile_as};
 use kubefoundry::diagnostic::render::{self as diagnostics, CheckedSchema, Style};
@@ -44,6 +51,10 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     ArgoCd(#[from] argocd::ArgoCdError),
     #[error(transparent)]
+    LlamaStack(#[from] llamastack::LlamaStackError),
+    #[error(transparent)]
+    Plan(#[from] plan::PlanUsage),
+    #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
     Stdout(#[from] StdoutError),
@@ -55,12 +66,27 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Render(args) => render::run(args, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Explain(args) => explain::run(args, console),
+        Command::Plan(args) => plan::run(args, console),
         Command::Images(args) => images::run(args, console),
+        Command::Status(args) => status::run(args, console),
+        Command::Drift(args) => drift::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
+        Command::Llamastack(command) => llamastack::run(command),
         Command::Schema(args) => schema::run(args),
         Command::Function => Ok(ExitStatus::of_function(kubefoundry_krm::serve())),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
+    }
+}
+
+/// Prints what was wrong with the command line, or the help that was asked for.
+pub(crate) fn usage(usage: &clap::Error) -> ExitCode {
+    // When that fails there is nowhere left to say so.
+    let _ = usage.print();
+    match usage.exit_code() {
+        0 => ExitStatus::Success.into(),
+        _ if llamastack::is_merge(std::env::args_os()) => ExitStatus::Findings.into(),
+        _ => ExitStatus::Failure.into(),
     }
 }
 
@@ -142,7 +168,7 @@ impl<O: Form> Run<O> {
             .collect();
         let files = self.sources.iter().filter(|(_, source)| source.purpose != Purpose::Options).count();
         let found = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
-        let suppressed = match self.compilation.suppressed.len() {
+        let suppressed = match self.compilation.suppressed.len() + self.compilation.suppressed_left_out {
             0 => String::new(),
             number => format!(" ({number} suppressed)"),
         };
@@ -170,6 +196,13 @@ impl<O: Form> Run<O> {
                 matches!(self.sources.get(location.source).purpose, Purpose::Options | Purpose::Crds)
             })
     }
+}
+
+/// Findings as every JSON report has them.
+fn findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
+    let mut report: Value = serde_json::from_str(&diagnostics::json(diagnostics, sources, &[])).unwrap_or_default();
+    let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
+    if let Value::Array(findings) = findings { findings } else { Vec::new() }
 }
 
 /// Where to read on, as rustc says it: once a run, whatever was found.

@@ -9,6 +9,8 @@ mod nixl;
 mod overrides;
 pub mod pod;
 
+pub(crate) use image::path_and_tag;
+
 use super::provider::Provider;
 
 /// Every provider that this program renders.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use kubefoundry::diagnostic::Code;
 use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::registry;
+use kubefoundry::transform::TRANSFORMS;
 
 use super::{Generated, broken, root};
 use crate::Failure;
@@ -27,6 +28,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("KF03", "Engine arguments"),
     ("KF04", "Selection of the provider"),
     ("KF05", "Translation for the provider"),
+    ("KF063", "Where fields go"),
     ("KF09", "Output and options"),
 ];
 
@@ -44,7 +46,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     ])
 }
 
-/// The index: a table for each hundred.
+/// The index: a table for each hundred, and for each transformation that shares one.
 fn index() -> Result<String, Failure> {
     let mut codes: Vec<&Code> = registry::codes().collect();
     codes.sort_by_key(|code| code.id);
@@ -52,10 +54,9 @@ fn index() -> Result<String, Failure> {
     let mut last = None;
     for code in codes {
         let (id, name, severity, summary) = (code.id, code.name, code.severity, code.summary);
-        let hundred = id.get(..4);
-        if hundred != last {
-            last = hundred;
-            let title = title(code)?;
+        let title = title(code)?;
+        if last != Some(title) {
+            last = Some(title);
             line(
                 &mut text,
                 format_args!("\n## {title}\n\n| code | name | severity | what it flags |\n|---|---|---|---|"),
@@ -66,11 +67,12 @@ fn index() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What a code's hundred is about.
+/// What a code is about.
 fn title(code: &Code) -> Result<&'static str, Failure> {
     let shared = GROUPS.iter().find(|(hundred, _)| code.id.starts_with(hundred)).map(|(_, title)| *title);
     let owner = PROVIDERS.iter().find(|provider| provider.codes().contains(&code)).map(|it| it.display_name());
-    shared.or(owner).ok_or_else(|| {
+    let transform = TRANSFORMS.iter().find(|transform| transform.codes().contains(&code)).map(|it| it.kind().1);
+    shared.or(owner).or(transform).ok_or_else(|| {
         let place = "GROUPS in xtask/src/generate/codes.rs";
         Failure::Broken(format!("{} has no title for its hundred, add one to {place}", code.id))
     })

@@ -16,7 +16,7 @@ mod why_not;
 use std::collections::BTreeMap;
 
 use kubefoundry::diagnostic::ObjectRef;
-use kubefoundry::diagnostic::render::{LineIndex, Position, Style};
+use kubefoundry::diagnostic::render::Style;
 use kubefoundry::model::select::{Assessment, Selection};
 use kubefoundry::rules::UnknownProvider;
 use kubefoundry::source::SourceId;
@@ -26,6 +26,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use code::CodeError;
 
+use super::places::Places;
 use super::{CommandError, Run};
 use crate::args::{ExplainArgs, ExplanationFormat, FailOn, ReportFormat};
 use crate::console::{self, Console};
@@ -88,7 +89,7 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         }
         return Ok(run.status(FailOn::Error));
     }
-    let mut places = Places::new(&run);
+    let mut places = Places::new(&run.sources);
     let decisions = placed(&run, &mut places);
     let output = match args.output {
         ExplanationFormat::Text => text::text(&decisions, console.stdout_style()),
@@ -115,25 +116,6 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         console::note(&advice);
     }
     Ok(run.status(FailOn::Error))
-}
-
-/// Lines and columns in the input; the line starts of a text are looked for once.
-struct Places<'r> {
-    run: &'r Run,
-    lines: BTreeMap<SourceId, LineIndex<'r>>,
-}
-
-impl<'r> Places<'r> {
-    fn new(run: &'r Run) -> Self {
-        Self { run, lines: BTreeMap::new() }
-    }
-
-    /// The name of a text, and the position of an offset in it.
-    fn at(&mut self, source: SourceId, offset: usize) -> (&'r str, Position) {
-        let text = self.run.sources.get(source);
-        let lines = self.lines.entry(source).or_insert_with(|| LineIndex::new(&text.text));
-        (&text.name, lines.position(offset))
-    }
 }
 
 /// Every decision with its place.

@@ -11,6 +11,7 @@ use kubefoundry::model::select::{Assessment, RuleValue, Selection};
 use super::table::{Cell, table};
 use super::{Placed, verdict};
 use crate::style::{Paint, paint, printable};
+use crate::table::{Cell, table};
 
 /// One block for each decision, with an empty line between them.
 pub(super) fn text(decisions: &[Placed<'_>], style: Style) -> String {

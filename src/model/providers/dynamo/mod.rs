@@ -16,6 +16,7 @@ mod image;
 pub mod overrides;
 mod reserved;
 pub(in crate::model) mod runtimes;
+mod status;
 mod storage;
 mod support;
 mod trtllm;
@@ -120,8 +121,8 @@ impl Provider for Dynamo {
         Some(Translation { manifests, endpoint: Endpoint { service, port: PORT } })
     }
 
-    fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
-        Err(StatusError::NotRead("Dynamo"))
+    fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
+        status::translate(observed)
     }
 }
 

@@ -1,18 +1,25 @@
 //! What `--output json` prints. Fields may be added to a version of a report, so a reader must not refuse unknown ones.
 
+mod live;
+
+use kubefoundry::plan::Class;
 use kubefoundry::registry;
 use serde_json::{Value, json};
 
+/// The schema of a report.
+pub(super) fn of(title: &str, description: &str, fields: Vec<(&str, Value)>) -> Value {
+    let mut schema = object(description, fields);
+    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    schema["title"] = json!(title);
+    schema
+}
+
+pub(super) fn version() -> (&'static str, Value) {
+    ("version", json!({"description": "Changes when a field changes its meaning or goes.", "const": 1}))
+}
+
 /// Every report with the name of its file.
 pub(super) fn all() -> Vec<(String, Value)> {
-    let of = |title: &str, description: &str, fields: Vec<(&str, Value)>| {
-        let mut schema = object(description, fields);
-        schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
-        schema["title"] = json!(title);
-        schema
-    };
-    let version =
-        || ("version", json!({"description": "Changes when a field changes its meaning or goes.", "const": 1}));
     vec![
         (
             "diagnostics".to_owned(),
@@ -39,40 +46,12 @@ pub(super) fn all() -> Vec<(String, Value)> {
             ),
         ),
         (
-            "traces".to_owned(),
-            of(
-                "Traces",
-                "What `kubefoundry explain --trace --output json` prints.",
-                vec![
-                    version(),
-                    ("traces", list("One for each ModelDeployment, in the order of the input.", &trace())),
-                    ("diagnostics", list("Every finding, by file, line and code.", &finding())),
-                ],
-            ),
-        ),
-        (
-            "rule-analysis".to_owned(),
-            of(
-                "RuleAnalysis",
-                "What `kubefoundry explain --rules --output json` prints.",
-                vec![
-                    version(),
-                    ("analysis", analysis()),
-                    ("diagnostics", list("Every finding, by file, line and code.", &finding())),
-                ],
-            ),
-        ),
-        (
-            "why-not".to_owned(),
-            of(
-                "WhyNot",
-                "What `kubefoundry explain --why-not PROVIDER --output json` prints.",
-                vec![
-                    version(),
-                    ("answers", list("One for each ModelDeployment, in the order of the input.", &answer())),
-                    ("diagnostics", list("Every finding, by file, line and code.", &finding())),
-                ],
-            ),
+            "plan".to_owned(),
+            of("Plan", "What `kubefoundry plan --output json` prints.", {
+                let mut fields = vec![version()];
+                fields.extend(plan());
+                fields
+            }),
         ),
         (
             "images".to_owned(),
@@ -82,6 +61,39 @@ pub(super) fn all() -> Vec<(String, Value)> {
                 vec![
                     version(),
                     ("images", list("Every image that the output uses, sorted.", &json!({"type": "string"}))),
+                ],
+            ),
+        ),
+        (
+            "status".to_owned(),
+            of(
+                "Statuses",
+                "What `kubefoundry status --output json` prints.",
+                vec![
+                    version(),
+                    ("now?", text("With `--now`: the time by which staleness was judged, as RFC 3339.")),
+                    ("staleAfterSeconds?", number("With `--now`: after how long a status is stale.", 0)),
+                    ("statuses", list("By namespace and name.", &live::status())),
+                    ("diagnostics", list("What is wrong with the dump.", &finding())),
+                ],
+            ),
+        ),
+        (
+            "drift".to_owned(),
+            of(
+                "Drift",
+                "What `kubefoundry drift --output json` prints.",
+                vec![
+                    version(),
+                    ("drifted", flag("Whether anything has drifted.")),
+                    (
+                        "objects",
+                        list(
+                            "Every rendered object, then those that nothing renders; none with an error.",
+                            &live::object(),
+                        ),
+                    ),
+                    ("diagnostics", list("Every finding in what was rendered and compared.", &finding())),
                 ],
             ),
         ),
@@ -102,7 +114,7 @@ fn schema() -> Value {
 }
 
 /// An object with these fields, those without a `?` required.
-fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
+pub(super) fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
     let required: Vec<&str> = fields.iter().map(|(name, _)| *name).filter(|name| !name.ends_with('?')).collect();
     let mut schema = json!({"description": description, "type": "object", "required": required, "properties": {}});
     for (name, field) in fields {
@@ -111,19 +123,19 @@ fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
     schema
 }
 
-fn list(description: &str, items: &Value) -> Value {
+pub(super) fn list(description: &str, items: &Value) -> Value {
     json!({"description": description, "type": "array", "items": items})
 }
 
-fn text(description: &str) -> Value {
+pub(super) fn text(description: &str) -> Value {
     json!({"description": description, "type": "string"})
 }
 
-fn flag(description: &str) -> Value {
+pub(super) fn flag(description: &str) -> Value {
     json!({"description": description, "type": "boolean"})
 }
 
-fn number(description: &str, least: i64) -> Value {
+pub(super) fn number(description: &str, least: i64) -> Value {
     json!({"description": description, "type": "integer", "minimum": least})
 }
 
@@ -164,7 +176,7 @@ fn optional_name(name: &'static str) -> &'static str {
     }
 }
 
-fn reference(description: &str) -> Value {
+pub(super) fn reference(description: &str) -> Value {
     object(
         description,
         vec![
@@ -176,7 +188,7 @@ fn reference(description: &str) -> Value {
     )
 }
 
-fn finding() -> Value {
+pub(super) fn finding() -> Value {
     let mut codes: Vec<&str> = registry::codes().map(|code| code.id).collect();
     codes.sort_unstable();
     let mut fields = vec![
@@ -220,8 +232,127 @@ fn finding() -> Value {
     finding
 }
 
+fn words(description: &str, words: &[&str]) -> Value {
+    json!({"description": description, "type": "string", "enum": words})
+}
+
+fn plan() -> Vec<(&'static str, Value)> {
+    let class_names: Vec<&str> = Class::ALL.into_iter().map(Class::as_str).collect();
+    let class = |description: &str| words(description, &class_names);
+    let any = |description: &str| json!({"description": description});
+    let gpus = |description: &str| {
+        let fields = vec![
+            ("resource", text("The resource name.")),
+            ("before", number("How many before.", 0)),
+            ("after", number("How many after.", 0)),
+        ];
+        list(description, &object("GPUs of one type.", fields))
+    };
+    let changed = Class::ALL.into_iter().map(|class| (class.as_str(), number(class.meaning(), 0))).collect();
+    let summary = object(
+        "How many deployments become what, and the GPUs of all.",
+        vec![
+            ("created", number("Deployments that are new.", 0)),
+            ("deleted", number("Deployments that are gone.", 0)),
+            ("unchanged", number("Deployments that stay as they are.", 0)),
+            ("changed", object("Deployments that change, by the class of their gravest change.", changed)),
+            ("gpusBefore", number("GPUs of all types before.", 0)),
+            ("gpusAfter", number("GPUs of all types after.", 0)),
+            ("gpusAtMost", number("GPUs while second clusters run beside the first.", 0)),
+        ],
+    );
+    let image = object(
+        "An image that takes the place of another one in deployments, or that none had before or has any more.",
+        vec![
+            ("before?", text("The image that goes.")),
+            ("after?", text("The image that comes.")),
+            ("deployments", number("In how many deployments.", 1)),
+        ],
+    );
+    let rule = object(
+        "The rule that won; absent when the deployment names its provider.",
+        vec![("condition", text("Its CEL expression.")), ("priority", number("Its priority.", 0))],
+    );
+    let choice = |description: &str| {
+        let fields =
+            vec![("provider", text("The provider.")), ("reason", text("Why, for people.")), ("rule?", rule.clone())];
+        object(description, fields)
+    };
+    let selection = object(
+        "Of one that is changed: another provider, or another reason for the same one.",
+        vec![
+            ("before", choice("The choice before.")),
+            ("after", choice("The choice after.")),
+            ("closedGate?", text("Why the provider from before cannot be chosen any more.")),
+        ],
+    );
+    let output = object(
+        "A place in the output that moves.",
+        vec![
+            ("object", reference("The object.")),
+            ("path", text("The field; empty when the object itself comes or goes.")),
+            ("before?", any("Its value before; absent when there was none.")),
+            ("after?", any("Its value after; absent when there is none.")),
+            ("class", class("What becomes of it.")),
+            ("source", text("How that is known.")),
+            ("together", flag("Whether no change moves it alone: it takes this one and others.")),
+        ],
+    );
+    let change = object(
+        "A change that can be made alone, and what it moves.",
+        vec![
+            (
+                "cause",
+                words(
+                    "What changes: a field, or what the run was made with.",
+                    &["field", "options", "providers", "crds"],
+                ),
+            ),
+            ("path?", text("The field, when it is one.")),
+            ("before?", any("Its value before; absent when it was not written.")),
+            ("after?", any("Its value after; absent when it is not written any more.")),
+            ("class", class("How grave it is: as the gravest of what it moves.")),
+            ("outputs", list("What it moves; nothing, when it is in no output.", &output)),
+        ],
+    );
+    let changed_object = object(
+        "An object that comes, goes or changes.",
+        vec![
+            ("object", reference("The object.")),
+            ("action", words("What is done to it.", &["created", "deleted", "changed"])),
+        ],
+    );
+    let deployment = object(
+        "What becomes of a ModelDeployment.",
+        vec![
+            ("file?", text("The file, as it was given: of NEW, or of OLD when the deployment is gone.")),
+            ("document?", number("Which document of the file, from 0.", 0)),
+            ("line?", number("The line of its name, from 1.", 1)),
+            ("column?", number("The column of its name, from 1.", 1)),
+            ("object", reference("The ModelDeployment.")),
+            ("action", words("What is done to it.", &["created", "deleted", "changed", "unchanged"])),
+            ("class?", class("Of one that is changed: how grave the gravest of its changes is.")),
+            ("provider", text("The provider that runs it; of one that is deleted, the one that ran it.")),
+            ("selection?", selection),
+            ("gpus", gpus("Its GPUs, where their number changes.")),
+            ("changes", list("What changes, the gravest first.", &change)),
+            ("objects", list("The objects that come, go or change.", &changed_object)),
+            ("diff?", text("With `--diff`: how the objects differ, as unified diffs.")),
+        ],
+    );
+    vec![
+        ("applier", words("Who brings the objects into the cluster.", &["apply", "operator"])),
+        ("summary", summary),
+        ("gpus", gpus("GPUs of all deployments, by type.")),
+        ("images", list("Images that change, sorted.", &image)),
+        ("deployments", list("Those of NEW in its order, then those that are gone.", &deployment)),
+        ("oldDiagnostics", list("Every finding of OLD.", &finding())),
+        ("diagnostics", list("Every finding of NEW.", &finding())),
+    ]
+}
+
 /// A provider that could be chosen, and what was found about it.
-fn candidate(description: &str) -> Value {
+pub(super) fn candidate(description: &str) -> Value {
     let rule = object(
         "A selection rule.",
         vec![
@@ -239,169 +370,6 @@ fn candidate(description: &str) -> Value {
             ("score?", number("The highest priority among its true rules.", 0)),
         ],
     )
-}
-
-/// Where an object of the input stands.
-fn input_place() -> Vec<(&'static str, Value)> {
-    vec![
-        ("file", text("The file, as it was given; `-` is standard input.")),
-        ("document", number("Which document of the file, from 0.", 0)),
-        ("line", number("The line of its name, from 1.", 1)),
-        ("column", number("The column of its name, from 1.", 1)),
-    ]
-}
-
-fn origin() -> Value {
-    json!({"description": "Where it came from.", "type": "string", "enum": ["written", "defaulted", "derived"]})
-}
-
-/// What a field does, or an option.
-fn field_trace() -> Value {
-    let tried = object(
-        "An edit.",
-        vec![
-            ("path", text("The field.")),
-            ("value?", text("Its other value, as JSON text; absent when it was taken out.")),
-        ],
-    );
-    let reached = object(
-        "A place of the output.",
-        vec![
-            ("object", reference("The object.")),
-            ("path", text("The field; empty for the object as a whole.")),
-            ("inside?", text("The field inside the text that the field holds, when that is YAML or JSON.")),
-            ("value?", text("What is there, as JSON text.")),
-            ("added", flag("Whether it is only there with another value.")),
-        ],
-    );
-    let rule = object(
-        "A selection rule.",
-        vec![("provider", text("Whose.")), ("rule", number("Which of its rules, from 1.", 1))],
-    );
-    let description = "A field of the input, or an option.";
-    let fates = ["rendered", "selects", "reported", "checked", "own", "empty", "nothing"];
-    object(
-        description,
-        vec![
-            ("path", text("The field; of an option its place in the Render options.")),
-            ("option", flag("Whether it is an option.")),
-            ("value", text("Its value, as JSON text.")),
-            ("origin", origin()),
-            ("fate", json!({"description": "What becomes of it.", "type": "string", "enum": fates})),
-            ("tried?", list("The edits with which the output moved.", &tried)),
-            ("reaches?", list("The places of the output that moved.", &reached)),
-            ("selects?", list("Providers that other values of it select.", &text("A provider."))),
-            ("readBy?", list("Selection rules that read it.", &rule)),
-            ("codes?", list("Codes of findings that name it, or that refuse its other values.", &text("A code."))),
-        ],
-    )
-}
-
-fn trace() -> Value {
-    let output = object(
-        "A field of the output.",
-        vec![
-            ("object", reference("The object.")),
-            ("path", text("The field.")),
-            ("inside?", text("The field inside the text that the field holds, when that is YAML or JSON.")),
-            ("value", text("Its value, as JSON text.")),
-            ("from", list("The fields and options that move it; none for what is always written.", &text("A field."))),
-        ],
-    );
-    let mut fields = input_place();
-    fields.extend([
-        ("object", reference("The deployment.")),
-        ("provider?", text("The provider that was chosen; absent when there is none.")),
-        ("reason?", text("Why it was chosen.")),
-        (
-            "fields",
-            list(
-                "Every field that was written, every default, and every option that has a part in the output.",
-                &field_trace(),
-            ),
-        ),
-        ("untried", number("How many fields were not tried, for there are too many.", 0)),
-        ("outputs", list("Every field of the output.", &output)),
-    ]);
-    object("Where the fields of a deployment go, and where its output comes from.", fields)
-}
-
-fn analysis() -> Value {
-    let rule = |description: &str| {
-        object(
-            description,
-            vec![
-                ("provider", text("Whose.")),
-                ("rule", number("Which of its rules, from 1.", 1)),
-                ("priority", number("Its priority.", 0)),
-                ("condition", text("Its CEL expression.")),
-            ],
-        )
-    };
-    let provider = object(
-        "A provider, and how often it wins.",
-        vec![
-            ("provider", text("Its name.")),
-            ("rules", number("How many rules it has.", 0)),
-            ("open", number("Deployments that it can run, by its own account.", 0)),
-            ("wins", number("Deployments that it is selected for.", 0)),
-        ],
-    );
-    let witness = object(
-        "A deployment that shows it, and what is selected for it.",
-        vec![
-            ("document", json!({"description": "The whole document.", "type": "object"})),
-            ("selects?", text("The provider that is selected; absent when there is none.")),
-            ("reason?", text("Why.")),
-        ],
-    );
-    let kinds = ["dead", "unreachable", "shadowed", "tied", "fails", "named-only"];
-    let flaw = object(
-        "Something that is wrong with a rule or a provider.",
-        vec![
-            ("kind", json!({"description": "What.", "type": "string", "enum": kinds})),
-            ("provider", text("Whose.")),
-            ("rule?", rule("The rule; absent when it is the provider as a whole.")),
-            ("message", text("In words.")),
-            ("others?", list("What wins instead, or as well.", &rule("A rule."))),
-            ("witness?", witness),
-        ],
-    );
-    let mut analysis = object(
-        "What is to be said of the rules; null when configurations cannot be used.",
-        vec![
-            ("providers", list("Every provider, by name.", &provider)),
-            ("judged", number("Deployments that were tried.", 0)),
-            ("complete", flag("Whether these are all that the rules can tell apart.")),
-            ("unvaried", list("Fields that rules read and that are not tried with other values.", &text("A field."))),
-            ("flaws", list("What is wrong, by provider and rule.", &flaw)),
-        ],
-    );
-    analysis["type"] = json!(["object", "null"]);
-    analysis
-}
-
-fn answer() -> Value {
-    let change = object(
-        "One change of the document.",
-        vec![("path", text("The field.")), ("value?", text("Its new value, as JSON text; absent when it goes."))],
-    );
-    let obstacles = ["not-ready", "no-engine", "no-rules", "nothing-found"];
-    let mut fields = input_place();
-    fields.extend([
-        ("object", reference("The deployment.")),
-        ("provider", text("The provider that was asked about.")),
-        ("selected?", text("The provider that is selected; absent when there is none.")),
-        ("reason?", text("Why that one.")),
-        ("assessment?", candidate("What was found about the provider that was asked about.")),
-        ("byRules?", list("The fewest changes with which its rules select it, tried out.", &change)),
-        ("byName?", list("The fewest changes with which it is chosen by its name, tried out.", &change)),
-        (
-            "obstacle?",
-            json!({"description": "What no change gets past, when it cannot be selected by its rules.", "type": "string", "enum": obstacles}),
-        ),
-    ]);
-    object("Why a provider is not selected, and what would make it win.", fields)
 }
 
 fn decision() -> Value {

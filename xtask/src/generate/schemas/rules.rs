@@ -5,7 +5,9 @@
 //! parallelism), or more of the metadata than its name; labels, image references and the names in `valueFrom`, of which
 //! there may be too many for what a rule may cost.
 
+mod actor;
 mod items;
+mod llamastack;
 mod model;
 mod volumes;
 mod workload;
@@ -55,10 +57,12 @@ pub(super) fn of_object(name: &str, dialect: &Dialect) -> Vec<Rule> {
         "Model" => model::rules(),
         "Storage" => volumes::unique(),
         "StorageVolume" => volumes::rules(),
+        "ExternalProviders" => llamastack::unique_ids(),
         "EnvVar" => items::variable(),
         "EnvVarSource" => items::source(),
         "Toleration" => items::toleration(),
         "PodTemplateMetadata" => items::reserved(dialect),
+        "AsyncActorSpec" => vec![actor::workload_or_reference()],
         _ => Vec::new(),
     }
 }
