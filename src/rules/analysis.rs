@@ -192,6 +192,12 @@ impl Points {
     }
 }
 
+/// A provider and one of its rules, by their positions.
+type Position = (usize, usize);
+
+/// Two rules of the same priority that decide together, that of the winner first, and where they do.
+type Tie = (Position, Position, Points);
+
 /// Every point, judged.
 struct Judged<'p> {
     prepared: &'p Prepared<'p>,
@@ -201,11 +207,11 @@ struct Judged<'p> {
     open: Vec<Points>,
     wins: Vec<usize>,
     /// Providers that share the highest score, the winner first, with their rules.
-    ties: Vec<((usize, usize), (usize, usize), Points)>,
+    ties: Vec<Tie>,
     any: Points,
     /// Points that were tried, those among them that no engine could run, too.
     tried: usize,
-    judged: usize,
+    accepted: usize,
     complete: bool,
     steps: Steps,
 }
@@ -223,7 +229,7 @@ impl<'p> Judged<'p> {
             ties: Vec::new(),
             any: Points::default(),
             tried: 0,
-            judged: 0,
+            accepted: 0,
             complete: true,
             steps: Steps::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS)),
         };
@@ -297,7 +303,7 @@ impl<'p> Judged<'p> {
             // Some rules have no value for want of steps, which says nothing of them.
             return;
         }
-        self.judged += 1;
+        self.accepted += 1;
         self.any.add(&root);
         let winner = verdict.winner();
         let decider = winner.and_then(|winner| Some((winner, verdict.deciding.get(winner).copied().flatten()?)));
@@ -335,13 +341,12 @@ impl<'p> Judged<'p> {
         let rule = |position: usize| Some((position, verdict.deciding.get(position).copied().flatten()?));
         let Some(first) = rule(winner) else { return };
         for other in verdict.best().into_iter().filter(|other| *other != winner).filter_map(rule) {
-            match self.ties.iter_mut().find(|(one, two, _)| (*one, *two) == (first, other)) {
-                Some((.., points)) => points.add(root),
-                None => {
-                    let mut points = Points::default();
-                    points.add(root);
-                    self.ties.push((first, other, points));
-                }
+            if let Some((.., points)) = self.ties.iter_mut().find(|(one, two, _)| (*one, *two) == (first, other)) {
+                points.add(root);
+            } else {
+                let mut points = Points::default();
+                points.add(root);
+                self.ties.push((first, other, points));
             }
         }
     }
@@ -403,7 +408,7 @@ impl<'p> Judged<'p> {
         }
         Analysis {
             providers,
-            judged: self.judged,
+            judged: self.accepted,
             complete: self.complete && self.space.unvaried.is_empty(),
             unvaried: self.space.unvaried.clone(),
             flaws,

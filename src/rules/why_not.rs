@@ -1,13 +1,11 @@
 //! What would have to be otherwise for a provider to win.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde_json::Value;
 
 use super::space::{Space, edits};
 use crate::Thoroughness;
-use crate::compile::{Attempt, Catalogue, Prepared, Subject, prepared};
+use crate::compile::{Attempt, Catalogue, Subject, prepared};
 use crate::diagnostic::{Diagnostic, ObjectRef};
 use crate::model::catalog::Candidate;
 use crate::model::select::{Assessment, Selection, Steps};
@@ -118,7 +116,7 @@ pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, Unkno
                 return Err(UnknownProvider { name, known, meant });
             };
             let space = Space::of(catalog);
-            Ok(prepared.subjects().map(|subject| Search::new(subject, candidate).answer(prepared, &space)).collect())
+            Ok(prepared.subjects().map(|subject| Search::new(subject, candidate).answer(&space)).collect())
         });
     answers.unwrap_or_else(|_| Ok(Vec::new()))
 }
@@ -137,7 +135,7 @@ impl<'p> Search<'p> {
         Self { subject, candidate, steps, trials: 0 }
     }
 
-    fn answer(mut self, prepared: &Prepared<'_>, space: &Space) -> WhyNot {
+    fn answer(mut self, space: &Space) -> WhyNot {
         let base = self.subject.run(Thoroughness::Everything, &mut self.steps);
         let selection = base.decision.as_ref().and_then(|decision| decision.selection.as_ref());
         let name = self.candidate.name.as_str();
@@ -157,7 +155,7 @@ impl<'p> Search<'p> {
         if self.wins(&base) {
             return answer;
         }
-        let changes = self.changes(prepared, space);
+        let changes = self.changes(space);
         answer.obstacle = self.obstacle();
         if answer.obstacle.is_none() {
             let without_name = self.without_name();
@@ -198,7 +196,7 @@ impl<'p> Search<'p> {
     }
 
     /// The changes that may matter to a rule, a gate or the provider: those of engine, mode, GPUs and image first.
-    fn changes(&self, prepared: &Prepared<'_>, space: &Space) -> Vec<Vec<Edit>> {
+    fn changes(&self, space: &Space) -> Vec<Vec<Edit>> {
         let root = self.subject.root();
         let path = FieldPath::parse;
         let mut changes: Vec<Vec<Edit>> = Vec::new();
@@ -210,16 +208,10 @@ impl<'p> Search<'p> {
             changes.extend(edits(&path(super::space::GPU_COUNT), Some(&Value::from(count)), root));
         }
         changes.push(vec![Edit::remove(path("spec.resources.gpu"))]);
-        let own: BTreeMap<String, ()> = self.reads(prepared);
+        // What other providers' rules read may keep them from winning.
         for dimension in &space.dimensions {
-            // What other providers' rules read may keep them from winning; what no rule of this one reads comes after.
             for value in dimension.values.iter().skip(1) {
-                let change = edits(&dimension.field, value.as_ref(), root);
-                if own.contains_key(&dimension.field.to_string()) {
-                    changes.extend(change);
-                } else {
-                    changes.extend(change.filter(|_| !self.candidate.rules.is_empty()));
-                }
+                changes.extend(edits(&dimension.field, value.as_ref(), root));
             }
             if root.at(&dimension.field).is_some() {
                 changes.push(vec![Edit::remove(dimension.field.clone())]);
@@ -235,13 +227,6 @@ impl<'p> Search<'p> {
             }
         }
         useful
-    }
-
-    /// The fields that the provider's own rules read.
-    fn reads(&self, prepared: &Prepared<'_>) -> BTreeMap<String, ()> {
-        let environment = prepared.catalog().environment(self.candidate);
-        let compiled = self.candidate.rules.iter().filter_map(|rule| rule.compiled(environment).ok());
-        compiled.flat_map(|rule| rule.reads().iter().cloned()).map(|read| (read, ())).collect()
     }
 
     /// The fewest changes, beside `always`, with which the provider wins: none, one, two, three. Each is tried out.

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::dialect::DIALECTS;
+use crate::model::provider::Provider;
 use crate::model::providers;
 use crate::path::{FieldPath, Segment};
 use crate::wire::{Describe as _, Facets, ModelDeployment, Shape};
@@ -30,19 +31,15 @@ impl Edit {
 
     /// Makes it. Whether it changed anything.
     pub(crate) fn apply(&self, root: &mut Node<'_>) -> bool {
-        match &self.value {
-            Some(value) => {
-                let node = Node::from(value).to_owned_node();
-                root.at(&self.path).is_none_or(|before| before.value != node.value) && root.put(&self.path, node)
-            }
-            None => {
-                let was_there = root.take_out(&self.path);
-                if was_there {
-                    prune(root, &self.path);
-                }
-                was_there
-            }
+        if let Some(value) = &self.value {
+            let node = Node::from(value).to_owned_node();
+            return root.at(&self.path).is_none_or(|before| before.value != node.value) && root.put(&self.path, node);
         }
+        let was_there = root.take_out(&self.path);
+        if was_there {
+            prune(root, &self.path);
+        }
+        was_there
     }
 }
 
@@ -161,7 +158,7 @@ pub(crate) fn shape_at(path: &FieldPath, provider: Option<&str>) -> (Shape, Face
     let mut facets = Facets::NONE;
     for (depth, segment) in path.segments().iter().enumerate() {
         if depth == overrides.segments().len() && path.starts_with(&overrides) {
-            shape = provider.and_then(providers::find).map_or(Shape::Any, |provider| provider.overrides());
+            shape = provider.and_then(providers::find).map_or(Shape::Any, Provider::overrides);
         }
         (shape, facets) = match (shape, segment) {
             (Shape::Object(object), Segment::Key(key)) => {

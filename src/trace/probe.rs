@@ -22,6 +22,7 @@ pub(super) struct Probe<'p> {
 
 /// What comes of other values of a field.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "four facts that exclude none of the others")]
 pub(super) struct Effect {
     /// The edits that moved the output.
     pub(super) edits: Vec<Edit>,

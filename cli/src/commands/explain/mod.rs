@@ -8,7 +8,6 @@ mod label;
 mod mermaid;
 mod references;
 mod rules;
-mod table;
 mod text;
 mod trace;
 mod why_not;
@@ -154,12 +153,8 @@ struct Located<'r, T> {
 }
 
 /// Reports with their places; those about objects that nothing was decided for, such as copies, are left out.
-fn located<'r, T>(
-    run: &'r Run,
-    reports: Vec<T>,
-    of: impl Fn(&T) -> (SourceId, usize, &ObjectRef),
-) -> Vec<Located<'r, T>> {
-    let (names, mut places) = (names(run), Places::new(run));
+fn located<T>(run: &Run, reports: Vec<T>, of: impl Fn(&T) -> (SourceId, usize, &ObjectRef)) -> Vec<Located<'_, T>> {
+    let (names, mut places) = (names(run), Places::new(&run.sources));
     let located = reports.into_iter().filter_map(|report| {
         let (source, document, object) = of(&report);
         let start = names.get(&(source, document, object)).copied()?;

@@ -6,10 +6,10 @@ use kubefoundry::diagnostic::render::Style;
 use kubefoundry::rules::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
 use kubefoundry::yaml;
 
-use super::table::{Cell, table};
 use super::{Run, json};
 use crate::args::{ExplainArgs, ExplanationFormat};
 use crate::style::{Paint, count, paint, printable};
+use crate::table::{Cell, table};
 
 /// The report. With configurations that cannot be used there is nothing to analyze, and the findings say why.
 pub(super) fn report(run: &Run, args: &ExplainArgs, style: Style) -> String {

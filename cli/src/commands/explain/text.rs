@@ -8,7 +8,6 @@ use kubefoundry::diagnostic::render::Style;
 use kubefoundry::model::ir::Origin;
 use kubefoundry::model::select::{Assessment, RuleValue, Selection};
 
-use super::table::{Cell, table};
 use super::{Placed, verdict};
 use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};

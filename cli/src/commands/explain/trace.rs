@@ -7,10 +7,10 @@ use kubefoundry::model::ir::Origin;
 use kubefoundry::trace::{self, Fate, FieldTrace, MOST_FIELDS, OutputTrace, Reached, Trace};
 use kubefoundry::wire::closest;
 
-use super::table::{Cell, table};
 use super::{Located, ReportError, Run, json, located};
 use crate::args::{ExplainArgs, ExplanationFormat};
 use crate::style::{Paint, paint, printable};
+use crate::table::{Cell, table};
 
 /// The report, about every field or about one.
 pub(super) fn report(run: &Run, args: &ExplainArgs, style: Style) -> Result<String, ReportError> {
@@ -157,7 +157,7 @@ fn output_row(output: &OutputTrace, style: Style) -> Vec<Cell> {
 /// All there is to say of the fields that are left.
 fn few(trace: &Trace, style: Style) -> String {
     let mut out = String::new();
-    for field in trace.fields.iter() {
+    for field in &trace.fields {
         let name = paint(&printable(&field.path), Paint::Bold, style);
         let value = printable(&field.value);
         let _ = write!(out, "\n  {name} = {value} ({}): {}\n", origin(field.origin), meaning(field));
