@@ -98,7 +98,9 @@ fn models() -> Vec<(SourceSet, Value, String)> {
                 others.add_for(source.purpose, source.name.clone(), source.text.clone());
             }
         }
-        if let [document] = documents.as_slice() {
+        if let [document] = documents.as_slice()
+            && document["kind"] == "ModelDeployment"
+        {
             models.push((others, document.clone(), folder.display().to_string()));
         }
     }
