@@ -44,5 +44,9 @@ pub mod live;
 pub mod drift;
 pub mod status;
 
+pub mod trace;
+
+pub mod rules;
+
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
 pub use source::{NotText, Purpose, SourceSet};

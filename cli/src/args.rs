@@ -111,6 +111,9 @@ Examples:
   kubefoundry explain unknown-field
   kubefoundry explain models/ --output html > models.html
   kubefoundry explain llama.yaml --output dot | dot -Tsvg > llama.svg
+  kubefoundry explain llama.yaml --trace --field spec.engine.contextLength
+  kubefoundry explain llama.yaml --why-not kaito
+  kubefoundry explain providers/ --rules
   kubefoundry explain models/ --output json | jq '.decisions[] | [.object.name, .selection.reason]'";
 
 /// `explain` takes what the other commands take, and codes.
@@ -340,6 +343,31 @@ pub(crate) struct ExplainArgs {
     /// How the explanation is printed; JSON and HTML contain the findings, JSON prints the page of a code, too
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: ExplanationFormat,
+
+    /// Say where every field of the input goes, and where every field of the output comes from
+    ///
+    /// Each field gets other values, the deployment is rendered again, and the outputs are compared. As text or JSON.
+    #[arg(long, conflicts_with_all = ["rules", "why_not"])]
+    pub(crate) trace: bool,
+
+    /// With --trace: the one field to tell of, of the input or of the output, such as spec.engine.contextLength
+    #[arg(long, value_name = "FIELD", requires = "trace", conflicts_with_all = ["rules", "why_not"])]
+    pub(crate) field: Option<String>,
+
+    /// Say which selection rules never decide, and which providers are never selected
+    ///
+    /// Of the built-in providers and the InferenceProviderConfigs of the input; each with a ModelDeployment that shows it.
+    /// As text or JSON.
+    #[arg(long, conflicts_with = "why_not")]
+    pub(crate) rules: bool,
+
+    /// With --rules: leave out the built-in providers
+    #[arg(long, requires = "rules", conflicts_with_all = ["trace", "why_not"])]
+    pub(crate) no_builtins: bool,
+
+    /// Say what would have to change for PROVIDER to be selected, or what no change gets past. As text or JSON
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) why_not: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -97,6 +97,7 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0608", include_str!("../../docs/codes/KF0608.md")),
     ("KF0609", include_str!("../../docs/codes/KF0609.md")),
     ("KF0610", include_str!("../../docs/codes/KF0610.md")),
+    ("KF0630", include_str!("../../docs/codes/KF0630.md")),
     ("KF0700", include_str!("../../docs/codes/KF0700.md")),
     ("KF0701", include_str!("../../docs/codes/KF0701.md")),
     ("KF0702", include_str!("../../docs/codes/KF0702.md")),

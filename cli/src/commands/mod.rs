@@ -41,6 +41,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Code(#[from] explain::CodeError),
     #[error(transparent)]
+    Report(#[from] explain::ReportError),
+    #[error(transparent)]
     Stream(#[from] StreamError),
     #[error(transparent)]
     OutDir(#[from] OutDirError),

@@ -29,6 +29,8 @@ mod plan;
 #[cfg(unix)]
 mod provider;
 mod render;
+mod rules;
 mod schema;
 mod status;
 mod suppress;
+mod trace;

@@ -98,6 +98,21 @@ fn decisions_look_as_their_schema_says() {
 }
 
 #[test]
+fn traces_look_as_their_schema_says() {
+    check("traces", &["explain", "--trace"]);
+}
+
+#[test]
+fn rule_analyses_look_as_their_schema_says() {
+    check("rule-analysis", &["explain", "--rules"]);
+}
+
+#[test]
+fn answers_look_as_their_schema_says() {
+    check("why-not", &["explain", "--why-not", "kaito"]);
+}
+
+#[test]
 fn images_look_as_their_schema_says() {
     check("images", &["images"]);
 }
@@ -162,14 +177,14 @@ fn every_listed_schema_is_printed() {
     let listed = sandbox.run(&["schema"]).exits(0);
     let names: Vec<&str> = listed.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names[0], "crds");
-    assert_eq!(names.len(), 17);
+    assert_eq!(names.len(), 20);
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
     for name in &names[1..] {
         let printed = sandbox.run(&["schema", name]).exits(0).out;
         let extension = if name.contains('_') { "yaml" } else { "json" };
         assert_eq!(printed, std::fs::read_to_string(folder.join(format!("{name}.{extension}"))).unwrap(), "{name}");
     }
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 16, "every file has a name");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 19, "every file has a name");
 }
 
 /// A name that is close is suggested, and nothing is printed.

@@ -28,6 +28,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("KF03", "Engine arguments"),
     ("KF04", "Selection of the provider"),
     ("KF05", "Translation for the provider"),
+    ("KF063", "Where fields go"),
     ("KF09", "Output and options"),
 ];
 

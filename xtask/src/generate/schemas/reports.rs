@@ -6,16 +6,20 @@ use kubefoundry::plan::Class;
 use kubefoundry::registry;
 use serde_json::{Value, json};
 
+/// The schema of a report.
+pub(super) fn of(title: &str, description: &str, fields: Vec<(&str, Value)>) -> Value {
+    let mut schema = object(description, fields);
+    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    schema["title"] = json!(title);
+    schema
+}
+
+pub(super) fn version() -> (&'static str, Value) {
+    ("version", json!({"description": "Changes when a field changes its meaning or goes.", "const": 1}))
+}
+
 /// Every report with the name of its file.
 pub(super) fn all() -> Vec<(String, Value)> {
-    let of = |title: &str, description: &str, fields: Vec<(&str, Value)>| {
-        let mut schema = object(description, fields);
-        schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
-        schema["title"] = json!(title);
-        schema
-    };
-    let version =
-        || ("version", json!({"description": "Changes when a field changes its meaning or goes.", "const": 1}));
     vec![
         (
             "diagnostics".to_owned(),
@@ -110,7 +114,7 @@ fn schema() -> Value {
 }
 
 /// An object with these fields, those without a `?` required.
-fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
+pub(super) fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
     let required: Vec<&str> = fields.iter().map(|(name, _)| *name).filter(|name| !name.ends_with('?')).collect();
     let mut schema = json!({"description": description, "type": "object", "required": required, "properties": {}});
     for (name, field) in fields {
@@ -119,19 +123,19 @@ fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
     schema
 }
 
-fn list(description: &str, items: &Value) -> Value {
+pub(super) fn list(description: &str, items: &Value) -> Value {
     json!({"description": description, "type": "array", "items": items})
 }
 
-fn text(description: &str) -> Value {
+pub(super) fn text(description: &str) -> Value {
     json!({"description": description, "type": "string"})
 }
 
-fn flag(description: &str) -> Value {
+pub(super) fn flag(description: &str) -> Value {
     json!({"description": description, "type": "boolean"})
 }
 
-fn number(description: &str, least: i64) -> Value {
+pub(super) fn number(description: &str, least: i64) -> Value {
     json!({"description": description, "type": "integer", "minimum": least})
 }
 
@@ -172,7 +176,7 @@ fn optional_name(name: &'static str) -> &'static str {
     }
 }
 
-fn reference(description: &str) -> Value {
+pub(super) fn reference(description: &str) -> Value {
     object(
         description,
         vec![
@@ -184,7 +188,7 @@ fn reference(description: &str) -> Value {
     )
 }
 
-fn finding() -> Value {
+pub(super) fn finding() -> Value {
     let mut codes: Vec<&str> = registry::codes().map(|code| code.id).collect();
     codes.sort_unstable();
     let mut fields = vec![
@@ -347,7 +351,8 @@ fn plan() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn decision() -> Value {
+/// A provider that could be chosen, and what was found about it.
+pub(super) fn candidate(description: &str) -> Value {
     let rule = object(
         "A selection rule.",
         vec![
@@ -356,15 +361,19 @@ fn decision() -> Value {
             ("value?", flag("What it came to; absent when its evaluation failed.")),
         ],
     );
-    let candidate = object(
-        "A provider that could be chosen.",
+    object(
+        description,
         vec![
             ("provider", text("Its name.")),
             ("closedGate?", text("Why it cannot run the deployment; absent when it can.")),
             ("rules", list("Its rules.", &rule)),
             ("score?", number("The highest priority among its true rules.", 0)),
         ],
-    );
+    )
+}
+
+fn decision() -> Value {
+    let candidate = candidate("A provider that could be chosen.");
     let selection = object(
         "Which provider, and why; of a ModelDeployment.",
         vec![
