@@ -100,6 +100,37 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Reports the fields that this dialect does not have.
+    pub(super) fn absent_fields(&mut self) {
+        for path in self.dialect.absent_fields.iter().copied().map(FieldPath::parse) {
+            if self.given(&path) {
+                let group = self.dialect.group;
+                let message =
+                    format!("{path} is no field of {group}, whose apiserver drops it, expected no such field");
+                self.findings.report(&codes::UNKNOWN_FIELD, Place::key(&path), message).help(format!(
+                    "remove it, or write the object in the group {}",
+                    crate::dialect::DIALECTS.first().map_or("", |dialect| dialect.group)
+                ));
+            }
+        }
+    }
+
+    /// Reports a number above the dialect's ceiling.
+    pub(super) fn most(&mut self, path: &FieldPath, value: u32, most: Option<u32>) {
+        if let Some(most) = most.filter(|most| value > *most) {
+            let message = format!("{path} is {value}, expected at most {most} in {}", self.dialect.group);
+            self.findings.report(&codes::OUT_OF_RANGE, path, message);
+        }
+    }
+
+    /// Reports a quantity above the dialect's ceiling.
+    pub(super) fn most_quantity(&mut self, path: &FieldPath, value: &str, most: Option<&'static str>) {
+        if let Some(most) = most.filter(|most| quantity::exceeds(value, most)) {
+            let message = format!("{path} is {value:?}, expected at most {most} in {}", self.dialect.group);
+            self.findings.report(&codes::OUT_OF_RANGE, path, message);
+        }
+    }
+
     /// Reports a missing field.
     pub(super) fn required(&mut self, path: &FieldPath) {
         self.findings.report(&codes::REQUIRED_FIELD, path, format!("{path} is required"));

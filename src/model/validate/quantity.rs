@@ -39,6 +39,56 @@ pub fn positive_quantity(text: &str) -> Checked {
     if positive { Ok(()) } else { Err("a quantity above zero") }
 }
 
+/// Whether one quantity is larger than another; false when one of them is none.
+///
+/// ```
+/// use kubefoundry::model::validate::quantity::exceeds;
+/// assert!(exceeds("4097Gi", "4Ti") && exceeds("513", "512") && exceeds("512001m", "512") && exceeds("1e18", "4Ti"));
+/// assert!(!exceeds("4Ti", "4096Gi") && !exceeds("512000m", "512") && !exceeds("lots", "1"));
+/// ```
+pub fn exceeds(text: &str, most: &str) -> bool {
+    nano(text).zip(nano(most)).is_some_and(|(text, most)| text > most)
+}
+
+/// A quantity above zero in billionths, as large as can be held at the most.
+fn nano(text: &str) -> Option<u128> {
+    let (negative, number) = parts(text)?;
+    if negative {
+        return Some(0);
+    }
+    let suffix = text.split_once(number).map_or("", |(_, suffix)| suffix);
+    let (binary, decimal) = match suffix {
+        "Ki" => (10, 0),
+        "Mi" => (20, 0),
+        "Gi" => (30, 0),
+        "Ti" => (40, 0),
+        "Pi" => (50, 0),
+        "Ei" => (60, 0),
+        "n" => (0, -9),
+        "u" => (0, -6),
+        "m" => (0, -3),
+        "k" => (0, 3),
+        "M" => (0, 6),
+        "G" => (0, 9),
+        "T" => (0, 12),
+        "P" => (0, 15),
+        "E" => (0, 18),
+        exponent => (0, exponent.get(1..).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits: String = [whole, fraction].concat().trim_start_matches('0').to_owned();
+    let digits = if digits.is_empty() { "0" } else { digits.as_str() };
+    let exponent: i64 = i64::from(decimal) + 9 - i64::try_from(fraction.len()).ok()?;
+    let power = 10_u128.checked_pow(u32::try_from(exponent.unsigned_abs()).ok()?);
+    let value =
+        digits.parse::<u128>().ok().and_then(|digits| digits.checked_shl(binary).filter(|it| it >> binary == digits));
+    let (Some(value), Some(power)) = (value, power) else {
+        // More digits than can be held: a huge number, or a fraction of which nothing is left.
+        return Some(if exponent < 0 && power.is_none() { 0 } else { u128::MAX });
+    };
+    Some(if exponent < 0 { value / power } else { value.saturating_mul(power) })
+}
+
 /// What was probably meant by text that is no quantity: without spaces, without the `B` of bytes.
 pub(super) fn suggestion(text: &str) -> Option<String> {
     let compact: String = text.chars().filter(|character| !character.is_whitespace()).collect();

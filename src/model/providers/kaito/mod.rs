@@ -18,6 +18,8 @@ mod target;
 mod template;
 mod workload;
 
+use std::borrow::Cow;
+
 use crate::diagnostic::{Code, Findings, codes as common};
 use crate::manifest::Manifest;
 use crate::model::ir::{Deployment, EngineType, Worker, Workload};
@@ -79,6 +81,7 @@ impl Provider for Kaito {
             return None;
         };
         let errors = findings.errors();
+        let deployment = &*without_default_caching(deployment);
         let overrides = overrides::read(deployment, findings);
         let kind = workload::choose(deployment, worker, &overrides, findings);
         let is_preset = deployment.image.is_none() && deployment.engine.kind == EngineType::Vllm;
@@ -94,6 +97,18 @@ impl Provider for Kaito {
     fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
         Err(StatusError::NotRead("KAITO"))
     }
+}
+
+/// A deployment that says nothing of prefix caching where only its dialect does: vLLM and llama.cpp cache prefixes unless
+/// they are told not to, and a preset or LocalAI could not be told.
+fn without_default_caching(deployment: &Deployment) -> Cow<'_, Deployment> {
+    let enabled = deployment.engine.enable_prefix_caching;
+    if enabled.is_none_or(|enabled| enabled.is_written() || !enabled.value) {
+        return Cow::Borrowed(deployment);
+    }
+    let mut deployment = deployment.clone();
+    deployment.engine.enable_prefix_caching = None;
+    Cow::Owned(deployment)
 }
 
 /// What runs, and the objects that it needs first. `None` means that findings say why not.

@@ -73,7 +73,7 @@ const KINDS: &[Kind] = &[
 /// Every CRD with the name of its file.
 pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     let mut all = Vec::new();
-    for dialect in DIALECTS {
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.has_crds) {
         for kind in KINDS {
             all.push((format!("{}_{}", dialect.group, kind.plural), definition(kind, dialect)?));
         }
