@@ -35,5 +35,7 @@ pub mod options;
 
 pub mod compile;
 
+pub mod import;
+
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
 pub use source::{NotText, Purpose, SourceSet};

@@ -197,7 +197,7 @@ impl Document<'_> {
 }
 
 /// Reports what reading refused.
-pub(super) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
+pub(crate) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
     let code = match failure.kind {
         FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
         FailureKind::DuplicateKey | FailureKind::MergeOverride => &codes::DUPLICATE_KEY,

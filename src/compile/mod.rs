@@ -26,6 +26,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use document::Header;
+pub(crate) use document::report_failure;
 pub use form::{Form, YamlText};
 pub use role::InputDocument;
 pub use text::may_hold_ours;

@@ -33,7 +33,7 @@ pub(crate) fn case_folders() -> Vec<PathBuf> {
     folders
 }
 
-fn folders_in(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders_in(path: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
         fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
     folders.sort();

@@ -8,6 +8,7 @@ mod metadata;
 mod nixl;
 mod overrides;
 pub mod pod;
+mod reading;
 
 use super::provider::Provider;
 

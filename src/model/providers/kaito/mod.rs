@@ -8,6 +8,7 @@
 mod behavior;
 pub mod codes;
 mod config_map;
+mod import;
 mod llamacpp;
 mod nodes;
 pub mod overrides;
@@ -22,6 +23,7 @@ use std::borrow::Cow;
 
 use crate::diagnostic::{Code, Findings, codes as common};
 use crate::manifest::Manifest;
+use crate::model::draft::{Draft, NotImportable, Subject};
 use crate::model::ir::{Deployment, EngineType, Worker, Workload};
 use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
 use crate::model::providers::pod::{self, StringMap, WithSpec};
@@ -92,6 +94,14 @@ impl Provider for Kaito {
         }
         let (inference, supporting) = inference?;
         Some(assemble(deployment, worker, kind, nodes, inference, supporting))
+    }
+
+    fn imports(&self) -> &'static [(&'static str, &'static str)] {
+        &[("kaito.sh", "Workspace"), ("kaito.sh", "InferenceSet")]
+    }
+
+    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
+        import::import(subject)
     }
 
     fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
