@@ -36,6 +36,7 @@ pub mod options;
 pub mod compile;
 
 pub mod import;
+pub mod migrate;
 
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
 pub use source::{NotText, Purpose, SourceSet};

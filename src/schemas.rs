@@ -41,6 +41,8 @@ pub static SCHEMAS: &[Schema] = &[
     schema!("diagnostics", "json", "what `lint --output json` prints"),
     schema!("decisions", "json", "what `explain --output json` prints"),
     schema!("images", "json", "what `images --output json` prints"),
+    schema!("import", "json", "what `import --output json` prints"),
+    schema!("migration", "json", "what `migrate --output json` prints"),
     schema!("kubefoundry.ai_modeldeployments", "yaml", "CustomResourceDefinition of ModelDeployment"),
     schema!("kubefoundry.ai_inferenceproviderconfigs", "yaml", "CustomResourceDefinition of InferenceProviderConfig"),
     schema!("kubeairunway.ai_modeldeployments", "yaml", "CustomResourceDefinition of ModelDeployment, other group"),

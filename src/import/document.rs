@@ -13,6 +13,8 @@ use crate::model::ir::Role;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Settings {
     model_id: Option<String>,
+    /// Whether the model stands among the flags: then so would its name.
+    is_of_flags: bool,
     served_name: Option<String>,
     context_length: Option<i32>,
     trust_remote_code: bool,
@@ -39,7 +41,17 @@ impl Settings {
         } else {
             is_set(grammar.prefix_caching_on).then_some(true)
         };
-        Self { model_id, served_name, context_length, trust_remote_code, enforce_eager, prefix_caching, rest }
+        let is_of_flags = draft.model_id.is_none() && model_id.is_some();
+        Self {
+            model_id,
+            is_of_flags,
+            served_name,
+            context_length,
+            trust_remote_code,
+            enforce_eager,
+            prefix_caching,
+            rest,
+        }
     }
 
     /// The same, with a switch left a flag where its field becomes other flags: a runtime that has deprecated it. `render`
@@ -201,7 +213,10 @@ impl Writing<'_> {
         let is_derived = self.dialect.derives_served_name && served_name.as_deref() == derived;
         // Ray calls a model without a name by its source.
         let is_its_id = !self.dialect.derives_served_name && served_name == model_id;
-        if !is_derived && !is_its_id && !is_custom {
+        if served_name.is_none() && self.settings.is_of_flags && self.dialect.derives_served_name && !is_custom {
+            // Without a name, engines call a model by its id; a rendering would call it by the last part.
+            insert(&mut model, "servedName", model_id.as_deref().filter(|id| Some(*id) != derived));
+        } else if !is_derived && !is_its_id && !is_custom {
             insert(&mut model, "servedName", served_name.as_deref());
         }
         if is_custom {

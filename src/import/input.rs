@@ -4,33 +4,34 @@ use serde_json::Value;
 
 use crate::compile::report_failure;
 use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Scope};
+use crate::dialect::Dialect;
 use crate::model::draft::text;
 use crate::model::provider::Provider;
 use crate::model::providers::PROVIDERS;
-use crate::path::FieldPath;
+use crate::path::{FieldPath, Segment};
 use crate::source::{Purpose, Source, SourceId, SourceSet};
 use crate::yaml::{self, Node};
 
 /// A text of the input, read.
-pub(super) struct Text<'s> {
+pub(crate) struct Text<'s> {
     source: SourceId,
     text: &'s str,
     documents: Vec<yaml::Document<'s>>,
 }
 
 /// An object, on its own or in a list.
-pub(super) struct Object<'t> {
-    pub(super) source: SourceId,
-    pub(super) document: usize,
+pub(crate) struct Object<'t> {
+    pub(crate) source: SourceId,
+    pub(crate) document: usize,
     /// Where it stands in its document.
-    pub(super) base: FieldPath,
-    pub(super) value: Value,
+    pub(crate) base: FieldPath,
+    pub(crate) value: Value,
     text: &'t str,
     root: &'t Node<'t>,
 }
 
 /// Reads every text with resources.
-pub(super) fn texts<'s>(sources: &'s SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Vec<Text<'s>> {
+pub(crate) fn texts<'s>(sources: &'s SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Vec<Text<'s>> {
     let inputs = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
     inputs.map(|(id, source)| read(id, source, diagnostics)).collect()
 }
@@ -49,11 +50,11 @@ fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>)
 }
 
 /// The objects of texts, in order; those of a list each on its own.
-pub(super) fn objects<'t>(texts: &'t [Text<'t>]) -> Vec<Object<'t>> {
+pub(crate) fn objects<'t>(texts: &'t [Text<'t>]) -> Vec<Object<'t>> {
     let mut objects = Vec::new();
     for text in texts {
-        for (document, parsed) in text.documents.iter().enumerate() {
-            collect(text, document, &parsed.root, &FieldPath::root(), &mut objects);
+        for parsed in &text.documents {
+            collect(text, parsed.index, &parsed.root, &FieldPath::root(), &mut objects);
         }
     }
     objects
@@ -81,7 +82,7 @@ fn collect<'t>(
 }
 
 /// The kinds that can be imported, as group and kind.
-pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     PROVIDERS.iter().flat_map(|provider| provider.imports().iter().copied())
 }
 
@@ -91,7 +92,7 @@ impl Object<'_> {
     }
 
     /// The provider that reads objects of this kind.
-    pub(super) fn provider(&self) -> Option<&'static dyn Provider> {
+    pub(crate) fn provider(&self) -> Option<&'static dyn Provider> {
         let kind = text(&self.value, "/kind")?;
         // What belongs to another object is no object of its own: an InferenceSet's Workspaces.
         let owner = text(&self.value, "/metadata/ownerReferences/0/kind");
@@ -102,13 +103,13 @@ impl Object<'_> {
     }
 
     /// Whether it may be a part of what another object belongs to.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
         let namespace = |object: &Self| text(&object.value, "/metadata/namespace").map(str::to_owned);
         namespace(self) == namespace(other) && self.provider().is_none()
     }
 
     /// What it is.
-    pub(super) fn reference(&self) -> ObjectRef {
+    pub(crate) fn reference(&self) -> ObjectRef {
         let of = |pointer: &str| text(&self.value, pointer).unwrap_or_default().into();
         ObjectRef {
             api_version: of("/apiVersion"),
@@ -118,8 +119,36 @@ impl Object<'_> {
         }
     }
 
+    /// The dialect whose object it is.
+    pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
+        Dialect::of_group(self.group())
+    }
+
+    /// Whether it is a ModelDeployment of ours.
+    pub(crate) fn is_model(&self) -> bool {
+        self.dialect().is_some() && text(&self.value, "/kind") == Some("ModelDeployment")
+    }
+
+    /// Whether it is a provider configuration of ours.
+    pub(crate) fn is_config(&self) -> bool {
+        self.dialect().is_some() && text(&self.value, "/kind") == Some("InferenceProviderConfig")
+    }
+
+    /// Its tree.
+    pub(crate) fn node(&self) -> Option<&Node<'_>> {
+        self.root.at(&self.base)
+    }
+
+    /// A field of it, as a path of its document.
+    pub(crate) fn place(&self, path: &FieldPath) -> FieldPath {
+        path.segments().iter().fold(self.base.clone(), |at, segment| match segment {
+            Segment::Key(key) => at.key(key.clone()),
+            Segment::Index(index) => at.index(*index),
+        })
+    }
+
     /// The scope for findings in it.
-    pub(super) fn scope(&self) -> Scope<'_> {
+    pub(crate) fn scope(&self) -> Scope<'_> {
         let object = Some(self.reference());
         Scope { source: self.source, text: self.text, document: self.document, root: self.root, object }
     }

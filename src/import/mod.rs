@@ -10,7 +10,7 @@
 pub mod codes;
 pub mod compare;
 mod document;
-mod input;
+pub(crate) mod input;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ use crate::dialect::{DIALECTS, Dialect};
 use crate::model::draft::{Draft, Subject, entries, text};
 use crate::model::engines::GivenFlag;
 use crate::model::provider::Provider;
-use crate::path::{FieldPath, Segment};
+use crate::path::FieldPath;
 use crate::source::{Purpose, Source, SourceId, SourceSet};
 use crate::{Thoroughness, wire};
 use compare::{Difference, differences};
@@ -340,10 +340,7 @@ fn residue(
 
 fn report(object: &Object<'_>, difference: &Difference, findings: &mut Findings<'_>) {
     let Difference { path, given, rendered } = difference;
-    let at = path.segments().iter().fold(object.base.clone(), |at, segment| match segment {
-        Segment::Key(key) => at.key(key.clone()),
-        Segment::Index(index) => at.index(*index),
-    });
+    let at = object.place(path);
     let show = |value: &Value| wire::shorten(&value.to_string());
     // Of another source the place is not in this scope.
     let findings_of = |findings: &mut Findings<'_>, code, message: String, help: &'static str| {

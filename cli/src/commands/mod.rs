@@ -4,8 +4,10 @@ mod argocd;
 mod completions;
 mod explain;
 mod images;
+mod import;
 mod lint;
 mod man;
+mod migrate;
 mod render;
 mod schema;
 
@@ -44,6 +46,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
+    Migrate(#[from] migrate::MigrateError),
+    #[error(transparent)]
     Stdout(#[from] StdoutError),
 }
 
@@ -54,6 +58,8 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Lint(args) => lint::run(args, console),
         Command::Explain(args) => explain::run(args, console),
         Command::Images(args) => images::run(args, console),
+        Command::Import(args) => import::run(args, console),
+        Command::Migrate(args) => migrate::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
         Command::Schema(args) => schema::run(args),
         Command::Function => Ok(ExitStatus::of_function(kubefoundry_krm::serve())),
@@ -167,6 +173,48 @@ impl<O: Form> Run<O> {
             && location.is_some_and(|location| {
                 matches!(self.sources.get(location.source).purpose, Purpose::Options | Purpose::Crds)
             })
+    }
+}
+
+/// Findings that are not those of a compilation, in a format.
+fn report_of(found: &[Diagnostic], sources: &SourceSet, format: ReportFormat, style: Style) -> String {
+    match format {
+        ReportFormat::Text if found.is_empty() => String::new(),
+        ReportFormat::Text => format!("{}\n{}", diagnostics::text(found, sources, style), explanation(found)),
+        ReportFormat::Concise => diagnostics::concise(found, sources),
+        ReportFormat::Json => diagnostics::json(found, sources, &[]),
+    }
+}
+
+/// The same as the value of a report's field.
+fn findings_of(found: &[Diagnostic], sources: &SourceSet) -> Value {
+    let mut report: Value = serde_json::from_str(&diagnostics::json(found, sources, &[])).unwrap_or_default();
+    report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
+}
+
+/// Reads input for a command that does not compile it as a whole. What could not be read is said, and the rest is read.
+fn read(args: &InputArgs) -> Result<(Input, bool), CommandError> {
+    let input = input::read(args, Map::new())?;
+    for line in input.unread.iter().map(ToString::to_string).chain(input.notes.iter().cloned()) {
+        console::note(&format!("kubefoundry: {}\n", style::printable(&line)));
+    }
+    let is_partial = !input.unread.is_empty();
+    Ok((input, is_partial))
+}
+
+/// How a process ends that found this.
+fn status_of(found: &[Diagnostic], sources: &SourceSet, is_partial: bool) -> ExitStatus {
+    let errors = || found.iter().filter(|found| found.severity == Severity::Error);
+    let of_options = |found: &Diagnostic| {
+        let purpose = found.location.as_ref().map(|location| sources.get(location.source).purpose);
+        matches!(purpose, Some(Purpose::Options | Purpose::Crds))
+    };
+    if is_partial || errors().any(of_options) {
+        ExitStatus::Failure
+    } else if errors().next().is_some() {
+        ExitStatus::Findings
+    } else {
+        ExitStatus::Success
     }
 }
 
