@@ -68,7 +68,13 @@ fn addition(text: &str, node: &Node<'_>, keys: &[&'static str], value: &Json) ->
                 let line = text.get(..start)?.rfind('\n').map_or(0, |newline| newline + 1);
                 let before = text.get(line..start)?;
                 let is_indent = before.chars().all(|c| matches!(c, ' ' | '-'));
-                format!("{field}\n{}", " ".repeat(is_indent.then_some(before.len())?))
+                let indent = " ".repeat(is_indent.then_some(before.len())?);
+                // Right below the key of the mapping: what is said above the first field is said of that.
+                let line_end = text.get(key_end..start).and_then(|between| between.find('\n'));
+                if let Some(end) = line_end.map(|end| key_end + end).filter(|_| !parents.is_empty()) {
+                    return Some(Edit { span: Span { start: end, end }, replacement: format!("\n{indent}{field}") });
+                }
+                format!("{field}\n{indent}")
             };
             Some(Edit { span: Span { start, end: start }, replacement })
         }
@@ -143,7 +149,7 @@ mod tests {
             ("spec:\n  engine: # which\n    args: {}\n", "spec:\n  engine: # which\n    type: vllm\n    args: {}\n"),
             (
                 "spec:\n  # the model\n  model: {id: a}\n",
-                "spec:\n  # the model\n  engine: {type: vllm}\n  model: {id: a}\n",
+                "spec:\n  engine: {type: vllm}\n  # the model\n  model: {id: a}\n",
             ),
             ("spec: {engine: {args: {}}}", "spec: {engine: {type: vllm, args: {}}}"),
             ("spec: {engine: {}}", "spec: {engine: {type: vllm}}"),

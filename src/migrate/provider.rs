@@ -15,7 +15,8 @@ use crate::model::draft::text;
 use crate::model::provider::Provider;
 use crate::model::providers;
 use crate::path::FieldPath;
-use crate::source::{SourceId, SourceSet};
+use crate::source::{Purpose, SourceId, SourceSet};
+use crate::wire::RENDER_API_VERSION;
 
 /// What a migration came to. Nothing in it may be used as output when [`Migration::has_errors`].
 #[derive(Debug)]
@@ -81,7 +82,10 @@ pub struct Moved {
 /// assert_eq!(migration.moved[0].plan.len(), 4);
 /// ```
 pub fn to_provider(sources: &SourceSet, provider: &'static dyn Provider) -> Migration {
-    let before = compile(sources, Thoroughness::Everything);
+    let mut all = sources.clone();
+    let allow_empty = format!("{{apiVersion: {RENDER_API_VERSION}, kind: Render, allowEmpty: true}}\n");
+    all.add_for(Purpose::Options, "migrate", allow_empty);
+    let before = compile(&all, Thoroughness::Everything);
     if before.has_errors() {
         // What is wrong before the move is not the move's.
         return Migration { moved: Vec::new(), diagnostics: before.diagnostics };
