@@ -338,7 +338,7 @@ pub(crate) struct MigrateArgs {
     pub(crate) to_group: Option<String>,
 
     /// Change the files instead of printing their new text; with --to-group
-    #[arg(long, requires = "to_group", conflicts_with = "output")]
+    #[arg(long, conflicts_with_all = ["to", "output"])]
     pub(crate) in_place: bool,
 
     #[command(flatten)]
