@@ -26,6 +26,8 @@ pub mod crds;
 pub mod manifest;
 pub mod model;
 
+pub mod llamastack;
+
 pub mod transform;
 
 pub mod registry;

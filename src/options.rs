@@ -25,6 +25,8 @@ pub struct Options {
     pub images: Vec<(String, String)>,
     /// Whether the cluster's KAITO provisions nodes, when that is known.
     pub kaito_node_auto_provisioning: Option<bool>,
+    /// How LlamaStackDistributions are rendered.
+    pub llama_stack: crate::llamastack::options::Settings,
     /// What is printed; each front end has its own default.
     pub output: Option<OutputMode>,
     /// Whether objects that are no longer generated are removed.
@@ -85,6 +87,9 @@ impl Options {
         }
         if let Some(kaito) = render.kaito {
             self.kaito_node_auto_provisioning = kaito.node_auto_provisioning.or(self.kaito_node_auto_provisioning);
+        }
+        if let Some(llama_stack) = render.llama_stack {
+            self.llama_stack.apply(llama_stack, findings);
         }
         self.output = render.output.or(self.output);
         self.prune = render.prune.unwrap_or(self.prune);

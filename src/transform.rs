@@ -57,7 +57,7 @@ pub trait Transform: Sync {
 
 /// The transformations that need to see the set, in the order in which they run. Models come before them: what a model
 /// becomes is among what they see.
-pub static TRANSFORMS: &[&dyn Transform] = &[];
+pub static TRANSFORMS: &[&dyn Transform] = &[&crate::llamastack::LlamaStack];
 
 /// What transformations see: objects of the input that one of them asked for, and what was generated from models.
 #[derive(Debug, Clone, Copy)]

@@ -45,7 +45,7 @@ fn every_model_deployment_in_the_documentation_is_accepted() {
         let text = fs::read_to_string(&page).unwrap();
         let mut last = None;
         for (lead, block) in yaml(&text) {
-            if block.contains("kind: ModelDeployment") {
+            if ["kind: ModelDeployment", "kind: LlamaStackDistribution"].iter().any(|kind| block.contains(kind)) {
                 let mut sources = SourceSet::default();
                 sources.add("page.yaml", block);
                 let compilation = compile_all(&sources);

@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -52,6 +53,9 @@ pub(crate) enum Command {
     /// Answer Argo CD as a config management plugin
     #[command(subcommand, after_help = ARGOCD_EXAMPLES)]
     Argocd(ArgoCdCommand),
+    /// Work on external providers of llama-stack: merge them into run.yaml, check their packages
+    #[command(subcommand, after_help = LLAMASTACK_EXAMPLES)]
+    Llamastack(LlamaStackCommand),
     /// Print a schema: for editors, for clusters (CRDs), for readers of reports
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema(SchemaArgs),
@@ -137,6 +141,32 @@ CD sets: ARGOCD_APP_PARAMETERS, PARAM_*, ARGOCD_ENV_*.
 Examples:
   kubefoundry argocd generate
   ARGOCD_ENV_RUNTIMES=dynamo=1.4.0 kubefoundry argocd generate";
+
+const LLAMASTACK_EXAMPLES: &str = "\
+Examples:
+  kubefoundry llamastack validate-provider my-provider/ --platform linux/amd64
+  kubefoundry llamastack merge-config --metadata-dir metadata --base run.yaml --output merged.yaml \\
+    --extra-providers-output extra-providers.yaml --log merge-log.txt";
+
+const MERGE_CONFIG_EXAMPLES: &str = "\
+This is what the init container merge-config runs; the paths default to those in its pod. Every file is written, or none.
+Base providers that are replaced are warned about on standard error.
+
+Exit status: 0 merged, 1 anything else, wrong usage too.
+
+Examples:
+  kubefoundry llamastack merge-config
+  kubefoundry llamastack merge-config --metadata-dir metadata --base run.yaml --output merged.yaml \\
+    --extra-providers-output extra-providers.yaml --log merge-log.txt";
+
+const VALIDATE_PROVIDER_EXAMPLES: &str = "\
+A directory is what /lls-provider is in the image: lls-provider-spec.yaml, and packages/ with wheels. Of a file only the
+metadata is checked. With several directories, their wheels must not exclude each other.
+
+Examples:
+  kubefoundry llamastack validate-provider my-provider/
+  kubefoundry llamastack validate-provider lls-provider-spec.yaml
+  kubefoundry llamastack validate-provider vllm/ guard/ --platform linux/arm64";
 
 const SCHEMA_EXAMPLES: &str = "\
 Without NAME the schemas are listed.
@@ -367,6 +397,56 @@ pub(crate) enum ArgoCdCommand {
     Params,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum LlamaStackCommand {
+    /// Merge installed external providers into the server's run.yaml
+    #[command(visible_alias = "merge-run-yaml", after_help = MERGE_CONFIG_EXAMPLES)]
+    MergeConfig(MergeConfigArgs),
+    /// Check provider packages: metadata, wheels, platform, conflicts between them
+    #[command(after_help = VALIDATE_PROVIDER_EXAMPLES)]
+    ValidateProvider(ValidateProviderArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct MergeConfigArgs {
+    /// Directory with a directory for each installed provider: lls-provider-spec.yaml and crd-config.yaml
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "/opt/llama-stack/external-providers/metadata")]
+    pub(crate) metadata_dir: PathBuf,
+
+    /// run.yaml to merge into, or a directory with run.yaml or config.yaml
+    ///
+    /// A run.yaml that is not there may be called config.yaml.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, default_value = "/opt/llama-stack/base-config/run.yaml")]
+    pub(crate) base: PathBuf,
+
+    /// Merged run.yaml
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/opt/llama-stack/config/run.yaml")]
+    pub(crate) output: PathBuf,
+
+    /// External providers alone
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/opt/llama-stack/config/extra-providers.yaml")]
+    pub(crate) extra_providers_output: PathBuf,
+
+    /// What was added, replaced and left
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/opt/llama-stack/config/merge-log.txt")]
+    pub(crate) log: PathBuf,
+
+    /// Read no base and write no run.yaml, for a llama-stack that reads external providers itself
+    #[arg(long, conflicts_with_all = ["base", "output"])]
+    pub(crate) extra_providers_only: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ValidateProviderArgs {
+    /// Directories of providers, or metadata files
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Platform that wheels with machine code have to be for, such as linux/amd64
+    #[arg(long, value_name = "PLATFORM")]
+    pub(crate) platform: Option<String>,
+}
+
 /// The name that stands for all CRDs.
 pub(crate) const CRDS: &str = "crds";
 
@@ -492,6 +572,24 @@ pub(crate) enum ExplanationFormat {
     Html,
 }
 
+/// Whether arguments that cannot be read are those of `fn`: its name is the first that is neither a flag nor a flag's
+/// value.
+pub(crate) fn is_for_function(arguments: impl Iterator<Item = OsString>) -> bool {
+    let mut is_value = false;
+    let mut words = arguments.filter(|argument| {
+        let is_flag = argument.to_string_lossy().starts_with('-');
+        !std::mem::replace(&mut is_value, argument == "--color") && !is_flag
+    });
+    words.next().is_some_and(|word| word == "fn")
+}
+
+/// What clap says of an error, without what it shows below.
+pub(crate) fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
 /// The least severe finding that fails a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum FailOn {
@@ -513,6 +611,17 @@ mod tests {
     fn arguments_are_consistent() {
         use clap::CommandFactory as _;
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_function_is_told_by_its_name() {
+        let is_for = |line: &str| is_for_function(line.split(' ').map(OsString::from));
+        for line in ["fn x", "fn --strict", "--color never fn x", "--color=never fn x", "--colour fn x"] {
+            assert!(is_for(line), "{line}");
+        }
+        for line in ["render fn --x", "--color fn render", "", "lint"] {
+            assert!(!is_for(line), "{line}");
+        }
     }
 
     #[test]

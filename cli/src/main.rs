@@ -17,7 +17,15 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) if error.use_stderr() && args::is_for_function(std::env::args_os().skip(1)) => {
+            // A client takes an empty answer for "delete all": the list comes back, with the error in it.
+            let message = format!("{}: options are in the functionConfig", args::first_line(&error));
+            return exit::ExitStatus::of_function(kubefoundry_krm::serve_refusal(&message)).into();
+        }
+        Err(usage) => return commands::usage(&usage),
+    };
     let console = console::Console::new(args.color);
     let status = commands::run(&args.command, &console).unwrap_or_else(|error| {
         console::note(&format!("kubefoundry: {}\n", style::printable(&error.to_string())));

@@ -23,7 +23,15 @@ pub(crate) struct FunctionConfig {
 }
 
 /// Keys of a ConfigMap's `data`: paths of fields of `Render`.
-const SWITCHES: [&str; 5] = ["allowEmpty", "kaito.nodeAutoProvisioning", "ownerReferences", "prune", "strict"];
+const SWITCHES: [&str; 7] = [
+    "allowEmpty",
+    "kaito.nodeAutoProvisioning",
+    "llamaStack.nativeExtraProviders",
+    "llamaStack.networkPolicy",
+    "ownerReferences",
+    "prune",
+    "strict",
+];
 const NUMBERS: [&str; 7] = [
     "limits.aliasNodes",
     "limits.depth",
@@ -33,10 +41,20 @@ const NUMBERS: [&str; 7] = [
     "limits.ruleBytes",
     "limits.ruleSteps",
 ];
-const WORDS: [&str; 1] = ["output"];
-/// Keys with a part of the user's choice behind the dot: a provider, an image prefix, a diagnostic.
-const MAPS: [(&str, &str); 4] = [
+const WORDS: [&str; 7] = [
+    "llamaStack.clusterRole",
+    "llamaStack.image",
+    "llamaStack.mergeMode",
+    "llamaStack.operatorNamespace",
+    "llamaStack.preflight",
+    "llamaStack.volumeSizeLimit",
+    "output",
+];
+/// Keys with a part of the user's choice behind the dot: a provider, an image prefix, a distribution, a diagnostic.
+const MAPS: [(&str, &str); 6] = [
     ("images", "images.PREFIX"),
+    ("llamaStack.distributions", "llamaStack.distributions.NAME"),
+    ("llamaStack.imageOverrides", "llamaStack.imageOverrides.NAME"),
     ("rules", "rules.CODE"),
     ("runtimes", "runtimes.PROVIDER"),
     ("targets", "targets.PROVIDER"),
@@ -124,17 +142,7 @@ impl FunctionConfig {
             let help = closest(key, known.iter().copied()).map(|meant| format!("did you mean {meant}?"));
             return self.refuse(format!("unknown key {key:?} in data, expected one of {}", known.join(", ")), help);
         };
-        match key.split_once('.') {
-            None => {
-                render.insert(key.to_owned(), value);
-            }
-            Some((field, rest)) => {
-                let fields = render.entry(field).or_insert_with(|| Json::Object(Map::new()));
-                if let Some(fields) = fields.as_object_mut() {
-                    fields.insert(rest.to_owned(), value);
-                }
-            }
-        }
+        insert(render, key, value);
     }
 
     fn refuse(&mut self, message: String, help: Option<String>) {
@@ -144,8 +152,26 @@ impl FunctionConfig {
     }
 }
 
+/// The map of a key with a part of the user's choice, and that part.
+fn in_map(key: &str) -> Option<(&'static str, &str)> {
+    let rest = |map: &str| key.strip_prefix(map)?.strip_prefix('.').filter(|rest| !rest.is_empty());
+    MAPS.iter().find_map(|(map, _)| Some((*map, rest(map)?)))
+}
+
 fn is_map_key(key: &str) -> bool {
-    key.split_once('.').is_some_and(|(field, rest)| !rest.is_empty() && MAPS.iter().any(|(map, _)| *map == field))
+    in_map(key).is_some()
+}
+
+/// Puts a value where a key says. Only what a user chose may have dots in it.
+fn insert(render: &mut Map<String, Json>, key: &str, value: Json) {
+    let (path, last) = in_map(key).or_else(|| key.rsplit_once('.')).unwrap_or_default();
+    let mut fields = render;
+    for field in path.split('.').filter(|field| !field.is_empty()) {
+        let inner = fields.entry(field).or_insert_with(|| Json::Object(Map::new()));
+        let Some(inner) = inner.as_object_mut() else { return };
+        fields = inner;
+    }
+    fields.insert(if path.is_empty() { key } else { last }.to_owned(), value);
 }
 
 fn known_keys() -> impl Iterator<Item = &'static str> {
@@ -183,6 +209,12 @@ mod tests {
         known.sort_unstable();
         assert_eq!(limits, known);
         assert_eq!(under("kaito"), wire::KaitoSettings::FIELDS);
+        let mut llama_stack: Vec<&str> = under("llamaStack").iter().map(|key| key.split('.').next().unwrap()).collect();
+        llama_stack.extend(["baseConfigPaths", "initResources"]);
+        llama_stack.sort_unstable();
+        let mut known = kubefoundry::llamastack::options::LlamaStackSettings::FIELDS.to_vec();
+        known.sort_unstable();
+        assert_eq!(llama_stack, known);
     }
 
     /// The function's page names every key.

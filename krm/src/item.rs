@@ -18,6 +18,9 @@ pub(crate) const FUNCTION: &str = "config.kubernetes.io/function";
 pub(crate) const LOCAL: &str = "config.kubernetes.io/local-config";
 /// Written by kpt on everything that it read from a file.
 pub(crate) const KPT_INDENT: &str = "internal.config.kubernetes.io/seqindent";
+/// Written by kpt on every object where selectors show a function a part of them; newer and older spelling.
+const KPT_SELECTED: [&str; 2] =
+    ["internal.config.kubernetes.io/kpt-resource-id", "internal.config.k8s.io/kpt-resource-id"];
 /// Written by `kustomize build`, and by no other command.
 const KUSTOMIZE_BUILD: &str = "kustomize.config.k8s.io/id";
 
@@ -109,6 +112,12 @@ pub(crate) fn reference(object: &Node<'_>) -> ObjectRef {
 /// Whether an item was given by `kustomize build`, where there are no files to come back to.
 pub(crate) fn is_in_kustomize_build(object: &Node<'_>) -> bool {
     annotation(object, KUSTOMIZE_BUILD).is_some()
+}
+
+/// Whether an item was chosen for this function by selectors of kpt (`selectors`, `exclude`, `--match-…`, `--exclude-…`),
+/// which hide others.
+pub(crate) fn is_selected(object: &Node<'_>) -> bool {
+    KPT_SELECTED.iter().any(|key| annotation(object, key).is_some())
 }
 
 /// How many lines of an object's text, before a byte, hold nothing but a client's annotations: they are not in the

@@ -98,10 +98,13 @@ pub fn refuse(input: &[u8], message: &str) -> Answer {
     }
 }
 
+/// In place of nothing at all.
+const EMPTY_LIST: &[u8] = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
+
 /// What stands for a list that cannot be read: the same bytes. Never nothing, which clients take for "delete all".
 fn echo(input: &[u8], error: &EnvelopeError) -> Vec<u8> {
     match error {
-        EnvelopeError::Empty => b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n".to_vec(),
+        EnvelopeError::Empty => EMPTY_LIST.to_vec(),
         _ => input.to_vec(),
     }
 }

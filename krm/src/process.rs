@@ -23,6 +23,8 @@ pub fn serve_refusal(message: &str) -> u8 {
 fn answer_with(answer: impl FnOnce(&[u8]) -> Answer) -> u8 {
     let mut input = Vec::new();
     if let Err(error) = io::stdin().lock().read_to_end(&mut input) {
+        // Half a list would tell a client to delete the other half, and nothing all of it.
+        let _ = io::stdout().lock().write_all(crate::EMPTY_LIST);
         return fail("standard input", &error);
     }
     let answer = answer(&input);

@@ -1,5 +1,7 @@
-//! Removing what is not generated any more. Only on request, and only what is certainly ours and certainly stale: a
-//! function sees what its client chose to show it, and what it does not give back, the client deletes.
+//! Removing what is not generated any more. Only on request, and only what is certainly ours and, as far as a function can
+//! tell, stale: it sees what its client chose to show it, and what it does not give back, the client deletes.
+
+mod doubt;
 
 use std::collections::BTreeSet;
 
@@ -11,8 +13,6 @@ use kubefoundry::wire::OutputMode;
 use kubefoundry::yaml::Node;
 
 use crate::envelope::Envelope;
-use crate::function_config::FunctionConfig;
-use crate::generated;
 use crate::item::{self, Origin};
 use crate::results::Finding;
 use crate::splice::{Change, Changes};
@@ -23,6 +23,8 @@ struct Stale<'n> {
     identity: Identity,
     owner: &'n str,
     origin: Origin,
+    /// Whether its ModelDeployment is there, and generates something else.
+    has_owner: bool,
     /// Why it stays.
     reason: Option<&'static str>,
 }
@@ -39,18 +41,27 @@ pub(crate) fn prune(compilation: &Compilation, envelope: &Envelope<'_>, changes:
     if stale.is_empty() {
         return Vec::new();
     }
-    let doubt = doubt(items, envelope);
+    let of_run = doubt::of_run(items, envelope);
+    let removal = doubt::Removal::new(compilation, items, envelope);
     for it in &mut stale {
-        it.reason = doubt.or_else(|| doubt_of(it, items));
+        it.has_owner = doubt::owner_in_package(it, items).is_some();
+        it.reason = of_run.or_else(|| doubt::of_object(it, items, &removal));
     }
     keep_what_is_referred_to(&mut stale, items, &made);
+    if stale.iter().filter(|it| it.reason.is_none()).count() == items.len() && changes.added.is_empty() {
+        // An empty list is nothing to write for one client, and everything to delete for another.
+        for it in &mut stale {
+            it.reason = Some("nothing else is here, and an answer is never empty");
+        }
+    }
     let mut said = Vec::new();
-    for Stale { position, identity, owner, origin, reason } in stale {
+    for Stale { position, identity, owner, origin, has_owner, reason } in stale {
         let (Some(object), Some(change)) = (items.get(position), changes.items.get_mut(position)) else { continue };
         let name = format!("{} {}", identity.kind, owner_name(identity.namespace.as_deref(), &identity.name));
         let message = match reason {
             Some(reason) => format!("{}: {name} is not generated any more, and is kept: {reason}", origin.path),
-            None => format!("{}: removed {name}, which {owner} does not generate any more", origin.path),
+            None if has_owner => format!("{}: removed {name}, which {owner} does not generate any more", origin.path),
+            None => format!("{}: removed {name}, whose ModelDeployment {owner} is not there any more", origin.path),
         };
         if reason.is_none() {
             *change = Change::Remove;
@@ -68,7 +79,7 @@ fn stale<'n>(items: &'n [Node<'_>], made: &BTreeSet<&Identity>) -> Vec<Stale<'n>
         if made.contains(&identity) || &*identity.kind == "PersistentVolumeClaim" {
             return None;
         }
-        Some(Stale { position, identity, owner, origin: Origin::of(object)?, reason: None })
+        Some(Stale { position, identity, owner, origin: Origin::of(object)?, has_owner: false, reason: None })
     });
     stale.collect()
 }
@@ -115,86 +126,4 @@ fn is_managed(object: &Node<'_>) -> bool {
     let labels = object.get("metadata").and_then(|metadata| metadata.get("labels"));
     let label = |dialect: &Dialect| labels?.get(&dialect.label("managed-by"))?.as_str();
     DIALECTS.iter().any(|dialect| label(dialect) == Some(dialect.manager))
-}
-
-/// What makes it doubtful that the client shows us everything, or that we are the only one who generates.
-fn doubt(items: &[Node<'_>], envelope: &Envelope<'_>) -> Option<&'static str> {
-    let has = |object: &Node<'_>, key: &str| item::annotation(object, key).is_some();
-    let config = envelope.function_config();
-    let is_of_build =
-        |config: &Node<'_>| has(config, item::FUNCTION) && has(config, item::LOCAL) && Origin::of(config).is_none();
-    if items.iter().any(item::is_in_kustomize_build) || config.is_some_and(is_of_build) {
-        return Some("kustomize build has no files to remove it from");
-    }
-    let is_render = items.iter().any(|object| has(object, item::PACKAGE));
-    if !is_render && items.iter().any(|object| has(object, item::KPT_INDENT)) {
-        return Some("kpt fn eval may hide objects from this function, kpt fn render does not");
-    }
-    let functions = || items.iter().flat_map(functions);
-    if functions().any(|(_, function)| function.get("selectors").is_some() || function.get("exclude").is_some()) {
-        return Some("a pipeline has selectors, so its ModelDeployment may be there and not be shown to this function");
-    }
-    let in_pipelines = functions().filter(|(kptfile, function)| may_be_us(kptfile, function, items)).count();
-    let configured = items.iter().filter(|object| has(object, item::FUNCTION) && FunctionConfig::may_be(object));
-    let is_configured = config.is_some_and(|config| has(config, item::FUNCTION));
-    let others = in_pipelines > usize::from(is_render) || configured.count() > usize::from(is_configured);
-    others.then_some("another function that runs on this package may be kubefoundry, and have generated it")
-}
-
-/// What makes it doubtful that an object is as it was generated, or that its ModelDeployment generates it no more. That
-/// a ModelDeployment is gone is never certain: clients do not say what a `.krmignore` hides.
-fn doubt_of(stale: &Stale<'_>, items: &[Node<'_>]) -> Option<&'static str> {
-    let Stale { identity, owner, origin, .. } = stale;
-    let namespace = owner.split_once('/').map(|(namespace, _)| namespace);
-    if namespace != identity.namespace.as_deref() {
-        return Some("its namespace was changed after it was generated");
-    }
-    if origin.path.rsplit('/').next() != Some(generated::file_name(identity).as_str()) {
-        return Some("its name or its file was changed after it was generated");
-    }
-    let mut package =
-        items.iter().filter(|object| item::annotation(object, item::PACKAGE) == origin.package.as_deref());
-    if origin.package.is_some() && !package.clone().any(is_kptfile) {
-        return Some("the client shows a part of its package");
-    }
-    let is_owner = |object: &&Node<'_>| {
-        let Identity { namespace, name, .. } = item::identity(object);
-        item::is_model_deployment(object) && owner_name(namespace.as_deref(), &name) == *owner
-    };
-    let Some(deployment) = package.find(is_owner) else {
-        return Some("its ModelDeployment was removed, or a .krmignore hides it");
-    };
-    let is_beside = Origin::of(deployment).is_some_and(|beside| beside.folder() == origin.folder());
-    if is_beside { None } else { Some("it is not in the folder of its ModelDeployment") }
-}
-
-fn is_kptfile(object: &Node<'_>) -> bool {
-    item::type_of(object).1 == "Kptfile"
-}
-
-/// The functions of a package's pipeline that can generate, each with its Kptfile: validators cannot.
-fn functions<'n, 't>(object: &'n Node<'t>) -> impl Iterator<Item = (&'n Node<'t>, &'n Node<'t>)> + use<'n, 't> {
-    let pipeline = Some(object).filter(|object| is_kptfile(object)).and_then(|kptfile| kptfile.get("pipeline"));
-    let mutators = pipeline.and_then(|pipeline| pipeline.get("mutators")).map(Node::items).unwrap_or_default();
-    mutators.iter().map(move |function| (object, function))
-}
-
-/// Where kpt publishes functions of its own.
-const CATALOGS: [&str; 2] = ["gcr.io/kpt-fn/", "ghcr.io/kptdev/krm-functions-catalog/"];
-
-/// Whether a function may be this one, which can have any name: it is another only where it comes from kpt's catalog, or
-/// where its configuration is one that we refuse.
-fn may_be_us(kptfile: &Node<'_>, function: &Node<'_>, items: &[Node<'_>]) -> bool {
-    if item::word(function, &["image"]).is_some_and(|image| CATALOGS.iter().any(|it| image.starts_with(it))) {
-        return false;
-    }
-    let Some(path) = item::word(function, &["configPath"]) else {
-        return FunctionConfig::may_be_data(function.get("configMap"));
-    };
-    let path = path.trim_start_matches("./");
-    let package = item::annotation(kptfile, item::PACKAGE);
-    let is_config = |object: &&Node<'_>| {
-        Origin::of(object).is_some_and(|origin| origin.path == path && origin.package.as_deref() == package)
-    };
-    items.iter().find(is_config).is_none_or(FunctionConfig::may_be)
 }

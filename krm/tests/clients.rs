@@ -55,6 +55,18 @@ fn output_is_never_empty() {
     }
 }
 
+/// Results of an earlier function that are no list, or have odd entries, are no reason to fail or to write them again.
+#[test]
+fn odd_results_of_others_are_no_error_of_ours() {
+    for results in ["nope", "{a: b}", "[]", "[fatal]", "[{severity: fatal}]", "[{message: m}]", "~"] {
+        let input = format!("{HEAD}items:\n- {}results: {results}\n", deployment("a", ""));
+        let answer = run(input.as_bytes());
+        assert_eq!((answer.status, answer.stderr.as_str()), (0, ""), "{results}");
+        let list = resource_list(&answer.stdout);
+        assert!(list["results"].is_array() && items(&list).len() == 2, "{results}: {list}");
+    }
+}
+
 /// The version of the list is that of the input, and every known one is read.
 #[test]
 fn the_version_is_echoed() {

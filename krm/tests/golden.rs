@@ -136,7 +136,9 @@ fn what_is_new_is_complete_and_has_a_place_of_its_own() {
         };
         for object in returned.iter().filter(|object| !given.contains(object)) {
             new += 1;
-            assert!(text(object, "/apiVersion").is_some() && text(object, "/metadata/name").is_some(), "{object}");
+            for field in ["/apiVersion", "/kind", "/metadata/name"] {
+                assert!(text(object, field).is_some_and(|text| !text.is_empty()), "{field}: {object}");
+            }
             let twins = returned.iter().filter(|other| {
                 name(other) == name(object) && note(other, "kubefoundry.ai/model-deployment").is_some()
             });
@@ -155,6 +157,23 @@ fn what_is_new_is_complete_and_has_a_place_of_its_own() {
         }
     }
     assert!(new > 30, "{new} new objects");
+}
+
+/// What clients take for something else, or refuse: a list without `items` is applied as an object, results that are no
+/// list cannot be read, severities that are not known are printed as they are.
+#[test]
+fn answers_have_the_shape_that_clients_read() {
+    for case in cases() {
+        let returned = resource_list(&run(case.input.as_bytes()).stdout);
+        assert!(returned["items"].is_array(), "{}: no list of items", case.name());
+        let results = returned.get("results").map(|results| results.as_array().cloned());
+        for result in results.map(|results| results.expect("a list of results")).unwrap_or_default() {
+            let known = ["error", "warning", "info"].iter().any(|severity| result["severity"] == *severity);
+            let ours = result["tags"]["code"].is_string();
+            assert!(known || !ours, "{}: {result}", case.name());
+            assert!(result["message"].as_str().is_some_and(|message| !message.is_empty()), "{}: {result}", case.name());
+        }
+    }
 }
 
 /// Errors come first: kpt shows four lines.

@@ -16,8 +16,8 @@ pub(super) struct Found {
     kept: Vec<Diagnostic>,
     /// What is said once a run was said, for these.
     said: BTreeSet<Option<String>>,
-    /// What is not kept, by code.
-    left_out: BTreeMap<&'static str, (&'static Code, usize)>,
+    /// What is not kept, by code and by whether its object says to ignore it.
+    left_out: BTreeMap<(&'static str, bool), (&'static Code, usize)>,
 }
 
 impl Found {
@@ -54,8 +54,8 @@ impl Found {
     /// Adds what was found later in the input.
     pub(super) fn append(&mut self, later: Self) {
         later.kept.into_iter().for_each(|found| self.add(found));
-        for (id, (code, number)) in later.left_out {
-            self.left_out.entry(id).or_insert((code, 0)).1 += number;
+        for (key, (code, number)) in later.left_out {
+            self.left_out.entry(key).or_insert((code, 0)).1 += number;
         }
     }
 
@@ -77,9 +77,7 @@ impl Found {
     }
 
     fn leave_out(&mut self, found: &Diagnostic) {
-        if !found.suppressed || found.code.severity == Severity::Error {
-            self.left_out.entry(found.code.id).or_insert((found.code, 0)).1 += 1;
-        }
+        self.left_out.entry((found.code.id, found.suppressed)).or_insert((found.code, 0)).1 += 1;
     }
 
     /// Whether an error was found.
@@ -90,26 +88,43 @@ impl Found {
 
     /// What is kept, in order, and how many of each code are not.
     pub(super) fn into_parts(self) -> (Vec<Diagnostic>, LeftOut) {
-        (self.kept, LeftOut(self.left_out.into_values().collect()))
+        let left_out = self.left_out.into_iter();
+        (self.kept, LeftOut(left_out.map(|((_, suppressed), (code, number))| (code, suppressed, number)).collect()))
     }
 }
 
-/// How many findings are not kept.
+/// How many findings are not kept, by code and by whether their objects say to ignore them.
 #[derive(Debug)]
-pub(super) struct LeftOut(Vec<(&'static Code, usize)>);
+pub(super) struct LeftOut(Vec<(&'static Code, bool, usize)>);
 
 impl LeftOut {
-    /// What is said of them, as grave as the gravest of them is by the options; none when there are none.
-    pub(super) fn report(self, options: &Options) -> Option<Diagnostic> {
+    /// What is said of them, as grave as the gravest of them is by the options; none when there are none. What objects
+    /// say to ignore is counted apart, and what is said of it is to be ignored, too.
+    pub(super) fn report(&self, options: &Options) -> Vec<Diagnostic> {
+        [false, true].into_iter().filter_map(|suppressed| self.report_of(suppressed, options)).collect()
+    }
+
+    fn report_of(&self, suppressed: bool, options: &Options) -> Option<Diagnostic> {
         let adjusted = |(code, number)| Some((options.adjust(Diagnostic::new(code, ""))?.severity, number));
-        let left_out: Vec<(Severity, usize)> = self.0.into_iter().filter_map(adjusted).collect();
+        let left_out = self.0.iter().filter(|it| it.1 == suppressed).map(|(code, _, number)| (*code, *number));
+        // Warnings that are to be ignored are said nowhere, and counted by `suppressed`.
+        let left_out = left_out.filter(|(code, _)| !suppressed || code.severity == Severity::Error);
+        let left_out: Vec<(Severity, usize)> = left_out.filter_map(adjusted).collect();
         let gravest = left_out.iter().map(|(severity, _)| *severity).min()?;
         let number: usize = left_out.iter().map(|(_, number)| number).sum();
         let errors: usize = left_out.iter().filter(|(severity, _)| *severity == Severity::Error).map(|it| it.1).sum();
-        let message = format!("the run has {number} more findings, {errors} of them errors, expected at most {MOST}");
+        let ignored = if suppressed { " that objects say to ignore" } else { "" };
+        let message =
+            format!("the run has {number} more findings{ignored}, {errors} of them errors, expected at most {MOST}");
         let mut report = Diagnostic::new(&codes::LIMIT_EXCEEDED, message);
         report.severity = gravest;
+        report.suppressed = suppressed;
         Some(report)
+    }
+
+    /// How many of them objects say to ignore.
+    pub(super) fn suppressed(&self) -> usize {
+        self.0.iter().filter(|it| it.1).map(|it| it.2).sum()
     }
 }
 

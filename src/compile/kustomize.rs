@@ -1,5 +1,6 @@
 //! What a `kustomization.yaml` says of the files beside it: which of them are patches, that is, parts of objects.
 
+use super::operations::Target;
 use crate::source::Source;
 use crate::yaml::Node;
 
@@ -19,16 +20,18 @@ pub(super) fn may_be_kustomization(source: &Source) -> bool {
 }
 
 /// The files it applies as patches, as paths from where its own path starts: `patches[].path`,
-/// `patchesStrategicMerge[]`, `patchesJson6902[].path`.
-pub(super) fn patch_paths(source: &str, root: &Node<'_>) -> Vec<String> {
+/// `patchesStrategicMerge[]`, `patchesJson6902[].path`. With each, the kind of ours that its `target` names;
+/// `is_among_ours` says whether the input has objects of ours.
+pub(super) fn patch_paths(source: &str, root: &Node<'_>, is_among_ours: bool) -> Vec<(String, Option<Target>)> {
     let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
     let listed = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
-    let with_path = listed("patches").iter().chain(listed("patchesJson6902")).filter_map(|patch| patch.get("path"));
-    with_path
-        .chain(listed("patchesStrategicMerge"))
-        .filter_map(Node::as_str)
-        .filter(|path| !path.contains('\n'))
-        .map(|path| normalize(directory, path))
+    let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
+    let with_target = with_target.filter_map(|entry| Some((entry.get("path")?, Target::of(entry, is_among_ours))));
+    with_target
+        .chain(listed("patchesStrategicMerge").iter().map(|path| (path, None)))
+        .filter_map(|(path, target)| Some((path.as_str()?, target)))
+        .filter(|(path, _)| !path.contains('\n'))
+        .map(|(path, target)| (normalize(directory, path), target))
         .collect()
 }
 

@@ -9,9 +9,11 @@ mod conformance;
 mod document;
 mod form;
 mod found;
+mod inline_patch;
 mod kustomize;
 mod link;
 mod map;
+mod operations;
 mod relevance;
 mod role;
 mod set;
@@ -41,6 +43,7 @@ use crate::model::select::Selection;
 use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId, SourceSet};
+use crate::wire;
 use crate::yaml;
 use map::Setting;
 use relevance::Texts;
@@ -60,6 +63,8 @@ pub struct Compilation<O = Value> {
     pub diagnostics: Vec<Diagnostic>,
     /// Warnings and infos that objects say to ignore, in the same order. Errors stay among the findings.
     pub suppressed: Vec<Diagnostic>,
+    /// How many more findings objects say to ignore, past the 10,000 that are kept.
+    pub suppressed_left_out: usize,
     /// One for each object that is transformed, in input order.
     pub decisions: Vec<Decision>,
     /// The options that applied.
@@ -263,6 +268,7 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
             configured: BTreeSet::new(),
             diagnostics,
             suppressed: Vec::new(),
+            suppressed_left_out: 0,
             decisions: Vec::new(),
             options,
         };
@@ -300,7 +306,8 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
     diagnostics.dedup();
     say_once(&mut diagnostics);
     diagnostics.extend(left_out.report(&options));
-    Compilation { outputs, inputs, configured, diagnostics, suppressed, decisions, options }
+    let suppressed_left_out = left_out.suppressed();
+    Compilation { outputs, inputs, configured, diagnostics, suppressed, suppressed_left_out, decisions, options }
 }
 
 /// What every document is sent through with.
@@ -385,7 +392,9 @@ fn sort(diagnostics: &mut [Diagnostic], sources: &SourceSet) {
 fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
         let mut documents = text::Documents::new(source, &yaml::Limits::default());
+        let mut is_empty = true;
         for document in documents.by_ref() {
+            is_empty = false;
             let scope =
                 Scope { source: id, text: &source.text, document: document.index, root: &document.root, object: None };
             let mut findings = Findings::new(scope);
@@ -395,7 +404,15 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
             options.apply(&document.root, &mut findings);
             diagnostics.extend(findings.into_diagnostics());
         }
-        diagnostics.extend(text::report(id, source, &documents.into_failures()));
+        let failures = documents.into_failures();
+        if is_empty && failures.is_empty() {
+            // Whoever gives options means some: a substitution that came to nothing, a file that was never saved.
+            let message = format!("there are no options in it, expected a Render of {}", wire::RENDER_API_VERSION);
+            let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
+            found.location = Some(Location { source: id, ..Location::default() });
+            diagnostics.push(found);
+        }
+        diagnostics.extend(text::report(id, &source.text, 0, &failures));
     }
 }
 

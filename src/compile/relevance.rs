@@ -58,6 +58,7 @@ fn may_be_spelt_otherwise(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Purpose;
 
     fn sources(texts: &[&str]) -> SourceSet {
         let mut sources = SourceSet::default();
@@ -77,6 +78,25 @@ mod tests {
         assert_eq!(Texts::needed(&sources(&[web, web]), &Options::default()), Texts::All);
         let append = Options { output: Some(OutputMode::Append), ..lint };
         assert_eq!(Texts::needed(&sources(&[web, web]), &append), Texts::All);
+    }
+
+    /// Where nothing is ours and nothing has to be, no text is read: not one document of it becomes an input.
+    #[test]
+    fn texts_of_others_are_not_read() {
+        let mut sources = SourceSet::default();
+        sources.add_for(
+            Purpose::Options,
+            "o.yaml",
+            "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nallowEmpty: true\n",
+        );
+        for text in ["kind: Service\nmetadata: {name: web}\n", ": : [", "a: 1\na: 2\n", "{{ if .Values.on }}"] {
+            sources.add("x.yaml", text);
+        }
+        let run = |sources: &SourceSet| crate::compile(sources, crate::Thoroughness::EveryRule);
+        let compilation = run(&sources);
+        assert!(compilation.inputs.is_empty() && compilation.diagnostics.is_empty(), "{compilation:?}");
+        sources.add("m.yaml", "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\n");
+        assert!(run(&sources).inputs.len() > 1, "beside a model they matter");
     }
 
     /// Whatever could turn out to be ours is read.

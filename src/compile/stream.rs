@@ -12,13 +12,15 @@ use serde_json::Value;
 use super::document::{Document, Header};
 use super::form::Form;
 use super::found::{self, Found};
+use super::inline_patch;
 use super::map::{self, Made, Mapped, Setting};
+use super::operations::{self, Place};
 use super::relevance::Texts;
 use super::role::{InputDocument, Role, annotation};
 use super::suppress::Suppression;
-use super::survey::{Survey, comes_late};
+use super::survey::{Survey, comes_late, is_kustomization};
 use super::text::{Documents, Trouble};
-use crate::diagnostic::Findings;
+use crate::diagnostic::{Diagnostic, Findings};
 use crate::manifest::Identity;
 use crate::model::select::{self, Steps};
 use crate::options::Options;
@@ -349,6 +351,9 @@ impl<'t> Look<'_, 't> {
         }
         let suppressions = traces.suppressions.get_mut(before..).unwrap_or_default();
         traces.found.add_all(findings.into_diagnostics(), suppressions);
+        for found in self.in_patches(&document, source) {
+            traces.found.add(found);
+        }
         let is_seen = || TRANSFORMS.iter().any(|transform| transform.looks_at(&document.header));
         if self.setting.keeps_set && source.purpose == Purpose::Input && !is_patch && !document.is_partial() {
             let transformed = if let Role::Source(position) = role {
@@ -359,6 +364,21 @@ impl<'t> Look<'_, 't> {
                 return;
             };
             traces.set.push(Kept { input: traces.inputs.len() - 1, object: document.into_object(), transformed });
+        }
+    }
+
+    /// What is wrong with patches that are no objects: operations in a file, and those that stand in a kustomization.
+    fn in_patches(&self, document: &Document<'_>, source: &Source) -> Vec<Diagnostic> {
+        if is_kustomization(source, &document.header) {
+            let (limits, is_among_ours) = (&self.setting.options.limits, self.survey.is_among_ours);
+            return inline_patch::check(document, source, limits, is_among_ours);
+        }
+        let Document { source: id, text, index, root, .. } = document;
+        match (&root.value, self.survey.target(source)) {
+            (yaml::Value::Sequence(_), Some(target)) => {
+                operations::check(root, target, Place { source: *id, text, document: *index })
+            }
+            _ => Vec::new(),
         }
     }
 }

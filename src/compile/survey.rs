@@ -3,10 +3,11 @@
 //! A text that may hold such is read first, and its documents are kept for their turn. Every other text is read when it
 //! is its turn, a document at a time, and needs no room beyond that.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::document::{Document, Header};
+use super::document::{Document, Header, speaks_of_us};
 use super::kustomize;
+use super::operations::Target;
 use super::relevance::Texts;
 use super::role::is_config;
 use super::text::{Documents, Trouble};
@@ -15,6 +16,8 @@ use crate::model::catalog::Catalog;
 use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, Source, SourceId, SourceSet};
+
+const KINDS: [&str; 2] = ["ModelDeployment", "InferenceProviderConfig"];
 
 /// Which texts are read first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +33,10 @@ pub(super) enum First {
 pub(super) struct Survey<'t> {
     /// The documents of each text that was read, items of lists on their own.
     pub(super) kept: BTreeMap<SourceId, Vec<Document<'t>>>,
-    /// Files that a kustomization applies as patches.
-    patched: BTreeSet<String>,
+    /// Files that a kustomization applies as patches, and the kind of ours that it says they are for.
+    patched: BTreeMap<String, Option<Target>>,
+    /// Whether the input has objects of ours; known where a kustomization may patch one without naming its group.
+    pub(super) is_among_ours: bool,
     /// What was found wrong with those texts.
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) trouble: Trouble,
@@ -39,7 +44,12 @@ pub(super) struct Survey<'t> {
 
 impl<'t> Survey<'t> {
     pub(super) fn of(sources: &'t SourceSet, options: &Options, first: First, texts: Texts) -> Self {
-        let mut survey = Self::default();
+        let texts_of = || sources.iter().map(|(_, source)| source).filter(|source| source.purpose.has_resources());
+        let may_target = |source: &Source| {
+            kustomize::may_be_kustomization(source) && KINDS.iter().any(|kind| source.text.contains(kind))
+        };
+        let is_among_ours = texts_of().any(may_target) && texts_of().any(|source| speaks_of_us(&source.text));
+        let mut survey = Self { is_among_ours, ..Self::default() };
         for (id, source) in sources.iter().filter(|(_, source)| source.purpose.has_resources()) {
             if texts.include(source) && (first == First::All || is_telling(source)) {
                 survey.read(id, source, options);
@@ -54,7 +64,10 @@ impl<'t> Survey<'t> {
         for document in documents.by_ref() {
             let document = Document::new(id, source, document);
             if is_kustomization(source, &document.header) {
-                self.patched.extend(kustomize::patch_paths(&source.name, &document.root));
+                for (path, target) in kustomize::patch_paths(&source.name, &document.root, self.is_among_ours) {
+                    let known = self.patched.entry(path).or_default();
+                    *known = known.take().or(target);
+                }
             }
             document.flatten(&mut kept, &mut self.diagnostics);
         }
@@ -64,7 +77,13 @@ impl<'t> Survey<'t> {
 
     /// Whether a kustomization applies a text as a patch.
     pub(super) fn is_patch(&self, source: &Source) -> bool {
-        !self.patched.is_empty() && self.patched.contains(&kustomize::normalize("", &source.name))
+        !self.patched.is_empty() && self.patched.contains_key(&kustomize::normalize("", &source.name))
+    }
+
+    /// The kind of ours that a text's operations are for, where a kustomization says so.
+    pub(super) fn target(&self, source: &Source) -> Option<&Target> {
+        let known = (!self.patched.is_empty()).then(|| self.patched.get(&kustomize::normalize("", &source.name)));
+        known.flatten()?.as_ref()
     }
 
     /// Adds the configurations that were found to the catalog.
@@ -85,7 +104,8 @@ pub(super) fn comes_late(source: &Source, header: &Header) -> bool {
     is_config(header) || is_kustomization(source, header)
 }
 
-fn is_kustomization(source: &Source, header: &Header) -> bool {
+/// Whether a document is a kustomization.
+pub(super) fn is_kustomization(source: &Source, header: &Header) -> bool {
     kustomize::is_kustomization(&source.name, header.group(), &header.kind)
 }
 

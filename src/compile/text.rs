@@ -60,7 +60,7 @@ impl Trouble {
     pub(super) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
         if !failures.is_empty() {
             let found = if may_hold_ours(&source.text) { &mut self.ours } else { &mut self.foreign };
-            found.extend(report(id, source, failures));
+            found.extend(report(id, &source.text, 0, failures));
         }
     }
 
@@ -70,12 +70,12 @@ impl Trouble {
     }
 }
 
-/// What is wrong with a text, as findings.
-pub(super) fn report(id: SourceId, source: &Source, failures: &[Failure]) -> Vec<Diagnostic> {
+/// What is wrong with a text, as findings: the whole of a source, or what stands in one of its documents.
+pub(super) fn report(source: SourceId, text: &str, document: usize, failures: &[Failure]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for failure in failures {
         let root = Node { value: yaml::Value::Null, span: failure.span };
-        let scope = Scope { source: id, text: &source.text, document: 0, root: &root, object: None };
+        let scope = Scope { source, text, document, root: &root, object: None };
         let mut findings = Findings::new(scope);
         report_failure(failure, &mut findings);
         diagnostics.extend(findings.into_diagnostics());

@@ -6,6 +6,7 @@ use super::{Definition, Origin, Problem};
 use crate::diagnostic::codes;
 use crate::model::provider::Provider;
 use crate::model::providers::PROVIDERS;
+use crate::transform::TRANSFORMS;
 use crate::yaml::{self, Limits, Span};
 
 /// CRDs are large, and the deepest of upstream nests 34 collections; past this a text is no CRD.
@@ -93,12 +94,16 @@ fn spells(text: &str) -> bool {
     })
 }
 
-/// Every kind that a provider writes and a CRD defines.
+/// Every kind that a provider writes and a CRD defines, and the kinds that are transformed.
 pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of = |provider: &'static dyn Provider| {
         groups_of(provider).into_iter().flat_map(move |group| kinds_of(provider).map(move |kind| (group, kind)))
     };
-    PROVIDERS.iter().copied().flat_map(of)
+    let of_transforms = TRANSFORMS.iter().filter_map(|transform| {
+        let (api_version, kind) = transform.kind();
+        api_version.split_once('/').map(|(group, _)| (group, kind))
+    });
+    PROVIDERS.iter().copied().flat_map(of).chain(of_transforms)
 }
 
 /// The API groups of a provider's targets.

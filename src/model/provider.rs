@@ -104,15 +104,20 @@ impl Context<'_> {
     /// assert_eq!(context.image("nvcr.iofake/x:1"), "nvcr.iofake/x:1");
     /// ```
     pub fn image(&self, image: &str) -> String {
-        let matching = self.images.iter().filter_map(|(prefix, replacement)| {
-            let rest = image.strip_prefix(prefix.as_str())?;
-            let whole = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
-            whole.then_some((prefix.len(), replacement, rest))
-        });
-        matching
-            .max_by_key(|(length, ..)| *length)
-            .map_or_else(|| image.to_owned(), |(_, replacement, rest)| format!("{replacement}{rest}"))
+        mirrored(self.images, image)
     }
+}
+
+/// An image with the longest matching one of these prefixes replaced.
+pub(crate) fn mirrored(images: &[(String, String)], image: &str) -> String {
+    let matching = images.iter().filter_map(|(prefix, replacement)| {
+        let rest = image.strip_prefix(prefix.as_str())?;
+        let whole = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
+        whole.then_some((prefix.len(), replacement, rest))
+    });
+    matching
+        .max_by_key(|(length, ..)| *length)
+        .map_or_else(|| image.to_owned(), |(_, replacement, rest)| format!("{replacement}{rest}"))
 }
 
 /// The objects of one deployment.

@@ -5,6 +5,7 @@ use super::inference_provider_config::InferenceProviderConfig;
 use super::kubernetes::ObjectMeta;
 use super::macros::{wire_object, words};
 use super::reader::{Map, Read, Reader};
+use crate::llamastack::options::LlamaStackSettings;
 use crate::path::FieldPath;
 use crate::yaml::{Node, Value};
 
@@ -33,6 +34,8 @@ wire_object! {
         providers: Vec<Node<'static>> = "providers" [shape(Vec::<InferenceProviderConfig>::SHAPE)],
         /// What is known of the cluster's KAITO.
         kaito: KaitoSettings = "kaito",
+        /// How LlamaStackDistributions are rendered.
+        llama_stack: LlamaStackSettings = "llamaStack",
         /// Which objects are printed; `generated` by default.
         output: OutputMode = "output",
         /// Whether objects that are no longer generated are removed from the input (KRM function only).

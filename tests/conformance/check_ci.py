@@ -6,11 +6,14 @@ their files and run with the environment that the runner gives them, hostile inp
 Usage: check_ci.py KUBEFOUNDRY
 """
 
+import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 import yaml
@@ -86,7 +89,7 @@ def steps():
 def github_lint(directory, **inputs):
     step = steps()["Lint"]
     assert "${{" not in step["run"], "an input in a script is an injection"
-    given = {"PATHS": ".", "CONFIG": "", "FAIL_ON": "error", "STRICT": "false", "SARIF_FILE": "k.sarif", **inputs}
+    given = {"PATHS": ".", "CONFIG": "", "FAIL_ON": "error", "OUTPUT": "github", "STRICT": "false", "SARIF_FILE": "k.sarif", **inputs}
     assert set(given) == set(step["env"]), "the step takes other variables than this test gives"
     summary = directory / "summary.md"
     script = directory.parent / f"{directory.name}.sh"
@@ -117,27 +120,84 @@ def action(directory):
     assert injected.returncode == 2 and not (directory / "pwned").exists(), injected
     empty, _ = github_lint(directory, PATHS="\n")
     assert empty.returncode == 2 and "path is empty" in empty.stdout, empty
+    concise, _ = github_lint(directory, PATHS="models", OUTPUT="concise")
+    assert concise.returncode == 1 and "models/bad.yaml:8:28: error[KF0101]" in concise.stdout and "::" not in concise.stdout, concise
+    unknown, _ = github_lint(directory, PATHS="models/good.yaml", OUTPUT="pretty")
+    assert unknown.returncode == 2 and "pretty" in unknown.stderr, unknown
     missing, _ = github_lint(directory, PATHS="nope")
     assert missing.returncode == 2 and not (directory / "k.sarif").exists(), missing
 
 
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def action_install(directory):
-    """A binary is taken only with the checksum that was given."""
+    """A binary is taken only with the checksum that was given, and only if it is the version that was asked for."""
+    step = steps()["Install kubefoundry"]
     script = directory / "install.sh"
-    script.write_text(steps()["Install kubefoundry"]["run"])
-    checksum = subprocess.run(["sha256sum", str(BINARY)], capture_output=True, text=True, check=True).stdout.split()[0]
-    for given, expected in ((checksum, 0), ("0" * 64, 1), ("", 2)):
-        path_file = directory / f"path-{expected}"
-        ran = run(
-            ["bash", "-eo", "pipefail", str(script)],
-            directory,
-            RUNNER_TEMP=str(directory / f"temp-{expected}"),
-            GITHUB_PATH=str(path_file),
-            BINARY_URL=f"file://{BINARY}",
-            BINARY_SHA256=given,
-            SOURCE=str(ROOT),
-        )
-        assert ran.returncode == expected and path_file.exists() == (expected == 0), ran
+    script.write_text(step["run"])
+    version = run([str(BINARY), "--version"], directory).stdout.split()[1]
+    archive = directory / f"kubefoundry-{version}-any.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(BINARY, f"kubefoundry-{version}-any/kubefoundry")
+    empty = directory / "empty.tar.gz"
+    with tarfile.open(empty, "w:gz") as tar:
+        tar.add(script, "kubefoundry/README.md")
+    alone, packed = f"file://{BINARY}", f"file://{directory}/kubefoundry-{{version}}-any.tar.gz"
+    cases = [
+        (0, "", dict(BINARY_URL=alone, BINARY_SHA256=sha256(BINARY))),
+        (0, "", dict(BINARY_URL=alone, BINARY_SHA256=sha256(BINARY), VERSION=f"v{version}")),
+        (0, "", dict(BINARY_URL=packed, BINARY_SHA256=sha256(archive), VERSION=version)),
+        (1, "", dict(BINARY_URL=alone, BINARY_SHA256="0" * 64)),
+        (1, "", dict(BINARY_URL=packed, BINARY_SHA256=sha256(BINARY), VERSION=version)),
+        (2, "needs binary-sha256", dict(BINARY_URL=alone)),
+        (2, "version is empty", dict(BINARY_URL=packed, BINARY_SHA256=sha256(archive))),
+        (2, f"this is kubefoundry {version}, expected version 9.9.9", dict(BINARY_URL=alone, BINARY_SHA256=sha256(BINARY), VERSION="9.9.9")),
+        (2, "no kubefoundry in the archive", dict(BINARY_URL=f"file://{empty}", BINARY_SHA256=sha256(empty))),
+        (2, "$(touch pwned)", dict(BINARY_URL=alone, BINARY_SHA256=sha256(BINARY), VERSION="$(touch pwned)")),
+    ]
+    for number, (expected, says, given) in enumerate(cases):
+        path_file, temporary = directory / f"path-{number}", directory / f"temp-{number}"
+        given = {"BINARY_URL": "", "BINARY_SHA256": "", "VERSION": "", "SOURCE": str(ROOT), **given}
+        assert set(given) == set(step["env"]), "the step takes other variables than this test gives"
+        ran = run(["bash", "-eo", "pipefail", str(script)], directory, RUNNER_TEMP=str(temporary), GITHUB_PATH=str(path_file), **given)
+        assert ran.returncode == expected and says in ran.stdout and path_file.exists() == (expected == 0), (given, ran)
+        if expected == 0:
+            installed = run([str(pathlib.Path(path_file.read_text().strip(), "kubefoundry")), "--version"], directory)
+            assert installed.stdout == f"kubefoundry {version}\n", installed
+    assert not (directory / "pwned").exists()
+
+
+def documented(directory):
+    """What docs/ci.md shows: hooks and inputs that there are, and commands that do what it says."""
+    page = (ROOT / "docs/ci.md").read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.S | re.M)
+    shown = [yaml.safe_load(text) for language, text in blocks if language == "yaml"]
+    hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    used = {hook["id"] for block in shown for repo in block.get("repos", []) for hook in repo["hooks"]}
+    assert used and used <= hooks, used
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    steps = [step for block in shown for job in block.get("jobs", {}).values() for step in job["steps"] if "kubefoundry@" in step["uses"]]
+    given = {name for step in steps for name in step["with"]}
+    assert len(steps) >= 2 and given <= set(inputs), given
+    assert all(f"`{name}`" in page for name in inputs), [name for name in inputs if f"`{name}`" not in page]
+    repository(directory, {"models/good.yaml": MODEL, "web.yaml": FOREIGN})
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com"]
+    subprocess.run([*git, "commit", "-q", "-m", "state"], cwd=directory, check=True)
+    subprocess.run(["git", "branch", "-q", "-M", "main"], cwd=directory, check=True)
+    commands = [text for language, text in blocks if language == "sh"]
+    assert len(commands) == 1, commands
+
+    def change():
+        return run(["bash", "-eo", "pipefail", "-c", commands[0]], directory)
+
+    nothing = change()
+    assert (nothing.returncode, nothing.stdout) == (0, ""), nothing
+    (directory / "web.yaml").unlink()
+    (directory / "models/good.yaml").write_text(BROKEN)
+    broken = change()
+    assert broken.returncode != 0 and "models/good.yaml:8:28: error[KF0101]" in broken.stdout, broken
 
 
 def gitlab(directory):
@@ -154,7 +214,7 @@ def gitlab(directory):
 
 if __name__ == "__main__":
     BINARY, PYTHON = pathlib.Path(sys.argv[1]).resolve(), sys.executable
-    checks = (pre_commit, action, action_install, gitlab)
+    checks = (pre_commit, action, action_install, gitlab, documented)
     for check in checks:
         in_directory(check)
     print(f"CI files: {', '.join(check.__name__ for check in checks)} run as their systems run them")

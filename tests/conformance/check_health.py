@@ -1,9 +1,9 @@
-"""The health checks of deploy/argocd, run by a Lua 5.1 interpreter on what the controllers write.
+"""The health checks of deploy/argocd, run by Lua 5.1 on what the controllers write.
 
 The scripts are taken out of the patch as Argo CD reads them. `CASES` has the rows of docs/argocd.md; every script also
 has to answer objects that no controller would write.
 
-Usage: check_health.py LUA
+Usage: check_health.py
 """
 
 import itertools
@@ -164,8 +164,8 @@ def hostile():
 
 
 class Checks:
-    def __init__(self, interpreter, directory):
-        self.interpreter, self.objects = interpreter, directory / "objects.lua"
+    def __init__(self, directory):
+        self.objects = directory / "objects.lua"
         data = yaml.safe_load(PATCH.read_text())["data"]
         self.scripts = {}
         for key, script in data.items():
@@ -177,7 +177,8 @@ class Checks:
         """(status, message) for each object."""
         listed = ",\n".join(f"{{object = {lua(one)}}}" for one in objects)
         self.objects.write_text(f"return {{{listed}}}")
-        command = [self.interpreter, str(ROOT / "tests/conformance/health.lua"), str(self.scripts[kind]), str(self.objects)]
+        here = ROOT / "tests/conformance"
+        command = [sys.executable, here / "lua51.py", here / "health.lua", self.scripts[kind], self.objects]
         ran = subprocess.run(command, capture_output=True)
         assert ran.returncode == 0, (kind, ran.stderr.decode(errors="replace"))
         texts = ran.stdout.decode(errors="replace").split("\0")
@@ -187,7 +188,7 @@ class Checks:
 
 def main():
     with tempfile.TemporaryDirectory() as directory:
-        checks = Checks(sys.argv[1], pathlib.Path(directory))
+        checks = Checks(pathlib.Path(directory))
         assert set(checks.scripts) == {WORKSPACE, INFERENCE_SET, DYNAMO, RAY}, set(checks.scripts)
         count = 0
         for kind in checks.scripts:

@@ -1,6 +1,6 @@
 -- Runs one health check as Argo CD does: with the base and table libraries and `obj`, and nothing of strings.
 --
--- Usage: lua5.1 health.lua SCRIPT OBJECTS, OBJECTS being a chunk that returns a list of tables with an `object` each.
+-- Usage: lua51.py health.lua SCRIPT OBJECTS, OBJECTS being a chunk that returns a list of tables with an `object` each.
 -- Prints status and message of each, every one ended by a zero byte.
 assert(_VERSION == "Lua 5.1", "Argo CD's interpreter is one of Lua 5.1, this is " .. _VERSION)
 local objects = assert(loadfile(arg[2]))()

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 import tempfile
 
 import yaml
@@ -136,6 +137,11 @@ def pipelines():
             report.check(f"{name}: deletes nothing", not deleted(second_diff), second_diff)
 
 
+TAKING = """import sys, yaml
+given = yaml.safe_load(sys.stdin)
+given["items"] = [item for item in given["items"] if item["kind"] != "ModelDeployment"]
+yaml.safe_dump(given, sys.stdout)
+"""
 KAITO = {"kaito.nodeAutoProvisioning": "true", "prune": "true"}
 
 
@@ -153,22 +159,51 @@ def pruned():
         [old] = it.path.glob("configmap_*.yaml")
         it.write("phi.yaml", changed)
         it.commit()
-        command = ["kpt", "fn", "eval", ".", "--exec", "kubefoundry-fn", "--exclude-name", "phi", "--"]
-        status, out, err = run([*command, *(f"{key}={value}" for key, value in KAITO.items())], it.path)
-        report.check("prune: not in eval, whose selectors hide objects", status == 0 and not deleted(it.diff()), it.diff() + out + err)
-        it.git("reset", "-q", "--hard")
+        options = ["--", *(f"{key}={value}" for key, value in KAITO.items())]
+        command = ["kpt", "fn", "eval", ".", "--exec", "kubefoundry-fn"]
+        for selected in [["--exclude-name", "phi"], ["--match-kind", "ConfigMap"], ["--match-annotations", "kubefoundry.ai/model-deployment=phi"]]:
+            status, out, err = run([*command, *selected, *options], it.path)
+            report.check(f"prune: not in eval {selected[0]}, which hides objects", status == 0 and not deleted(it.diff()), it.diff() + out + err)
+            it.git("reset", "-q", "--hard")
+        it.write("Kptfile", KPTFILE.split("pipeline:")[0])
+        it.commit()
+        _, out, err = run([*command, *options], it.path)
+        report.check("prune: in eval that shows everything", deleted(it.diff()) and old.name not in it.files(), it.diff() + out + err)
+        it.git("reset", "-q", "--hard", "HEAD~1")
         _, out, err = run(RENDER, it.path)
         report.check("prune: what a ModelDeployment generates no more goes", deleted(it.diff()) and old.name not in it.files(), it.diff() + out)
         report.check("prune: and says so", f"{old.name}: removed ConfigMap" in out + err, out + err)
         report.check("prune: nothing else goes", len(list(it.path.glob("configmap_*.yaml"))) == 1 and len(list(it.path.glob("*_llama*"))) == 1, it.files())
         it.commit()
+        # The documented price: to a function, hidden and removed look the same.
         for name, hide in {"hidden by .krmignore": lambda: it.write(".krmignore", "phi.yaml\n"), "removed": (it.path / "phi.yaml").unlink}.items():
             hide()
             it.commit()
             status, out, err = run(RENDER, it.path)
-            report.check(f"prune: a ModelDeployment that is {name}: nothing goes", status == 0 and it.diff() == "", it.diff() + out + err)
-            report.check(f"prune: a ModelDeployment that is {name}: says why", "or a .krmignore hides it" in out + err, out + err)
+            gone = sorted(line.split(" b/")[-1] for line in it.diff().splitlines() if line.startswith("diff "))
+            report.check(f"prune: of a ModelDeployment that is {name}, everything goes", status == 0 and len(gone) == 2 and all("phi" in each for each in gone), it.diff() + out + err)
+            report.check(f"prune: of a ModelDeployment that is {name}: says why", "whose ModelDeployment phi is not there any more" in out + err, out + err)
+            it.git("reset", "-q", "--hard")
             it.git("rm", "-q", "-f", "--ignore-unmatch", ".krmignore")
+        _, out, err = run(RENDER, it.path)
+        it.commit()
+        _, out, err = run(RENDER, it.path)
+        report.check("prune: a second run changes nothing", it.diff() == "", it.diff() + out + err)
+        (it.path / "llama.yaml").unlink()
+        it.commit()
+        _, out, err = run(RENDER, it.path)
+        report.check("prune: of the last ModelDeployment, too", it.files() == sorted({"Kptfile", "foreign.yaml", "phi.yaml"} & set(it.files())), str(it.files()) + out + err)
+    # A function before this one takes ModelDeployments out of what is applied.
+    with package({"Kptfile": pipeline("kubefoundry-fn"), "phi.yaml": phi}) as it:
+        run(RENDER, it.path)
+        taking = it.temporary.name + "/take.py"
+        open(taking, "w").write(TAKING)
+        taker = json.dumps({"exec": f"{sys.executable} {taking}", "configMap": {"take": "ModelDeployment"}})
+        it.write("Kptfile", pipeline("kubefoundry-fn").replace("mutators:\n", f"mutators:\n  - {taker}\n"))
+        it.commit()
+        status, out, err = run(RENDER, it.path)
+        gone = it.git("diff", "--cached", "--name-only", "--diff-filter=D").split() if it.diff() else []
+        report.check("prune: beside a function that takes ModelDeployments away nothing else goes", status == 0 and gone == ["phi.yaml"], it.diff() + out + err)
     # Two functions of any name, one with other options, which generates what the other does not.
     second = json.dumps({"exec": "render-models", "configMap": {**KAITO, "targets.dynamo": "nvidia.com/v1beta1"}})
     with package({"Kptfile": pipeline("render-models") + f"  - {second}\n", "phi.yaml": phi}) as it, tempfile.TemporaryDirectory() as binaries:

@@ -1,6 +1,8 @@
-//! `cargo xtask corpus N [--out PATH]`: many documents of the kinds that fleets consist of, to measure with.
+//! `cargo xtask corpus N [--out PATH]`: many documents of the kinds that fleets consist of, to measure with; with
+//! `--foreign`, files that hold nothing of ours.
 
 mod documents;
+mod foreign;
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +15,12 @@ const IN_A_FILE: usize = 10_000;
 
 /// Writes documents to a file, or to files of 10,000 in a folder that exists, or hands them back to be printed.
 pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
-    let usage = || Failure::Broken("expected `cargo xtask corpus N [--out PATH]`, N being a number".to_owned());
+    let expected =
+        "expected `cargo xtask corpus N [--out PATH]` or `corpus N --foreign --out FOLDER`, N being a number";
+    let usage = || Failure::Broken(expected.to_owned());
+    if let [count, "--foreign", "--out", folder] = arguments {
+        return foreign_files(count.parse().map_err(|_| usage())?, Path::new(folder));
+    }
     let (count, path) = match arguments {
         [count] => (count, None),
         [count, "--out", path] => (count, Some(Path::new(path))),
@@ -21,9 +28,6 @@ pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
     };
     let count: usize = count.parse().map_err(|_| usage())?;
     let Some(path) = path else { return Ok(documents(0..count)) };
-    let write = |path: &Path, text: &str| {
-        fs::write(path, text).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))
-    };
     if path.is_dir() {
         for start in (0..count).step_by(IN_A_FILE) {
             let file = path.join(format!("corpus-{start:06}.yaml"));
@@ -33,6 +37,22 @@ pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
         write(path, &documents(0..count))?;
     }
     Ok(format!("{}: {count} documents\n", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))
+}
+
+fn foreign_files(count: usize, folder: &Path) -> Result<String, Failure> {
+    for number in 0..count {
+        let (name, text) = foreign::file(number);
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| Failure::Broken(format!("{}: {error}", parent.display())))?;
+        }
+        write(&path, &text)?;
+    }
+    Ok(format!("{}: {count} files\n", folder.display()))
 }
 
 #[cfg(test)]
@@ -52,6 +72,17 @@ mod tests {
         for (decision, (provider, explicit)) in compilation.decisions.iter().zip(kinds.iter().cycle()) {
             let selection = decision.selection.as_ref().unwrap();
             assert_eq!((selection.provider.as_deref(), selection.explicit), (Some(*provider), *explicit));
+        }
+    }
+
+    /// A no-op lint of it is what is measured: all of it is YAML, and nothing of ours.
+    #[test]
+    fn foreign_files_are_none_of_ours() {
+        for number in 0..250 {
+            let (name, text) = foreign::file(number);
+            assert!(!kubefoundry::compile::may_hold_ours(&text), "{name}");
+            let parsed = kubefoundry::yaml::parse(&text, &kubefoundry::yaml::Limits::default());
+            assert!(parsed.failure.is_none() && !parsed.documents.is_empty(), "{name}: {:?}", parsed.failure);
         }
     }
 

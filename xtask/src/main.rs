@@ -28,6 +28,8 @@ Tasks:
   corpus N [--out PATH]
                     make N ModelDeployments of all kinds, to measure with (docs/performance.md);
                     in a folder, files of 10,000 each
+  corpus N --foreign --out FOLDER
+                    make N files with nothing of ours in them
 ";
 
 /// Why a task ends without success, and the exit status that says so.

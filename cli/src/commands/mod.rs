@@ -6,10 +6,13 @@ mod explain;
 mod images;
 mod import;
 mod lint;
+mod llamastack;
 mod man;
 mod migrate;
 mod render;
 mod schema;
+
+use std::process::ExitCode;
 
 use kubefoundry::compile::{Form, compile_as};
 use kubefoundry::diagnostic::render::{self as diagnostics, CheckedSchema, Style};
@@ -44,6 +47,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     ArgoCd(#[from] argocd::ArgoCdError),
     #[error(transparent)]
+    LlamaStack(#[from] llamastack::LlamaStackError),
+    #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
     Migrate(#[from] migrate::MigrateError),
@@ -61,10 +66,22 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Import(args) => import::run(args, console),
         Command::Migrate(args) => migrate::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
+        Command::Llamastack(command) => llamastack::run(command),
         Command::Schema(args) => schema::run(args),
         Command::Function => Ok(ExitStatus::of_function(kubefoundry_krm::serve())),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
+    }
+}
+
+/// Prints what was wrong with the command line, or the help that was asked for.
+pub(crate) fn usage(usage: &clap::Error) -> ExitCode {
+    // When that fails there is nowhere left to say so.
+    let _ = usage.print();
+    match usage.exit_code() {
+        0 => ExitStatus::Success.into(),
+        _ if llamastack::is_merge(std::env::args_os()) => ExitStatus::Findings.into(),
+        _ => ExitStatus::Failure.into(),
     }
 }
 
@@ -146,7 +163,7 @@ impl<O: Form> Run<O> {
             .collect();
         let files = self.sources.iter().filter(|(_, source)| source.purpose != Purpose::Options).count();
         let found = if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") };
-        let suppressed = match self.compilation.suppressed.len() {
+        let suppressed = match self.compilation.suppressed.len() + self.compilation.suppressed_left_out {
             0 => String::new(),
             number => format!(" ({number} suppressed)"),
         };

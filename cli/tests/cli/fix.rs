@@ -142,3 +142,17 @@ fn a_key_that_stands_twice_is_left_alone() {
     let ran = sandbox.run(&["lint", "--fix", "a.yaml", "-o", "concise"]).exits(1);
     assert_eq!((ran.err.as_str(), sandbox.read("a.yaml")), ("", text));
 }
+
+/// A patch that stands in a kustomization is mended where it stands; one in quotes is left to its author.
+#[test]
+fn patches_in_a_kustomization_are_mended() {
+    let head = "apiVersion: kubefoundry.ai/v1alpha1";
+    let block = format!("- patch: |-\n      {head}\n      kind: ModelDeployment\n      spec: {{engin: {{}}}} # kept\n");
+    let quoted = format!("- patch: \"{head}\\nkind: ModelDeployment\\nspec: {{engin: {{}}}}\"\n");
+    let operations = "- target: {kind: ModelDeployment}\n  patch: |-\n    - {op: remove, path: /spec/engin/image}\n";
+    let sandbox = Sandbox::new().with("kustomization.yaml", format!("patches:\n{block}{operations}{quoted}"));
+    let ran = sandbox.run(&["lint", "--fix", "."]).exits(1);
+    let mended = format!("patches:\n{block}{operations}").replace("engin", "engine") + &quoted;
+    assert_eq!(sandbox.read("kustomization.yaml"), mended);
+    assert!(ran.out.contains("kustomization.yaml:9:10"), "{}", ran.out);
+}

@@ -21,13 +21,32 @@ fn a_mistake_is_an_error_and_the_list_comes_back() {
     assert!(ran.err.starts_with("error: KF0101 ModelDeployment prod/phi: "), "{}", ran.err);
 }
 
-/// A client gives options in the list; a flag would never reach it.
+/// A client gives options in the list; a flag would never reach it. An empty answer would mean "delete all" to a client
+/// that ignores the exit status, so the whole list comes back.
 #[test]
 fn it_takes_no_arguments() {
-    for argument in ["--strict", "models/"] {
-        let ran = Sandbox::new().pipe(&["fn", argument], list(&model("phi"))).exits(2);
-        assert!(ran.out.is_empty() && ran.err.contains("unexpected argument"), "{ran:?}");
+    for arguments in [&["fn", "--strict"] as &[_], &["fn", "models/"], &["--color", "loud", "fn"], &["--strict", "fn"]]
+    {
+        let ran = Sandbox::new().pipe(arguments, list(&model("phi"))).exits(1);
+        assert!(ran.out.starts_with(&list(&model("phi"))), "{ran:?}");
+        assert!(ran.out.contains("\nresults:\n") && ran.out.contains("options are in the functionConfig"), "{ran:?}");
+        assert!(ran.err.starts_with("error: kubefoundry-fn: ") && ran.err.lines().count() == 1, "{ran:?}");
     }
+    let help = Sandbox::new().pipe(&["fn", "--help"], "").exits(0);
+    assert!(help.out.contains("Reads a ResourceList"), "{help:?}");
+}
+
+/// Standard input that cannot be read, a directory for instance, is not answered with nothing either.
+#[cfg(unix)]
+#[test]
+fn input_that_cannot_be_read_is_a_failure_with_an_answer() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["fn"]);
+    command.stdin(std::fs::File::open(sandbox.path("")).unwrap());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: kubefoundry-fn: standard input: "));
+    assert_eq!(output.stdout, b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n");
 }
 
 /// A full disk, a closed pipe: half a list must not pass for one.

@@ -95,6 +95,8 @@ fn sarif_has_places_fixes_and_rules() {
     assert_eq!((&change["deletedRegion"], &change["insertedContent"]["text"]), (&place["region"], &"type".into()));
     let rule = &run["tool"]["driver"]["rules"][usize::try_from(renamed["ruleIndex"].as_u64().unwrap()).unwrap()];
     assert_eq!((&rule["id"], &renamed["ruleId"]), (&"KF0102".into(), &"KF0102".into()));
+    let page = rule["help"]["markdown"].as_str().unwrap();
+    assert!(page.starts_with("# KF0102: unknown-field\n") && !page.contains(".md)"), "{page}");
 }
 
 /// Code scanning closes alerts when a run without results comes in; a run without a log would leave them open.

@@ -14,14 +14,20 @@ mod function;
 mod images;
 mod import;
 mod input;
+#[cfg(unix)]
+mod install;
 mod lint;
 mod lint_formats;
+mod llamastack;
+mod llamastack_static;
 mod man;
 mod merge;
 mod migrate;
 mod options;
 mod out_dir;
 mod pictures;
+#[cfg(unix)]
+mod provider;
 mod render;
 mod schema;
 mod suppress;

@@ -62,11 +62,20 @@ fn a_wrong_flag_is_a_failure() {
 /// So is a wrong file of options, for lint too: with other rules than the team's, its verdict says nothing.
 #[test]
 fn wrong_options_are_a_failure() {
-    for text in ["kind: Render\n", "strictt: true\n", ": [\n", &options("strictt: true")] {
+    let empty = ["", "\n", "# strict: true\n", "---\n", "null\n"];
+    for text in [&["kind: Render\n", "strictt: true\n", ": [\n", &options("strictt: true")] as &[_], &empty].concat() {
         let sandbox = Sandbox::new().with("a.yaml", model("a")).with("options.yaml", text);
         let ran = sandbox.run(&["lint", "a.yaml", "--config", "options.yaml"]).exits(2);
         assert!(ran.out.contains("--> options.yaml:"), "{text}: {}", ran.out);
     }
+}
+
+/// So is a `kubefoundry.yaml` that says nothing: what its author meant does not apply.
+#[test]
+fn empty_options_of_a_directory_are_a_failure() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("kubefoundry.yaml", "# strict: true\n");
+    let ran = sandbox.run(&["lint", "."]).exits(2);
+    assert!(ran.out.contains("there are no options in it, expected a Render"), "{}", ran.out);
 }
 
 /// A team decides on its own severities.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::sandbox::{PINNED, Sandbox, broken, doubtful};
+use crate::sandbox::{PINNED, Sandbox, broken, doubtful, model};
 
 /// A model that says to ignore some codes.
 fn ignoring(model: &str, codes: &str) -> String {
@@ -60,4 +60,32 @@ fn fix_leaves_it_alone() {
     let sandbox = sandbox(&text);
     let ran = sandbox.run(&["lint", "--fix", "."]).exits(0);
     assert_eq!((ran.err.as_str(), sandbox.read("a.yaml")), ("", text));
+}
+
+/// A model with as many findings as a document has, all of one code, which it says to ignore.
+fn many(name: &str, line: &str, code: &str) -> String {
+    let lines: String = (0..90).map(|at| line.replace('N', &at.to_string())).collect();
+    ignoring(&format!("{}{lines}---\n", model(name)), code)
+}
+
+/// Past the findings that are kept they are counted, too, and still ignored; and what is not is still said.
+#[test]
+fn what_is_ignored_is_counted_past_the_limit() {
+    let overrides = "  provider: {name: dynamo, overrides: {";
+    let warnings = |name: usize| {
+        let keys: Vec<String> = (0..90).map(|at| format!("zz{at}: 1")).collect();
+        let model = model(&format!("m{name}")) + overrides + &keys.join(", ") + "}}\n---\n";
+        ignoring(&model, "unknown-override")
+    };
+    let lint = sandbox(&(0..120).map(warnings).collect::<String>()).run(&["lint", ".", "--strict"]).exits(0);
+    assert_eq!(lint.out, "no findings in 1 file (10800 suppressed)\n");
+    let errors: String = (0..120).map(|name| many(&format!("m{name}"), "  zzN: 1\n", "KF0102")).collect();
+    let sandbox = sandbox(&errors);
+    assert_eq!(sandbox.run(&["lint", "."]).exits(0).out, "no findings in 1 file (10800 suppressed)\n");
+    let render = sandbox.run(&["render", "."]).exits(1);
+    assert!(
+        render.out.is_empty() && render.err.contains("800 more findings that objects say to ignore"),
+        "{}",
+        render.err
+    );
 }

@@ -86,7 +86,7 @@ pub fn sarif(
 fn rule(code: &Code, page: Option<&str>) -> Value {
     let mut help = json!({"text": format!("Run `kubefoundry explain {}` for the page with examples.", code.id)});
     if let (Some(page), Some(help)) = (page, help.as_object_mut()) {
-        help.insert("markdown".to_owned(), Value::from(page));
+        help.insert("markdown".to_owned(), Value::from(without_relative_links(page)));
     }
     json!({
         "id": code.id,
@@ -95,6 +95,30 @@ fn rule(code: &Code, page: Option<&str>) -> Value {
         "help": help,
         "defaultConfiguration": {"level": level(code.severity)},
     })
+}
+
+/// A page with the words of its links in place of those that lead to its neighbours, which are not where it is shown.
+fn without_relative_links(page: &str) -> String {
+    let mut out = String::with_capacity(page.len());
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once('[') {
+        out.push_str(before);
+        let link = after.split_once("](").and_then(|(words, target)| Some((words, target.split_once(')')?)));
+        match link {
+            Some((words, (target, behind)))
+                if !target.is_empty() && !words.contains(['[', '\n']) && !target.contains([' ', '\n', ':']) =>
+            {
+                out.push_str(words);
+                rest = behind;
+            }
+            _ => {
+                out.push('[');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
 }
 
 /// `a missing field` as a sentence.
@@ -185,4 +209,16 @@ impl Log<'_> {
 fn region(range: Range) -> Value {
     let Range { line, column, end_line, end_column } = range;
     json!({"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_relative_links;
+
+    #[test]
+    fn only_links_to_neighbours_go() {
+        let page = "[KF0101](KF0101.md), [limits](../limits.md); [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
+        let expected = "KF0101, limits; [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
+        assert_eq!(without_relative_links(page), expected);
+    }
 }

@@ -5,7 +5,7 @@ use crate::model::ir::Deployment;
 use crate::model::provider::Context;
 
 /// The path and the tag of an image, `registry.example.com:5000/team/vllm` and `v1`; a digest is neither.
-pub(super) fn path_and_tag(image: &str) -> (&str, Option<&str>) {
+pub(crate) fn path_and_tag(image: &str) -> (&str, Option<&str>) {
     let reference = image.split('@').next().unwrap_or(image);
     match reference.rsplit_once(':') {
         Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),

@@ -10,6 +10,8 @@ mod overrides;
 pub mod pod;
 mod reading;
 
+pub(crate) use image::path_and_tag;
+
 use super::provider::Provider;
 
 /// Every provider that this program renders.

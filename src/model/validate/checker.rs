@@ -11,21 +11,26 @@ use crate::yaml::Value;
 
 /// What every check is handed: whose habits apply, and where findings go.
 #[derive(Debug)]
-pub(super) struct Checker<'f, 'd> {
-    /// The document's dialect.
-    pub(super) dialect: &'static Dialect,
+pub(crate) struct Checker<'f, 'd> {
+    /// The document's dialect; none for kinds of other groups.
+    pub(crate) dialect: Option<&'static Dialect>,
     /// Where findings go.
-    pub(super) findings: &'f mut Findings<'d>,
+    pub(crate) findings: &'f mut Findings<'d>,
 }
 
 /// A text field; empty means absent, as it does to Kubernetes' own types (spec/1 §4.1 writes `image: ""`).
-pub(super) fn text(field: Option<&str>) -> Option<&str> {
+pub(crate) fn text(field: Option<&str>) -> Option<&str> {
     field.filter(|text| !text.is_empty())
 }
 
 impl Checker<'_, '_> {
+    /// The habits that apply: those of the specification where no dialect does.
+    pub(super) fn habits(&self) -> &'static Dialect {
+        self.dialect.unwrap_or(crate::transform::DIALECT)
+    }
+
     /// Whether the document says nothing at `path`. What is there and could not be read is not absent.
-    pub(super) fn absent(&self, path: &FieldPath) -> bool {
+    pub(crate) fn absent(&self, path: &FieldPath) -> bool {
         let mut node = self.findings.scope().root;
         for segment in path.segments() {
             let next = match (&node.value, segment) {
@@ -42,27 +47,27 @@ impl Checker<'_, '_> {
 
     /// Whether the document says something at `path`, readable or not. Below what could not be read a field is
     /// neither given nor absent.
-    pub(super) fn given(&self, path: &FieldPath) -> bool {
+    pub(crate) fn given(&self, path: &FieldPath) -> bool {
         self.findings.scope().root.at(path).is_some_and(|node| node.value != Value::Null)
     }
 
     /// Whether the document says nothing at `path`, or gives an empty string.
-    pub(super) fn absent_or_empty(&self, path: &FieldPath) -> bool {
+    pub(crate) fn absent_or_empty(&self, path: &FieldPath) -> bool {
         self.absent(path) || self.is_empty_text(path)
     }
 
     /// Whether the document gives an empty string at `path`.
-    pub(super) fn is_empty_text(&self, path: &FieldPath) -> bool {
+    pub(crate) fn is_empty_text(&self, path: &FieldPath) -> bool {
         self.findings.scope().root.at(path).is_some_and(|node| node.as_str() == Some(""))
     }
 
     /// Whether a text field is missing: empty, or absent from the document.
-    pub(super) fn missing(&self, field: Option<&str>, path: &FieldPath) -> bool {
+    pub(crate) fn missing(&self, field: Option<&str>, path: &FieldPath) -> bool {
         field.map_or_else(|| self.absent(path), str::is_empty)
     }
 
     /// Reports a value that does not have the syntax it must have; whether it has.
-    pub(super) fn expect(&mut self, code: &'static Code, path: &FieldPath, value: &str, checked: Checked) -> bool {
+    pub(crate) fn expect(&mut self, code: &'static Code, path: &FieldPath, value: &str, checked: Checked) -> bool {
         if let Err(expected) = checked {
             let value = shorten(value);
             self.findings.report(code, path, format!("{path} is {value:?}, expected {expected}"));
@@ -71,7 +76,7 @@ impl Checker<'_, '_> {
     }
 
     /// The same for the key of an entry of a mapping, `path` being the mapping's.
-    pub(super) fn expect_key(&mut self, code: &'static Code, path: &FieldPath, key: &str, checked: Checked) {
+    pub(crate) fn expect_key(&mut self, code: &'static Code, path: &FieldPath, key: &str, checked: Checked) {
         if let Err(expected) = checked {
             let place = Place::key(&path.key(key.to_owned()));
             let key = shorten(key);
@@ -80,7 +85,7 @@ impl Checker<'_, '_> {
     }
 
     /// Reports a name that does not have the syntax it must have; the fix is lower case where that is enough.
-    pub(super) fn name(&mut self, path: &FieldPath, name: &str, syntax: fn(&str) -> Checked) {
+    pub(crate) fn name(&mut self, path: &FieldPath, name: &str, syntax: fn(&str) -> Checked) {
         let Err(expected) = syntax(name) else { return };
         let lower = name.to_ascii_lowercase();
         let replacement = syntax(&lower).ok().and_then(|()| self.replacement(&Place::value(path), name, &lower));
@@ -92,7 +97,7 @@ impl Checker<'_, '_> {
     }
 
     /// Checks a required name: reports it when it is missing, or when its syntax is wrong.
-    pub(super) fn required_name(&mut self, path: &FieldPath, name: Option<&str>, syntax: fn(&str) -> Checked) {
+    pub(crate) fn required_name(&mut self, path: &FieldPath, name: Option<&str>, syntax: fn(&str) -> Checked) {
         if self.missing(name, path) {
             self.required(path);
         } else if let Some(name) = name {
@@ -102,9 +107,9 @@ impl Checker<'_, '_> {
 
     /// Reports the fields that this dialect does not have.
     pub(super) fn absent_fields(&mut self) {
-        for path in self.dialect.absent_fields.iter().copied().map(FieldPath::parse) {
+        for path in self.habits().absent_fields.iter().copied().map(FieldPath::parse) {
             if self.given(&path) {
-                let group = self.dialect.group;
+                let group = self.habits().group;
                 let message =
                     format!("{path} is no field of {group}, whose apiserver drops it, expected no such field");
                 self.findings.report(&codes::UNKNOWN_FIELD, Place::key(&path), message).help(format!(
@@ -118,7 +123,7 @@ impl Checker<'_, '_> {
     /// Reports a number above the dialect's ceiling.
     pub(super) fn most(&mut self, path: &FieldPath, value: u32, most: Option<u32>) {
         if let Some(most) = most.filter(|most| value > *most) {
-            let message = format!("{path} is {value}, expected at most {most} in {}", self.dialect.group);
+            let message = format!("{path} is {value}, expected at most {most} in {}", self.habits().group);
             self.findings.report(&codes::OUT_OF_RANGE, path, message);
         }
     }
@@ -126,18 +131,18 @@ impl Checker<'_, '_> {
     /// Reports a quantity above the dialect's ceiling.
     pub(super) fn most_quantity(&mut self, path: &FieldPath, value: &str, most: Option<&'static str>) {
         if let Some(most) = most.filter(|most| quantity::exceeds(value, most)) {
-            let message = format!("{path} is {value:?}, expected at most {most} in {}", self.dialect.group);
+            let message = format!("{path} is {value:?}, expected at most {most} in {}", self.habits().group);
             self.findings.report(&codes::OUT_OF_RANGE, path, message);
         }
     }
 
     /// Reports a missing field.
-    pub(super) fn required(&mut self, path: &FieldPath) {
+    pub(crate) fn required(&mut self, path: &FieldPath) {
         self.findings.report(&codes::REQUIRED_FIELD, path, format!("{path} is required"));
     }
 
     /// Checks a quantity that must be above zero; whether it is.
-    pub(super) fn quantity(&mut self, path: &FieldPath, value: &str) -> bool {
+    pub(crate) fn quantity(&mut self, path: &FieldPath, value: &str) -> bool {
         let checked = quantity::positive_quantity(value);
         let Err(expected) = checked else { return true };
         let message = format!("{path} is {:?}, expected {expected}", shorten(value));
@@ -149,7 +154,7 @@ impl Checker<'_, '_> {
     }
 
     /// Checks a word against the allowed ones.
-    pub(super) fn word(&mut self, code: &'static Code, path: &FieldPath, word: &str, allowed: &'static [&'static str]) {
+    pub(crate) fn word(&mut self, code: &'static Code, path: &FieldPath, word: &str, allowed: &'static [&'static str]) {
         if allowed.contains(&word) {
             return;
         }
@@ -161,12 +166,12 @@ impl Checker<'_, '_> {
     }
 
     /// Refuses control characters.
-    pub(super) fn one_line(&mut self, path: &FieldPath, value: &str) {
+    pub(crate) fn one_line(&mut self, path: &FieldPath, value: &str) {
         self.without(path, value, char::is_control, "one line of text without control characters");
     }
 
     /// Refuses control characters other than tabs and line ends.
-    pub(super) fn lines(&mut self, path: &FieldPath, value: &str) {
+    pub(crate) fn lines(&mut self, path: &FieldPath, value: &str) {
         let refused = |character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t');
         self.without(path, value, refused, "text without control characters");
     }
@@ -182,7 +187,7 @@ impl Checker<'_, '_> {
 
     /// Reports every entry of a list whose `field` repeats that of an earlier one; whether none does. Empty values are
     /// no values.
-    pub(super) fn unique(&mut self, list: &FieldPath, field: &'static str, values: &[&str]) -> bool {
+    pub(crate) fn unique(&mut self, list: &FieldPath, field: &'static str, values: &[&str]) -> bool {
         let before = self.findings.len();
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.is_empty()) {
@@ -198,7 +203,7 @@ impl Checker<'_, '_> {
     }
 
     /// Checks labels, or a node selector.
-    pub(super) fn labels(&mut self, path: &FieldPath, labels: &[(String, String)]) {
+    pub(crate) fn labels(&mut self, path: &FieldPath, labels: &[(String, String)]) {
         for (key, value) in labels {
             self.expect_key(&codes::INVALID_LABEL, path, key, super::labels::label_key(key));
             let at = path.key(key.clone());
@@ -207,7 +212,7 @@ impl Checker<'_, '_> {
     }
 
     /// Checks annotations.
-    pub(super) fn annotations(&mut self, path: &FieldPath, annotations: &[(String, String)]) {
+    pub(crate) fn annotations(&mut self, path: &FieldPath, annotations: &[(String, String)]) {
         for (key, value) in annotations {
             self.expect_key(&codes::INVALID_LABEL, path, key, super::labels::annotation_key(key));
             self.lines(&path.key(key.clone()), value);
@@ -218,12 +223,13 @@ impl Checker<'_, '_> {
     }
 
     /// Refuses the labels and annotations that say what we made and why.
-    pub(super) fn reserved(&mut self, path: &FieldPath, names: &[&str], entries: &[(String, String)]) {
+    pub(crate) fn reserved(&mut self, path: &FieldPath, names: &[&str], entries: &[(String, String)]) {
+        let Some(dialect) = self.dialect else { return };
         for name in names {
-            let reserved = self.dialect.label(name);
+            let reserved = dialect.label(name);
             if entries.iter().any(|(key, _)| *key == reserved) {
                 let place = Place::key(&path.key(reserved.clone()));
-                let message = format!("{path} has the key {reserved:?}, which only {} sets", self.dialect.manager);
+                let message = format!("{path} has the key {reserved:?}, which only {} sets", dialect.manager);
                 self.findings.report(&codes::RESERVED_LABEL, place, message).help("remove it");
             }
         }
@@ -231,7 +237,7 @@ impl Checker<'_, '_> {
 
     /// The text that turns one scalar of the source into another one, quoted as the first was; none where the source
     /// does not spell the scalar out (an alias, an escape, a block scalar).
-    pub(super) fn replacement(&self, place: &Place, old: &str, new: &str) -> Option<String> {
+    pub(crate) fn replacement(&self, place: &Place, old: &str, new: &str) -> Option<String> {
         let span = self.findings.scope().locate(place).span;
         let source = self.findings.scope().text.get(span.start..span.end)?;
         if source == old && is_plain(new) {

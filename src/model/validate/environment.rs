@@ -27,14 +27,13 @@ const FIELD: &str = "metadata.name, metadata.namespace, metadata.uid, metadata.l
                      status.hostIPs, status.podIP or status.podIPs";
 const RESOURCE: &str = "limits or requests, '.', and cpu, memory, ephemeral-storage or hugepages-<size>";
 
-/// Checks all variables.
-pub(super) fn environment(variables: &[EnvVar], check: &mut Checker<'_, '_>) {
-    let path = FieldPath::parse("spec.env");
+/// Checks all variables of the list at `path`.
+pub(crate) fn environment(path: &FieldPath, variables: &[EnvVar], check: &mut Checker<'_, '_>) {
     for (index, variable) in variables.iter().enumerate() {
         variable_at(&path.index(index), variable, check);
     }
     let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_deref().unwrap_or_default()).collect();
-    check.unique(&path, "name", &names);
+    check.unique(path, "name", &names);
 }
 
 fn variable_at(path: &FieldPath, variable: &EnvVar, check: &mut Checker<'_, '_>) {

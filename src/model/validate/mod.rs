@@ -8,9 +8,9 @@
 //! value must be is said by small functions ([`names`], [`labels`], [`quantity`], [`image`]) that providers use too;
 //! `Checker` alone turns their answers into findings.
 
-mod checker;
+pub(crate) mod checker;
 mod engine;
-mod environment;
+pub(crate) mod environment;
 pub mod image;
 pub mod labels;
 mod metadata;
@@ -60,7 +60,7 @@ pub fn validate_for(
 ) -> Option<Deployment> {
     let empty = wire::ModelDeploymentSpec::default();
     let spec = wire.spec.as_ref().unwrap_or(&empty);
-    let mut check = Checker { dialect, findings };
+    let mut check = Checker { dialect: Some(dialect), findings };
     check.absent_fields();
     let metadata = metadata::metadata(wire.metadata.as_ref(), &mut check);
     let image = pod::image(spec, &mut check);

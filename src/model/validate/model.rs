@@ -144,7 +144,7 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
         check.expect(&codes::INVALID_SERVED_NAME, &path, name, check_served_name(name));
         return Some(Leaf::written(name.to_owned()));
     }
-    if !check.dialect.derives_served_name {
+    if !check.habits().derives_served_name {
         return None;
     }
     let name = wire.id.as_deref().and_then(basename)?;

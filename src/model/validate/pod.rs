@@ -23,7 +23,7 @@ pub(super) struct Pod {
 /// Checks everything but the image.
 pub(super) fn pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Pod {
     let env = spec.env.as_deref().unwrap_or_default();
-    environment::environment(env, check);
+    environment::environment(&FieldPath::parse("spec.env"), env, check);
     let metadata = spec.pod_template.as_ref().and_then(|template| template.metadata.as_ref());
     let labels = pairs(metadata.and_then(|metadata| metadata.labels.as_ref()));
     let labels_path = FieldPath::parse("spec.podTemplate.metadata.labels");

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use kubefoundry::diagnostic::Code;
 use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::registry;
+use kubefoundry::transform::TRANSFORMS;
 
 use super::{Generated, broken, root};
 use crate::Failure;
@@ -70,7 +71,8 @@ fn index() -> Result<String, Failure> {
 fn title(code: &Code) -> Result<&'static str, Failure> {
     let shared = GROUPS.iter().find(|(hundred, _)| code.id.starts_with(hundred)).map(|(_, title)| *title);
     let owner = PROVIDERS.iter().find(|provider| provider.codes().contains(&code)).map(|it| it.display_name());
-    shared.or(owner).ok_or_else(|| {
+    let transform = TRANSFORMS.iter().find(|transform| transform.codes().contains(&code)).map(|it| it.kind().1);
+    shared.or(owner).or(transform).ok_or_else(|| {
         let place = "GROUPS in xtask/src/generate/codes.rs";
         Failure::Broken(format!("{} has no title for its hundred, add one to {place}", code.id))
     })

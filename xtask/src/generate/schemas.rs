@@ -5,12 +5,15 @@
 //!                 └─ editor (+ arguments) ─────── <kind>.json
 //!                    reports ──────────────────── diagnostics.json, decisions.json, images.json
 //! ```
+//! And `deploy/llamastack/external-providers.yaml`: what external providers add to a CRD that is not ours.
+//!
 //! Written as plain JSON values rather than with k8s-openapi's or schemars' types: their maps sort their keys, and half of
 //! what is said here (CEL rules, `if`/`then`, what editors read) is outside of their types anyway.
 
 mod arguments;
 mod crd;
 mod editor;
+mod llamastack;
 mod reports;
 mod rules;
 mod structural;
@@ -23,10 +26,12 @@ use crate::Failure;
 
 pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     let mut files = Vec::new();
-    for (name, value) in crd::all()? {
+    let crds = crd::all()?.into_iter().map(|(name, value)| (format!("schemas/{name}.yaml"), value));
+    let patch = ("deploy/llamastack/external-providers.yaml".to_owned(), llamastack::patch()?);
+    for (path, value) in crds.chain([patch]) {
         let mut text = "# Written by `cargo xtask generate`; do not edit.\n".to_owned();
         kubefoundry::yaml::to_yaml(&value, &mut text);
-        files.push(Generated { path: format!("schemas/{name}.yaml").into(), text });
+        files.push(Generated { path: path.into(), text });
     }
     for (name, value) in editor::all()?.into_iter().chain(reports::all()) {
         files.push(Generated { path: format!("schemas/{name}.json").into(), text: lines(&value) });

@@ -102,7 +102,7 @@ pub(crate) enum ParameterError {
     #[error("{variable}: not a JSON list of parameters: {message}")]
     NotAList { variable: &'static str, message: String },
     #[error("{variable}: parameter {name} is {found}, expected {expected}")]
-    WrongType { variable: &'static str, name: &'static str, found: String, expected: &'static str },
+    WrongType { variable: String, name: &'static str, found: String, expected: &'static str },
 }
 
 fn known() -> String {
@@ -201,7 +201,7 @@ fn flattened(prefix: &'static str, name: &str, text: &str, given: &mut Given) ->
         return Err(ParameterError::Unknown { variable, name: name.to_owned() });
     };
     let Some(key) = key else {
-        given.insert(parameter.name, value_of_text(prefix, parameter, text)?);
+        given.insert(parameter.name, value_of_text(&variable, parameter, text)?);
         return Ok(());
     };
     let key = match parameter.name {
@@ -216,7 +216,7 @@ fn flattened(prefix: &'static str, name: &str, text: &str, given: &mut Given) ->
     Ok(())
 }
 
-fn value_of_text(variable: &'static str, parameter: &'static Parameter, text: &str) -> Result<Value, ParameterError> {
+fn value_of_text(variable: &str, parameter: &'static Parameter, text: &str) -> Result<Value, ParameterError> {
     match parameter.kind {
         Word => Ok(Value::from(text)),
         Switch => match text {
@@ -233,13 +233,13 @@ fn value_of_text(variable: &'static str, parameter: &'static Parameter, text: &s
     }
 }
 
-fn wrong_type(variable: &'static str, parameter: &'static Parameter, found: &str) -> ParameterError {
+fn wrong_type(variable: &str, parameter: &'static Parameter, found: &str) -> ParameterError {
     let expected = match parameter.kind {
         Word => "a string",
         Switch => "\"true\" or \"false\"",
         Pairs => "a map, or key=value,key=value",
     };
-    ParameterError::WrongType { variable, name: parameter.name, found: found.to_owned(), expected }
+    ParameterError::WrongType { variable: variable.to_owned(), name: parameter.name, found: found.to_owned(), expected }
 }
 
 /// The fields of a `Render` that the parameters set.
@@ -369,6 +369,7 @@ mod tests {
                 "mirror",
                 "PARAM_IMAGES_NVCR_IO: an image prefix cannot be told from a variable's name",
             ),
+            ("PARAM_STRICT", "maybe", "PARAM_STRICT: parameter strict is \"maybe\", expected \"true\" or \"false\""),
             ("PARAM_IMAGES", "nvcr.io", "parameter images is \"nvcr.io\", expected a map, or key=value,key=value"),
         ];
         for (variable, value, expected) in cases {

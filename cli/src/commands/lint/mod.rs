@@ -54,6 +54,8 @@ pub(super) fn run(args: &LintArgs, console: &Console) -> Result<ExitStatus, Comm
 fn judged(input: Input) -> Result<Run<()>, CommandError> {
     let mut run: Run<()> = Run::of(input, Thoroughness::EveryRule)?;
     let compilation = &mut run.compilation;
+    // What is said of those that are not kept is no finding: they are counted.
+    compilation.diagnostics.retain(|found| !found.suppressed || found.location.is_some());
     compilation.suppressed.extend(compilation.diagnostics.extract_if(.., |found| found.suppressed));
     Ok(run)
 }

@@ -6,6 +6,7 @@
 //! there may be too many for what a rule may cost.
 
 mod items;
+mod llamastack;
 mod model;
 mod volumes;
 mod workload;
@@ -55,6 +56,7 @@ pub(super) fn of_object(name: &str, dialect: &Dialect) -> Vec<Rule> {
         "Model" => model::rules(),
         "Storage" => volumes::unique(),
         "StorageVolume" => volumes::rules(),
+        "ExternalProviders" => llamastack::unique_ids(),
         "EnvVar" => items::variable(),
         "EnvVarSource" => items::source(),
         "Toleration" => items::toleration(),

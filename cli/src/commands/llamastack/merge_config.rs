@@ -1,0 +1,170 @@
+//! `llamastack merge-config`: what the init container of this name runs.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use kubefoundry::llamastack::merge::{self, CRD_CONFIG, Installed, MergeError};
+use kubefoundry::llamastack::package;
+
+use crate::args::MergeConfigArgs;
+use crate::console;
+use crate::exit::ExitStatus;
+use crate::output::beside::beside;
+use crate::style;
+
+/// The names that a base may have in its directory, in the order in which they are looked for.
+const BASES: [&str; 2] = ["run.yaml", "config.yaml"];
+
+pub(super) fn run(args: &MergeConfigArgs) -> ExitStatus {
+    match merged(args) {
+        Ok(notes) => {
+            note(&notes, "");
+            ExitStatus::Success
+        }
+        Err(blocks) => {
+            note(&blocks, "\n");
+            ExitStatus::Findings
+        }
+    }
+}
+
+/// Prints blocks of lines. What is in them came from files: their line breaks are ours, anything else that a terminal
+/// would obey is not printed.
+fn note(blocks: &[String], between: &str) {
+    let printable = |block: &String| block.lines().flat_map(|line| [style::printable(line), "\n".into()]).collect();
+    let blocks: Vec<String> = blocks.iter().map(printable).collect();
+    console::note(&blocks.join(between));
+}
+
+/// Merges, and says what there is to say; or says what is wrong, and has changed nothing.
+fn merged(args: &MergeConfigArgs) -> Result<Vec<String>, Vec<String>> {
+    let mut errors = Vec::new();
+    let base = if args.extra_providers_only { None } else { Some(read_base(&args.base)) };
+    let base = base.transpose().unwrap_or_else(|error| {
+        errors.push(error);
+        None
+    });
+    let discovered =
+        installed(&args.metadata_dir).map_err(|error| vec![error]).and_then(|found| merge::discover(&found));
+    let discovered = discovered.unwrap_or_else(|found| {
+        errors.extend(found);
+        merge::Discovered::default()
+    });
+    let text = base.as_ref().map(|(_, text)| text.as_str());
+    let merged = merge::merge(text, &discovered.entries).map_err(|found| {
+        let path = base.as_ref().map_or(args.base.as_path(), |(path, _)| path);
+        errors.extend(found.iter().map(|error| match error {
+            MergeError::Base(error) => error.block(&path.display().to_string()),
+            other => other.to_string(),
+        }));
+    });
+    let Some(merged) = merged.ok().filter(|_| errors.is_empty()) else { return Err(errors) };
+    // The server starts with run.yaml, so it comes last.
+    let mut files = vec![
+        (args.log.as_path(), merged.log.as_str()),
+        (args.extra_providers_output.as_path(), merged.extra_providers_yaml.as_str()),
+    ];
+    files.extend(merged.run_yaml.as_deref().map(|text| (args.output.as_path(), text)));
+    write(&files).map_err(|(path, error)| {
+        vec![format!(
+            "ERROR: Cannot write {}: {error}\n\nResolution: Name files in directories that exist and may be written to.",
+            path.display()
+        )]
+    })?;
+    let mut notes = discovered.warnings;
+    notes.extend(merged.warnings);
+    let main = files.last().map_or(args.output.as_path(), |(path, _)| path);
+    notes.push(format!("Merged external providers: {} (into {})", discovered.entries.len(), main.display()));
+    Ok(notes)
+}
+
+/// The base and where it is.
+fn read_base(path: &Path) -> Result<(PathBuf, String), String> {
+    let directory = if path.is_dir() { Some(path) } else { path.parent().filter(|_| path.ends_with(BASES[0])) };
+    let candidates = match directory {
+        Some(directory) => BASES.iter().map(|name| directory.join(name)).collect(),
+        None => vec![path.to_owned()],
+    };
+    let found = candidates.iter().find(|candidate| candidate.exists());
+    let Some(found) = found else {
+        let names: Vec<String> = candidates.iter().map(|candidate| candidate.display().to_string()).collect();
+        return Err(format!(
+            "ERROR: Missing base configuration: {} not found\n\nResolution: Put run.yaml into the user ConfigMap, or use a \
+             distribution image that includes run.yaml.",
+            names.join(" and ")
+        ));
+    };
+    let text = read(found).map_err(|error| {
+        let path = found.display();
+        format!("ERROR: Cannot read base configuration {path}: {error}\n\nResolution: Write it as UTF-8 text that every user may read.")
+    })?;
+    Ok((found.clone(), text))
+}
+
+/// A file as text; what is not UTF-8 is an error that says so.
+fn read(path: &Path) -> io::Result<String> {
+    fs::read_to_string(path)
+}
+
+/// The directories of installed metadata, by name. Hidden ones are not the scripts'.
+fn installed(directory: &Path) -> Result<Vec<Installed>, String> {
+    let failed = |path: &Path, error: &io::Error| {
+        format!(
+            "ERROR: Cannot read provider metadata {}: {error}\n\nResolution: Name the directory that the init containers of the \
+             providers wrote to, and let every user read it.",
+            path.display()
+        )
+    };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(|error| failed(directory, &error))? {
+        let entry = entry.map_err(|error| failed(directory, &error))?;
+        if entry.path().is_dir() {
+            match entry.file_name().into_string() {
+                Ok(name) if name.starts_with('.') => {}
+                Ok(name) => names.push(name),
+                Err(_) => return Err(failed(&entry.path(), &ErrorKind::InvalidFilename.into())),
+            }
+        }
+    }
+    names.sort();
+    let file = |path: PathBuf| match read(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(&path, &error)),
+    };
+    let installed = names.into_iter().map(|name| {
+        let folder = directory.join(&name);
+        Ok(Installed { name, metadata: file(folder.join(package::FILE))?, crd_config: file(folder.join(CRD_CONFIG))? })
+    });
+    installed.collect()
+}
+
+/// Writes every file, or none: each beside its place first, then all to their places. Whoever runs the server may read
+/// them.
+fn write<'f>(files: &[(&'f Path, &str)]) -> Result<(), (&'f Path, io::Error)> {
+    for (position, (path, _)) in files.iter().enumerate() {
+        if files.iter().take(position).any(|(other, _)| other == path) {
+            return Err((path, io::Error::new(ErrorKind::InvalidInput, "another output is written there")));
+        }
+        if path.is_dir() {
+            return Err((path, ErrorKind::IsADirectory.into()));
+        }
+    }
+    #[cfg(unix)]
+    let permissions = {
+        use std::os::unix::fs::PermissionsExt as _;
+        Some(fs::Permissions::from_mode(0o644))
+    };
+    #[cfg(not(unix))]
+    let permissions = None;
+    let mut ready = Vec::new();
+    for (path, text) in files {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        ready.push((beside(folder, text, permissions.as_ref()).map_err(|error| (*path, error))?, *path));
+    }
+    for (file, path) in ready {
+        file.persist(path).map_err(|error| (path, error.error))?;
+    }
+    Ok(())
+}

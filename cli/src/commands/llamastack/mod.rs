@@ -1,0 +1,25 @@
+//! `kubefoundry llamastack`: external providers of llama-stack, in a pod and before there is one.
+
+mod merge_config;
+mod validate_provider;
+
+use std::ffi::OsString;
+
+use super::CommandError;
+use crate::args::LlamaStackCommand;
+use crate::exit::ExitStatus;
+
+pub(crate) use validate_provider::LlamaStackError;
+
+pub(super) fn run(command: &LlamaStackCommand) -> Result<ExitStatus, CommandError> {
+    match command {
+        LlamaStackCommand::MergeConfig(args) => Ok(merge_config::run(args)),
+        LlamaStackCommand::ValidateProvider(args) => validate_provider::run(args),
+    }
+}
+
+/// Whether a command line asks for the merge, which knows no other exit status than 0 and 1.
+pub(super) fn is_merge(arguments: impl Iterator<Item = OsString>) -> bool {
+    let mut words = arguments.skip_while(|word| word != "llamastack").skip(1);
+    words.any(|word| word == "merge-config" || word == "merge-run-yaml")
+}

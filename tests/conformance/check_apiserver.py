@@ -1,0 +1,327 @@
+"""What a real kube-apiserver makes of our output and of our CRDs.
+
+usage: check_apiserver.py KUBEFOUNDRY CONTROLPLANE CRDS
+
+CONTROLPLANE is the program of tests/controlplane, CRDS the folder with the upstream CRDs. Starts the server, installs
+the CRDs, and checks: our own CRDs are Established; each example and golden that renders is accepted by a strict
+server-side dry run, target by target; the ModelDeployments themselves are accepted; the broken objects of
+tests/schemas/broken are refused in the words that stand in them; and deploy/llamastack fits the CRD that it patches.
+"""
+
+import json
+import pathlib
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Where two CRDs of one kind are wanted in turn: the newest, and the one in which the old version is the stored one.
+DYNAMO = "dynamographdeployments.nvidia.com"
+
+
+class Server:
+    """The control plane, for the length of a `with`."""
+
+    def __init__(self, program):
+        self.program = program
+
+    def __enter__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="controlplane-")
+        log = pathlib.Path(self.directory.name, "log")
+        self.process = subprocess.Popen([self.program, "-dir", self.directory.name], stdout=log.open("wb"), stderr=subprocess.STDOUT)
+        config = pathlib.Path(self.directory.name, "kubeconfig")
+        deadline = time.monotonic() + 90
+        while not config.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"the control plane did not start:\n{log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.05)
+        self.client = Client(yaml.safe_load(config.read_text()), self.directory.name)
+        return self.client
+
+    def __exit__(self, *_):
+        # Its data is thrown away; a graceful end waits a minute.
+        self.process.kill()
+        self.process.wait()
+        self.directory.cleanup()
+
+
+class Client:
+    """As much of a Kubernetes client as the checks need."""
+
+    def __init__(self, config, directory):
+        import base64
+
+        cluster, user = config["clusters"][0]["cluster"], next(u["user"] for u in config["users"] if u["name"] == "admin")
+        files = {}
+        for name, data in [
+            ("ca", cluster["certificate-authority-data"]),
+            ("cert", user["client-certificate-data"]),
+            ("key", user["client-key-data"]),
+        ]:
+            files[name] = pathlib.Path(directory, f"client.{name}")
+            files[name].write_bytes(base64.b64decode(data))
+        self.context = ssl.create_default_context(cafile=files["ca"])
+        self.context.load_cert_chain(files["cert"], files["key"])
+        self.server = cluster["server"]
+        self.resources = {}
+
+    def request(self, method, path, body=None, content_type="application/json"):
+        """Status and answer."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.server + path, data=data, method=method, headers={"Content-Type": content_type})
+        try:
+            with urllib.request.urlopen(request, context=self.context) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def path_of(self, api_version, kind, namespace):
+        """The collection of a kind."""
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        if api_version not in self.resources:
+            status, answer = self.request("GET", root)
+            self.resources[api_version] = {r["kind"]: r for r in answer.get("resources", []) if "/" not in r["name"]} if status == 200 else {}
+        resource = self.resources[api_version].get(kind)
+        if resource is None:
+            return None
+        middle = f"/namespaces/{namespace}" if resource["namespaced"] else ""
+        return f"{root}{middle}/{resource['name']}"
+
+    def apply(self, thing, dry_run):
+        """Server-side apply with strict validation: nothing, or why it is refused."""
+        metadata = thing["metadata"]
+        path = self.path_of(thing["apiVersion"], thing["kind"], metadata.get("namespace", "default"))
+        if path is None:
+            return f"the server has no {thing['kind']} of {thing['apiVersion']}"
+        query = "fieldManager=check&force=true&fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
+        status, answer = self.request("PATCH", f"{path}/{metadata['name']}?{query}", thing, "application/apply-patch+yaml")
+        return None if status in (200, 201) else answer.get("message", str(answer))
+
+    def install(self, definition):
+        """Applies a CRD and waits until it is served."""
+        # Nothing here answers for conversion.
+        definition["spec"].pop("conversion", None)
+        definition.pop("status", None)
+        name = definition["metadata"]["name"]
+        refused = self.apply(definition, dry_run=False)
+        assert refused is None, f"{name}: {refused}"
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            _, answer = self.request("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+            conditions = {c["type"]: c["status"] for c in (answer.get("status") or {}).get("conditions") or []}
+            if conditions.get("Established") == "True":
+                assert conditions.get("NonStructuralSchema") != "True", f"{name} is not structural"
+                self.resources.clear()
+                return
+            time.sleep(0.05)
+        sys.exit(f"{name} is not established: {conditions}")
+
+    def remove(self, name):
+        """Deletes a CRD and waits until it is gone."""
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+        self.request("DELETE", path)
+        deadline = time.monotonic() + 20
+        while self.request("GET", path)[0] != 404:
+            assert time.monotonic() < deadline, f"{name} is still there"
+            time.sleep(0.05)
+        self.resources.clear()
+
+
+def newest_with_v1alpha1_stored(folder):
+    """The CRD of Dynamo, newest first by name, that stores its old version."""
+    for path in sorted(folder.glob("*dynamographdeployments*"), reverse=True):
+        for definition in documents(path.read_text()):
+            if any(version["name"] == "v1alpha1" and version["storage"] for version in definition["spec"]["versions"]):
+                return path
+    sys.exit(f"no CRD in {folder} stores v1alpha1")
+
+
+def documents(text):
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def render(binary, folder, *flags):
+    """What a folder renders to; nothing where that is an error."""
+    command = [binary, "render", str(folder), "--output", "json", *flags]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        return []
+    answer = json.loads(run.stdout)
+    return answer["items"] if answer["kind"] == "List" else [answer]
+
+
+def folders():
+    """Examples, and goldens: those of a cluster of their own (crds/) are about other CRDs than ours here."""
+    cases = [folder for folder in (ROOT / "examples").iterdir() if folder.is_dir()]
+    cases += [path.parent for path in (ROOT / "testdata/golden").glob("*/*/input.yaml")]
+    return sorted(folder for folder in cases if not (folder / "crds").is_dir())
+
+
+def namespaces_of(objects):
+    return {thing["metadata"]["namespace"] for thing in objects if "namespace" in thing["metadata"]}
+
+
+def check_stored_as_v1alpha1(client, binary, older):
+    """Dynamo's old version, where it is the one that is stored: nothing of it passes only because it is not kept. What
+    that CRD cannot express is refused before it comes here."""
+    client.remove(DYNAMO)
+    for definition in documents(older.read_text()):
+        client.install(definition)
+    rendered = [(folder, thing) for folder in folders() for thing in render(binary, folder, "--crds", str(older))]
+    graphs = [(folder, thing) for folder, thing in rendered if thing["apiVersion"] == "nvidia.com/v1alpha1"]
+    refused = []
+    for folder, thing in graphs:
+        reason = client.apply(thing, dry_run=True)
+        if reason is not None:
+            refused.append(f"{folder.relative_to(ROOT)}: {thing['metadata']['name']}: {reason}")
+    assert not refused, "\n".join(refused)
+    assert len(graphs) > 30, f"only {len(graphs)} objects of v1alpha1"
+    print(f"ok   {len(graphs)} objects of nvidia.com/v1alpha1 are accepted by {older.name}")
+
+
+def check_output(client, binary):
+    """Every rendered object is accepted, whichever version of its kind it is."""
+    rendered = [(folder, thing) for folder in folders() for thing in render(binary, folder)]
+    assert len(rendered) > 150, f"only {len(rendered)} objects"
+    for namespace in sorted(namespaces_of(thing for _, thing in rendered)):
+        client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, dry_run=False)
+    accepted, refused, foreign = 0, [], 0
+    for folder, thing in rendered:
+        if client.path_of(thing["apiVersion"], thing["kind"], "default") is None:
+            # An object of the input, passed on for somebody else's controller.
+            foreign += 1
+            continue
+        reason = client.apply(thing, dry_run=True)
+        if reason is None:
+            accepted += 1
+        else:
+            refused.append(f"{folder.relative_to(ROOT)}: {thing['kind']} {thing['metadata']['name']}: {reason}")
+    assert not refused, "\n".join(refused)
+    assert foreign <= accepted / 20, f"{foreign} objects of kinds that the server does not have"
+    print(f"ok   {accepted} rendered objects are accepted ({foreign} of kinds that are not installed)")
+
+
+def check_inputs(client, binary):
+    """What lint passes, a cluster with our CRDs accepts."""
+    accepted, refused = 0, []
+    for folder in folders():
+        clean = subprocess.run([binary, "lint", str(folder)], capture_output=True, check=False).returncode == 0
+        if not clean or (folder / "kustomization.yaml").exists():
+            continue
+        for path in sorted(folder.glob("*.yaml")):
+            for thing in documents(path.read_text()):
+                group = str(thing.get("apiVersion", "")).split("/")[0]
+                if group not in ("kubefoundry.ai", "kubeairunway.ai") or "name" not in thing.get("metadata", {}):
+                    continue
+                if any(key.endswith("/lint-ignore") for key in thing["metadata"].get("annotations") or {}):
+                    # lint was told to pass what is wrong with it.
+                    continue
+                # The identity of an object that is in another cluster.
+                thing["metadata"].pop("uid", None)
+                namespace = thing["metadata"].get("namespace")
+                if namespace:
+                    client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, dry_run=False)
+                reason = client.apply(thing, dry_run=True)
+                if reason is None:
+                    accepted += 1
+                else:
+                    refused.append(f"{path.relative_to(ROOT)}: {thing['metadata']['name']}: {reason}")
+    assert not refused, "\n".join(refused)
+    assert accepted > 100, f"only {accepted} ModelDeployments"
+    print(f"ok   {accepted} objects of our kinds that lint passes are accepted")
+
+
+def check_refusals(client, binary):
+    """Every broken object is refused, and lint and the server say the same of it."""
+    refused = 0
+    for path in sorted((ROOT / "tests/schemas/broken").glob("*.yaml")):
+        for position, thing in enumerate(documents(path.read_text())):
+            reason = client.apply(thing, dry_run=True)
+            assert reason is not None, f"{path.name}, document {position}: accepted"
+            lint = subprocess.run(
+                [binary, "lint", "-", "--output", "json"], input=json.dumps(thing), capture_output=True, text=True, check=False
+            )
+            found = [one["message"] for one in json.loads(lint.stdout)["diagnostics"] if one["severity"] == "error"]
+            # The server writes the field before a message, as lint does, and "Invalid value" between the two.
+            said = [message if message in reason else message.split(" ", 1)[1] for message in found]
+            assert any(message in reason for message in said), f"{path.name}, document {position}: {reason}\nlint: {found}"
+            refused += 1
+    assert refused > 35, refused
+    print(f"ok   {refused} broken objects are refused in the words of lint")
+
+
+def patched(definition, patch):
+    """A CRD with a JSON patch of the operations that ours uses."""
+    for operation in patch:
+        *parents, key = operation["path"].strip("/").split("/")
+        place = definition
+        for parent in parents:
+            place = place[int(parent)] if isinstance(place, list) else place[parent]
+        if operation["op"] == "test":
+            assert place[key] == operation["value"], operation
+        else:
+            assert operation["op"] == "add" and key not in place, operation
+            place[key] = operation["value"]
+    return definition
+
+
+def check_external_providers(client, crds):
+    """The CRD of llama-stack's operator with our patch is established, takes every example, and names an id that two APIs
+    share."""
+    patch = yaml.safe_load((ROOT / "deploy/llamastack/external-providers.yaml").read_text())
+    for definition in documents((crds / "llamastack.io_llamastackdistributions.yaml").read_text()):
+        client.install(patched(definition, patch))
+    things = []
+    for path in sorted((ROOT / "examples").glob("llama-stack-*/*.yaml")):
+        things += [thing for thing in documents(path.read_text()) if thing.get("kind") == "LlamaStackDistribution"]
+    assert len(things) >= 6, len(things)
+    for namespace in sorted(namespaces_of(things)):
+        client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, dry_run=False)
+    for thing in things:
+        reason = client.apply(thing, dry_run=True)
+        assert reason is None, f"{thing['metadata']['name']}: {reason}"
+    providers = things[0]["spec"]["server"]["externalProviders"]
+    providers["inference"] = [{"providerId": "a", "image": "acme/a:1"}]
+    for section, provider, expected in [
+        ("postTraining", {"providerId": "a"}, "duplicate provider_id 'a' in externalProviders: found in both inference and postTraining API sections"),
+        ("postTraining", {"providerId": "A"}, "expected a DNS-1123 label"),
+        ("postTraining", {"providerId": "b", "providerType": "remote::b"}, "providerType"),
+        ("vector_io", {"providerId": "b"}, "vector_io"),
+    ]:
+        thing = json.loads(json.dumps(things[0]))
+        thing["spec"]["server"]["externalProviders"][section] = [{"image": "acme/b:1", **provider}]
+        reason = client.apply(thing, dry_run=True)
+        assert reason is not None and expected in reason, f"{section}: {provider}: {reason}"
+    print(f"ok   the CRD with external providers takes {len(things)} LlamaStackDistributions, and refuses what is wrong")
+
+
+def main(binary, program, crds):
+    crds = pathlib.Path(crds)
+    with Server(program) as client:
+        ours = [path for path in sorted((ROOT / "schemas").glob("*.yaml"))]
+        assert len(ours) >= 4, ours
+        for path in ours:
+            for definition in documents(path.read_text()):
+                client.install(definition)
+        print(f"ok   {len(ours)} CRDs of ours are established")
+        upstream = sorted(path for path in crds.glob("*.yaml"))
+        for path in upstream:
+            for definition in documents(path.read_text()):
+                if definition.get("kind") == "CustomResourceDefinition":
+                    client.install(definition)
+        print(f"ok   {len(upstream)} upstream CRDs are established")
+        check_output(client, binary)
+        check_inputs(client, binary)
+        check_refusals(client, binary)
+        check_external_providers(client, crds)
+        check_stored_as_v1alpha1(client, binary, newest_with_v1alpha1_stored(crds / "older"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,71 @@
+"""Runs the commands of docs/install.md: from source in this checkout, and from an archive that is laid out as .ci/package does.
+
+What they install must run. Nothing of it stays: programs go to a temporary folder.
+
+Usage: check_install.py FOLDER-OF-THE-PROGRAMS
+"""
+
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = ["kubefoundry", "kubefoundry-fn"]
+
+
+def run(script, cwd, **environment):
+    ran = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True)
+    assert ran.returncode == 0, f"{script}\n{ran.stdout}{ran.stderr}"
+    return ran.stdout
+
+
+def runs(folder, expected):
+    for program in PROGRAMS:
+        said = run(f"{folder / program} --version", folder)
+        assert said == f"{program} {expected}\n", said
+    assert "complete" in run(f"{folder / 'kubefoundry'} completions bash", folder)
+
+
+def from_source(commands, binaries, version, temporary):
+    # The programs beside this test are of one profile: with the other one everything would be built again.
+    if binaries.name == "debug":
+        commands = commands.replace("cargo install", "cargo install --debug")
+    run(commands, ROOT, CARGO_INSTALL_ROOT=str(temporary / "cargo"))
+    runs(temporary / "cargo/bin", version)
+
+
+def from_archive(commands, binaries, version, temporary):
+    name = f"kubefoundry-{version}-x86_64-unknown-linux-musl"
+    run(f"{binaries / 'kubefoundry'} man --out-dir {temporary / 'man'}", temporary)
+    archive = temporary / "downloads" / f"{name}.tar.gz"
+    archive.parent.mkdir()
+    with tarfile.open(archive, "w:gz") as tar:
+        for program in PROGRAMS:
+            tar.add(binaries / program, f"{name}/{program}")
+        tar.add(temporary / "man", f"{name}/man")
+    sums = {archive.name: hashlib.sha256(archive.read_bytes()).hexdigest(), f"kubefoundry-{version}.cdx.json": "0" * 64}
+    (archive.parent / "SHA256SUMS").write_text("".join(f"{digest}  {file}\n" for file, digest in sums.items()))
+    run(commands, archive.parent, HOME=str(temporary / "home"))
+    runs(temporary / "home/.local/bin", version)
+    assert (temporary / "home/.local/share/man/man1/kubefoundry-lint.1").exists()
+
+
+def main(binaries):
+    binaries = pathlib.Path(binaries).resolve()
+    version = run(f"{binaries / 'kubefoundry'} --version", ROOT).split()[1]
+    page = (ROOT / "docs/install.md").read_text()
+    source, archive = re.findall(r"^```sh\n(.*?)^```", page, re.S | re.M)
+    with tempfile.TemporaryDirectory() as temporary:
+        temporary = pathlib.Path(temporary)
+        from_source(source, binaries, version, temporary)
+        from_archive(archive, binaries, version, temporary)
+    print("docs/install.md: its commands install programs that run, from source and from an archive")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+type discoverFunc = func() ([]*metav1.APIResourceList, error)
+
+var getOptions = metav1.GetOptions{}
+
+// credentials are the files that the server reads.
+type credentials struct {
+	ca, serverCert, serverKey, accountKey, accountPublic, tokens string
+	// The administrator's kubeconfig, before it has its name.
+	pending string
+}
+
+// writeCredentials makes a certificate authority for this one run, and what is signed by it.
+func writeCredentials(dir string, port int) (credentials, error) {
+	in := func(name string) string { return filepath.Join(dir, name) }
+	files := credentials{
+		ca: in("ca.crt"), serverCert: in("server.crt"), serverKey: in("server.key"),
+		accountKey: in("accounts.key"), accountPublic: in("accounts.pub"),
+		tokens: in("tokens.csv"), pending: in("kubeconfig.pending"),
+	}
+	authority, err := newPair(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "controlplane"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}, nil)
+	if err != nil {
+		return files, err
+	}
+	server, err := newPair(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "kube-apiserver"},
+		DNSNames:    []string{"localhost", "kubernetes.default.svc"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, authority)
+	if err != nil {
+		return files, err
+	}
+	admin, err := newPair(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, authority)
+	if err != nil {
+		return files, err
+	}
+	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return files, err
+	}
+	accountKey, accountPublic, err := encodeKey(accounts)
+	if err != nil {
+		return files, err
+	}
+	contents := map[string][]byte{
+		files.ca: authority.cert, files.serverCert: server.cert, files.serverKey: server.keyPEM,
+		files.accountKey: accountKey, files.accountPublic: accountPublic,
+		files.tokens: []byte("plain-user-token,plain-user,1001,\"plain-users\"\n"),
+	}
+	for name, content := range contents {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			return files, err
+		}
+	}
+	config := api.NewConfig()
+	config.Clusters["controlplane"] = &api.Cluster{
+		Server: fmt.Sprintf("https://127.0.0.1:%d", port), CertificateAuthorityData: authority.cert,
+	}
+	config.AuthInfos["admin"] = &api.AuthInfo{ClientCertificateData: admin.cert, ClientKeyData: admin.keyPEM}
+	config.AuthInfos["plain-user"] = &api.AuthInfo{Token: "plain-user-token"}
+	for _, user := range []string{"admin", "plain-user"} {
+		config.Contexts[user] = &api.Context{Cluster: "controlplane", AuthInfo: user}
+	}
+	config.CurrentContext = "admin"
+	return files, clientcmd.WriteToFile(*config, files.pending)
+}
+
+type pair struct {
+	parsed       *x509.Certificate
+	key          *ecdsa.PrivateKey
+	cert, keyPEM []byte
+}
+
+// newPair makes a key and its certificate, signed by an authority or, without one, by itself.
+func newPair(template *x509.Certificate, authority *pair) (*pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, err
+	}
+	template.SerialNumber = serial
+	// A clock that is set back a little must not make it invalid.
+	template.NotBefore = time.Now().Add(-time.Hour)
+	template.NotAfter = time.Now().Add(7 * 24 * time.Hour)
+	parent, signer := template, key
+	if authority != nil {
+		parent, signer = authority.parsed, authority.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	keyPEM, _, err := encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return &pair{parsed: parsed, key: key, cert: cert, keyPEM: keyPEM}, nil
+}
+
+func encodeKey(key *ecdsa.PrivateKey) (private, public []byte, err error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	publicDER, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	private = pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+	return private, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: publicDER}), nil
+}

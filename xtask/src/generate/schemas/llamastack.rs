@@ -1,0 +1,40 @@
+//! What external providers add to the CRD of llama-stack's operator, as a JSON patch that kustomize applies.
+
+use kubefoundry::dialect::DIALECTS;
+use kubefoundry::llamastack::phase::ExternalProviderStatus;
+use kubefoundry::llamastack::wire::ExternalProviders;
+use kubefoundry::wire::{Describe, Shape};
+use serde_json::{Value, json};
+
+use super::structural;
+use crate::Failure;
+
+const SCHEMA: &str = "/spec/versions/0/schema/openAPIV3Schema/properties";
+
+/// The operations of the patch.
+pub(super) fn patch() -> Result<Value, Failure> {
+    let status = object::<ExternalProviderStatus>()?;
+    let list = json!({
+        "description": "How far the installation of each external provider is.",
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["providerId"],
+        "items": status,
+    });
+    Ok(json!([
+        {"op": "test", "path": "/spec/versions/0/name", "value": "v1alpha1"},
+        {
+            "op": "add",
+            "path": format!("{SCHEMA}/spec/properties/server/properties/externalProviders"),
+            "value": object::<ExternalProviders>()?,
+        },
+        {"op": "add", "path": format!("{SCHEMA}/status/properties/externalProviders"), "value": list},
+    ]))
+}
+
+fn object<T: Describe>() -> Result<Value, Failure> {
+    match (T::SHAPE, DIALECTS.first()) {
+        (Shape::Object(shape), Some(dialect)) => structural::object(shape, dialect),
+        _ => Err(Failure::Broken("external providers are no object".to_owned())),
+    }
+}
