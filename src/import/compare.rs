@@ -109,7 +109,10 @@ impl Comparison<'_> {
         let keys: Vec<(&String, String)> = given.keys().map(|key| (key, ours(key))).collect();
         for (key, ours) in &keys {
             let at = path.key((*key).clone());
-            let (one, other) = (given.get(*key).filter(is_something), rendered.get(ours).filter(is_something));
+            let (one, other) = (
+                given.get(*key).filter(|value| is_something(value)),
+                rendered.get(ours).filter(|value| is_something(value)),
+            );
             match (one, other) {
                 (Some(one), Some(other)) => {
                     if *key != ours {
@@ -163,7 +166,7 @@ impl Comparison<'_> {
         let name = |item: &Value| item.get(*key).map_or(String::new(), Value::to_string);
         let ours = |item: &Value| {
             let name = name(item);
-            let renamed = self.names.iter().find(|(theirs, _)| Value::from(theirs.as_str()).to_string() == name);
+            let renamed = self.names.iter().find(|(theirs, _)| format!("{theirs:?}") == name);
             renamed.map_or(name, |(_, ours)| Value::from(ours.as_str()).to_string())
         };
         let wanted: Vec<String> = given.iter().map(ours).collect();
@@ -263,7 +266,7 @@ fn texts(items: &[Value]) -> Option<Vec<String>> {
 }
 
 /// Whether a field says anything: what is empty might as well not be there.
-fn is_something(value: &&Value) -> bool {
+fn is_something(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Object(fields) => !fields.is_empty(),

@@ -63,7 +63,9 @@ impl Settings {
             return self;
         }
         let mut rest = self.rest.clone();
-        rest.iter_mut().for_each(|flags| flags.push(GivenFlag { name: name.to_owned(), values: Vec::new() }));
+        for flags in &mut rest {
+            flags.push(GivenFlag { name: name.to_owned(), values: Vec::new() });
+        }
         Self { enforce_eager: false, rest, ..self }
     }
 }

@@ -15,7 +15,7 @@ use crate::yaml::{self, Node};
 /// A text of the input, read.
 pub(crate) struct Text<'s> {
     source: SourceId,
-    text: &'s str,
+    content: &'s str,
     documents: Vec<yaml::Document<'s>>,
 }
 
@@ -46,7 +46,7 @@ fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>)
         report_failure(problem, &mut findings);
         diagnostics.extend(findings.into_diagnostics());
     }
-    Text { source: id, text: &source.text, documents: parsed.documents }
+    Text { source: id, content: &source.text, documents: parsed.documents }
 }
 
 /// The objects of texts, in order; those of a list each on its own.
@@ -77,7 +77,7 @@ fn collect<'t>(
     }
     let value = node.to_json();
     if value.is_object() {
-        objects.push(Object { source: from.source, document, base: base.clone(), value, text: from.text, root });
+        objects.push(Object { source: from.source, document, base: base.clone(), value, text: from.content, root });
     }
 }
 

@@ -315,13 +315,12 @@ fn residue(
         let same = |other: &&Value| text(other, "/kind") == kind;
         let exact =
             |other: &&Value| same(other) && text(other, "/metadata/name") == text(&given.value, "/metadata/name");
-        let position = left.iter().position(|other| exact(other)).or_else(|| left.iter().position(|other| same(other)));
-        let found = match position.map(|position| left.remove(position)) {
-            Some(other) => differences(&given.value, other, &draft.names),
-            None => {
-                let (path, value) = (FieldPath::root(), Some(given.value.clone()));
-                vec![Difference { path, given: value, rendered: None }]
-            }
+        let position = left.iter().position(exact).or_else(|| left.iter().position(same));
+        let found = if let Some(position) = position {
+            differences(&given.value, left.remove(position), &draft.names)
+        } else {
+            let (path, value) = (FieldPath::root(), Some(given.value.clone()));
+            vec![Difference { path, given: value, rendered: None }]
         };
         for difference in found {
             report(given, &difference, findings);

@@ -218,7 +218,7 @@ impl Case<'_> {
                 text(&old, "/kind").unwrap_or_default(),
                 text(&old, "/metadata/name").unwrap_or_default()
             );
-            let Some(position) = left.iter().position(|other| same(other)) else {
+            let Some(position) = left.iter().position(same) else {
                 changes.push(format!("{name} is rendered no more"));
                 continue;
             };

@@ -11,7 +11,8 @@ use crate::compile::{Compilation, Decision, compile};
 use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Severity, codes as shared};
 use crate::import::input::{self, Object};
 use crate::model::catalog::Catalog;
-use crate::model::draft::text;
+use crate::model::draft::{Subject, text};
+use crate::model::engines::grammar;
 use crate::model::provider::Provider;
 use crate::model::providers;
 use crate::path::FieldPath;
@@ -151,24 +152,13 @@ impl Case<'_> {
         }
         self.report_losses(&after, &mut losses, findings);
         let decision = after.decisions.iter().find(|decision| decision.selection.is_some())?;
-        let name_of = |decision: &Decision| {
+        // Where a provider or an image names the model itself, the name that follows from the id is not its name.
+        let name_of = |run: &Compilation, decision: &Decision| {
             let field = decision.fields.iter().find(|field| field.path == "spec.model.servedName")?;
-            serde_json::from_str::<String>(&field.value).ok()
+            serde_json::from_str::<String>(&field.value).ok().filter(|_| passes_name(run, decision))
         };
-        // Where a provider names the model itself, a finding says that the field has no effect.
-        let names_itself = |run: &Compilation, of: &Decision| {
-            let is_preset = run.outputs.iter().any(|output| {
-                output
-                    .object
-                    .pointer("/inference/preset")
-                    .or(output.object.pointer("/spec/template/inference/preset"))
-                    .is_some()
-                    && run.decisions.get(output.decision).is_some_and(|decision| decision.object == of.object)
-            });
-            is_preset
-        };
-        let old_name = name_of(self.decision).filter(|_| !names_itself(self.before, self.decision));
-        let new_name = name_of(decision).filter(|_| !names_itself(&after, decision));
+        let old_name = name_of(self.before, self.decision);
+        let new_name = name_of(&after, decision);
         let address = |decision: &Decision| {
             let namespace = decision.object.namespace.as_deref().map(str::to_owned);
             decision.endpoint.clone().map(|endpoint| Address { endpoint, namespace })
@@ -296,6 +286,19 @@ impl Case<'_> {
             reported.help(help);
         }
     }
+}
+
+/// Whether what a deployment became tells the engine the model's name.
+fn passes_name(run: &Compilation, decision: &Decision) -> bool {
+    let of_it = |output: &&crate::Output| {
+        run.decisions.get(output.decision).is_some_and(|other| other.object == decision.object)
+    };
+    let objects: Vec<&Value> = run.outputs.iter().filter(of_it).map(|output| &output.object).collect();
+    let provider = decision.provider().and_then(providers::find);
+    let Some((object, provider)) = objects.last().copied().zip(provider) else { return false };
+    let Ok(draft) = provider.import(&Subject { object, beside: &objects }) else { return false };
+    let name = grammar(draft.engine).served_name;
+    draft.served_name.is_some() || draft.workers.iter().any(|worker| worker.flags.iter().any(|flag| flag.name == name))
 }
 
 /// The engines and modes that one provider of this program runs and another does not.

@@ -93,9 +93,9 @@ fn text(moved: &Moved) -> String {
     let mut list = |title: &str, lines: &[String]| {
         if !lines.is_empty() {
             let _ = write!(out, "\n{title}\n");
-            lines.iter().for_each(|line| {
+            for line in lines {
                 let _ = writeln!(out, "  - {line}");
-            });
+            }
         }
     };
     list("What is lost, or to be looked at:", losses);
@@ -103,15 +103,15 @@ fn text(moved: &Moved) -> String {
     out.push_str("\nThe new ModelDeployment:\n");
     let mut document = String::new();
     yaml::to_yaml(model_deployment, &mut document);
-    document.lines().for_each(|line| {
+    for line in document.lines() {
         let _ = writeln!(out, "  {line}");
-    });
+    }
     out.push_str("\nThe steps:\n");
     for (index, step) in plan.iter().enumerate() {
         let _ = writeln!(out, "  {}. {}", index + 1, step.title);
-        step.notes.iter().for_each(|note| {
+        for note in &step.notes {
             let _ = writeln!(out, "     {note}");
-        });
+        }
     }
     out
 }

@@ -71,15 +71,15 @@ impl<'v> Component<'v> {
             reading::resources(self.container, &mut worker);
         }
         worker.replicas = count(self.value, "/replicas").unwrap_or(1);
-        worker.flags = flags(texts(self.container, "/args"));
+        worker.flags = flags(&texts(self.container, "/args"));
         worker
     }
 }
 
 /// The flags of a worker; keys of TensorRT-LLM's configuration are flags of their own.
-fn flags(args: Vec<String>) -> Vec<GivenFlag> {
+fn flags(args: &[String]) -> Vec<GivenFlag> {
     let mut flags = Vec::new();
-    for flag in flags_of(&args) {
+    for flag in flags_of(args) {
         let keys = flag.value().filter(|_| flag.name == CONFIGURATION);
         match keys.and_then(|keys| serde_json::from_str::<Map<String, Value>>(keys).ok()) {
             Some(keys) => flags.extend(keys.into_iter().map(|(key, value)| {
@@ -114,7 +114,7 @@ pub(super) fn import(subject: &Subject<'_>) -> Result<Draft, NotImportable> {
         }
     };
     let first = roles.first().map(|(_, component)| *component);
-    let engine = engine(subject, first.map(|component| component.container).unwrap_or(&NOTHING))?;
+    let engine = engine(subject, first.map_or(&NOTHING, |component| component.container))?;
     let mut draft = Draft::new(engine);
     if let Some(component) = first {
         reading::pod(component.metadata, component.pod, component.container, subject, &mut draft);
