@@ -16,7 +16,7 @@ use common::generated::documents;
 use common::{case_folders, folders_in, read_case};
 use kubefoundry::diagnostic::render;
 use kubefoundry::import::{Import, import};
-use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry::{Compilation, Output, Purpose, SourceSet, Thoroughness, compile, yaml};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
@@ -55,12 +55,17 @@ fn copy_settings(from: &SourceSet, to: &mut SourceSet) {
     }
 }
 
+/// What a run made of ModelDeployments; llama-stack distributions and the like have no provider.
+fn of_models(compilation: &Compilation) -> impl Iterator<Item = &Output> {
+    let of_model = |output: &&Output| compilation.decisions[output.decision].selection.is_some();
+    compilation.outputs.iter().filter(|output| output.is_generated()).filter(of_model)
+}
+
 /// The options of a run, with what it generated as input.
 fn rendered(sources: &SourceSet, compilation: &Compilation) -> SourceSet {
     let mut given = SourceSet::default();
     copy_settings(sources, &mut given);
-    let generated = compilation.outputs.iter().filter(|output| output.is_generated());
-    given.add("rendered.yaml", yaml::to_yaml_stream(generated.map(|output| &output.object)));
+    given.add("rendered.yaml", yaml::to_yaml_stream(of_models(compilation).map(|output| &output.object)));
     given
 }
 
@@ -92,7 +97,7 @@ fn cases_come_back() {
     for folder in case_folders() {
         let sources = read_case(&folder);
         let compilation = compile(&sources, Thoroughness::Needed);
-        if compilation.has_errors() || !compilation.outputs.iter().any(kubefoundry::Output::is_generated) {
+        if compilation.has_errors() || of_models(&compilation).next().is_none() {
             continue;
         }
         count += 1;
@@ -207,7 +212,7 @@ proptest! {
             let mut sources = SourceSet::default();
             sources.add("model.yaml", yaml::to_yaml_stream([model]));
             let compilation = compile(&sources, Thoroughness::Needed);
-            let generates = compilation.outputs.iter().any(kubefoundry::Output::is_generated);
+            let generates = compilation.outputs.iter().any(Output::is_generated);
             if !compilation.has_errors() && generates {
                 let mistake = mistakes(&sources, &compilation);
                 prop_assert!(mistake.is_none(), "{}\n{}", yaml::to_yaml_stream([model]), mistake.unwrap());

@@ -177,9 +177,15 @@ fn remove_default_name(value: &mut Value, id: &str) {
     match value {
         Value::Array(items) => {
             items.retain(|item| item.as_str() != Some(&format!("--served-model-name={id}")));
-            items.iter_mut().for_each(|item| remove_default_name(item, id));
+            for item in items {
+                remove_default_name(item, id);
+            }
         }
-        Value::Object(fields) => fields.values_mut().for_each(|field| remove_default_name(field, id)),
+        Value::Object(fields) => {
+            for field in fields.values_mut() {
+                remove_default_name(field, id);
+            }
+        }
         _ => {}
     }
 }

@@ -37,8 +37,7 @@ pub(super) fn import(subject: &Subject<'_>) -> Result<Draft, NotImportable> {
     let groups = items(subject.object, "/spec/rayClusterConfig/workerGroupSpecs");
     let import_path = text(application, "/import_path").unwrap_or_default();
     if !import_path.starts_with("ray.serve.llm:")
-        || models.is_empty()
-        || models.len() == 1 && models[0].0 != Role::Aggregated
+        || matches!(models.as_slice(), [] | [(Role::Prefill | Role::Decode, _)])
     {
         return refused(format!(
             "its application is {import_path:?}, expected one model of ray.serve.llm, or one of prefill and decode each"
