@@ -54,7 +54,7 @@ pub struct Regrouped {
 /// kind: ModelDeployment
 /// metadata: {name: phi}
 /// spec:
-///   # the small one
+///   ## the small one
 ///   model: {id: microsoft/Phi-4-mini-instruct}
 ///   engine: {type: vllm}
 /// ");
@@ -65,7 +65,7 @@ pub struct Regrouped {
 /// metadata: {name: phi}
 /// spec:
 ///   resources: {gpu: {count: 1}}
-///   # the small one
+///   ## the small one
 ///   model: {servedName: microsoft/Phi-4-mini-instruct, id: microsoft/Phi-4-mini-instruct}
 ///   engine: {enablePrefixCaching: true, type: vllm}
 /// ");
