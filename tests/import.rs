@@ -10,6 +10,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use common::generated::documents;
@@ -102,7 +103,7 @@ fn cases_come_back() {
         }
         count += 1;
         if let Some(mistake) = mistakes(&sources, &compilation) {
-            report.push_str(&format!("=== {}\n{mistake}\n", folder.display()));
+            let _ = writeln!(report, "=== {}\n{mistake}", folder.display());
         }
     }
     assert!(count > 150, "{count}");
