@@ -259,7 +259,12 @@ impl Writing<'_> {
             engine.insert("enforceEager".to_owned(), json!(true));
         }
         let (mut args, mut extra) = (Map::new(), Vec::new());
-        for flag in self.flags.iter().filter(|flag| !flag.name.is_empty()) {
+        // What is no name of a flag has no place there.
+        let is_name = |name: &str| {
+            name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
+        };
+        let is_named = |flag: &&GivenFlag| !flag.name.trim_matches('-').is_empty() && is_name(&flag.name);
+        for flag in self.flags.iter().filter(is_named) {
             match flag.values.as_slice() {
                 [] => drop(args.insert(flag.name.clone(), json!(""))),
                 [value] => drop(args.insert(flag.name.clone(), json!(value))),

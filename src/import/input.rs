@@ -102,10 +102,9 @@ impl Object<'_> {
         PROVIDERS.iter().copied().find(reads).filter(|_| owner != Some("InferenceSet"))
     }
 
-    /// Whether it may be a part of what another object belongs to.
-    pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        let namespace = |object: &Self| text(&object.value, "/metadata/namespace").map(str::to_owned);
-        namespace(self) == namespace(other) && self.provider().is_none()
+    /// Its namespace, when it states one.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        text(&self.value, "/metadata/namespace")
     }
 
     /// What it is.

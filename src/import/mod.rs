@@ -12,6 +12,8 @@ pub mod compare;
 mod document;
 pub(crate) mod input;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -102,14 +104,27 @@ pub fn import(sources: &SourceSet) -> Import {
     let mut diagnostics = Vec::new();
     let texts = input::texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
+    // What may be a part of an object lies in its namespace.
+    let mut namespaces: BTreeMap<Option<&str>, Vec<&Object<'_>>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| object.provider().is_none()) {
+        namespaces.entry(object.namespace()).or_default().push(object);
+    }
+    let namespaces: BTreeMap<Option<&str>, Beside<'_>> = namespaces
+        .into_iter()
+        .map(|(namespace, objects)| {
+            let values = objects.iter().map(|object| &object.value).collect();
+            (namespace, Beside { objects, values })
+        })
+        .collect();
+    let none = Beside::default();
     let mut imported = Vec::new();
     let mut seen = false;
     for object in &objects {
         let Some(provider) = object.provider() else { continue };
         seen = true;
         let mut findings = Findings::new(object.scope());
-        let beside: Vec<&Object<'_>> = objects.iter().filter(|other| other.is_beside(object)).collect();
-        if let Some(one) = Bench::new(sources, provider, object).import(object, &beside, &mut findings) {
+        let beside = namespaces.get(&object.namespace()).unwrap_or(&none);
+        if let Some(one) = Bench::new(sources, provider, object).import(object, beside, &mut findings) {
             imported.push(one);
         }
         diagnostics.extend(findings.into_diagnostics());
@@ -121,6 +136,13 @@ pub fn import(sources: &SourceSet) -> Import {
     }
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     Import { imported, diagnostics }
+}
+
+/// The objects of a namespace that are no imports themselves.
+#[derive(Default)]
+struct Beside<'o> {
+    objects: Vec<&'o Object<'o>>,
+    values: Vec<&'o Value>,
 }
 
 /// Where a deployment is rendered to see what it becomes.
@@ -179,9 +201,8 @@ impl<'s> Bench<'s> {
         self.provider.import(&Subject { object: main, beside: &beside }).ok()
     }
 
-    fn import(&self, object: &Object<'_>, beside: &[&Object<'_>], findings: &mut Findings<'_>) -> Option<Imported> {
-        let values: Vec<&Value> = beside.iter().map(|object| &object.value).collect();
-        let subject = Subject { object: &object.value, beside: &values };
+    fn import(&self, object: &Object<'_>, beside: &Beside<'_>, findings: &mut Findings<'_>) -> Option<Imported> {
+        let subject = Subject { object: &object.value, beside: &beside.values };
         let reference = object.reference();
         let draft = match self.provider.import(&subject) {
             Ok(draft) => draft,
@@ -203,7 +224,8 @@ impl<'s> Bench<'s> {
             let message = format!("the import says {field}: {value}, which is made up: {why}");
             findings.report(&codes::IMPORT_ASSUMES, &object.base, message).help("write what is meant");
         }
-        let parts: Vec<&Object<'_>> = draft.parts.iter().filter_map(|part| beside.get(*part).copied()).collect();
+        let parts: Vec<&Object<'_>> =
+            draft.parts.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
         let residue = residue(object, &parts, &rendering.objects, &draft, findings);
         Some(Imported {
             source: object.source,

@@ -1,5 +1,7 @@
 //! To another provider: the same model under a new name, beside what runs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -99,18 +101,23 @@ pub fn to_provider(sources: &SourceSet, provider: &'static dyn Provider) -> Migr
     let mut diagnostics = Vec::new();
     let mut moved = Vec::new();
     let mut seen = false;
+    let models = objects.iter().filter(|object| object.is_model());
+    let models: BTreeMap<(SourceId, ObjectRef), &Object<'_>> =
+        models.map(|object| ((object.source, object.reference()), object)).collect();
+    let said: BTreeSet<(&str, &str)> =
+        before.diagnostics.iter().map(|found| (found.code.id, found.message.as_str())).collect();
     for decision in before.decisions.iter().filter(|decision| decision.selection.is_some()) {
-        let Some(object) = objects.iter().find(|object| {
-            object.source == decision.source
-                && object.is_model()
-                && object.reference().name == decision.object.name
-                && object.reference().namespace == decision.object.namespace
-        }) else {
+        let Some(object) = models.get(&(decision.source, decision.object.clone())).copied() else {
+            let object = &decision.object;
+            let message = format!("{object} cannot be moved: expected an object with its own apiVersion and kind");
+            let diagnostic = Diagnostic::new(&codes::MIGRATION_REFUSED, message);
+            diagnostics.push(diagnostic.help("take the list apart, or write both into its items"));
+            seen = true;
             continue;
         };
         seen = true;
         let mut findings = Findings::new(object.scope());
-        let case = Case { sources, provider, before: &before, decision, object, configs: &configs };
+        let case = Case { sources, provider, before: &before, decision, object, configs: &configs, said: &said };
         moved.extend(case.run(&mut findings));
         diagnostics.extend(findings.into_diagnostics());
     }
@@ -130,6 +137,8 @@ struct Case<'c> {
     decision: &'c Decision,
     object: &'c Object<'c>,
     configs: &'c [&'c Value],
+    /// What was found before the move: codes and messages.
+    said: &'c BTreeSet<(&'c str, &'c str)>,
 }
 
 impl Case<'_> {
@@ -261,8 +270,7 @@ impl Case<'_> {
     fn report_losses(&self, after: &Compilation, losses: &mut Vec<String>, findings: &mut Findings<'_>) {
         let display = self.provider.display_name();
         let is_known = |found: &&Diagnostic| {
-            let same = |old: &Diagnostic| old.code == found.code && old.message == found.message;
-            found.severity == Severity::Warning && !self.before.diagnostics.iter().any(same)
+            found.severity == Severity::Warning && !self.said.contains(&(found.code.id, found.message.as_str()))
         };
         for found in after.diagnostics.iter().filter(is_known) {
             let message = format!("on {display}: {} ({})", found.message, found.code.id);
