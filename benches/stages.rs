@@ -15,6 +15,7 @@ use kubefoundry::model::provider::{Context, Provider};
 use kubefoundry::model::rule_types::Variables;
 use kubefoundry::model::{providers, select, validate};
 use kubefoundry::path::FieldPath;
+use kubefoundry::plan::{Applier, Run, plan};
 use kubefoundry::source::SourceId;
 use kubefoundry::wire::{ModelDeployment, Read as _, Reader};
 use kubefoundry::yaml::{self, Limits, Parsed};
@@ -138,6 +139,31 @@ fn h_whole(bencher: Bencher<'_, '_>) {
     let sources = sources();
     bencher.counter(ItemsCount::new(DOCUMENTS)).bench_local(|| {
         pool.install(|| -> Compilation<YamlText> { compile_as(black_box(&sources), Thoroughness::Needed) })
+    });
+}
+
+/// What a change of one document in ten does: both states are compiled already.
+#[divan::bench]
+fn i_plan(bencher: Bencher<'_, '_>) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let compiled = |sources: &SourceSet| -> Compilation<YamlText> { compile_as(sources, Thoroughness::Needed) };
+    let (old, mut new) = (sources(), SourceSet::default());
+    let text = documents::documents(0..DOCUMENTS);
+    // The first document of each ten is one of Dynamo, with a context length.
+    let changed = text.split_inclusive("---\n").enumerate().map(|(position, document)| match position % 10 {
+        0 => document.replace("    contextLength: ", "    contextLength: 1"),
+        _ => document.to_owned(),
+    });
+    new.add("corpus.yaml", changed.collect::<String>());
+    let (before, after) = (compiled(&old), compiled(&new));
+    bencher.counter(ItemsCount::new(DOCUMENTS)).bench_local(|| {
+        pool.install(|| {
+            let old = Run { sources: &old, compilation: &before };
+            let new = Run { sources: &new, compilation: &after };
+            let plan = plan(black_box(old), black_box(new), Applier::Apply).unwrap();
+            assert_eq!(plan.summary.changed.rolling_restart, DOCUMENTS / 10);
+            plan
+        })
     });
 }
 

@@ -26,6 +26,7 @@ pub mod crds;
 pub mod manifest;
 pub mod model;
 
+pub mod actor;
 pub mod llamastack;
 
 pub mod transform;
@@ -36,6 +37,12 @@ pub mod schemas;
 pub mod options;
 
 pub mod compile;
+pub mod plan;
+
+pub mod live;
+
+pub mod drift;
+pub mod status;
 
 pub mod import;
 pub mod migrate;

@@ -1,5 +1,6 @@
 //! Objects that go out: typed bodies, ownership marks, and our own order.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -192,4 +193,62 @@ pub fn mark_owned(manifest: &mut Manifest, dialect: &Dialect, annotation: &str, 
 /// How the annotation names an object: `namespace/name`, or just the name where there is no namespace.
 pub fn owner_name(namespace: Option<&str>, name: &str) -> String {
     namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
+}
+
+/// Fields whose keys are a user's words and not fields of the object.
+static FREE_KEYS: &[&str] = &["annotations", "data", "labels", "matchLabels", "nodeSelector", "stringData"];
+
+/// Every container image that an object names, sorted: the value of every field `image` that is a string, for all targets
+/// call a container's image so.
+///
+/// ```
+/// use kubefoundry::manifest::images;
+/// let object = serde_json::json!({
+///     "metadata": {"labels": {"image": "blue"}},
+///     "spec": {"containers": [{"image": "b"}, {"image": "a"}], "initContainers": [{"image": "a"}]},
+/// });
+/// assert_eq!(images(&object).into_iter().collect::<Vec<_>>(), ["a", "b"]);
+/// ```
+pub fn images(object: &Value) -> BTreeSet<&str> {
+    let mut images = BTreeSet::new();
+    collect_images(object, &mut images);
+    images
+}
+
+fn collect_images<'v>(value: &'v Value, images: &mut BTreeSet<&'v str>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect_images(item, images)),
+        Value::Object(fields) => {
+            for (key, value) in fields.iter().filter(|(key, _)| !FREE_KEYS.contains(&key.as_str())) {
+                match value {
+                    Value::String(image) if key == "image" => {
+                        images.insert(image);
+                    }
+                    nested => collect_images(nested, images),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A label that happens to be called `image` names no image.
+    #[test]
+    fn only_fields_count() {
+        let object = json!({
+            "metadata": {"labels": {"image": "blue"}},
+            "spec": {
+                "template": {"containers": [{"image": "b"}, {"image": "a"}], "initContainers": [{"image": "a"}]},
+                "components": [{"extraPodSpec": {"mainContainer": {"image": "c"}, "nodeSelector": {"image": "x"}}}],
+                "image": {"reference": "not a string"},
+            },
+        });
+        assert_eq!(images(&object).into_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
 }

@@ -27,6 +27,8 @@ pub struct Options {
     pub kaito_node_auto_provisioning: Option<bool>,
     /// How LlamaStackDistributions are rendered.
     pub llama_stack: crate::llamastack::options::Settings,
+    /// What actors are rendered with.
+    pub actor: crate::actor::options::Settings,
     /// What is printed; each front end has its own default.
     pub output: Option<OutputMode>,
     /// Whether objects that are no longer generated are removed.
@@ -90,6 +92,9 @@ impl Options {
         }
         if let Some(llama_stack) = render.llama_stack {
             self.llama_stack.apply(llama_stack, findings);
+        }
+        if let Some(actor) = render.actor {
+            self.actor.apply(actor, findings);
         }
         self.output = render.output.or(self.output);
         self.prune = render.prune.unwrap_or(self.prune);

@@ -30,19 +30,23 @@ macro_rules! schema {
 /// ```
 /// use kubefoundry::schemas::SCHEMAS;
 /// let crds: Vec<&str> = SCHEMAS.iter().filter(|schema| schema.is_crd).map(|schema| schema.name).collect();
-/// assert_eq!(crds.len(), 4);
+/// assert_eq!(crds.len(), 5);
 /// assert!(crds.contains(&"kubefoundry.ai_modeldeployments"));
 /// ```
 pub static SCHEMAS: &[Schema] = &[
     schema!("kubefoundry", "json", "any document in an editor: those below are checked by their kind, others let be"),
     schema!("modeldeployment", "json", "a ModelDeployment in an editor"),
     schema!("inferenceproviderconfig", "json", "an InferenceProviderConfig in an editor"),
+    schema!("asyncactor", "json", "an AsyncActor in an editor"),
     schema!("render", "json", "the options, kubefoundry.yaml, in an editor"),
     schema!("diagnostics", "json", "what `lint --output json` prints"),
     schema!("decisions", "json", "what `explain --output json` prints"),
+    schema!("plan", "json", "what `plan --output json` prints"),
     schema!("images", "json", "what `images --output json` prints"),
     schema!("import", "json", "what `import --output json` prints"),
     schema!("migration", "json", "what `migrate --output json` prints"),
+    schema!("status", "json", "what `status --output json` prints"),
+    schema!("drift", "json", "what `drift --output json` prints"),
     schema!("kubefoundry.ai_modeldeployments", "yaml", "CustomResourceDefinition of ModelDeployment"),
     schema!("kubefoundry.ai_inferenceproviderconfigs", "yaml", "CustomResourceDefinition of InferenceProviderConfig"),
     schema!("kubeairunway.ai_modeldeployments", "yaml", "CustomResourceDefinition of ModelDeployment, other group"),
@@ -51,4 +55,5 @@ pub static SCHEMAS: &[Schema] = &[
         "yaml",
         "CustomResourceDefinition of InferenceProviderConfig, other group"
     ),
+    schema!("asya.sh_asyncactors", "yaml", "CustomResourceDefinition of AsyncActor, with what binding adds"),
 ];

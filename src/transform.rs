@@ -44,6 +44,11 @@ pub trait Transform: Sync {
     /// Says what is wrong with an object that was probably meant for it and is not of its kind, such as a wrong group.
     fn misnamed(&self, _header: &Header, _findings: &mut Findings<'_>) {}
 
+    /// The kinds that it makes or changes and that CRDs define, as group and kind, beside those of providers.
+    fn kinds(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// The diagnostic codes that only it uses.
     fn codes(&self) -> &'static [&'static Code];
 
@@ -57,7 +62,7 @@ pub trait Transform: Sync {
 
 /// The transformations that need to see the set, in the order in which they run. Models come before them: what a model
 /// becomes is among what they see.
-pub static TRANSFORMS: &[&dyn Transform] = &[&crate::llamastack::LlamaStack];
+pub static TRANSFORMS: &[&dyn Transform] = &[&crate::llamastack::LlamaStack, &crate::actor::Actors];
 
 /// What transformations see: objects of the input that one of them asked for, and what was generated from models.
 #[derive(Debug, Clone, Copy)]

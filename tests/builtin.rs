@@ -12,7 +12,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{case_folders, compile_all, read_case};
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::{Ingress, NetworkPolicy};
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 const BUILT_IN: [&str; 6] = ["", "apps", "autoscaling", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"];
 
 /// The kinds of them that are generated.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "ConfigMap",
     "Deployment",
     "HorizontalPodAutoscaler",
@@ -37,6 +37,7 @@ const KINDS: [&str; 10] = [
     "RoleBinding",
     "Service",
     "ServiceAccount",
+    "StatefulSet",
 ];
 
 /// What the type of an object does not take, or drops. The types ignore a field that they do not know, so what goes in
@@ -50,9 +51,10 @@ fn check(object: &Value) -> Result<(), String> {
         "NetworkPolicy" => round_trip::<NetworkPolicy>(object),
         "PodDisruptionBudget" => round_trip::<PodDisruptionBudget>(object),
         "RoleBinding" => round_trip::<RoleBinding>(object),
-        "ServiceAccount" => round_trip::<ServiceAccount>(object),
         "PersistentVolumeClaim" => round_trip::<PersistentVolumeClaim>(object),
         "Service" => round_trip::<Service>(object),
+        "ServiceAccount" => round_trip::<ServiceAccount>(object),
+        "StatefulSet" => round_trip::<StatefulSet>(object),
         kind => Err(format!("no type to check a {kind} against")),
     }
 }

@@ -16,9 +16,10 @@ use std::path::{Path, PathBuf};
 
 use common::shared::{self, shared};
 use common::{case_folders, compile_all, read_case, texts};
+use kubefoundry::compile::OutputRole;
 use kubefoundry::crds::Crds;
 use kubefoundry::diagnostic::Diagnostic;
-use kubefoundry::{Output, Purpose, SourceSet, yaml};
+use kubefoundry::{Purpose, SourceSet, yaml};
 use serde_json::Value;
 
 fn current() -> Option<SourceSet> {
@@ -44,17 +45,15 @@ fn rendered() -> Vec<(PathBuf, Vec<Value>)> {
         if compilation.has_errors() {
             continue;
         }
-        let generated = compilation.outputs.into_iter().filter(Output::is_generated);
-        let objects: Vec<Value> = generated.map(|output| output.object).collect();
-        rendered.push((folder, objects.into_iter().filter(|it| !is_built_in(it)).collect()));
+        let made = compilation.outputs.into_iter().filter(|output| output.role != OutputRole::PassedOn);
+        let of_a_crd = made.filter(|output| {
+            let (group, kind) = (&*output.identity.group, &*output.identity.kind);
+            // Of kinds that come with Kubernetes, and of others to which actors bind, there are no CRDs here.
+            group.contains('.') && !group.ends_with(".k8s.io") && !group.starts_with("serving.") && kind != "RayCluster"
+        });
+        rendered.push((folder, of_a_crd.map(|output| output.object).collect()));
     }
     rendered
-}
-
-/// Whether every cluster serves it without a CRD; `tests/builtin.rs` checks those.
-fn is_built_in(object: &Value) -> bool {
-    let group = object["apiVersion"].as_str().unwrap().rsplit_once('/').map_or("", |(group, _)| group);
-    ["", "apps", "autoscaling", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"].contains(&group)
 }
 
 fn words(found: Vec<Diagnostic>) -> Vec<String> {
@@ -212,6 +211,9 @@ fn mutated_objects_are_refused() {
 /// Maps whose keys are a user's words, or names of components and resources.
 fn has_free_keys(pointer: &str) -> bool {
     let last = pointer.rsplit('/').next().unwrap();
+    if pointer.contains("/triggers/") && last == "metadata" {
+        return true;
+    }
     ["annotations", "labels", "matchLabels", "nodeSelector", "services", "limits", "requests", "rayStartParams"]
         .contains(&last)
 }

@@ -61,6 +61,31 @@ fn every_model_deployment_in_the_documentation_is_accepted() {
     assert!(count >= 3, "{count} ModelDeployments found in the documentation");
 }
 
+/// Every AsyncActor in it is accepted, with the options that the page shows before it.
+#[test]
+fn every_actor_in_the_documentation_is_accepted() {
+    let mut count = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let mut options = "";
+        for (_, block) in yaml(&text) {
+            if block.contains("kind: Render\n") {
+                options = block;
+            } else if block.contains("kind: AsyncActor") {
+                let mut sources = SourceSet::default();
+                sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
+                sources.add("page.yaml", block);
+                let compilation = compile_all(&sources);
+                let messages: Vec<&str> = compilation.diagnostics.iter().map(|found| found.message.as_str()).collect();
+                assert!(!compilation.has_errors(), "{}: {messages:?}\n{block}", page.display());
+                assert!(!compilation.outputs.is_empty());
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 2, "{count} AsyncActors found in the documentation");
+}
+
 /// Options and provider configurations that the documentation shows are ones that work.
 #[test]
 fn options_and_configurations_in_the_documentation_are_accepted() {

@@ -1,12 +1,17 @@
 //! What can be said on the command line.
 
+mod plan;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Arg, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Arg, ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use kubefoundry::live::time::Time;
 use kubefoundry::schemas::SCHEMAS;
+
+pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn, PlanFormat};
 
 /// Turns a ModelDeployment into the manifests of the serving stack that runs it: KAITO, Dynamo, KubeRay.
 #[derive(Debug, Parser)]
@@ -25,10 +30,11 @@ Examples:
   kubefoundry render llama.yaml | kubectl apply -f -
   kubefoundry lint .
   kubefoundry explain llama.yaml
+  kubefoundry plan --git main...HEAD models/
   kubefoundry explain KF0102
 
-Exit status: 0 fine, 1 an error was found (lint: a finding of at least --fail-on), 2 wrong usage or options, or a file
-that cannot be read or written.";
+Exit status: 0 fine, 1 an error was found (lint: a finding, plan: a change of at least --fail-on), 2 wrong usage or
+options, or a file that cannot be read or written.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -41,6 +47,9 @@ pub(crate) enum Command {
     /// Say which provider runs each ModelDeployment, why, and with which values; or what a diagnostic code means
     #[command(after_help = EXPLAIN_EXAMPLES, mut_arg("paths", path_or_code))]
     Explain(ExplainArgs),
+    /// Say what a change does to what runs: what restarts, is made anew, is ignored or refused
+    #[command(after_help = plan::EXAMPLES, mut_arg("paths", plan::old_and_new))]
+    Plan(PlanArgs),
     /// List the container images that the output uses
     #[command(after_help = IMAGES_EXAMPLES)]
     Images(ImagesArgs),
@@ -50,6 +59,12 @@ pub(crate) enum Command {
     /// Move ModelDeployments to another provider, or to another API group
     #[command(after_help = MIGRATE_EXAMPLES)]
     Migrate(MigrateArgs),
+    /// Say how what is in a cluster runs, from a dump of it
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(StatusArgs),
+    /// Say how what is in a cluster differs from what is rendered; fails when it does
+    #[command(after_help = DRIFT_EXAMPLES, mut_arg("paths", spec_and_live))]
+    Drift(DriftArgs),
     /// Answer Argo CD as a config management plugin
     #[command(subcommand, after_help = ARGOCD_EXAMPLES)]
     Argocd(ArgoCdCommand),
@@ -133,6 +148,33 @@ Examples:
   kubefoundry migrate --to kaito model.yaml
   kubefoundry migrate --to kuberay model.yaml --output yaml > model-kuberay.yaml
   kubefoundry migrate --to-group kubefoundry.ai models/ --in-place";
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  kubectl get modeldeployments,dgd,workspaces,inferencesets,rayservices -A -o yaml | kubefoundry status
+  kubefoundry status dump.yaml --output json | jq '.statuses[] | [.deployment.name, .phase]'
+  kubectl get dgd -A -o yaml --show-managed-fields | kubefoundry status - --now now";
+
+const DRIFT_EXAMPLES: &str = "\
+LIVE is a dump of what is in the cluster: a file or a directory, or `-`.
+Only rendered fields are compared. With managed fields in the dump, drift says who wrote a field.
+
+Exit status: 0 no drift, 1 drift, or an error in SPEC or LIVE, 2 wrong usage, or a file that cannot be read.
+
+Examples:
+  kubectl get dgd.v1alpha1.nvidia.com,pvc -A -o yaml --show-managed-fields | kubefoundry drift models/ -
+  kubefoundry drift models/ dump.yaml --diff
+  kubefoundry drift models/ dump.yaml --crds crds/ --output json";
+
+/// `drift` takes what the other commands take, and what it is compared with.
+fn spec_and_live(paths: Arg) -> Arg {
+    const HELP: &str = "What to render, and what is in the cluster: files or directories; one of them may be `-`";
+    const LONG: &str = "\
+What to render, and what is in the cluster: files or directories; one of them may be `-`, standard input
+
+In a directory every .yaml, .yml and .json file is read, except what is hidden or ignored by git.";
+    let two = paths.value_names(["SPEC", "LIVE"]).num_args(2).action(ArgAction::Set).required(true);
+    two.help(HELP).long_help(LONG)
+}
 
 const ARGOCD_EXAMPLES: &str = "\
 Every command works on the current directory, the application's, and takes its parameters from the environment that Argo
@@ -198,7 +240,7 @@ Examples:
   kubefoundry man render > kubefoundry-render.1
   kubefoundry man --out-dir ~/.local/share/man/man1";
 
-#[derive(Debug, Default, ClapArgs)]
+#[derive(Debug, Default, Clone, ClapArgs)]
 pub(crate) struct InputArgs {
     /// Files and directories to read; `-`, or no PATH at all, is standard input
     ///
@@ -385,6 +427,62 @@ fn provider_names() -> PossibleValuesParser {
 
 fn group_names() -> PossibleValuesParser {
     PossibleValuesParser::new(kubefoundry::dialect::DIALECTS.iter().map(|dialect| dialect.group))
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StatusArgs {
+    /// Files and directories with what kubectl get -o yaml prints; `-`, or no FILE at all, is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
+
+    /// How the table is printed; JSON has conditions and parts, too
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: TextFormat,
+
+    /// The time to judge staleness by, as RFC 3339, or `now`; without it nothing is called stale
+    ///
+    /// Of a dump made earlier, give the time of the dump. Only `now` reads the clock of this machine.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) now: Option<Now>,
+
+    /// With --now: seconds without news after which a status that should change is stale
+    #[arg(long, value_name = "SECONDS", requires = "now", default_value_t = kubefoundry::status::STALE_AFTER)]
+    pub(crate) stale_after: u64,
+}
+
+/// What time it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Now {
+    /// What the machine's clock says.
+    Clock,
+    /// This.
+    At(Time),
+}
+
+fn time(text: &str) -> Result<Now, String> {
+    let given = || Time::parse(text).map(Now::At);
+    let now = if text == "now" { Some(Now::Clock) } else { given() };
+    now.ok_or_else(|| "expected `now`, or a time as RFC 3339, such as 2026-01-30T10:00:00Z".to_owned())
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DriftArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
+
+    /// How the report is printed
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: TextFormat,
+
+    /// Print unified diffs from what is in the cluster to what is rendered, of the rendered fields
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) diff: bool,
 }
 
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -611,6 +709,13 @@ mod tests {
     fn arguments_are_consistent() {
         use clap::CommandFactory as _;
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn now_is_said_or_read() {
+        assert_eq!(time("now"), Ok(Now::Clock));
+        assert_eq!(time("1970-01-01T00:01:00Z"), Ok(Now::At(Time(60))));
+        assert!(time("yesterday").is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod exit;
 mod input;
 mod output;
 mod style;
+mod table;
 
 use std::process::ExitCode;
 

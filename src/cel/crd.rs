@@ -169,6 +169,19 @@ impl Machine {
     /// # Errors
     /// A few words about why there is no result.
     pub(crate) fn evaluate(&self, rule: &ValidationRule, itself: &Value) -> Result<Value, String> {
+        self.evaluate_change(rule, itself, || Value::Opaque(Arc::new(OptionalValue::none())))
+    }
+
+    /// The same on a change, with what a rule that reads it gets as the old value.
+    ///
+    /// # Errors
+    /// A few words about why there is no result.
+    pub(crate) fn evaluate_change(
+        &self,
+        rule: &ValidationRule,
+        itself: &Value,
+        old: impl FnOnce() -> Value,
+    ) -> Result<Value, String> {
         let (size, _) = measure(itself);
         let turn = rule.weight.saturating_add(size.min(MOST_A_TURN));
         self.turn.store(turn, Ordering::Relaxed);
@@ -176,7 +189,7 @@ impl Machine {
         let mut scope = self.context.new_inner_scope();
         scope.add_variable_from_value("self", itself.clone());
         if rule.transition {
-            scope.add_variable_from_value("oldSelf", Value::Opaque(Arc::new(OptionalValue::none())));
+            scope.add_variable_from_value("oldSelf", old());
         }
         let result = resolve(&rule.expression, &scope);
         if self.meter.exhausted().is_some() {

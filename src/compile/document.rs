@@ -17,6 +17,8 @@ pub(super) struct Document<'t> {
     pub(super) index: usize,
     /// Its own bytes.
     pub(super) span: Span,
+    /// Whether it is an item of a list.
+    pub(super) item: bool,
     pub(super) root: Node<'t>,
     pub(super) header: Header,
     pub(super) problems: Vec<Failure>,
@@ -38,7 +40,7 @@ pub struct Header {
 }
 
 impl Header {
-    pub(super) fn of(root: &Node<'_>) -> Self {
+    pub(crate) fn of(root: &Node<'_>) -> Self {
         let text = |node: Option<&Node<'_>>| Arc::from(node.and_then(Node::as_str).unwrap_or_default());
         let metadata = root.get("metadata");
         let field = |name: &str| metadata.and_then(|metadata| metadata.get(name));
@@ -86,7 +88,7 @@ impl<'t> Document<'t> {
     /// A document of a text.
     pub(super) fn new(id: SourceId, source: &'t Source, document: yaml::Document<'t>) -> Self {
         let yaml::Document { root, span, index, problems } = document;
-        Self { source: id, text: &source.text, index, span, header: Header::of(&root), root, problems }
+        Self { source: id, text: &source.text, index, span, item: false, header: Header::of(&root), root, problems }
     }
 }
 
@@ -166,7 +168,7 @@ impl Document<'_> {
                 own.api_version.clone_from(&header.api_version);
                 own.kind.clone_from(kind);
             }
-            let item = Self { source, text, index, span: item.span, header: own, root: item, problems };
+            let item = Self { source, text, index, span: item.span, item: true, header: own, root: item, problems };
             item.flatten(out, diagnostics);
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::suppress::{self, Suppression};
+use crate::actor;
 use crate::diagnostic::{Code, Diagnostic, Severity, codes};
 use crate::options::Options;
 
@@ -128,8 +129,8 @@ impl LeftOut {
     }
 }
 
-/// Whether a finding is about the run rather than about one deployment: that a provider's runtime is not pinned is worth
+/// Whether a finding is about the run, or a namespace, rather than about one object: that a provider's runtime is not pinned is worth
 /// one line, not one for each model of a fleet. The pin that is missing, which the help names, tells them apart.
 pub(super) fn is_said_once(found: &Diagnostic) -> bool {
-    found.code == &codes::UNPINNED_RUNTIME
+    found.code == &codes::UNPINNED_RUNTIME || actor::codes::SAID_ONCE.contains(&found.code)
 }

@@ -8,7 +8,7 @@ use super::map::{Made, Mapped};
 use super::role::InputDocument;
 use super::stream::Trace;
 use super::{Decision, Output};
-use crate::diagnostic::{Code, Findings, ObjectRef, Scope, codes};
+use crate::diagnostic::{Code, Findings, Scope, codes};
 use crate::manifest::{Identity, owner_name};
 use crate::source::{SourceId, SourceSet};
 use crate::yaml::{Node, Span, Value};
@@ -37,13 +37,9 @@ pub(super) fn link<O>(
         let (Some(mapped), Some(document)) = (mapped, inputs.get(input)) else { continue };
         let Mapped { mut decision, objects } = *mapped;
         decision.objects.reserve_exact(objects.len());
-        for Made { api_version, identity, object, role } in objects {
-            decision.objects.push(ObjectRef {
-                api_version,
-                kind: identity.kind.clone(),
-                namespace: identity.namespace.clone(),
-                name: identity.name.clone(),
-            });
+        for made in objects {
+            decision.objects.push(made.reference());
+            let Made { identity, object, role, .. } = made;
             outputs.push(Output { identity, object, decision: decisions.len(), role });
         }
         decisions.push(decision);

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::conformance;
 use super::document::{Document, Header};
 use super::form::Form;
-use super::{Decision, Field, OutputRole, Thoroughness};
+use super::{Decision, Field, Gpus, OutputRole, Thoroughness};
 use crate::crds::Crds;
-use crate::diagnostic::{Findings, Severity, codes};
+use crate::diagnostic::{Findings, ObjectRef, Severity, codes};
 use crate::dialect::Dialect;
 use crate::manifest::{self, Identity, Manifest, OwnerReference};
 use crate::model::catalog::Catalog;
@@ -51,6 +51,18 @@ pub(super) struct Made<O> {
     pub(super) identity: Identity,
     pub(super) object: O,
     pub(super) role: OutputRole,
+}
+
+impl<O> Made<O> {
+    /// The object in messages.
+    pub(super) fn reference(&self) -> ObjectRef {
+        ObjectRef {
+            api_version: self.api_version.clone(),
+            kind: self.identity.kind.clone(),
+            namespace: self.identity.namespace.clone(),
+            name: self.identity.name.clone(),
+        }
+    }
 }
 
 impl<O: Form> Made<O> {
@@ -158,6 +170,7 @@ fn select_and_translate<O: Form>(
         selection.candidates = Vec::new();
     }
     let mut decision = Decision::new(document.header.object(), document.source, document.index);
+    decision.gpus = gpus(deployment);
     if keeps_all {
         decision.fields = fields(deployment);
     }
@@ -199,6 +212,21 @@ fn select_and_translate<O: Form>(
     // `collect` may have kept the room that the manifests took, which is many times what their texts' owners need.
     objects.shrink_to_fit();
     (decision, objects)
+}
+
+/// The GPUs that a deployment asks for, each type once, in the order of its workers.
+fn gpus(deployment: &Deployment) -> Vec<Gpus> {
+    let mut all: Vec<Gpus> = Vec::new();
+    for worker in deployment.workload.workers() {
+        let count = u64::from(worker.replicas.value) * u64::from(worker.gpu_count.value);
+        let resource = worker.gpu_type.value.as_str();
+        match all.iter_mut().find(|gpus| *gpus.resource == *resource) {
+            Some(gpus) => gpus.count += count,
+            None if count > 0 => all.push(Gpus { resource: resource.into(), count }),
+            None => {}
+        }
+    }
+    all
 }
 
 fn fields(deployment: &Deployment) -> Vec<Field> {
@@ -267,7 +295,7 @@ pub(super) fn owner(
 }
 
 /// The document as JSON, with the apiVersion and kind that it may have from its list.
-fn with_header(document: &Document<'_>) -> Value {
+pub(super) fn with_header(document: &Document<'_>) -> Value {
     let header = [("apiVersion", &document.header.api_version), ("kind", &document.header.kind)];
     let mut object: serde_json::Map<String, Value> =
         header.into_iter().map(|(key, value)| (key.to_owned(), Value::from(&**value))).collect();

@@ -15,6 +15,7 @@ mod link;
 mod map;
 mod operations;
 mod relevance;
+mod renderer;
 mod role;
 mod set;
 mod stream;
@@ -23,6 +24,7 @@ mod survey;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -30,8 +32,10 @@ use serde_json::Value;
 pub use document::Header;
 pub(crate) use document::report_failure;
 pub use form::{Form, YamlText};
+pub use renderer::{ListItems, Rendered, Renderer};
 pub use role::InputDocument;
 pub use text::may_hold_ours;
+pub(crate) use text::{Documents, report as report_text};
 
 use crate::crds::Crds;
 use crate::diagnostic::render::{CheckedSchema, LineIndex};
@@ -155,6 +159,9 @@ pub struct Decision {
     pub endpoint: Option<Endpoint>,
     /// The objects it became.
     pub objects: Vec<ObjectRef>,
+    /// The GPUs that it asks for.
+    #[serde(skip)]
+    pub gpus: Vec<Gpus>,
     /// Every value of the validated deployment, with its field and where it came from; with
     /// [`Thoroughness::Everything`] only.
     pub fields: Vec<Field>,
@@ -173,6 +180,7 @@ impl Decision {
             runtime: None,
             endpoint: None,
             objects: Vec::new(),
+            gpus: Vec::new(),
             fields: Vec::new(),
         }
     }
@@ -186,6 +194,15 @@ impl Decision {
     pub fn reason(&self) -> Option<&str> {
         self.selection.as_ref()?.reason.as_deref()
     }
+}
+
+/// GPUs of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpus {
+    /// Their resource name.
+    pub resource: Arc<str>,
+    /// How many, over all replicas.
+    pub count: u64,
 }
 
 /// One value of a validated deployment.

@@ -18,6 +18,8 @@ pub struct InputDocument {
     pub index: usize,
     /// Its own bytes there.
     pub span: Span,
+    /// Whether it is an item of a list: then its indentation and its anchors are those of the list.
+    pub item: bool,
     /// What it is.
     pub header: Header,
     /// Where its name stands.
@@ -37,6 +39,7 @@ impl InputDocument {
             source: document.source,
             index: document.index,
             span: document.span,
+            item: document.item,
             header: header.clone(),
             name_span: document.root.locate(&FieldPath::parse("metadata.name"), Target::Value),
             rendered: is_source || header.dialect().is_some() && &*header.kind == "ModelDeployment" && !is_patch,

@@ -6,20 +6,20 @@ use crate::source::{NotText, Source, SourceId};
 use crate::yaml::{self, Document, Failure, FailureKind, Node, Span};
 
 /// The documents of a text, one after the other.
-pub(super) struct Documents<'t> {
+pub(crate) struct Documents<'t> {
     source: &'t Source,
     /// None in bytes that are no text.
     documents: Option<yaml::Documents<'t>>,
 }
 
 impl<'t> Documents<'t> {
-    pub(super) fn new(source: &'t Source, limits: &yaml::Limits) -> Self {
+    pub(crate) fn new(source: &'t Source, limits: &yaml::Limits) -> Self {
         let documents = source.not_text.is_none().then(|| yaml::documents(&source.text, limits));
         Self { source, documents }
     }
 
     /// Where the text is not what it should be: UTF-8, YAML, and JSON where its name says so. Known at its end.
-    pub(super) fn into_failures(self) -> Vec<Failure> {
+    pub(crate) fn into_failures(self) -> Vec<Failure> {
         let Self { source, documents } = self;
         if let Some(why) = source.not_text {
             return vec![not_text(why, &source.text)];
@@ -71,7 +71,7 @@ impl Trouble {
 }
 
 /// What is wrong with a text, as findings: the whole of a source, or what stands in one of its documents.
-pub(super) fn report(source: SourceId, text: &str, document: usize, failures: &[Failure]) -> Vec<Diagnostic> {
+pub(crate) fn report(source: SourceId, text: &str, document: usize, failures: &[Failure]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for failure in failures {
         let root = Node { value: yaml::Value::Null, span: failure.span };

@@ -24,7 +24,8 @@ use serde_json::Value;
 
 pub use definition::{Definition, Version};
 pub(crate) use schema::Schema;
-use slot::{Slot, groups_of, kinds, kinds_of};
+use slot::{Slot, kinds};
+pub(crate) use slot::{groups_of, kinds_of};
 
 use crate::diagnostic::{Code, Diagnostic, Location, codes};
 use crate::model::provider::Provider;
@@ -287,6 +288,51 @@ impl<'t> Crds<'t> {
                 vec![Diagnostic::new(&codes::CRD_NOT_INSTALLED, message)]
             }
         }
+    }
+
+    /// Fields whose change the rules of the dump refuse (those that compare with `oldSelf`), each with the rule's message.
+    /// None where the dump has nothing usable about the object.
+    ///
+    /// ```
+    /// use kubefoundry::{Purpose, SourceSet};
+    /// use kubefoundry::crds::Crds;
+    /// let mut sources = SourceSet::default();
+    /// sources.add_for(Purpose::Crds, "crds.yaml", "
+    /// apiVersion: apiextensions.k8s.io/v1
+    /// kind: CustomResourceDefinition
+    /// metadata: {name: rayservices.ray.io}
+    /// spec:
+    ///   group: ray.io
+    ///   names: {kind: RayService}
+    ///   versions:
+    ///   - name: v1
+    ///     served: true
+    ///     schema:
+    ///       openAPIV3Schema:
+    ///         type: object
+    ///         properties:
+    ///           spec:
+    ///             type: object
+    ///             properties:
+    ///               managedBy:
+    ///                 type: string
+    ///                 x-kubernetes-validations:
+    ///                 - {rule: self == oldSelf, message: the managedBy field is immutable}
+    /// ");
+    /// let (crds, _) = Crds::read(&sources);
+    /// let service = |by: &str| serde_json::json!({
+    ///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"managedBy": by},
+    /// });
+    /// assert!(crds.check_change(&service("a"), &service("a")).is_empty());
+    /// let refused = crds.check_change(&service("a"), &service("b"));
+    /// assert_eq!(refused[0].0.to_string(), "spec.managedBy");
+    /// assert_eq!(refused[0].1, "the managedBy field is immutable");
+    /// ```
+    pub fn check_change(&self, old: &Value, new: &Value) -> Vec<(FieldPath, String)> {
+        let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let Ok(schema) = self.schema(text("/apiVersion"), text("/kind")) else { return Vec::new() };
+        let violations = schema.check_change(old, new).into_iter();
+        violations.map(|violation| (violation.path, violation.message)).collect()
     }
 
     /// The schema of an object. `Err` with nothing means that it is not in the dump.

@@ -1,9 +1,10 @@
-//! The rules of a schema (`x-kubernetes-validations`), evaluated as the apiserver does when an object is created.
+//! The rules of a schema (`x-kubernetes-validations`), evaluated as the apiserver does when an object is
+//! created, or changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cel::objects::{Key, Map};
+use cel::objects::{Key, Map, OptionalValue};
 use serde_json::Value;
 
 use super::Violation;
@@ -68,12 +69,26 @@ impl Rule {
         }
     }
 
-    fn check(&self, itself: &cel::Value, path: &FieldPath, machine: &Machine, out: &mut Vec<Violation>) {
-        let evaluated = match &self.expression {
-            // There is no old value when an object is created.
-            Ok(rule) if rule.transition && !self.optional_old_self => return,
-            Ok(rule) => machine.evaluate(rule, itself),
-            Err(error) => Err(error.clone()),
+    fn check(
+        &self,
+        itself: &cel::Value,
+        before: Before<&cel::Value>,
+        path: &FieldPath,
+        machine: &Machine,
+        out: &mut Vec<Violation>,
+    ) {
+        let evaluated = match (&self.expression, before) {
+            // There is no old value when an object, or a field, is created.
+            (Ok(rule), Before::Created | Before::Changed(None)) if rule.transition && !self.optional_old_self => return,
+            // What a rule says of the object alone is said when it is checked alone.
+            (Ok(rule), Before::Changed(_)) if !rule.transition => return,
+            (Ok(rule), Before::Changed(Some(old))) => machine.evaluate_change(rule, itself, || {
+                let old = old.clone();
+                if self.optional_old_self { cel::Value::Opaque(Arc::new(OptionalValue::of(old))) } else { old }
+            }),
+            (Ok(rule), Before::Created | Before::Changed(None)) => machine.evaluate(rule, itself),
+            (Err(_), Before::Changed(_)) => return,
+            (Err(error), Before::Created) => Err(error.clone()),
         };
         let because = match evaluated {
             Ok(cel::Value::Bool(true)) => return,
@@ -151,46 +166,99 @@ fn squeeze(rule: &str) -> String {
     if line.chars().count() <= 160 { line } else { line.chars().take(157).chain("...".chars()).collect() }
 }
 
-/// Evaluates the rules of a schema on an object.
-pub(super) fn check(rules: &RuleNode, schema: &Value, object: &Value, machine: &Machine, out: &mut Vec<Violation>) {
-    walk(rules, schema, object, &FieldPath::root(), machine, out);
+/// What was there before.
+#[derive(Debug, Clone, Copy)]
+enum Before<T> {
+    /// The object is created.
+    Created,
+    /// The object changes; here is its old value, if it had one that can be told to be the same field or item.
+    Changed(Option<T>),
 }
 
-fn walk(node: &RuleNode, schema: &Value, value: &Value, path: &FieldPath, machine: &Machine, out: &mut Vec<Violation>) {
+/// Evaluates the rules of a schema on an object that is created.
+pub(super) fn check(rules: &RuleNode, schema: &Value, object: &Value, machine: &Machine, out: &mut Vec<Violation>) {
+    walk(rules, schema, (Before::Created, object), &FieldPath::root(), machine, out);
+}
+
+/// Evaluates the rules that compare an object with what it was (transition rules).
+pub(super) fn check_change(
+    rules: &RuleNode,
+    schema: &Value,
+    (old, object): (&Value, &Value),
+    machine: &Machine,
+    out: &mut Vec<Violation>,
+) {
+    walk(rules, schema, (Before::Changed(Some(old)), object), &FieldPath::root(), machine, out);
+}
+
+fn walk(
+    node: &RuleNode,
+    schema: &Value,
+    (before, value): (Before<&Value>, &Value),
+    path: &FieldPath,
+    machine: &Machine,
+    out: &mut Vec<Violation>,
+) {
     // The apiserver evaluates no rule on null.
     if value.is_null() {
         return;
     }
     if !node.rules.is_empty() {
         let itself = convert(schema, value, machine);
+        let old = match before {
+            Before::Changed(Some(old)) if !old.is_null() => Some(convert(schema, old, machine)),
+            _ => None,
+        };
+        let before = if matches!(before, Before::Created) { Before::Created } else { Before::Changed(old.as_ref()) };
         for rule in &node.rules {
-            rule.check(&itself, path, machine, out);
+            rule.check(&itself, before, path, machine, out);
         }
     }
+    let below = |find: &dyn Fn(&Value) -> Option<usize>, key: Option<&str>| match before {
+        Before::Created => Before::Created,
+        Before::Changed(None) => Before::Changed(None),
+        Before::Changed(Some(old)) => {
+            let place = key.is_none().then(|| find(old)).flatten();
+            Before::Changed(key.map_or_else(|| old.get(place?), |key| old.get(key)))
+        }
+    };
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
+                let values = (below(&|_| None, Some(name)), value);
                 let property = schema.get("properties").and_then(|properties| properties.get(name));
                 match (property, node.properties.get(name)) {
-                    (Some(schema), Some(node)) => walk(node, schema, value, &path.key(name.clone()), machine, out),
+                    (Some(schema), Some(node)) => walk(node, schema, values, &path.key(name.clone()), machine, out),
                     (Some(_), None) => {}
                     (None, _) => {
                         if let (Some(node), Some(schema)) = (&node.additional, schema.get("additionalProperties")) {
-                            walk(node, schema, value, &path.key(name.clone()), machine, out);
+                            walk(node, schema, values, &path.key(name.clone()), machine, out);
                         }
                     }
                 }
             }
         }
         Value::Array(items) => {
-            if let (Some(node), Some(schema)) = (&node.items, schema.get("items")) {
+            if let (Some(node), Some(of_items)) = (&node.items, schema.get("items")) {
                 for (position, item) in items.iter().enumerate() {
-                    walk(node, schema, item, &path.index(position), machine, out);
+                    let values = (below(&|old| same_item(schema, old, item), None), item);
+                    walk(node, of_items, values, &path.index(position), machine, out);
                 }
             }
         }
         _ => {}
     }
+}
+
+/// Where an item was in a list before. Only items of `map` lists are known again, by their keys
+/// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`, `MapList`).
+fn same_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
+    if schema.get("x-kubernetes-list-type").and_then(Value::as_str) != Some("map") {
+        return None;
+    }
+    let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array)?;
+    let keys: Vec<&str> = keys.iter().filter_map(Value::as_str).collect();
+    old.as_array()?.iter().position(|other| keys.iter().all(|key| other.get(key) == item.get(key)))
 }
 
 /// A value as CEL sees it, by its schema (`k8s.io/apiserver/pkg/cel/common`).

@@ -68,6 +68,11 @@ impl Schema {
         Problem::new(code, &self.origin, message).diagnostic()
     }
 
+    /// The schema as the CRD has it, without what it says to people.
+    pub(crate) fn raw(&self) -> &Value {
+        &self.raw
+    }
+
     /// Whether a field is in the schema. `*` stands for any key of a map, or any item of a list.
     pub(crate) fn has_field(&self, path: &str) -> bool {
         path.split('.').try_fold(&self.raw, child).is_some()
@@ -95,6 +100,28 @@ impl Schema {
         if !self.unusable.is_empty() {
             pattern::report(&self.unusable, &self.raw, &object, &FieldPath::root(), &mut violations);
         }
+        violations.sort();
+        violations.dedup();
+        violations
+    }
+
+    /// What the rules of the schema have against a change of an object (transition rules, those that read `oldSelf`).
+    pub(crate) fn check_change(&self, old: &Value, new: &Value) -> Vec<Violation> {
+        let rules = self.rules.get_or_init(|| RuleNode::of(&self.raw));
+        let mut violations = Vec::new();
+        if !rules.is_empty() {
+            let with_defaults = |object: &Value| {
+                let mut object = object.clone();
+                defaults::apply(&self.raw, &mut object);
+                object
+            };
+            let (old, new) = (with_defaults(old), with_defaults(new));
+            let machine = self.machine();
+            machine.refill();
+            rules::check_change(rules, &self.raw, (&old, &new), &machine, &mut violations);
+            self.give_back(machine);
+        }
+        violations.retain(|violation| violation.code == &codes::CRD_RULE_VIOLATED);
         violations.sort();
         violations.dedup();
         violations

@@ -94,27 +94,27 @@ fn spells(text: &str) -> bool {
     })
 }
 
-/// Every kind that a provider writes and a CRD defines, and the kinds that are transformed.
+/// Every kind that a provider or a transformation writes and a CRD defines, and the kinds that are transformed.
 pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of = |provider: &'static dyn Provider| {
         groups_of(provider).into_iter().flat_map(move |group| kinds_of(provider).map(move |kind| (group, kind)))
     };
-    let of_transforms = TRANSFORMS.iter().filter_map(|transform| {
-        let (api_version, kind) = transform.kind();
-        api_version.split_once('/').map(|(group, _)| (group, kind))
+    let of_transforms = TRANSFORMS.iter().flat_map(|transform| {
+        let own = transform.kind().0.split_once('/').map(|(group, _)| (group, transform.kind().1));
+        transform.kinds().iter().copied().chain(own)
     });
     PROVIDERS.iter().copied().flat_map(of).chain(of_transforms)
 }
 
 /// The API groups of a provider's targets.
-pub(super) fn groups_of(provider: &dyn Provider) -> Vec<&'static str> {
+pub(crate) fn groups_of(provider: &dyn Provider) -> Vec<&'static str> {
     let mut groups: Vec<&str> = provider.targets().iter().filter_map(|target| target.split('/').next()).collect();
     groups.dedup();
     groups
 }
 
 /// The kinds of a provider's own objects: those whose behavior on change it describes, without the built-in ones.
-pub(super) fn kinds_of(provider: &dyn Provider) -> impl Iterator<Item = &'static str> {
+pub(crate) fn kinds_of(provider: &dyn Provider) -> impl Iterator<Item = &'static str> {
     let mut kinds: Vec<&'static str> = provider.behaviors().iter().map(|behavior| behavior.kind).collect();
     kinds.retain(|kind| !matches!(*kind, "ConfigMap" | "Service" | "PersistentVolumeClaim"));
     kinds.sort_unstable();

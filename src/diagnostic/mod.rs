@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use codes::Code;
+pub(crate) use findings::Reported;
 pub use findings::{Findings, Scope};
 
 use crate::path::FieldPath;

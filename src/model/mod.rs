@@ -9,5 +9,6 @@ pub mod providers;
 mod rule_steps;
 pub mod rule_types;
 pub mod select;
+pub mod status;
 pub mod support;
 pub mod validate;

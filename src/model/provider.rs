@@ -4,10 +4,12 @@ use serde::Serialize;
 
 use super::draft::{Draft, NotImportable, Subject};
 use super::ir::Deployment;
+pub use super::status::{Status, StatusError};
 use super::support::FieldSupport;
 use crate::crds::Crds;
 use crate::diagnostic::{Code, Findings};
 use crate::manifest::Manifest;
+use crate::path::{FieldPath, Segment};
 use crate::wire::Shape;
 
 /// A serving stack that deployments are translated for.
@@ -60,10 +62,26 @@ pub trait Provider: Sync {
     /// [`NotImportable`] when no deployment becomes anything like it.
     fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable>;
 
-    /// Reads the state of its main object, as the apiserver gives it, into the unified status (spec/1 §4.9).
+    /// Reads the state of its main object, as the apiserver gives it, into the unified status (spec/1 §4.9, as
+    /// docs/deviations.md corrects it). A state that is not known here gives no phase, and the word as it stands.
+    ///
+    /// ```
+    /// use kubefoundry::{model::providers, wire::Phase};
+    /// use serde_json::json;
+    /// let kaito = providers::find("kaito").unwrap();
+    /// let workspace = |state: &str| json!({
+    ///     "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "metadata": {"name": "phi"}, "status": {"state": state},
+    /// });
+    /// let status = kaito.translate_status(&workspace("Ready")).unwrap();
+    /// assert_eq!(status.phase, Some(Phase::Running));
+    /// assert_eq!(status.endpoint.unwrap().service, "phi");
+    /// let status = kaito.translate_status(&workspace("Dreaming")).unwrap();
+    /// assert_eq!(status.phase, None);
+    /// assert_eq!(status.unrecognized[0].value, "Dreaming");
+    /// ```
     ///
     /// # Errors
-    /// [`StatusError`] when the object is not one of this provider's, or its status is not understood.
+    /// [`StatusError`] when the object is none of this provider's main objects, or of a version that is not known.
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError>;
 }
 
@@ -151,12 +169,50 @@ pub struct Behavior {
     pub source: &'static str,
 }
 
+impl Behavior {
+    /// The row that says most about a field of an object: the longest path that the field is at or below.
+    ///
+    /// ```
+    /// use kubefoundry::model::provider::{Behavior, Reaction};
+    /// use kubefoundry::path::FieldPath;
+    /// let rows = [
+    ///     Behavior { kind: "K", path: "spec", reaction: Reaction::Refused, source: "" },
+    ///     Behavior { kind: "K", path: "spec.*.replicas", reaction: Reaction::InPlace, source: "" },
+    /// ];
+    /// let reaction = |path: FieldPath| Behavior::of(&rows, "K", &path).map(|row| row.reaction);
+    /// let spec = FieldPath::parse("spec");
+    /// assert_eq!(reaction(spec.index(0).key("replicas")), Some(Reaction::InPlace));
+    /// assert_eq!(reaction(spec.key("a").key("replicas").key("b")), Some(Reaction::InPlace));
+    /// assert_eq!(reaction(spec.key("a")), Some(Reaction::Refused));
+    /// assert_eq!(reaction(FieldPath::parse("status")), None);
+    /// assert_eq!(Behavior::of(&rows, "Other", &spec), None);
+    /// ```
+    pub fn of<'b>(behaviors: &'b [Self], kind: &str, path: &FieldPath) -> Option<&'b Self> {
+        let of_kind = behaviors.iter().filter(|row| row.kind == kind && row.covers(path));
+        of_kind.max_by_key(|row| row.path.split('.').count())
+    }
+
+    /// Whether a field is at or below the path of the row.
+    fn covers(&self, path: &FieldPath) -> bool {
+        let mut segments = path.segments().iter();
+        self.path.split('.').all(|step| match segments.next() {
+            Some(_) if step == "*" => true,
+            Some(Segment::Key(key)) => key == step,
+            _ => false,
+        })
+    }
+}
+
 /// What happens on a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reaction {
+    /// Stored, and nothing that runs depends on it.
+    None,
     /// Applied to what runs.
     InPlace,
+    /// A quantity: applied to what runs when it grows, rejected when it shrinks.
+    Grows,
     /// Pods are replaced one after the other.
     RollingRestart,
     /// A second cluster is started beside the first.
@@ -165,22 +221,4 @@ pub enum Reaction {
     NoEffect,
     /// Rejected by a webhook or a CEL rule.
     Refused,
-}
-
-/// The unified status of a deployment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Status {
-    /// Pending, Deploying, Running, Failed or Terminating.
-    pub phase: &'static str,
-    /// What upstream says about it.
-    pub message: String,
-}
-
-/// Why a status could not be read.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StatusError {
-    /// This version renders, and does not read status yet.
-    #[error("{0} status is not read by this version")]
-    NotRead(&'static str),
 }

@@ -5,6 +5,7 @@ use super::inference_provider_config::InferenceProviderConfig;
 use super::kubernetes::ObjectMeta;
 use super::macros::{wire_object, words};
 use super::reader::{Map, Read, Reader};
+use crate::actor::options::ActorOptions;
 use crate::llamastack::options::LlamaStackSettings;
 use crate::path::FieldPath;
 use crate::yaml::{Node, Value};
@@ -36,6 +37,8 @@ wire_object! {
         kaito: KaitoSettings = "kaito",
         /// How LlamaStackDistributions are rendered.
         llama_stack: LlamaStackSettings = "llamaStack",
+        /// What AsyncActors are rendered with.
+        actor: ActorOptions = "actor",
         /// Which objects are printed; `generated` by default.
         output: OutputMode = "output",
         /// Whether objects that are no longer generated are removed from the input (KRM function only).

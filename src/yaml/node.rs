@@ -199,6 +199,37 @@ impl Entry<'_> {
     }
 }
 
+/// A value that is in no text: every place in it is the start of one.
+///
+/// ```
+/// use kubefoundry::yaml::Node;
+/// let value = serde_json::json!({"a": [1, 2.5, "x", null]});
+/// assert_eq!(Node::from(&value).to_json(), value);
+/// ```
+impl<'v> From<&'v serde_json::Value> for Node<'v> {
+    fn from(value: &'v serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        let span = Span::default();
+        let value = match value {
+            Json::Null => Value::Null,
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(number) => {
+                let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+                integer.map_or_else(|| Value::Float(number.as_f64().unwrap_or_default()), Value::Integer)
+            }
+            Json::String(text) => Value::String(Cow::Borrowed(text)),
+            Json::Array(items) => Value::Sequence(items.iter().map(Self::from).collect()),
+            Json::Object(fields) => Value::Mapping(
+                fields
+                    .iter()
+                    .map(|(key, value)| Entry { key: Cow::Borrowed(key), key_span: span, node: Self::from(value) })
+                    .collect(),
+            ),
+        };
+        Self { value, span }
+    }
+}
+
 /// Whether a message points at a field's key or at its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Target {

@@ -22,7 +22,7 @@ pub(crate) enum ManError {
 
 const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "Nothing to complain about."),
-    ("1", "An error was found in the input; with lint, a finding of at least the severity of --fail-on."),
+    ("1", "An error was found in the input; with lint and plan, a finding or a change at least as grave as --fail-on."),
     ("2", "Wrong usage or options, or a file that cannot be read or written."),
 ];
 

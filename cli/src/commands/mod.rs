@@ -2,6 +2,7 @@
 
 mod argocd;
 mod completions;
+mod drift;
 mod explain;
 mod images;
 mod import;
@@ -9,8 +10,11 @@ mod lint;
 mod llamastack;
 mod man;
 mod migrate;
+mod places;
+mod plan;
 mod render;
 mod schema;
+mod status;
 
 use std::process::ExitCode;
 
@@ -49,6 +53,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     LlamaStack(#[from] llamastack::LlamaStackError),
     #[error(transparent)]
+    Plan(#[from] plan::PlanUsage),
+    #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
     Migrate(#[from] migrate::MigrateError),
@@ -62,9 +68,12 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Render(args) => render::run(args, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Explain(args) => explain::run(args, console),
+        Command::Plan(args) => plan::run(args, console),
         Command::Images(args) => images::run(args, console),
         Command::Import(args) => import::run(args, console),
         Command::Migrate(args) => migrate::run(args, console),
+        Command::Status(args) => status::run(args, console),
+        Command::Drift(args) => drift::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
         Command::Llamastack(command) => llamastack::run(command),
         Command::Schema(args) => schema::run(args),
@@ -233,6 +242,13 @@ fn status_of(found: &[Diagnostic], sources: &SourceSet, is_partial: bool) -> Exi
     } else {
         ExitStatus::Success
     }
+}
+
+/// Findings as every JSON report has them.
+fn findings(diagnostics: &[Diagnostic], sources: &SourceSet) -> Vec<Value> {
+    let mut report: Value = serde_json::from_str(&diagnostics::json(diagnostics, sources, &[])).unwrap_or_default();
+    let findings = report.get_mut("diagnostics").map(Value::take).unwrap_or_default();
+    if let Value::Array(findings) = findings { findings } else { Vec::new() }
 }
 
 /// Where to read on, as rustc says it: once a run, whatever was found.

@@ -3,6 +3,7 @@
 //! Options come first, from the weakest to the strongest: `kubefoundry.yaml`, `--config`, the flags. Then the input in
 //! the order in which it was named, then what `--providers` and `--crds` add.
 
+pub(crate) mod git;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use kubefoundry::{Purpose, SourceSet, compile};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Assignment, InputArgs};
+use git::{GitError, Tree};
 
 /// The file with options that a directory may have.
 const OPTIONS_FILE: &str = "kubefoundry.yaml";
@@ -24,6 +26,9 @@ const COMMAND_LINE: &str = "<command line>";
 
 /// What the options from Argo CD's parameters are called in findings.
 const PARAMETERS: &str = "<parameters>";
+
+/// What a kustomization is called.
+const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// What standard input is called in findings.
 const STDIN: &str = "<stdin>";
@@ -46,6 +51,8 @@ pub(crate) enum InputError {
     NoCrds(String),
     #[error("standard input is named twice; expected it as PATH or by --crds")]
     StdinTwice,
+    #[error(transparent)]
+    Git(#[from] GitError),
     #[error("no PATH is given, and standard input is a terminal; name a file or a directory, or pipe manifests in")]
     Terminal,
 }
@@ -73,38 +80,51 @@ pub(crate) struct Input {
 /// directory and cannot be read is noted, so that one dead link does not hide what is wrong with all the others.
 pub(crate) fn read(args: &InputArgs, options: Map<String, Value>) -> Result<Input, InputError> {
     let mut reader = Reader::default();
-    if let [directory] = args.paths.as_slice()
-        && directory.is_dir()
-        && directory.join(OPTIONS_FILE).is_file()
-    {
-        reader.file(Purpose::Options, &walk::tidy(&directory.join(OPTIONS_FILE)))?;
+    reader.all(args, &args.paths, options)?;
+    Ok(reader.input)
+}
+
+/// The same, with the last path not as input, but as what is in the cluster.
+pub(crate) fn read_with_live(args: &InputArgs) -> Result<Input, InputError> {
+    let (live, paths) = args.paths.split_last().map_or((None, &[][..]), |(live, paths)| (Some(live), paths));
+    let mut reader = Reader::default();
+    reader.all(args, paths, Map::new())?;
+    if let Some(live) = live {
+        reader.path_or_stdin(Purpose::Live, live)?;
     }
-    if let Some(file) = &args.config {
-        reader.file(Purpose::Options, file)?;
+    Ok(reader.input)
+}
+
+/// Reads dumps of a cluster: files, directories, or standard input when none is named.
+pub(crate) fn read_dumps(paths: &[PathBuf]) -> Result<Input, InputError> {
+    let mut reader = Reader::default();
+    if paths.is_empty() {
+        reader.stdin_unless_terminal(Purpose::Live)?;
     }
-    if let Some(render) = flags(args, options) {
-        reader.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
+    for path in paths {
+        reader.path_or_stdin(Purpose::Live, path)?;
     }
-    if args.paths.is_empty() {
-        if io::stdin().is_terminal() {
-            return Err(InputError::Terminal);
-        }
-        reader.stdin(Purpose::Input)?;
-    }
-    for path in &args.paths {
-        reader.path_or_stdin(Purpose::Input, path)?;
-    }
-    for path in &args.providers {
-        let texts = reader.path(Purpose::Providers, path)?;
-        reader.input.providers.push((path.clone(), texts));
-    }
-    for path in &args.crds {
-        if path.is_dir() {
-            reader.crds_of(path)?;
-        } else {
-            reader.path_or_stdin(Purpose::Crds, path)?;
-        }
-    }
+    Ok(reader.input)
+}
+
+/// What can be read only once, kept for whoever reads it again: standard input, and pipes (`<(command)`).
+#[derive(Debug, Default)]
+pub(crate) struct Pipes {
+    stdin: Option<Vec<u8>>,
+    others: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+/// The same as [`read`], with the paths of the input as they are in a revision, when there is one; everything else is
+/// what is there now.
+pub(crate) fn read_at(
+    args: &InputArgs,
+    options: Map<String, Value>,
+    tree: Option<Tree>,
+    pipes: &mut Pipes,
+) -> Result<Input, InputError> {
+    let mut reader = Reader { tree, pipes: Some(std::mem::take(pipes)), ..Reader::default() };
+    reader.all(args, &args.paths, options)?;
+    *pipes = reader.pipes.unwrap_or_default();
     Ok(reader.input)
 }
 
@@ -157,19 +177,66 @@ fn flags(args: &InputArgs, mut options: Map<String, Value>) -> Option<String> {
 #[derive(Default)]
 struct Reader {
     input: Input,
-    seen: BTreeMap<(bool, PathBuf), SourceId>,
+    /// CRDs and dumps may be files that are input, too.
+    seen: BTreeMap<(Option<Purpose>, PathBuf), SourceId>,
     stdin_read: Option<Purpose>,
     /// The directory that nothing may be read from outside of.
     within: Option<PathBuf>,
+    /// Where the input is read from, when it is not the file system.
+    tree: Option<Tree>,
+    /// What is kept of what can be read only once, when somebody will read it again.
+    pipes: Option<Pipes>,
 }
 
 impl Reader {
+    /// Reads all that the arguments name, and these paths as input.
+    fn all(&mut self, args: &InputArgs, paths: &[PathBuf], options: Map<String, Value>) -> Result<(), InputError> {
+        if let ([directory], Some(tree)) = (paths, &self.tree) {
+            let options = tree.options(directory).map(|(name, bytes)| (name.to_owned(), bytes.map(<[u8]>::to_vec)));
+            if let Some((name, bytes)) = options {
+                self.of_revision(Purpose::Options, name, bytes)?;
+            }
+        } else if let [directory] = paths
+            && directory.is_dir()
+            && directory.join(OPTIONS_FILE).is_file()
+        {
+            self.file(Purpose::Options, &walk::tidy(&directory.join(OPTIONS_FILE)))?;
+        }
+        if let Some(file) = &args.config {
+            self.file(Purpose::Options, file)?;
+        }
+        if let Some(render) = flags(args, options) {
+            self.input.sources.add_for(Purpose::Options, COMMAND_LINE, render);
+        }
+        if paths.is_empty() {
+            self.stdin_unless_terminal(Purpose::Input)?;
+        }
+        for path in paths {
+            self.path_or_stdin(Purpose::Input, path)?;
+        }
+        for path in &args.providers {
+            let texts = self.path(Purpose::Providers, path)?;
+            self.input.providers.push((path.clone(), texts));
+        }
+        for path in &args.crds {
+            if path.is_dir() {
+                self.crds_of(path)?;
+            } else {
+                self.path_or_stdin(Purpose::Crds, path)?;
+            }
+        }
+        Ok(())
+    }
+
     fn path_or_stdin(&mut self, purpose: Purpose, path: &Path) -> Result<(), InputError> {
         if path.as_os_str() == "-" { self.stdin(purpose) } else { self.path(purpose, path).map(drop) }
     }
 
     /// Reads a file, or the files of a directory, and returns which texts they are.
     fn path(&mut self, purpose: Purpose, path: &Path) -> Result<Vec<SourceId>, InputError> {
+        if purpose == Purpose::Input && self.tree.is_some() {
+            return self.path_of_revision(path);
+        }
         if !path.is_dir() {
             let text = self.file(purpose, path)?;
             if purpose == Purpose::Input && compile::may_hold_ours(&self.input.sources.get(text).text) {
@@ -186,13 +253,50 @@ impl Reader {
             match file.and_then(|file| self.file(purpose, &file)) {
                 Ok(text) => texts.push(text),
                 // Somebody's data: as little of our business as any other text that never speaks of us.
-                Err(error @ InputError::TooLarge { is_foreign: true, .. }) => {
+                Err(error @ InputError::TooLarge { is_foreign: true, .. }) if purpose != Purpose::Live => {
                     self.input.notes.push(format!("{error}, and skipped"));
                 }
                 Err(error) => self.input.unread.push(error),
             }
         }
         Ok(texts)
+    }
+
+    /// Reads a file of a revision, or the files of a directory. What a revision does not have it has not yet, or not any
+    /// more.
+    fn path_of_revision(&mut self, path: &Path) -> Result<Vec<SourceId>, InputError> {
+        let Some(tree) = &self.tree else { return Ok(Vec::new()) };
+        let owned = |(name, bytes): (&str, Option<&[u8]>)| (name.to_owned(), bytes.map(<[u8]>::to_vec));
+        let file = tree.file(path).map(owned);
+        let files = if let Some(file) = file {
+            let above =
+                path.ancestors().skip(1).take(2).flat_map(|folder| KUSTOMIZATIONS.map(|name| folder.join(name)));
+            let above = above.filter_map(|place| tree.file(&place)).map(owned);
+            std::iter::once(file).chain(above).collect()
+        } else {
+            tree.below(path).into_iter().map(owned).collect::<Vec<_>>()
+        };
+        if files.is_empty() {
+            self.input.notes.push(format!("{}: not in {}", path.display(), tree.revision.name));
+        }
+        let mut texts = Vec::new();
+        for (name, bytes) in files {
+            texts.push(self.of_revision(Purpose::Input, name, bytes)?);
+        }
+        Ok(texts)
+    }
+
+    /// Adds a file of a revision, each once.
+    fn of_revision(&mut self, purpose: Purpose, name: String, bytes: Option<Vec<u8>>) -> Result<SourceId, InputError> {
+        let identity = (None, PathBuf::from(&name));
+        if let Some(text) = self.seen.get(&identity) {
+            return Ok(*text);
+        }
+        // What is in it is not known, so whether it is ours is not, either.
+        let Some(bytes) = bytes else { return Err(InputError::TooLarge { name, is_foreign: false }) };
+        let text = self.input.sources.add_bytes(purpose, name, bytes);
+        self.seen.insert(identity, text);
+        Ok(text)
     }
 
     /// Reads a dump that is a directory. Without a file in it nothing would be checked, and nobody be told.
@@ -217,11 +321,20 @@ impl Reader {
             return Err(InputError::Outside(name));
         }
         // CRDs may lie in the directory that is read: there they are objects like others.
-        let identity = (purpose == Purpose::Crds, identity);
+        let identity = (Some(purpose).filter(|it| matches!(it, Purpose::Crds | Purpose::Live)), identity);
         if let Some(text) = self.seen.get(&identity) {
             return Ok(*text);
         }
-        let bytes = bytes(&name, file)?;
+        // A pipe is empty when it is read again.
+        let is_pipe = !file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let kept = self.pipes.as_mut().filter(|_| is_pipe).map(|pipes| &mut pipes.others);
+        let bytes = match kept {
+            None => bytes(&name, file)?,
+            Some(kept) => match kept.get(path) {
+                Some(bytes) => bytes.clone(),
+                None => kept.entry(path.to_owned()).or_insert(bytes(&name, file)?).clone(),
+            },
+        };
         let text = self.input.sources.add_bytes(purpose, name, bytes);
         self.input.files.insert(text, path.to_owned());
         self.seen.insert(identity, text);
@@ -232,7 +345,7 @@ impl Reader {
     /// directory or the one above.
     fn kustomizations_above(&mut self, path: &Path) -> Result<(), InputError> {
         for folder in path.ancestors().skip(1).take(2) {
-            for name in ["kustomization.yaml", "kustomization.yml", "Kustomization"] {
+            for name in KUSTOMIZATIONS {
                 let file = folder.join(name);
                 if file.is_file() {
                     self.file(Purpose::Input, &walk::tidy(&file))?;
@@ -242,13 +355,22 @@ impl Reader {
         Ok(())
     }
 
+    /// Standard input, since nothing was named. Nobody types a manifest.
+    fn stdin_unless_terminal(&mut self, purpose: Purpose) -> Result<(), InputError> {
+        if io::stdin().is_terminal() { Err(InputError::Terminal) } else { self.stdin(purpose) }
+    }
+
     fn stdin(&mut self, purpose: Purpose) -> Result<(), InputError> {
         match self.stdin_read {
             Some(before) if before != purpose => return Err(InputError::StdinTwice),
             Some(_) => {}
             None => {
                 self.stdin_read = Some(purpose);
-                let bytes = bytes(STDIN, io::stdin().lock())?;
+                let bytes = match self.pipes.as_mut().map(|pipes| &mut pipes.stdin) {
+                    None => bytes(STDIN, io::stdin().lock())?,
+                    Some(Some(kept)) => kept.clone(),
+                    Some(empty) => empty.insert(bytes(STDIN, io::stdin().lock())?).clone(),
+                };
                 let id = self.input.sources.add_bytes(purpose, STDIN, bytes);
                 self.input.stdin = Some(id).filter(|_| purpose == Purpose::Input);
             }

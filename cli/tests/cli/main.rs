@@ -8,6 +8,7 @@ mod argocd;
 mod codes;
 mod console;
 mod crds;
+mod drift;
 mod explain;
 mod fix;
 mod function;
@@ -26,8 +27,10 @@ mod migrate;
 mod options;
 mod out_dir;
 mod pictures;
+mod plan;
 #[cfg(unix)]
 mod provider;
 mod render;
 mod schema;
+mod status;
 mod suppress;

@@ -69,17 +69,21 @@ fn reports(command: &[&str]) -> Vec<Value> {
 }
 
 fn check(name: &str, command: &[&str]) {
-    let (schema, validator) = strict(name);
-    let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
     let reports = reports(command);
     assert!(reports.len() > 100, "{} reports", reports.len());
+    check_reports(name, reports, |_| true);
+}
+
+fn check_reports(name: &str, reports: Vec<Value>, is_expected: impl Fn(&str) -> bool) {
+    let (schema, validator) = strict(name);
+    let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
     for report in reports {
         let errors: Vec<String> =
             validator.iter_errors(&report).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{errors:#?} in {report:#}");
         seen(&schema, &report, "", &mut all, &mut found);
     }
-    let missing: Vec<_> = all.difference(&found).collect();
+    let missing: Vec<_> = all.difference(&found).filter(|path| is_expected(path)).collect();
     assert!(missing.is_empty(), "no report has {missing:?}, which {name} describes");
 }
 
@@ -138,12 +142,56 @@ fn migrations_look_as_their_schema_says() {
     });
 }
 
+/// The reports of a group of cases beside which their snapshots are.
+fn recorded(group: &str) -> Vec<Value> {
+    let read = |case: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(case.join("json.snap")).unwrap();
+        serde_json::from_str(text.splitn(3, "---\n").nth(2).unwrap()).unwrap()
+    };
+    crate::status::cases(group).iter().map(read).collect()
+}
+
+#[test]
+fn statuses_look_as_their_schema_says() {
+    check_findings_apart("status", recorded("status"));
+}
+
+#[test]
+fn drift_looks_as_its_schema_says() {
+    check_findings_apart("drift", recorded("drift"));
+}
+
+/// Findings look the same in every report, and `lint` shows all that they may have.
+fn check_findings_apart(name: &str, reports: Vec<Value>) {
+    check_reports(name, reports, |path| !path.starts_with(".diagnostics."));
+}
+
+/// Findings are held to their own schema by the tests above.
+#[test]
+fn plans_look_as_their_schema_says() {
+    let (mut schema, validator) = strict("plan");
+    let (mut all, mut found) = (BTreeSet::new(), BTreeSet::new());
+    for findings in ["diagnostics", "oldDiagnostics"] {
+        schema["properties"].as_object_mut().unwrap().remove(findings);
+    }
+    for (folder, arguments) in crate::plan::cases() {
+        let report = crate::plan::planned(&folder, &arguments, &["--output", "json"]);
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&report).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{errors:#?} in {report:#}");
+        seen(&schema, &report, "", &mut all, &mut found);
+    }
+    let missing: Vec<_> = all.difference(&found).collect();
+    assert!(missing.is_empty(), "no plan has {missing:?}, which the schema describes");
+}
+
 /// `kubectl apply -f -` takes the whole stream.
 #[test]
 fn crds_are_one_stream() {
     let ran = Sandbox::new().run(&["schema", "crds"]).exits(0);
-    assert_eq!(ran.kinds(), ["CustomResourceDefinition"; 4]);
-    assert_eq!(ran.out.lines().filter(|line| *line == "---").count(), 3);
+    assert_eq!(ran.kinds(), ["CustomResourceDefinition"; 5]);
+    assert_eq!(ran.out.lines().filter(|line| *line == "---").count(), 4);
     assert!(ran.out.contains("\n  name: modeldeployments.kubeairunway.ai\n"), "{}", ran.out);
 }
 
@@ -154,14 +202,14 @@ fn every_listed_schema_is_printed() {
     let listed = sandbox.run(&["schema"]).exits(0);
     let names: Vec<&str> = listed.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names[0], "crds");
-    assert_eq!(names.len(), 14);
+    assert_eq!(names.len(), 17);
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
     for name in &names[1..] {
         let printed = sandbox.run(&["schema", name]).exits(0).out;
         let extension = if name.contains('_') { "yaml" } else { "json" };
         assert_eq!(printed, std::fs::read_to_string(folder.join(format!("{name}.{extension}"))).unwrap(), "{name}");
     }
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 13, "every file has a name");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 16, "every file has a name");
 }
 
 /// A name that is close is suggested, and nothing is printed.

@@ -4,7 +4,7 @@
 mod volume;
 
 pub use volume::{
-    ClaimSource, EmptyDir, Volume, VolumeMount, claims, compilation_cache_root, compilation_caches,
+    ClaimSource, ConfigMapSource, EmptyDir, Volume, VolumeMount, claims, compilation_cache_root, compilation_caches,
     ignore_compilation_caches, ignore_further_compilation_caches, model_cache_home, mounted_as_shared_memory,
     refuse_shared_memory_name, shared_memory, storage_mounts, storage_volumes,
 };
@@ -141,6 +141,9 @@ pub struct Container {
     /// Its image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// When its image is pulled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_pull_policy: Option<&'static str>,
     /// The program, in exec form.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
@@ -162,6 +165,39 @@ pub struct Container {
     /// Where its volumes are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_mounts: Vec<VolumeMount>,
+    /// Whether it has started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub startup_probe: Option<Probe>,
+    /// Whether it still works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub liveness_probe: Option<Probe>,
+    /// Whether it takes requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readiness_probe: Option<Probe>,
+}
+
+/// A command that says how a container is (core/v1 Probe).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Probe {
+    /// The command; it succeeds when all is well.
+    pub exec: ExecAction,
+    /// How long it is not asked after the start, in seconds; absent means not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_delay_seconds: Option<u32>,
+    /// How often it is asked, in seconds.
+    pub period_seconds: u32,
+    /// How long an answer may take, in seconds.
+    pub timeout_seconds: u32,
+    /// After how many failures in a row it counts as failed.
+    pub failure_threshold: u32,
+}
+
+/// A command in a container (core/v1 ExecAction).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ExecAction {
+    /// The command, in exec form.
+    pub command: Vec<String>,
 }
 
 impl Container {
@@ -235,12 +271,22 @@ pub struct ResourceRequirements {
     /// At least this.
     #[serde(skip_serializing_if = "StringMap::is_empty")]
     pub requests: StringMap,
+    /// Claims of the pod that it uses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ResourceClaim>,
+}
+
+/// A claim of the pod that a container uses (core/v1 ResourceClaim).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ResourceClaim {
+    /// Its name in the pod.
+    pub name: String,
 }
 
 impl ResourceRequirements {
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.limits.is_empty() && self.requests.is_empty()
+        self.limits.is_empty() && self.requests.is_empty() && self.claims.is_empty()
     }
 
     /// What a worker asks for: cpu is a request, memory a request and a limit, GPUs a limit (DESIGN §4); the apiserver

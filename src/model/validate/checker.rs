@@ -130,7 +130,7 @@ impl Checker<'_, '_> {
 
     /// Reports a quantity above the dialect's ceiling.
     pub(super) fn most_quantity(&mut self, path: &FieldPath, value: &str, most: Option<&'static str>) {
-        if let Some(most) = most.filter(|most| quantity::exceeds(value, most)) {
+        if let Some(most) = most.filter(|most| quantity::compare(value, most) == Some(std::cmp::Ordering::Greater)) {
             let message = format!("{path} is {value:?}, expected at most {most} in {}", self.habits().group);
             self.findings.report(&codes::OUT_OF_RANGE, path, message);
         }

@@ -4,6 +4,8 @@
 //! to quantities. The first also takes a number without digits, the second a fraction as an exponent; a quantity passes
 //! both.
 
+use std::cmp::Ordering;
+
 use super::Checked;
 
 const SUFFIXES: &[&str] = &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "n", "u", "m", "k", "M", "G", "T", "P", "E"];
@@ -39,54 +41,46 @@ pub fn positive_quantity(text: &str) -> Checked {
     if positive { Ok(()) } else { Err("a quantity above zero") }
 }
 
-/// Whether one quantity is larger than another; false when one of them is none.
+/// Which of two quantities is more; none when either is no quantity.
 ///
 /// ```
-/// use kubefoundry::model::validate::quantity::exceeds;
-/// assert!(exceeds("4097Gi", "4Ti") && exceeds("513", "512") && exceeds("512001m", "512") && exceeds("1e18", "4Ti"));
-/// assert!(!exceeds("4Ti", "4096Gi") && !exceeds("512000m", "512") && !exceeds("lots", "1"));
+/// use std::cmp::Ordering;
+/// use kubefoundry::model::validate::quantity::compare;
+/// assert_eq!(compare("1Gi", "1G"), Some(Ordering::Greater));
+/// assert_eq!(compare("1.5Ki", "1536"), Some(Ordering::Equal));
+/// assert_eq!(compare("1e3", "1k"), Some(Ordering::Equal));
+/// assert_eq!(compare("-1", "500m"), Some(Ordering::Less));
+/// assert_eq!(compare("1", "lots"), None);
 /// ```
-pub fn exceeds(text: &str, most: &str) -> bool {
-    nano(text).zip(nano(most)).is_some_and(|(text, most)| text > most)
+pub fn compare(one: &str, other: &str) -> Option<Ordering> {
+    amount(one)?.partial_cmp(&amount(other)?)
 }
 
-/// A quantity above zero in billionths, as large as can be held at the most.
-fn nano(text: &str) -> Option<u128> {
+/// A quantity as a number: near enough to say which is more.
+fn amount(text: &str) -> Option<f64> {
     let (negative, number) = parts(text)?;
-    if negative {
-        return Some(0);
-    }
-    let suffix = text.split_once(number).map_or("", |(_, suffix)| suffix);
-    let (binary, decimal) = match suffix {
-        "Ki" => (10, 0),
-        "Mi" => (20, 0),
-        "Gi" => (30, 0),
-        "Ti" => (40, 0),
-        "Pi" => (50, 0),
-        "Ei" => (60, 0),
-        "n" => (0, -9),
-        "u" => (0, -6),
-        "m" => (0, -3),
-        "k" => (0, 3),
-        "M" => (0, 6),
-        "G" => (0, 9),
-        "T" => (0, 12),
-        "P" => (0, 15),
-        "E" => (0, 18),
-        exponent => (0, exponent.get(1..).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)),
+    let (_, suffix) = text.trim_start_matches(['+', '-']).split_at(number.len());
+    let factor = match suffix {
+        "n" => 1e-9,
+        "u" => 1e-6,
+        "m" => 1e-3,
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "P" => 1e15,
+        "E" => 1e18,
+        "Ki" => 1024.0,
+        "Mi" => f64::from(1 << 20),
+        "Gi" => f64::from(1 << 30),
+        "Ti" => 1024.0 * f64::from(1 << 30),
+        "Pi" => f64::from(1 << 20) * f64::from(1 << 30),
+        "Ei" => f64::from(1 << 30) * f64::from(1 << 30),
+        exponent => format!("1e{}", exponent.get(1..)?).parse().ok()?,
     };
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let digits: String = [whole, fraction].concat().trim_start_matches('0').to_owned();
-    let digits = if digits.is_empty() { "0" } else { digits.as_str() };
-    let exponent: i64 = i64::from(decimal) + 9 - i64::try_from(fraction.len()).ok()?;
-    let power = 10_u128.checked_pow(u32::try_from(exponent.unsigned_abs()).ok()?);
-    let value =
-        digits.parse::<u128>().ok().and_then(|digits| digits.checked_shl(binary).filter(|it| it >> binary == digits));
-    let (Some(value), Some(power)) = (value, power) else {
-        // More digits than can be held: a huge number, or a fraction of which nothing is left.
-        return Some(if exponent < 0 && power.is_none() { 0 } else { u128::MAX });
-    };
-    Some(if exponent < 0 { value / power } else { value.saturating_mul(power) })
+    let number: f64 = number.parse().ok()?;
+    Some(if negative { -number } else { number } * factor)
 }
 
 /// What was probably meant by text that is no quantity: without spaces, without the `B` of bytes.
@@ -109,4 +103,69 @@ fn parts(text: &str) -> Option<(bool, &str)> {
 /// Quantities hold 64 bits; `ParseQuantity` itself computes for minutes on exponents such as `1e2147483648`.
 fn is_exponent(text: &str) -> bool {
     text.parse::<i32>().is_ok_and(|exponent| (-18..=18).contains(&exponent))
+}
+
+/// A quantity in billionths, the finest that there is; a finer one is rounded up, as the apiserver does. `None` when it is no
+/// quantity, or too large to count so.
+///
+/// ```
+/// use kubefoundry::model::validate::quantity::billionths;
+/// assert_eq!(billionths("1000m"), billionths("1"));
+/// assert_eq!(billionths("0.5Gi"), billionths("512Mi"));
+/// assert_eq!(billionths("1e3"), billionths("1k"));
+/// assert_ne!(billionths("1G"), billionths("1Gi"));
+/// assert_eq!(billionths("-1n"), Some(-1));
+/// assert_eq!(billionths("lots"), None);
+/// ```
+pub fn billionths(text: &str) -> Option<i128> {
+    let (is_negative, number) = parts(text)?;
+    let suffix = text.trim_start_matches(['+', '-']).get(number.len()..)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits: i128 =
+        if whole.is_empty() && fraction.is_empty() { 0 } else { format!("{whole}{fraction}").parse().ok()? };
+    let (binary, decimal) = match suffix {
+        "Ki" => (10, 0),
+        "Mi" => (20, 0),
+        "Gi" => (30, 0),
+        "Ti" => (40, 0),
+        "Pi" => (50, 0),
+        "Ei" => (60, 0),
+        "n" => (0, -9),
+        "u" => (0, -6),
+        "m" => (0, -3),
+        "" => (0, 0),
+        "k" => (0, 3),
+        "M" => (0, 6),
+        "G" => (0, 9),
+        "T" => (0, 12),
+        "P" => (0, 15),
+        "E" => (0, 18),
+        exponent => (0, exponent.get(1..)?.parse().ok()?),
+    };
+    let scaled = digits.checked_mul(1_i128.checked_shl(binary)?)?;
+    let power: i32 = 9 + decimal - i32::try_from(fraction.len()).ok()?;
+    let ten = 10_i128.checked_pow(power.unsigned_abs())?;
+    let amount = if power < 0 { (scaled + ten - 1) / ten } else { scaled.checked_mul(ten)? };
+    Some(if is_negative { -amount } else { amount })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_amount_has_many_spellings() {
+        for group in [
+            &["1", "1.0", "1000m", "1e0", "+1", "1000000000n", "1.000"][..],
+            &["2Gi", "2048Mi", "2147483648", "2097152Ki"],
+            &["0", "0Gi", "0.0", "-0", "0e5"],
+            &["0.1n", "1n", "0.5n"],
+            &[".5", "500m", "5e-1"],
+        ] {
+            let amounts: Vec<_> = group.iter().map(|text| billionths(text)).collect();
+            assert!(amounts.iter().all(|amount| amount.is_some() && *amount == amounts[0]), "{group:?} {amounts:?}");
+        }
+        assert_eq!(billionths("99999999999999999999999999999999999999999"), None);
+    }
 }

@@ -45,7 +45,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     ])
 }
 
-/// The index: a table for each hundred.
+/// The index: a table for each hundred, and for each transformation that shares one.
 fn index() -> Result<String, Failure> {
     let mut codes: Vec<&Code> = registry::codes().collect();
     codes.sort_by_key(|code| code.id);
@@ -53,10 +53,9 @@ fn index() -> Result<String, Failure> {
     let mut last = None;
     for code in codes {
         let (id, name, severity, summary) = (code.id, code.name, code.severity, code.summary);
-        let hundred = id.get(..4);
-        if hundred != last {
-            last = hundred;
-            let title = title(code)?;
+        let title = title(code)?;
+        if last != Some(title) {
+            last = Some(title);
             line(
                 &mut text,
                 format_args!("\n## {title}\n\n| code | name | severity | what it flags |\n|---|---|---|---|"),
@@ -67,7 +66,7 @@ fn index() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What a code's hundred is about.
+/// What a code is about.
 fn title(code: &Code) -> Result<&'static str, Failure> {
     let shared = GROUPS.iter().find(|(hundred, _)| code.id.starts_with(hundred)).map(|(_, title)| *title);
     let owner = PROVIDERS.iter().find(|provider| provider.codes().contains(&code)).map(|it| it.display_name());

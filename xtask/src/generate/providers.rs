@@ -165,7 +165,9 @@ fn behaviors(provider: &dyn Provider) -> String {
 
 const fn reaction(reaction: Reaction) -> &'static str {
     match reaction {
+        Reaction::None => "stored; nothing that runs depends on it",
         Reaction::InPlace => "applied to what runs",
+        Reaction::Grows => "applied when it grows, rejected when it shrinks",
         Reaction::RollingRestart => "pods are replaced one after the other",
         Reaction::BlueGreen => "a second cluster is started beside the first",
         Reaction::NoEffect => "accepted, without effect",

@@ -3,7 +3,7 @@
 //! ```text
 //! wire::Describe ─┬─ structural (+ rules) ─ crd ─ <group>_<plural>.yaml
 //!                 └─ editor (+ arguments) ─────── <kind>.json
-//!                    reports ──────────────────── diagnostics.json, decisions.json, images.json
+//!                    reports ──────────────────── diagnostics.json, decisions.json, plan.json, images.json
 //! ```
 //! And `deploy/llamastack/external-providers.yaml`: what external providers add to a CRD that is not ours.
 //!

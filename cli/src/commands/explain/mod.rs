@@ -11,15 +11,15 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use kubefoundry::diagnostic::render::{LineIndex, Position, Style};
+use kubefoundry::diagnostic::render::Style;
 use kubefoundry::model::select::{Assessment, Selection};
-use kubefoundry::source::SourceId;
 use kubefoundry::{Decision, Thoroughness};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use code::CodeError;
 
+use super::places::Places;
 use super::{CommandError, Run};
 use crate::args::{ExplainArgs, ExplanationFormat, FailOn, ReportFormat};
 use crate::console::{self, Console};
@@ -51,7 +51,7 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         return Ok(ExitStatus::Success);
     }
     let run: Run = Run::new(&args.input, Map::new(), Thoroughness::Everything)?;
-    let mut places = Places::new(&run);
+    let mut places = Places::new(&run.sources);
     let decisions = placed(&run, &mut places);
     let output = match args.output {
         ExplanationFormat::Text => text::text(&decisions, console.stdout_style()),
@@ -78,25 +78,6 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         console::note(&advice);
     }
     Ok(run.status(FailOn::Error))
-}
-
-/// Lines and columns in the input; the line starts of a text are looked for once.
-struct Places<'r> {
-    run: &'r Run,
-    lines: BTreeMap<SourceId, LineIndex<'r>>,
-}
-
-impl<'r> Places<'r> {
-    fn new(run: &'r Run) -> Self {
-        Self { run, lines: BTreeMap::new() }
-    }
-
-    /// The name of a text, and the position of an offset in it.
-    fn at(&mut self, source: SourceId, offset: usize) -> (&'r str, Position) {
-        let text = self.run.sources.get(source);
-        let lines = self.lines.entry(source).or_insert_with(|| LineIndex::new(&text.text));
-        (&text.name, lines.position(offset))
-    }
 }
 
 /// Every decision with its place.

@@ -3,7 +3,7 @@
 //! Sources are files of ai-dynamo/dynamo under `deploy/operator`, chart 1.5.0.
 
 use crate::model::provider::Behavior;
-use crate::model::provider::Reaction::{self, InPlace, Refused, RollingRestart};
+use crate::model::provider::Reaction::{self, Grows, InPlace, Refused, RollingRestart};
 
 const GRAPH: &str = "DynamoGraphDeployment";
 const CLAIM: &str = "PersistentVolumeClaim";
@@ -27,7 +27,12 @@ const fn claim(path: &'static str, reaction: Reaction, source: &'static str) -> 
 
 /// One row for every field that is written, of both CRD versions.
 pub(super) static BEHAVIORS: &[Behavior] = &[
-    graph("metadata", InPlace, "Kubernetes: labels and annotations of ours are no part of the pods"),
+    graph(
+        "apiVersion",
+        InPlace,
+        "CRD: the operator's conversion webhook keeps one object and serves it in both versions",
+    ),
+    graph("metadata", Reaction::None, "Kubernetes: labels and annotations of ours are no part of the pods"),
     graph(
         "spec.backendFramework",
         Refused,
@@ -69,11 +74,11 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     graph("spec.components.*.compilationCache", RollingRestart, GENERATION),
     graph("spec.components.*.podTemplate", RollingRestart, GENERATION),
     // Claims
-    claim("metadata", InPlace, "Kubernetes: labels and annotations do not bind"),
+    claim("metadata", Reaction::None, "Kubernetes: labels and annotations do not bind"),
     claim("spec", Refused, KUBERNETES),
     claim(
         "spec.resources.requests.storage",
-        InPlace,
-        "Kubernetes: grows where the StorageClass allows it, never shrinks",
+        Grows,
+        "Kubernetes: grows where the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses less",
     ),
 ];

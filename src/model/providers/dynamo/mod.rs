@@ -17,6 +17,7 @@ mod import;
 pub mod overrides;
 mod reserved;
 pub(in crate::model) mod runtimes;
+mod status;
 mod storage;
 mod support;
 mod trtllm;
@@ -130,8 +131,8 @@ impl Provider for Dynamo {
         import::import(subject)
     }
 
-    fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
-        Err(StatusError::NotRead("Dynamo"))
+    fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
+        status::translate(observed)
     }
 }
 

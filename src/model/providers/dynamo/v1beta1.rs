@@ -58,6 +58,7 @@ impl From<Component> for Entry {
             resources: ResourceRequirements {
                 limits: resource_list(component.limits),
                 requests: resource_list(component.requests),
+                ..ResourceRequirements::default()
             },
             volume_mounts: component.mounts,
             ..Container::default()

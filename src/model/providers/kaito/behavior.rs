@@ -1,7 +1,7 @@
 //! What KAITO does when a field changes. Sources are files of kaito-project/kaito (docs/upstreams §2).
 
 use crate::model::provider::Behavior;
-use crate::model::provider::Reaction::{self, InPlace, NoEffect, Refused, RollingRestart};
+use crate::model::provider::Reaction::{self, Grows, InPlace, NoEffect, Refused, RollingRestart};
 
 const WEBHOOK: &str = "api/v1beta1/workspace_validation.go, validateUpdate";
 const REPLICA: &str =
@@ -14,7 +14,7 @@ const fn row(kind: &'static str, path: &'static str, reaction: Reaction, source:
 
 /// One row for every field that is written.
 pub(super) static BEHAVIORS: &[Behavior] = &[
-    row("Workspace", "metadata", NoEffect, "labels and annotations of ours are no part of the pods"),
+    row("Workspace", "metadata", Reaction::None, "labels and annotations of ours are no part of the pods"),
     row("Workspace", "resource", Refused, WEBHOOK),
     row("Workspace", "resource.count", Refused, WEBHOOK),
     row("Workspace", "resource.instanceType", Refused, WEBHOOK),
@@ -34,7 +34,7 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
         NoEffect,
         "accepted by the webhook; pkg/workspace/inference/template_inference.go creates the workload and never updates it",
     ),
-    row("InferenceSet", "metadata", NoEffect, "labels and annotations of ours are no part of the pods"),
+    row("InferenceSet", "metadata", Reaction::None, "labels and annotations of ours are no part of the pods"),
     row(
         "InferenceSet",
         "spec.replicas",
@@ -43,16 +43,16 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     ),
     row("InferenceSet", "spec.labelSelector", NoEffect, REPLICA),
     row("InferenceSet", "spec.template", NoEffect, REPLICA),
-    row("ConfigMap", "metadata", NoEffect, "KAITO reads the data only"),
+    row("ConfigMap", "metadata", Reaction::None, "KAITO reads the data only"),
     row("ConfigMap", "data", NoEffect, "KAITO does not watch it; its name is a hash of it, so it does not change"),
-    row("Service", "metadata", InPlace, "Kubernetes"),
+    row("Service", "metadata", Reaction::None, "Kubernetes: what a Service selects is in its spec"),
     row("Service", "spec", InPlace, "Kubernetes"),
-    row("PersistentVolumeClaim", "metadata", InPlace, "Kubernetes: labels and annotations do not bind"),
+    row("PersistentVolumeClaim", "metadata", Reaction::None, "Kubernetes: labels and annotations do not bind"),
     row("PersistentVolumeClaim", "spec", Refused, KUBERNETES),
     row(
         "PersistentVolumeClaim",
         "spec.resources.requests.storage",
-        InPlace,
-        "Kubernetes: grows where the StorageClass allows it, never shrinks",
+        Grows,
+        "Kubernetes: grows where the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses less",
     ),
 ];

@@ -14,6 +14,7 @@ mod nodes;
 pub mod overrides;
 pub(in crate::model) mod preset;
 mod runner;
+mod status;
 mod support;
 mod target;
 mod template;
@@ -104,8 +105,8 @@ impl Provider for Kaito {
         import::import(subject)
     }
 
-    fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
-        Err(StatusError::NotRead("KAITO"))
+    fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
+        status::translate(observed)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Sources are files of ray-project/kuberay under `ray-operator` (read at 01106276, between 1.6 and 1.7).
 
 use crate::model::provider::Behavior;
-use crate::model::provider::Reaction::{self, BlueGreen, InPlace, NoEffect, Refused, RollingRestart};
+use crate::model::provider::Reaction::{self, BlueGreen, Grows, NoEffect, Refused, RollingRestart};
 
 const SERVICE: &str = "RayService";
 const CLAIM: &str = "PersistentVolumeClaim";
@@ -32,7 +32,7 @@ const fn claim(path: &'static str, reaction: Reaction, source: &'static str) -> 
 pub(super) static BEHAVIORS: &[Behavior] = &[
     service(
         "metadata",
-        InPlace,
+        Reaction::None,
         "controllers/ray/rayservice_controller.go: constructRayClusterForRayService copies them to the next cluster only",
     ),
     service("spec.serveConfigV2", RollingRestart, SERVE),
@@ -41,11 +41,11 @@ pub(super) static BEHAVIORS: &[Behavior] = &[
     service("spec.rayClusterConfig.workerGroupSpecs.*.minReplicas", NoEffect, COUNTS),
     service("spec.rayClusterConfig.workerGroupSpecs.*.maxReplicas", NoEffect, COUNTS),
     // Claims
-    claim("metadata", InPlace, "Kubernetes: labels and annotations do not bind"),
+    claim("metadata", Reaction::None, "Kubernetes: labels and annotations do not bind"),
     claim("spec", Refused, "Kubernetes: the spec of a claim is immutable but for its requests"),
     claim(
         "spec.resources.requests.storage",
-        InPlace,
-        "Kubernetes: grows where the StorageClass allows it, never shrinks",
+        Grows,
+        "Kubernetes: grows where the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses less",
     ),
 ];

@@ -17,6 +17,7 @@ pub mod overrides;
 pub(in crate::model) mod runtimes;
 mod serve;
 mod start_params;
+mod status;
 mod support;
 mod target;
 mod worker;
@@ -127,8 +128,8 @@ impl Provider for KubeRay {
         import::import(subject)
     }
 
-    fn translate_status(&self, _: &serde_json::Value) -> Result<Status, StatusError> {
-        Err(StatusError::NotRead("KubeRay"))
+    fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
+        status::translate(observed)
     }
 }
 

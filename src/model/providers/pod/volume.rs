@@ -19,6 +19,20 @@ pub struct Volume {
     /// An empty directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub empty_dir: Option<EmptyDir>,
+    /// The keys of a ConfigMap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_map: Option<ConfigMapSource>,
+}
+
+/// A ConfigMap as a volume.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigMapSource {
+    /// The ConfigMap.
+    pub name: String,
+    /// Mode of its files, such as 0o755.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_mode: Option<u32>,
 }
 
 /// A claim as a volume.
@@ -42,13 +56,16 @@ pub struct EmptyDir {
 }
 
 /// Where a volume is mounted (core/v1 VolumeMount).
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeMount {
     /// The volume.
     pub name: String,
     /// Where.
     pub mount_path: String,
+    /// A path in the volume instead of all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sub_path: Option<String>,
     /// For reading only; written when true.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
@@ -59,7 +76,7 @@ pub fn storage_volumes(deployment: &Deployment) -> Vec<Volume> {
     let claim = |volume: &ir::Volume| Volume {
         name: volume.name.clone(),
         persistent_volume_claim: Some(ClaimSource { claim_name: volume.claim_name.value.clone() }),
-        empty_dir: None,
+        ..Volume::default()
     };
     deployment.model.volumes.iter().map(claim).collect()
 }
@@ -70,6 +87,7 @@ pub fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
         name: volume.name.clone(),
         mount_path: volume.mount_path.value.clone(),
         read_only: volume.read_only.value,
+        ..VolumeMount::default()
     };
     deployment.model.volumes.iter().map(mount).collect()
 }
@@ -148,8 +166,8 @@ pub fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volum
         name.push_str("-0");
     }
     let empty_dir = EmptyDir { medium: Some("Memory"), size_limit: Some(size_limit.to_owned()) };
-    let volume = Volume { name: name.clone(), persistent_volume_claim: None, empty_dir: Some(empty_dir) };
-    Some((volume, VolumeMount { name, mount_path: "/dev/shm".to_owned(), read_only: false }))
+    let volume = Volume { name: name.clone(), empty_dir: Some(empty_dir), ..Volume::default() };
+    Some((volume, VolumeMount { name, mount_path: "/dev/shm".to_owned(), ..VolumeMount::default() }))
 }
 
 #[derive(Debug, serde::Serialize)]

@@ -1,5 +1,6 @@
 //! The CustomResourceDefinitions.
 
+use kubefoundry::actor::{self, AsyncActor};
 use kubefoundry::dialect::{DIALECTS, Dialect};
 use kubefoundry::wire::{Describe as _, InferenceProviderConfig, ModelDeployment, Shape};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use crate::Failure;
 struct Kind {
     name: &'static str,
     plural: &'static str,
-    short: &'static str,
+    short: &'static [&'static str],
     scope: &'static str,
     shape: Shape,
     /// Name, type, path, description; what matters less is shown by `-o wide`.
@@ -41,7 +42,7 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "InferenceProviderConfig",
         plural: "inferenceproviderconfigs",
-        short: "ipc",
+        short: &["ipc"],
         scope: "Cluster",
         shape: InferenceProviderConfig::SHAPE,
         columns: &[
@@ -54,7 +55,7 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "ModelDeployment",
         plural: "modeldeployments",
-        short: "mdep",
+        short: &["mdep"],
         scope: "Namespaced",
         shape: ModelDeployment::SHAPE,
         columns: &[
@@ -70,18 +71,49 @@ const KINDS: &[Kind] = &[
     },
 ];
 
+/// The kind of the Asya operator with what binding adds. Names, columns and fields of its own CRD are all here.
+const ACTOR: Kind = Kind {
+    name: actor::KIND,
+    plural: "asyncactors",
+    short: &["asyncactor", "asya", "asyas"],
+    scope: "Namespaced",
+    shape: AsyncActor::SHAPE,
+    columns: &[
+        column("Status", "string", ".status.status", "The state in one word"),
+        column("Running", "integer", ".status.replicas", "Ready replicas"),
+        column("Failing", "integer", ".status.failingPods", "Pods that fail"),
+        column("Total", "integer", ".status.totalReplicas", "All replicas"),
+        column("Desired", "integer", ".status.desiredReplicas", "Replicas that are wanted"),
+        column("Min", "integer", ".spec.scaling.minReplicas", "At least so many replicas"),
+        column("Max", "integer", ".spec.scaling.maxReplicas", "At most so many replicas"),
+        column("Last-Scale", "string", ".status.lastScaleFormatted", "When and which way it scaled last"),
+        AGE,
+        wide(column("Workload", "string", ".spec.workload.kind", "Kind of the workload")),
+        wide(column("Mode", "string", ".status.mode", "Whether it has a workload of its own")),
+        wide(column("Transport", "string", ".status.transportStatus", "Whether the transport is ready")),
+        wide(column("Scaling", "string", ".status.scalingMode", "KEDA or Manual")),
+        wide(column("Queued", "integer", ".status.queuedMessages", "Messages that wait")),
+        wide(column("Processing", "integer", ".status.processingMessages", "Messages that are worked on")),
+    ],
+};
+
 /// Every CRD with the name of its file.
 pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     let mut all = Vec::new();
     for dialect in DIALECTS.iter().filter(|dialect| dialect.has_crds) {
         for kind in KINDS {
-            all.push((format!("{}_{}", dialect.group, kind.plural), definition(kind, dialect)?));
+            let (group, version) = (dialect.group, dialect.version);
+            all.push((format!("{group}_{}", kind.plural), definition(kind, group, version, dialect)?));
         }
+    }
+    // Of a group of another project, which has no dialect: what dialects differ in is not in it.
+    if let (Some((group, version)), Some(dialect)) = (actor::API_VERSION.split_once('/'), DIALECTS.first()) {
+        all.push((format!("{group}_{}", ACTOR.plural), definition(&ACTOR, group, version, dialect)?));
     }
     Ok(all)
 }
 
-fn definition(kind: &Kind, dialect: &Dialect) -> Result<Value, Failure> {
+fn definition(kind: &Kind, group: &str, version: &str, dialect: &Dialect) -> Result<Value, Failure> {
     let Shape::Object(shape) = kind.shape else {
         return Err(Failure::Broken(format!("{} is not an object", kind.name)));
     };
@@ -101,19 +133,19 @@ fn definition(kind: &Kind, dialect: &Dialect) -> Result<Value, Failure> {
     Ok(json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{}.{}", kind.plural, dialect.group)},
+        "metadata": {"name": format!("{}.{group}", kind.plural)},
         "spec": {
-            "group": dialect.group,
+            "group": group,
             "names": {
                 "kind": kind.name,
                 "listKind": format!("{}List", kind.name),
                 "plural": kind.plural,
                 "singular": kind.name.to_lowercase(),
-                "shortNames": [kind.short],
+                "shortNames": kind.short,
             },
             "scope": kind.scope,
             "versions": [{
-                "name": dialect.version,
+                "name": version,
                 "served": true,
                 "storage": true,
                 "subresources": {"status": {}},

@@ -1,6 +1,7 @@
 //! Shapes as JSON Schemas for editors: draft 7, which is what yaml-language-server reads. Nothing refers to another file, so
 //! that a schema can be piped anywhere.
 
+use kubefoundry::actor::{self, AsyncActor};
 use kubefoundry::dialect::{DIALECTS, Dialect};
 use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::registry;
@@ -21,8 +22,18 @@ pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     let mut deployment = root(&ModelDeployment::SHAPE, "ModelDeployment", &ours)?;
     deployment["allOf"] = DIALECTS.iter().map(of_dialect).collect();
     let config = root(&InferenceProviderConfig::SHAPE, "InferenceProviderConfig", &ours)?;
+    let actor = root(&AsyncActor::SHAPE, actor::KIND, &[actor::API_VERSION.to_owned()])?;
     let render = render()?;
-    let any = any(&ours, &[("ModelDeployment", &deployment), ("InferenceProviderConfig", &config)], &render);
+    let mut any = any(&ours, &[("ModelDeployment", &deployment), ("InferenceProviderConfig", &config)], &render);
+    if let Some(branches) = any["allOf"].as_array_mut() {
+        branches.push(json!({
+            "if": {
+                "required": ["apiVersion", "kind"],
+                "properties": {"apiVersion": {"enum": [actor::API_VERSION]}, "kind": {"enum": [actor::KIND]}},
+            },
+            "then": actor,
+        }));
+    }
     let titled = |title: &str, schema: Value| {
         let head = Object::default().with("$schema", DRAFT).with("title", title);
         match schema {
@@ -34,6 +45,7 @@ pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
         ("kubefoundry".to_owned(), titled("kubefoundry: any document", any)),
         ("modeldeployment".to_owned(), titled("ModelDeployment", deployment)),
         ("inferenceproviderconfig".to_owned(), titled("InferenceProviderConfig", config)),
+        ("asyncactor".to_owned(), titled(actor::KIND, actor)),
         ("render".to_owned(), titled("Render", render)),
     ])
 }

@@ -1,5 +1,8 @@
 //! What `--output json` prints. Fields may be added to a version of a report, so a reader must not refuse unknown ones.
 
+mod live;
+
+use kubefoundry::plan::Class;
 use kubefoundry::registry;
 use serde_json::{Value, json};
 
@@ -39,6 +42,14 @@ pub(super) fn all() -> Vec<(String, Value)> {
             ),
         ),
         (
+            "plan".to_owned(),
+            of("Plan", "What `kubefoundry plan --output json` prints.", {
+                let mut fields = vec![version()];
+                fields.extend(plan());
+                fields
+            }),
+        ),
+        (
             "images".to_owned(),
             of(
                 "Images",
@@ -74,6 +85,39 @@ pub(super) fn all() -> Vec<(String, Value)> {
                     ("moved?", list("With --to: one for each ModelDeployment; none when there is an error.", &moved())),
                     ("files?", list("With --to-group: every file with an object that moves.", &regrouped())),
                     ("diagnostics", list("Every finding, by file, line and code.", &finding())),
+                ],
+            ),
+        ),
+        (
+            "status".to_owned(),
+            of(
+                "Statuses",
+                "What `kubefoundry status --output json` prints.",
+                vec![
+                    version(),
+                    ("now?", text("With `--now`: the time by which staleness was judged, as RFC 3339.")),
+                    ("staleAfterSeconds?", number("With `--now`: after how long a status is stale.", 0)),
+                    ("statuses", list("By namespace and name.", &live::status())),
+                    ("diagnostics", list("What is wrong with the dump.", &finding())),
+                ],
+            ),
+        ),
+        (
+            "drift".to_owned(),
+            of(
+                "Drift",
+                "What `kubefoundry drift --output json` prints.",
+                vec![
+                    version(),
+                    ("drifted", flag("Whether anything has drifted.")),
+                    (
+                        "objects",
+                        list(
+                            "Every rendered object, then those that nothing renders; none with an error.",
+                            &live::object(),
+                        ),
+                    ),
+                    ("diagnostics", list("Every finding in what was rendered and compared.", &finding())),
                 ],
             ),
         ),
@@ -280,6 +324,125 @@ fn finding() -> Value {
     let with: Vec<&str> = place(false).iter().map(|(name, _)| *name).collect();
     finding["dependencies"] = json!({"file": with});
     finding
+}
+
+fn words(description: &str, words: &[&str]) -> Value {
+    json!({"description": description, "type": "string", "enum": words})
+}
+
+fn plan() -> Vec<(&'static str, Value)> {
+    let class_names: Vec<&str> = Class::ALL.into_iter().map(Class::as_str).collect();
+    let class = |description: &str| words(description, &class_names);
+    let any = |description: &str| json!({"description": description});
+    let gpus = |description: &str| {
+        let fields = vec![
+            ("resource", text("The resource name.")),
+            ("before", number("How many before.", 0)),
+            ("after", number("How many after.", 0)),
+        ];
+        list(description, &object("GPUs of one type.", fields))
+    };
+    let changed = Class::ALL.into_iter().map(|class| (class.as_str(), number(class.meaning(), 0))).collect();
+    let summary = object(
+        "How many deployments become what, and the GPUs of all.",
+        vec![
+            ("created", number("Deployments that are new.", 0)),
+            ("deleted", number("Deployments that are gone.", 0)),
+            ("unchanged", number("Deployments that stay as they are.", 0)),
+            ("changed", object("Deployments that change, by the class of their gravest change.", changed)),
+            ("gpusBefore", number("GPUs of all types before.", 0)),
+            ("gpusAfter", number("GPUs of all types after.", 0)),
+            ("gpusAtMost", number("GPUs while second clusters run beside the first.", 0)),
+        ],
+    );
+    let image = object(
+        "An image that takes the place of another one in deployments, or that none had before or has any more.",
+        vec![
+            ("before?", text("The image that goes.")),
+            ("after?", text("The image that comes.")),
+            ("deployments", number("In how many deployments.", 1)),
+        ],
+    );
+    let rule = object(
+        "The rule that won; absent when the deployment names its provider.",
+        vec![("condition", text("Its CEL expression.")), ("priority", number("Its priority.", 0))],
+    );
+    let choice = |description: &str| {
+        let fields =
+            vec![("provider", text("The provider.")), ("reason", text("Why, for people.")), ("rule?", rule.clone())];
+        object(description, fields)
+    };
+    let selection = object(
+        "Of one that is changed: another provider, or another reason for the same one.",
+        vec![
+            ("before", choice("The choice before.")),
+            ("after", choice("The choice after.")),
+            ("closedGate?", text("Why the provider from before cannot be chosen any more.")),
+        ],
+    );
+    let output = object(
+        "A place in the output that moves.",
+        vec![
+            ("object", reference("The object.")),
+            ("path", text("The field; empty when the object itself comes or goes.")),
+            ("before?", any("Its value before; absent when there was none.")),
+            ("after?", any("Its value after; absent when there is none.")),
+            ("class", class("What becomes of it.")),
+            ("source", text("How that is known.")),
+            ("together", flag("Whether no change moves it alone: it takes this one and others.")),
+        ],
+    );
+    let change = object(
+        "A change that can be made alone, and what it moves.",
+        vec![
+            (
+                "cause",
+                words(
+                    "What changes: a field, or what the run was made with.",
+                    &["field", "options", "providers", "crds"],
+                ),
+            ),
+            ("path?", text("The field, when it is one.")),
+            ("before?", any("Its value before; absent when it was not written.")),
+            ("after?", any("Its value after; absent when it is not written any more.")),
+            ("class", class("How grave it is: as the gravest of what it moves.")),
+            ("outputs", list("What it moves; nothing, when it is in no output.", &output)),
+        ],
+    );
+    let changed_object = object(
+        "An object that comes, goes or changes.",
+        vec![
+            ("object", reference("The object.")),
+            ("action", words("What is done to it.", &["created", "deleted", "changed"])),
+        ],
+    );
+    let deployment = object(
+        "What becomes of a ModelDeployment.",
+        vec![
+            ("file?", text("The file, as it was given: of NEW, or of OLD when the deployment is gone.")),
+            ("document?", number("Which document of the file, from 0.", 0)),
+            ("line?", number("The line of its name, from 1.", 1)),
+            ("column?", number("The column of its name, from 1.", 1)),
+            ("object", reference("The ModelDeployment.")),
+            ("action", words("What is done to it.", &["created", "deleted", "changed", "unchanged"])),
+            ("class?", class("Of one that is changed: how grave the gravest of its changes is.")),
+            ("provider", text("The provider that runs it; of one that is deleted, the one that ran it.")),
+            ("selection?", selection),
+            ("gpus", gpus("Its GPUs, where their number changes.")),
+            ("changes", list("What changes, the gravest first.", &change)),
+            ("objects", list("The objects that come, go or change.", &changed_object)),
+            ("diff?", text("With `--diff`: how the objects differ, as unified diffs.")),
+        ],
+    );
+    vec![
+        ("applier", words("Who brings the objects into the cluster.", &["apply", "operator"])),
+        ("summary", summary),
+        ("gpus", gpus("GPUs of all deployments, by type.")),
+        ("images", list("Images that change, sorted.", &image)),
+        ("deployments", list("Those of NEW in its order, then those that are gone.", &deployment)),
+        ("oldDiagnostics", list("Every finding of OLD.", &finding())),
+        ("diagnostics", list("Every finding of NEW.", &finding())),
+    ]
 }
 
 fn decision() -> Value {

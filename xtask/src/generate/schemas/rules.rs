@@ -5,6 +5,7 @@
 //! parallelism), or more of the metadata than its name; labels, image references and the names in `valueFrom`, of which
 //! there may be too many for what a rule may cost.
 
+mod actor;
 mod items;
 mod llamastack;
 mod model;
@@ -61,6 +62,7 @@ pub(super) fn of_object(name: &str, dialect: &Dialect) -> Vec<Rule> {
         "EnvVarSource" => items::source(),
         "Toleration" => items::toleration(),
         "PodTemplateMetadata" => items::reserved(dialect),
+        "AsyncActorSpec" => vec![actor::workload_or_reference()],
         _ => Vec::new(),
     }
 }

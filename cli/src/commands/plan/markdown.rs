@@ -1,0 +1,166 @@
+//! A plan for a comment on a pull request: what matters in a table, the rest folded away.
+
+use std::fmt::Write as _;
+
+use kubefoundry::plan::{Action, Change, Class, DeploymentPlan};
+
+use super::text::{by_gravity, selection_lines, verdict};
+use super::{Planned, differences, places, words};
+use crate::style::printable;
+
+/// Rows of the table; GitHub takes 65,536 characters of a comment.
+const MOST_ROWS: usize = 100;
+/// Characters of what is folded away, all together.
+const MOST_DETAILS: usize = 40_000;
+/// Changes that a row names.
+const MOST_CHANGES: usize = 5;
+
+/// The whole plan.
+pub(super) fn markdown(planned: &Planned<'_>) -> String {
+    let plan = planned.plan;
+    let mut out = format!("### kubefoundry plan\n\n**{}**\n", plan.summary);
+    let places = places(planned);
+    let shown = by_gravity(planned, &places);
+    if shown.is_empty() {
+        return out;
+    }
+    out.push_str("\n| ModelDeployment | becomes | by |\n|---|---|---|\n");
+    for (deployment, _) in shown.iter().take(MOST_ROWS) {
+        let name = code(&words::title(&deployment.object));
+        let _ = writeln!(out, "| {name} | {} | {} |", verdict(deployment), changes(deployment));
+    }
+    if shown.len() > MOST_ROWS {
+        let _ = writeln!(out, "\nand {} more.", shown.len() - MOST_ROWS);
+    }
+    let grave = plan.deployments.iter().filter_map(|deployment| deployment.class);
+    let mut classes: Vec<_> = grave.collect();
+    classes.sort_unstable();
+    classes.dedup();
+    if !classes.is_empty() {
+        out.push('\n');
+    }
+    for class in classes.iter().rev() {
+        let _ = writeln!(out, "- **{class}**: {}", class.meaning());
+    }
+    if plan.gpus.iter().any(|change| change.before != change.after) {
+        out.push_str("\n| GPUs | before | after |\n|---|---|---|\n");
+        for change in &plan.gpus {
+            let _ = writeln!(out, "| {} | {} | {} |", code(&change.resource), change.before, change.after);
+        }
+    }
+    if !plan.images.is_empty() {
+        out.push_str("\n| image before | after | deployments |\n|---|---|---|\n");
+        for image in &plan.images {
+            let cell = |image: &Option<String>| image.as_deref().map(code).unwrap_or_default();
+            let _ = writeln!(out, "| {} | {} | {} |", cell(&image.before), cell(&image.after), image.deployments);
+        }
+    }
+    out.push_str(&details(planned, &shown.iter().map(|(deployment, _)| *deployment).collect::<Vec<_>>()));
+    out
+}
+
+/// What a row says about the changes.
+fn changes(deployment: &DeploymentPlan) -> String {
+    let mut cells: Vec<String> = Vec::new();
+    if let Some(selection) = &deployment.selection
+        && selection.before.provider != selection.after.provider
+    {
+        cells.push(format!("provider {} → {}", code(&selection.before.provider), code(&selection.after.provider)));
+    }
+    if deployment.action != Action::Changed {
+        cells.push(code(&deployment.provider));
+    }
+    cells.extend(deployment.gpus.iter().map(|gpus| format!("GPUs {} → {}", gpus.before, gpus.after)));
+    for change in deployment.changes.iter().take(MOST_CHANGES) {
+        cells.push(named(change));
+    }
+    if deployment.changes.len() > MOST_CHANGES {
+        cells.push(format!("and {} more", deployment.changes.len() - MOST_CHANGES));
+    }
+    cells.join("<br>")
+}
+
+/// What changes, and how.
+fn named(change: &Change) -> String {
+    let (name, how) = words::cause(&change.cause);
+    if how.is_empty() { code(&name) } else { format!("{} {}", code(&name), code(&how)) }
+}
+
+/// What each change moves, and how that is known; with `--diff` the objects, too.
+fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan]) -> String {
+    let mut out = String::new();
+    for (position, deployment) in shown.iter().enumerate() {
+        let mut block = String::new();
+        if let Some(selection) = &deployment.selection {
+            block.extend(selection_lines(selection).into_iter().map(|line| format!("- {}\n", code(line.trim()))));
+        }
+        for (changes, outputs) in words::side_by_side(&deployment.changes) {
+            let class = changes.first().map_or(Class::None, |change| change.class);
+            let names: Vec<String> = changes.iter().map(|change| named(change)).collect();
+            let _ = writeln!(block, "- {}: **{class}**", names.join(", "));
+            for output in words::telling(outputs) {
+                let (path, how) = words::output(output);
+                let place = format!("{} {} {path}", printable(&output.object.kind), words::name(&output.object));
+                let how = if how.is_empty() { String::new() } else { format!(" {}", code(&how)) };
+                let source = code(&output.source);
+                let _ = writeln!(block, "  - {}{how}: {} ({source})", code(place.trim_end()), output.class);
+            }
+        }
+        if planned.diff {
+            block.push_str(&fenced(&differences::of(planned, deployment)));
+        }
+        if block.is_empty() {
+            continue;
+        }
+        if out.chars().count() + block.chars().count() > MOST_DETAILS {
+            let rest = shown.len() - position;
+            let _ = writeln!(out, "\nThe details of {rest} more are left out: a comment has no room for them.");
+            break;
+        }
+        let title = html(&words::title(&deployment.object));
+        let _ = writeln!(
+            out,
+            "\n<details><summary><code>{title}</code>: {}</summary>\n\n{block}\n</details>",
+            verdict(deployment)
+        );
+    }
+    out
+}
+
+/// Text as code, which is read as nothing else, in a table either.
+fn code(text: &str) -> String {
+    let text = printable(text).replace('|', "\\|");
+    if !text.contains('`') {
+        return format!("`{text}`");
+    }
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest + 1);
+    format!("{fence} {text} {fence}")
+}
+
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A diff as a block that nothing in it can end.
+fn fenced(diff: &str) -> String {
+    let longest = diff.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    let lines: Vec<_> = diff.lines().map(printable).collect();
+    if lines.is_empty() { String::new() } else { format!("\n{fence}diff\n{}\n{fence}\n", lines.join("\n")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a user writes stays text: it opens no tag, ends no cell and no block.
+    #[test]
+    fn code_is_only_code() {
+        assert_eq!(code("a|b"), "`a\\|b`");
+        assert_eq!(code("a``b"), "``` a``b ```");
+        assert_eq!(code("a\n| b"), "`a\\n\\| b`");
+        assert_eq!(html("<img src=x>"), "&lt;img src=x&gt;");
+        assert!(fenced("+ ```\n").starts_with("\n````diff\n"));
+    }
+}

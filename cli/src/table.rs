@@ -1,0 +1,60 @@
+//! Tables in text: columns aligned, whatever is in them.
+
+use kubefoundry::diagnostic::render::Style;
+
+use crate::style::{Paint, paint, printable};
+
+/// A text and how wide it is without its colour.
+pub(crate) struct Cell {
+    text: String,
+    width: usize,
+}
+
+impl Cell {
+    /// A text as it is, but for what would speak to a terminal.
+    pub(crate) fn new(text: &str) -> Self {
+        let text = printable(text).into_owned();
+        Self { width: text.chars().count(), text }
+    }
+
+    /// The same in a colour.
+    pub(crate) fn painted(text: &str, color: Paint, style: Style) -> Self {
+        let plain = Self::new(text);
+        Self { width: plain.width, text: paint(&plain.text, color, style) }
+    }
+}
+
+/// Rows with their columns aligned, indented by `indent`. The last column is as long as it is.
+pub(crate) fn table(rows: &[Vec<Cell>], indent: usize) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width).max();
+    let widths: Vec<usize> = (0..columns).filter_map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        out.push_str(&" ".repeat(indent));
+        for (position, cell) in row.iter().enumerate() {
+            out.push_str(&cell.text);
+            if position + 1 < row.len() {
+                let width = widths.get(position).copied().unwrap_or_default();
+                out.push_str(&" ".repeat(width - cell.width + 2));
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Colours take no room on the screen, so they must take none in a column.
+    #[test]
+    fn columns_are_aligned_with_and_without_colour() {
+        let rows = |style| {
+            vec![vec![Cell::painted("é", Paint::Green, style), Cell::new("x")], vec![Cell::new("abc"), Cell::new("y")]]
+        };
+        assert_eq!(table(&rows(Style::Plain), 1), " é    x\n abc  y\n");
+        assert_eq!(table(&rows(Style::Colored), 1), " \u{1b}[32mé\u{1b}[0m    x\n abc  y\n");
+    }
+}

@@ -1,0 +1,316 @@
+//! `plan`: every case of `testdata/plan`, as text, Markdown and JSON; revisions of a repository; exit statuses.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::sandbox::{PINNED, Sandbox, broken, model, skipped};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The folders of the cases, and the arguments that each is planned with.
+pub(crate) fn cases() -> Vec<(PathBuf, Vec<String>)> {
+    let entries = fs::read_dir(root().join("testdata/plan")).unwrap();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    let arguments = |folder: &Path| {
+        let text = fs::read_to_string(folder.join("args")).unwrap_or_else(|_| "old new".to_owned());
+        text.split_whitespace().map(str::to_owned).collect()
+    };
+    folders.into_iter().map(|folder| (folder.clone(), arguments(&folder))).collect()
+}
+
+pub(crate) fn planned(folder: &Path, arguments: &[String], more: &[&str]) -> String {
+    let command = Command::new(env!("CARGO_BIN_EXE_kubefoundry"))
+        .arg("plan")
+        .args(arguments)
+        .args(more)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let err = String::from_utf8(command.stderr).unwrap();
+    assert_eq!(command.status.code(), Some(0), "{}: {err}", folder.display());
+    String::from_utf8(command.stdout).unwrap()
+}
+
+/// What the command prints: `plan.snap` for people, `markdown.snap` for pull requests.
+#[test]
+fn cases_are_planned_as_recorded() {
+    for (folder, arguments) in cases() {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(&folder);
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.remove_description();
+        settings.bind(|| {
+            insta::assert_snapshot!("plan", planned(&folder, &arguments, &[]));
+            insta::assert_snapshot!("markdown", planned(&folder, &arguments, &["--output", "markdown"]));
+        });
+    }
+}
+
+/// Whether a program can be started here; the tests that need it say so when it cannot.
+fn has(program: &str) -> bool {
+    let has = Command::new(program).arg("--version").output().is_ok();
+    if !has {
+        skipped(&format!("{program} is not installed"));
+    }
+    has
+}
+
+/// A repository with a model in it, changed on a branch, and `main` gone on since.
+fn repository() -> Sandbox {
+    let sandbox = Sandbox::new().with("models/a.yaml", model("a")).with("models/kubefoundry.yaml", PINNED);
+    let sandbox = sandbox.with("models/b.yaml", model("b")).with("other/x.yaml", broken("x"));
+    git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
+    commit(&sandbox);
+    git(&sandbox, &["checkout", "--quiet", "-b", "change"]);
+    let sandbox = sandbox.with("models/a.yaml", model("a").replace("count: 1", "count: 4"));
+    fs::remove_file(sandbox.path("models/b.yaml")).unwrap();
+    let sandbox = sandbox.with("models/sub dir/c.yaml", model("c"));
+    commit(&sandbox);
+    git(&sandbox, &["checkout", "--quiet", "main"]);
+    let sandbox = sandbox.with("models/d.yaml", model("d"));
+    commit(&sandbox);
+    git(&sandbox, &["checkout", "--quiet", "change"]);
+    sandbox
+}
+
+fn commit(sandbox: &Sandbox) {
+    git(sandbox, &["add", "--all"]);
+    let who = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
+    git(sandbox, &[&who[..], &["commit", "--quiet", "--message", "x"]].concat());
+}
+
+fn git(sandbox: &Sandbox, arguments: &[&str]) {
+    let status = Command::new("git").args(arguments).current_dir(sandbox.path("")).status().unwrap();
+    assert!(status.success(), "{arguments:?}");
+}
+
+fn last_line(out: &str) -> &str {
+    out.trim_end().lines().last().unwrap()
+}
+
+#[test]
+fn revisions_are_compared_without_a_checkout() {
+    if !has("git") {
+        return;
+    }
+    let sandbox = repository();
+    let plan = |revisions: &str, more: &[&str]| {
+        let ran = sandbox.run(&[&["plan", "--git", revisions], more].concat()).exits(0);
+        last_line(&ran.out).to_owned()
+    };
+    // Two dots compare both ends, three what the branch did since it left.
+    assert_eq!(plan("main..change", &["models"]), "1 restart, 1 created, 2 deleted; GPUs 3 → 5");
+    assert_eq!(plan("main...change", &["models"]), "1 restart, 1 created, 1 deleted; GPUs 2 → 5");
+    assert_eq!(plan("main...", &["models/"]), "1 restart, 1 created, 1 deleted; GPUs 2 → 5");
+    assert_eq!(plan("HEAD..HEAD", &["./models"]), "2 unchanged; GPUs 5");
+    // A file, several of them, and one that only the other revision has.
+    assert_eq!(plan("main..change", &["models/a.yaml"]), "1 restart; GPUs 1 → 4");
+    assert_eq!(plan("main..change", &["models/a.yaml", "models/b.yaml"]), "1 restart, 1 deleted; GPUs 2 → 4");
+    // The working tree.
+    let sandbox = sandbox.with("models/a.yaml", model("a").replace("count: 1", "count: 8"));
+    let ran = sandbox.run(&["plan", "--git", "HEAD", "models"]).exits(0);
+    assert_eq!(last_line(&ran.out), "1 restart, 1 unchanged; GPUs 5 → 9");
+    fs::remove_dir_all(sandbox.path("models")).unwrap();
+    let ran = sandbox.run(&["plan", "--git", "HEAD", "models"]).exits(0);
+    assert_eq!(last_line(&ran.out), "2 deleted; GPUs 5 → 0");
+    // From a folder of it, with nothing checked out there.
+    let mut command = sandbox.command(&["plan", "--git", "main..change"]);
+    fs::create_dir_all(sandbox.path("models")).unwrap();
+    let ran = command.current_dir(sandbox.path("models")).output().unwrap();
+    let out = String::from_utf8(ran.stdout).unwrap();
+    assert_eq!(
+        last_line(&out),
+        "1 restart, 1 created, 2 deleted; GPUs 3 → 5",
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    assert!(out.contains("  a.yaml:4:9\n") && out.contains("  sub dir/c.yaml:4:9\n"), "{out}");
+}
+
+/// Options of the directory are those of the revision: here they are pinned in one and not in the other.
+#[test]
+fn options_are_those_of_the_revision() {
+    if !has("git") {
+        return;
+    }
+    let sandbox = repository().with("models/kubefoundry.yaml", PINNED.replace("1.4.0", "1.6.1"));
+    commit(&sandbox);
+    let ran = sandbox.run(&["plan", "--git", "HEAD~1..HEAD", "models"]).exits(0);
+    assert_eq!(ran.err, "", "both are pinned");
+    assert!(ran.out.contains("\n  options\n    rolling-restart  DynamoGraphDeployment prod/a\n"), "{}", ran.out);
+    assert_eq!(last_line(&ran.out), "2 restart; GPUs 5");
+}
+
+/// A link to a file of the repository is that file.
+#[cfg(unix)]
+#[test]
+fn links_in_a_revision_are_followed() {
+    if !has("git") {
+        return;
+    }
+    let sandbox = Sandbox::new().with("a/x.yaml", model("x")).with("b/keep.txt", "").with("b/y.yaml", model("y"));
+    std::os::unix::fs::symlink("../a/x.yaml", sandbox.path("b/link.yaml")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", sandbox.path("b/out.yaml")).unwrap();
+    git(&sandbox, &["init", "--quiet", "--initial-branch=main"]);
+    commit(&sandbox);
+    let ran = sandbox.run(&["plan", "--git", "main..main", "."]).exits(1);
+    assert!(ran.err.contains("is in the input twice"), "{}", ran.err);
+}
+
+#[test]
+fn revisions_that_cannot_be_read_are_wrong_usage() {
+    if !has("git") {
+        return;
+    }
+    let sandbox = repository();
+    for (revisions, paths, said) in [
+        ("nope..change", &["models"][..], "there is no revision \"nope\""),
+        ("--output=x", &["models"], "expected revisions, such as main..HEAD"),
+        ("main..-x", &["models"], "expected revisions"),
+        ("main..change", &["-"], "standard input is in no revision"),
+        ("main..change", &["nowhere"], "nowhere: in none of the revisions"),
+        ("main..change", &["/etc/passwd"], "expected a path in the working directory"),
+    ] {
+        let ran = sandbox.run(&[&["plan", "--git", revisions], paths].concat()).exits(2);
+        assert!(ran.out.is_empty() && ran.err.contains(said), "{}", ran.err);
+    }
+    let outside = Sandbox::new().with("a.yaml", model("a"));
+    let mut command = outside.command(&["plan", "--git", "main", "a.yaml"]);
+    let ran = command.env("GIT_CEILING_DIRECTORIES", outside.path("..")).output().unwrap();
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("not a git repository"), "{ran:?}");
+}
+
+#[test]
+fn grave_changes_fail_when_asked_to() {
+    let kaito = |id: &str| {
+        model("a")
+            .replace("id: org/a", &format!("id: org/{id}"))
+            .replace("spec:\n", "spec:\n  provider:\n    name: kaito\n")
+    };
+    let sandbox = Sandbox::new()
+        .with("old.yaml", kaito("one"))
+        .with("refused.yaml", kaito("two"))
+        .with("recreate.yaml", model("a").replace("org/a", "org/one"))
+        .with("none.yaml", kaito("one"));
+    for (new, fail_on, code) in [
+        ("refused", "never", 0),
+        ("refused", "refused", 1),
+        ("refused", "recreate", 1),
+        ("recreate", "refused", 0),
+        ("recreate", "recreate", 1),
+        ("none", "recreate", 0),
+    ] {
+        let ran = sandbox.run(&["plan", "old.yaml", &format!("{new}.yaml"), "--fail-on", fail_on]).exits(code);
+        assert!(!ran.out.is_empty(), "the plan is printed either way");
+    }
+    let ran = sandbox.run(&["plan", "old.yaml", "refused.yaml", "--applier", "operator"]).exits(0);
+    assert_eq!(last_line(&ran.out), "1 recreate; GPUs 1");
+}
+
+/// Whichever side cannot be rendered is named, with what is wrong with it.
+#[test]
+fn a_side_with_errors_has_no_plan() {
+    let sandbox = Sandbox::new().with("good.yaml", model("a")).with("bad.yaml", broken("a"));
+    let ran = sandbox.run(&["plan", "good.yaml", "bad.yaml"]).exits(1);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0101]"), "{}", ran.err);
+    let ran = sandbox.run(&["plan", "bad.yaml", "good.yaml"]).exits(1);
+    assert!(ran.out.is_empty() && ran.err.contains("error[KF0101]"), "{}", ran.err);
+    assert!(ran.err.ends_with("OLD has errors: nothing is rendered from it, so there is nothing to compare with\n"));
+    let ran = sandbox.run(&["plan", "good.yaml", "missing.yaml"]).exits(2);
+    assert!(ran.err.contains("missing.yaml"), "{}", ran.err);
+}
+
+/// What is wrong with OLD only is said beside what is wrong with NEW, and what is wrong with both is said once.
+#[test]
+fn findings_of_both_sides_are_said() {
+    let doubtful = crate::sandbox::doubtful("a");
+    let sandbox = Sandbox::new().with("old.yaml", doubtful).with("new.yaml", model("a")).with("o.yaml", PINNED);
+    let ran = sandbox.run(&["plan", "old.yaml", "new.yaml", "--config", "o.yaml"]).exits(0);
+    assert!(ran.err.starts_with("findings of OLD only:\nwarning[KF0210]"), "{}", ran.err);
+    let ran = sandbox.run(&["plan", "old.yaml", "old.yaml", "--config", "o.yaml"]).exits(0);
+    assert!(ran.err.starts_with("warning[KF0210]") && ran.err.matches("KF0210]").count() == 1, "{}", ran.err);
+}
+
+#[test]
+fn two_states_are_needed() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a"));
+    for (arguments, said) in [
+        (&["plan"][..], "plan needs two states"),
+        (&["plan", "a.yaml"], "plan needs two states"),
+        (&["plan", "a.yaml", "a.yaml", "a.yaml"], "found 3 paths"),
+        (&["plan", "-", "-"], "both standard input"),
+        (&["plan", "-", "a.yaml", "--crds", "-"], "standard input is named twice"),
+    ] {
+        let ran = sandbox.run(arguments).exits(2);
+        assert!(ran.err.contains(said), "{arguments:?}: {}", ran.err);
+    }
+    let ran = sandbox.pipe(&["plan", "-", "a.yaml"], model("b")).exits(0);
+    assert_eq!(last_line(&ran.out), "1 created, 1 deleted; GPUs 1");
+    let ran = sandbox.run(&["plan", "a.yaml", "--new-runtime", "dynamo=1.6.1"]).exits(0);
+    assert_eq!(last_line(&ran.out), "1 restart; GPUs 1");
+}
+
+/// Options that can be read only once count for both sides.
+#[test]
+fn a_pipe_is_read_once() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", model("a").replace("count: 1", "count: 2"));
+    let crds = fs::read_to_string(root().join("testdata/golden/conformance/auto-target/crds/nvidia.yaml")).unwrap();
+    let ran = sandbox.pipe(&["plan", "a.yaml", "b.yaml", "--crds", "-", "--diff"], crds).exits(0);
+    assert_eq!(last_line(&ran.out), "1 restart; GPUs 1 → 2", "{}", ran.err);
+}
+
+/// The workflow for GitHub does what it says: its script is run here, with a `gh` that keeps what it is told.
+#[cfg(unix)]
+#[test]
+fn the_workflow_posts_the_plan() {
+    if !has("git") || !has("bash") {
+        return;
+    }
+    let text = fs::read_to_string(root().join("deploy/github/plan.yml")).unwrap();
+    let workflow = kubefoundry::yaml::parse(&text, &kubefoundry::yaml::Limits::default()).documents[0].root.to_json();
+    let steps = workflow["jobs"]["plan"]["steps"].as_array().unwrap();
+    assert_eq!(steps[0]["with"]["fetch-depth"], 0);
+    let script = steps.iter().find_map(|step| step["run"].as_str()).unwrap();
+    let page = fs::read_to_string(root().join("docs/plan.md")).unwrap();
+    let shown = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    for line in shown.lines() {
+        assert!(script.contains(line), "the page shows {line}");
+    }
+
+    let sandbox = repository().with("bin/gh", "#!/bin/sh\necho \"$@\" > said; cp \"$5\" posted.md\n");
+    fs::set_permissions(sandbox.path("bin/gh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kubefoundry"), sandbox.path("bin/kubefoundry")).unwrap();
+    let run = |models: &str| {
+        let path = format!("{}:{}", sandbox.path("bin").display(), std::env::var("PATH").unwrap());
+        let mut bash = Command::new("bash");
+        bash.args(["-c", script])
+            .current_dir(sandbox.path(""))
+            .env("PATH", path)
+            .env("BASE", "main")
+            .env("NUMBER", "7");
+        bash.env("MODELS", models)
+            .env("RUNNER_TEMP", sandbox.path(""))
+            .env("GITHUB_STEP_SUMMARY", sandbox.path("summary.md"));
+        bash.output().unwrap()
+    };
+    let ran = run("models");
+    assert!(ran.status.success(), "{ran:?}");
+    assert!(sandbox.read("said").starts_with("pr comment 7 --body-file "), "{}", sandbox.read("said"));
+    assert!(
+        sandbox
+            .read("posted.md")
+            .starts_with("### kubefoundry plan\n\n**1 restart, 1 created, 1 deleted; GPUs 2 → 5**\n")
+    );
+    assert_eq!(sandbox.read("posted.md"), sandbox.read("summary.md"));
+    // With errors there is nothing to post, and the job fails.
+    fs::remove_file(sandbox.path("said")).unwrap();
+    let ran = run("other");
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(!sandbox.path("said").exists());
+}

@@ -1,0 +1,98 @@
+//! Where the kinds that can be bound to have their pods.
+
+/// Where an object has its pods.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// API group.
+    pub(super) group: &'static str,
+    /// Kind.
+    pub(super) kind: &'static str,
+    /// What runs in the pods.
+    pub(super) pod_spec: &'static [&'static str],
+    /// What has the labels of the pods.
+    pub(super) pod_metadata: &'static [&'static str],
+    /// Whether `spec.replicas` is what autoscalers set.
+    pub(super) scales_by_replicas: bool,
+    /// Whether Knative runs the pods, always or sometimes.
+    pub(super) knative: Knative,
+}
+
+/// Whether Knative runs the pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Knative {
+    Never,
+    Always,
+    /// As KServe's deployment mode says.
+    ByMode,
+}
+
+const TEMPLATE_SPEC: &[&str] = &["spec", "template", "spec"];
+const TEMPLATE_METADATA: &[&str] = &["spec", "template", "metadata"];
+
+/// Every kind that can be added to.
+pub(super) static LAYOUTS: &[Layout] = &[
+    Layout {
+        group: "apps",
+        kind: "Deployment",
+        pod_spec: TEMPLATE_SPEC,
+        pod_metadata: TEMPLATE_METADATA,
+        scales_by_replicas: true,
+        knative: Knative::Never,
+    },
+    Layout {
+        group: "apps",
+        kind: "StatefulSet",
+        pod_spec: TEMPLATE_SPEC,
+        pod_metadata: TEMPLATE_METADATA,
+        scales_by_replicas: true,
+        knative: Knative::Never,
+    },
+    Layout {
+        group: "serving.knative.dev",
+        kind: "Service",
+        pod_spec: TEMPLATE_SPEC,
+        pod_metadata: TEMPLATE_METADATA,
+        scales_by_replicas: false,
+        knative: Knative::Always,
+    },
+    Layout {
+        group: "kaito.sh",
+        kind: "Workspace",
+        pod_spec: &["inference", "template", "spec"],
+        pod_metadata: &["inference", "template", "metadata"],
+        scales_by_replicas: false,
+        knative: Knative::Never,
+    },
+    Layout {
+        group: "serving.kserve.io",
+        kind: "InferenceService",
+        // KServe's predictor is a pod spec with labels and annotations beside its fields.
+        pod_spec: &["spec", "predictor"],
+        pod_metadata: &["spec", "predictor"],
+        scales_by_replicas: false,
+        knative: Knative::ByMode,
+    },
+    Layout {
+        group: "ray.io",
+        kind: "RayService",
+        pod_spec: &["spec", "rayClusterConfig", "headGroupSpec", "template", "spec"],
+        pod_metadata: &["spec", "rayClusterConfig", "headGroupSpec", "template", "metadata"],
+        scales_by_replicas: false,
+        knative: Knative::Never,
+    },
+    Layout {
+        group: "ray.io",
+        kind: "RayCluster",
+        pod_spec: &["spec", "headGroupSpec", "template", "spec"],
+        pod_metadata: &["spec", "headGroupSpec", "template", "metadata"],
+        scales_by_replicas: false,
+        knative: Knative::Never,
+    },
+];
+
+impl Layout {
+    /// That of a kind.
+    pub(super) fn of(group: &str, kind: &str) -> Option<&'static Self> {
+        LAYOUTS.iter().find(|layout| layout.group == group && layout.kind == kind)
+    }
+}

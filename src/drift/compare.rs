@@ -1,0 +1,296 @@
+//! A rendered object against the live one: field by field of what is rendered.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::lists::{self, ListKind};
+use super::managers::{self, Cursors, Managers};
+use super::{FieldDrift, scalar};
+use crate::path::FieldPath;
+use crate::yaml::{self, Limits};
+
+/// What a field should be, and what it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// What is rendered; absent when nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Value>,
+    /// What is there; absent when nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<Value>,
+}
+
+/// Maps that are one value, where no schema says so (`+mapType=atomic` in `k8s.io/api/core/v1/types.go`).
+const ATOMIC_MAPS: [&str; 4] = ["labelSelector", "matchLabels", "nodeSelector", "selector"];
+
+/// The fields that differ, and the live object as far as it is rendered.
+pub(super) fn compare(
+    expected: &Value,
+    found: &Value,
+    schema: Option<&Value>,
+    managers: &Managers<'_>,
+) -> (Vec<FieldDrift>, Value) {
+    let mut walk = Walk { fields: Vec::new(), outer: None };
+    let at = At { path: FieldPath::root(), name: "", schema, cursors: managers.cursors(), is_whole: false };
+    let mut projected = Map::new();
+    for (key, expected) in expected.as_object().into_iter().flatten() {
+        let found = found.get(key).unwrap_or(&Value::Null);
+        let below = at.field(key);
+        let value = match key.as_str() {
+            // By these it was found.
+            "apiVersion" | "kind" => expected.clone(),
+            "metadata" => walk.metadata(expected, found, &below),
+            _ => walk.optional(expected, Some(found), &below).unwrap_or_default(),
+        };
+        projected.insert(key.clone(), value);
+    }
+    (walk.fields, Value::Object(projected))
+}
+
+/// Where the walk is.
+struct At<'w> {
+    path: FieldPath,
+    /// The name of the field; that of the list, in an item.
+    name: &'w str,
+    schema: Option<&'w Value>,
+    cursors: Cursors<'w>,
+    /// Whether the value is one: then what is not rendered may not be there.
+    is_whole: bool,
+}
+
+impl<'w> At<'w> {
+    fn field(&self, key: &'w str) -> Self {
+        let property = |schema: &'w Value| {
+            let property = schema.get("properties").and_then(|properties| properties.get(key));
+            property.or_else(|| schema.get("additionalProperties").filter(|schema| schema.is_object()))
+        };
+        Self {
+            path: self.path.key(key.to_owned()),
+            name: key,
+            schema: self.schema.and_then(property),
+            cursors: managers::field(&self.cursors, key),
+            is_whole: self.is_whole,
+        }
+    }
+
+    fn item(&self, position: usize, cursors: Cursors<'w>, is_whole: bool) -> Self {
+        let schema = self.schema.and_then(|schema| schema.get("items"));
+        Self { path: self.path.index(position), name: "", schema, cursors, is_whole: self.is_whole || is_whole }
+    }
+
+    /// Whether a mapping is one value.
+    fn is_atomic(&self) -> bool {
+        let said = self.schema.and_then(|schema| schema.get("x-kubernetes-map-type")).and_then(Value::as_str);
+        self.is_whole || said.map_or_else(|| ATOMIC_MAPS.contains(&self.name), |said| said == "atomic")
+    }
+}
+
+struct Walk {
+    fields: Vec<FieldDrift>,
+    /// The field whose text is being looked into.
+    outer: Option<(FieldPath, Vec<managers::Writer>)>,
+}
+
+impl Walk {
+    fn report(&mut self, at: &At<'_>, expected: Option<&Value>, found: Option<&Value>) {
+        let difference = Difference { expected: expected.cloned(), found: found.cloned() };
+        let (path, within, managers) = match &self.outer {
+            Some((path, writers)) => (path.to_string(), Some(at.path.to_string()), writers.clone()),
+            None => (at.path.to_string(), None, managers::writers(&at.cursors)),
+        };
+        // What is not there has no writer.
+        let managers = if difference.found.is_some() { managers } else { Vec::new() };
+        self.fields.push(FieldDrift { path, within, difference, is_shown: true, managers });
+    }
+
+    fn metadata(&mut self, expected: &Value, found: &Value, at: &At<'_>) -> Value {
+        let mut projected = Map::new();
+        for (key, expected) in expected.as_object().into_iter().flatten() {
+            let value = match key.as_str() {
+                "name" | "namespace" => Some(expected.clone()),
+                key => self.optional(expected, found.get(key), &at.field(key)),
+            };
+            if let Some(value) = value {
+                projected.insert(key.clone(), value);
+            }
+        }
+        Value::Object(projected)
+    }
+
+    /// A field that may not be there: `null` and what is empty are as good as absent.
+    fn optional(&mut self, expected: &Value, found: Option<&Value>, at: &At<'_>) -> Option<Value> {
+        match found.filter(|found| !found.is_null()) {
+            Some(found) => Some(self.value(expected, found, at)),
+            None if is_empty(expected) => Some(expected.clone()),
+            None => {
+                self.report(at, Some(expected), None);
+                None
+            }
+        }
+    }
+
+    fn value(&mut self, expected: &Value, found: &Value, at: &At<'_>) -> Value {
+        match (expected, found) {
+            (Value::Object(expected), Value::Object(found)) => self.object(expected, found, at),
+            (Value::Array(expected), Value::Array(found)) => self.list(expected, found, at),
+            (Value::String(one), Value::String(other)) if one != other && self.looks_into(one, other, at) => {
+                Value::from(other.as_str())
+            }
+            _ => {
+                // In text that holds YAML, words are those of another program.
+                let is_same = match self.outer {
+                    Some(_) => scalar::is_equal(expected, found),
+                    None => scalar::is_same(expected, found, &at.path, at.schema),
+                };
+                if !is_same {
+                    self.report(at, Some(expected), Some(found));
+                    return found.clone();
+                }
+                // Of two spellings of one value, the rendered one.
+                expected.clone()
+            }
+        }
+    }
+
+    fn object(&mut self, expected: &Map<String, Value>, found: &Map<String, Value>, at: &At<'_>) -> Value {
+        let mut projected = Map::new();
+        for (key, value) in expected {
+            if let Some(value) = self.optional(value, found.get(key), &at.field(key)) {
+                projected.insert(key.clone(), value);
+            }
+        }
+        if at.is_atomic() {
+            for (key, value) in found.iter().filter(|(key, value)| !expected.contains_key(*key) && !is_empty(value)) {
+                self.report(&at.field(key), None, Some(value));
+                projected.insert(key.clone(), value.clone());
+            }
+        }
+        Value::Object(projected)
+    }
+
+    fn list(&mut self, expected: &[Value], found: &[Value], at: &At<'_>) -> Value {
+        let kind = if at.is_whole { ListKind::Atomic } else { lists::kind(at.schema, at.name, [expected, found]) };
+        match kind {
+            ListKind::Set => self.set(expected, found, at),
+            ListKind::Map(keys) => self.map(expected, found, &keys, at),
+            ListKind::Atomic => self.sequence(expected, found, at),
+        }
+    }
+
+    fn set(&mut self, expected: &[Value], found: &[Value], at: &At<'_>) -> Value {
+        let mut projected = Vec::new();
+        for (position, item) in expected.iter().enumerate() {
+            if found.contains(item) {
+                projected.push(item.clone());
+            } else {
+                self.report(&at.item(position, Vec::new(), false), Some(item), None);
+            }
+        }
+        Value::Array(projected)
+    }
+
+    fn map(&mut self, expected: &[Value], found: &[Value], keys: &[lists::Key], at: &At<'_>) -> Value {
+        let mut projected = Vec::new();
+        for (position, item) in expected.iter().enumerate() {
+            let at = at.item(position, managers::item(&at.cursors, item, keys), false);
+            match found.iter().find(|found| lists::is_same(item, found, keys)) {
+                Some(found) => projected.push(self.value(item, found, &at)),
+                None => self.report(&at, Some(item), None),
+            }
+        }
+        Value::Array(projected)
+    }
+
+    /// A list that is one value. Of scalars that are more or fewer, or of lists that are quite other, all of it is shown.
+    fn sequence(&mut self, expected: &[Value], found: &[Value], at: &At<'_>) -> Value {
+        let is_plain = |items: &[Value]| items.iter().all(|item| !item.is_object() && !item.is_array());
+        if expected.len() != found.len() && is_plain(expected) && is_plain(found) {
+            let [expected, found] = [expected, found].map(|items| Value::Array(items.to_vec()));
+            self.report(at, Some(&expected), Some(&found));
+            return found;
+        }
+        if let Some(keys) = lists::names(at.name, [expected, found]) {
+            return self.named_sequence(expected, found, &keys, at);
+        }
+        let cursors = managers::position(&at.cursors);
+        let mut projected = Vec::new();
+        for position in 0..expected.len().max(found.len()) {
+            // Defaults are filled into items, too: an item itself is not one value.
+            let at = at.item(position, cursors.clone(), false);
+            match (expected.get(position), found.get(position)) {
+                (Some(expected), Some(found)) => projected.push(self.value(expected, found, &at)),
+                (expected, found) => {
+                    self.report(&at, expected, found);
+                    projected.extend(found.cloned());
+                }
+            }
+        }
+        Value::Array(projected)
+    }
+
+    /// A list that is one value, whose items have names all the same: each is compared with its namesake, what is more is
+    /// drift, and so is another order.
+    fn named_sequence(&mut self, expected: &[Value], found: &[Value], keys: &[lists::Key], at: &At<'_>) -> Value {
+        let cursors = managers::position(&at.cursors);
+        let before = self.fields.len();
+        // In the order that they have there.
+        let mut projected = found.to_vec();
+        for (position, item) in expected.iter().enumerate() {
+            let at = at.item(position, cursors.clone(), false);
+            match found.iter().position(|found| lists::is_same(item, found, keys)) {
+                Some(there) => {
+                    if let Some(place) = projected.get_mut(there) {
+                        let found = place.clone();
+                        *place = self.value(item, &found, &at);
+                    }
+                }
+                None => self.report(&at, Some(item), None),
+            }
+        }
+        for (position, item) in found.iter().enumerate() {
+            if !expected.iter().any(|expected| lists::is_same(expected, item, keys)) {
+                self.report(&at.item(position, cursors.clone(), false), None, Some(item));
+            }
+        }
+        let is_ordered = expected.iter().zip(found).all(|(one, other)| lists::is_same(one, other, keys));
+        if self.fields.len() == before && !is_ordered {
+            let [expected, found] = [expected, found].map(|items| Value::Array(items.to_vec()));
+            self.report(at, Some(&expected), Some(&found));
+        }
+        Value::Array(projected)
+    }
+
+    /// Compares two texts that hold YAML by what they say, and answers whether they are such. All of the text is rendered,
+    /// so what is more in it is drift.
+    fn looks_into(&mut self, expected: &str, found: &str, at: &At<'_>) -> bool {
+        if self.outer.is_some() || !expected.contains('\n') {
+            return false;
+        }
+        let Some((expected, found)) = mapping(expected).zip(mapping(found)) else { return false };
+        self.outer = Some((at.path.clone(), managers::writers(&at.cursors)));
+        let inner = At { path: FieldPath::root(), name: "", schema: None, cursors: Vec::new(), is_whole: true };
+        self.value(&expected, &found, &inner);
+        self.outer = None;
+        true
+    }
+}
+
+/// The one mapping that a text holds.
+fn mapping(text: &str) -> Option<Value> {
+    let parsed = yaml::parse(text, &Limits::default());
+    let [document] = parsed.documents.as_slice() else { return None };
+    let is_clean = parsed.failure.is_none() && document.problems.is_empty();
+    let value = document.root.to_json();
+    (is_clean && value.is_object()).then_some(value)
+}
+
+/// Whether a value is as good as absent.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}

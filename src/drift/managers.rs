@@ -1,0 +1,105 @@
+//! Who wrote which field: `metadata.managedFields` (meta/v1 FieldsV1,
+//! `sigs.k8s.io/structured-merge-diff/fieldpath/serialize-pe.go`).
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::lists::{self, Key};
+use crate::model::status::text_at;
+
+/// Somebody who wrote a field.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Writer {
+    /// The field manager.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// The subresource that it wrote through: `status`, `scale`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub subresource: String,
+    /// When, as RFC 3339.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub time: String,
+}
+
+/// The managers of an object, with the fields of each.
+#[derive(Debug, Default)]
+pub(super) struct Managers<'l> {
+    pub(super) entries: Vec<(Writer, &'l Value)>,
+}
+
+/// Where in their fields those managers are that own what is being looked at.
+pub(super) type Cursors<'m> = Vec<(&'m Writer, &'m Value)>;
+
+impl<'l> Managers<'l> {
+    /// The managers whose fields are those of the object's own version.
+    pub(super) fn of(live: &'l Value) -> Self {
+        let version = text_at(live, "/apiVersion");
+        let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
+        let entries = entries.into_iter().flatten().filter_map(|entry| {
+            let text = |field: &str| text_at(entry, field).to_owned();
+            let writer = Writer {
+                manager: text("/manager"),
+                operation: text("/operation"),
+                subresource: text("/subresource"),
+                time: text("/time"),
+            };
+            let is_same = text_at(entry, "/apiVersion") == version;
+            Some((writer, entry.get("fieldsV1").filter(|fields| is_same && fields.is_object())?))
+        });
+        Self { entries: entries.collect() }
+    }
+
+    /// All of them, at the root.
+    pub(super) fn cursors(&self) -> Cursors<'_> {
+        self.entries.iter().map(|(writer, fields)| (writer, *fields)).collect()
+    }
+}
+
+/// Whether nothing is below: what is owned is the whole value.
+fn is_whole(fields: &Value) -> bool {
+    fields.as_object().is_none_or(serde_json::Map::is_empty)
+}
+
+fn step<'m>(cursors: &Cursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>) -> Cursors<'m> {
+    let down = |(writer, fields): &(&'m Writer, &'m Value)| {
+        // The owner of a whole list or map owns what is in it.
+        let below = if is_whole(fields) { Some(*fields) } else { next(fields) };
+        below.map(|below| (*writer, below))
+    };
+    cursors.iter().filter_map(down).collect()
+}
+
+/// Those who own a field of a mapping, or something in it.
+pub(super) fn field<'m>(cursors: &Cursors<'m>, name: &str) -> Cursors<'m> {
+    if cursors.is_empty() {
+        return Vec::new();
+    }
+    let key = format!("f:{name}");
+    step(cursors, |fields| fields.get(&key))
+}
+
+/// Those who own an item of a list with keys.
+pub(super) fn item<'m>(cursors: &Cursors<'m>, item: &Value, keys: &[Key]) -> Cursors<'m> {
+    step(cursors, |fields| {
+        let named = |(name, below): (&'m String, &'m Value)| {
+            let said: Value = serde_json::from_str(name.strip_prefix("k:")?).ok()?;
+            let is_it = keys.iter().all(|key| lists::part(&said, key) == lists::part(item, key));
+            is_it.then_some(below)
+        };
+        fields.as_object()?.iter().find_map(named)
+    })
+}
+
+/// Those who own a list as a whole, whose items have no names.
+pub(super) fn position<'m>(cursors: &Cursors<'m>) -> Cursors<'m> {
+    step(cursors, |_| None)
+}
+
+/// Who they are.
+pub(super) fn writers(cursors: &Cursors<'_>) -> Vec<Writer> {
+    let mut writers: Vec<Writer> = cursors.iter().map(|(writer, _)| (*writer).clone()).collect();
+    writers.sort();
+    writers.dedup();
+    writers
+}

@@ -1,0 +1,111 @@
+//! When two scalars are one value: amounts by what they amount to, an integer-or-string by its text.
+
+use serde_json::Value;
+
+use crate::model::validate::quantity::billionths;
+use crate::path::{FieldPath, Segment};
+
+/// Fields whose entries are amounts.
+const AMOUNTS: [&str; 4] = ["limits", "requests", "custom", "capacity"];
+/// Fields that are amounts themselves.
+const AMOUNT: [&str; 4] = ["sharedMemorySize", "sizeLimit", "divisor", "size"];
+/// Fields that are an integer or a string.
+const INTEGER_OR_STRING: [&str; 5] = ["targetPort", "port", "maxSurge", "maxUnavailable", "minAvailable"];
+
+/// Maps from words to words of users, whatever their keys are called.
+const WORDS: [&str; 7] = ["annotations", "data", "labels", "matchLabels", "nodeSelector", "rayStartParams", "selector"];
+
+/// Whether two scalars are the same: a number however it is written, text to its letter.
+pub(super) fn is_equal(expected: &Value, found: &Value) -> bool {
+    let is_whole = |number: &serde_json::Number| number.is_i64() || number.is_u64();
+    match (expected, found) {
+        (Value::Number(one), Value::Number(other)) if is_whole(one) != is_whole(other) => {
+            one.as_f64() == other.as_f64()
+        }
+        _ => expected == found,
+    }
+}
+
+/// Whether two scalars mean the same in a field.
+pub(super) fn is_same(expected: &Value, found: &Value, path: &FieldPath, schema: Option<&Value>) -> bool {
+    if is_equal(expected, found) {
+        return true;
+    }
+    if key(path, 1).is_some_and(|map| WORDS.contains(&map)) {
+        return false;
+    }
+    let is_loose =
+        schema.is_some_and(|schema| schema.get("x-kubernetes-int-or-string").and_then(Value::as_bool) == Some(true));
+    let texts = text(expected).zip(text(found));
+    if is_amount(path) || is_loose {
+        return texts.is_some_and(|(one, other)| {
+            one == other || billionths(&one).zip(billionths(&other)).is_some_and(|(one, other)| one == other)
+        });
+    }
+    is_one_of(path, &INTEGER_OR_STRING) && texts.is_some_and(|(one, other)| one == other)
+}
+
+/// A scalar as it would be written; nothing for what is no amount in any case.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn key(path: &FieldPath, from_end: usize) -> Option<&str> {
+    match path.segments().iter().rev().nth(from_end)? {
+        Segment::Key(key) => Some(key),
+        Segment::Index(_) => None,
+    }
+}
+
+fn is_one_of(path: &FieldPath, names: &[&str]) -> bool {
+    key(path, 0).is_some_and(|key| names.contains(&key))
+}
+
+fn is_amount(path: &FieldPath) -> bool {
+    is_one_of(path, &AMOUNT) || key(path, 1).is_some_and(|map| AMOUNTS.contains(&map))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn same(path: &'static str, one: impl Into<Value>, other: impl Into<Value>) -> bool {
+        is_same(&one.into(), &other.into(), &FieldPath::parse(path), None)
+    }
+
+    #[test]
+    fn amounts_are_compared_where_amounts_stand() {
+        for path in ["spec.resources.limits.memory", "resources.requests.cpu", "spec.volumes.emptyDir.sizeLimit"] {
+            assert!(same(path, json!("1"), json!("1000m")) && same(path, json!("1"), json!(1)), "{path}");
+            assert!(!same(path, json!("1"), json!("2")) && !same(path, json!("1"), json!(null)), "{path}");
+        }
+        // Of no amount text is what it says.
+        assert!(same("resources.limits.x", json!("lots"), json!("lots")));
+        assert!(!same("resources.limits.x", json!("lots"), json!("more")));
+        for path in ["spec.env.value", "metadata.labels.size", "spec.nodeSelector.size", "data.limits", "spec.replicas"]
+        {
+            assert!(!same(path, json!("1"), json!("1000m")) && !same(path, json!("1"), json!(1)), "{path}");
+        }
+    }
+
+    #[test]
+    fn an_integer_or_a_string_is_compared_by_its_text() {
+        assert!(same("spec.ports.targetPort", json!(80), json!("80")));
+        assert!(!same("spec.ports.targetPort", json!("http"), json!(80)));
+        let schema = json!({"x-kubernetes-int-or-string": true});
+        assert!(is_same(&json!("2"), &json!(2), &FieldPath::parse("a"), Some(&schema)));
+    }
+
+    #[test]
+    fn numbers_are_compared_by_value() {
+        assert!(same("a", json!(1), json!(1.0)));
+        assert!(!same("a", json!(9_007_199_254_740_993_i64), json!(9_007_199_254_740_992_i64)));
+        assert!(!same("a", json!(true), json!("true")));
+    }
+}

@@ -1,0 +1,183 @@
+//! Which change moves which part of the output: each change is made alone, and the result rendered.
+
+use serde_json::Value;
+
+use super::class::judge;
+use super::difference::{Difference, with};
+use super::movement::{Movement, Object, between};
+use super::report::{Cause, Change, OutputChange};
+use crate::Thoroughness;
+use crate::compile::Renderer;
+use crate::model::provider::Behavior;
+use crate::path::FieldPath;
+
+/// Everything that differs between two states of a deployment.
+pub(super) struct States<'p, 's> {
+    pub(super) old: State<'p, 's>,
+    pub(super) new: State<'p, 's>,
+    /// What rendered the old state, in the version in which it is written there.
+    pub(super) plain: &'p Renderer<'s>,
+    /// The table of the provider that writes the objects after the change.
+    pub(super) behaviors: Option<&'static [Behavior]>,
+}
+
+/// A deployment, what renders it, and what it renders to.
+#[derive(Clone, Copy)]
+pub(super) struct State<'p, 's> {
+    pub(super) renderer: &'p Renderer<'s>,
+    pub(super) document: &'p Value,
+    pub(super) objects: &'p [Object],
+}
+
+/// A change that can be made alone.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Single {
+    Field(Box<Difference>),
+    Options,
+    Providers,
+    Crds,
+}
+
+impl Single {
+    /// A state with only this change made to it, in the direction of another state.
+    fn made<'s>(&self, from: &State<'_, 's>, to: &State<'_, 's>, forward: bool) -> (Renderer<'s>, Value) {
+        let renderer = match self {
+            Self::Field(_) => from.renderer.clone(),
+            Self::Options => from.renderer.with_options_of(to.renderer),
+            Self::Providers => from.renderer.with_providers_of(to.renderer),
+            Self::Crds => from.renderer.with_crds_of(to.renderer),
+        };
+        let document = match self {
+            Self::Field(difference) => {
+                let Difference { path, before, after } = &**difference;
+                let value = if forward { after } else { before };
+                with(from.document.clone(), path, value.as_ref(), to.document)
+            }
+            _ => from.document.clone(),
+        };
+        (renderer, document)
+    }
+
+    /// Which of all movements it moves: made alone to the old state, and taken back alone from the new one. None when that is
+    /// not known, for a state cannot be rendered, and the other says nothing.
+    fn moves(&self, states: &States<'_, '_>, movements: &[Movement]) -> Option<Vec<Share>> {
+        let States { old, new, .. } = states;
+        let shares = |mine: &[Movement], forward: bool| -> Vec<Share> {
+            let share = |movement: &Movement| mine.iter().map(|own| share(own, movement, forward)).max();
+            movements.iter().map(|movement| share(movement).unwrap_or(Share::None)).collect()
+        };
+        let (renderer, document) = self.made(old, new, true);
+        let forward = renderer.render(&document, Thoroughness::Needed);
+        let forward = forward.map(|rendered| shares(&between(old.objects, &rendered.objects), true));
+        let (renderer, document) = self.made(new, old, false);
+        let backward = renderer.render(&document, Thoroughness::Needed);
+        let backward = backward.map(|rendered| shares(&between(&rendered.objects, new.objects), false));
+        match (forward, backward) {
+            (Some(forward), Some(backward)) => {
+                Some(forward.into_iter().zip(backward).map(|(forward, backward)| forward.max(backward)).collect())
+            }
+            (one, other) => one.or(other).filter(|moved| moved.iter().any(|share| *share != Share::None)),
+        }
+    }
+
+    /// Whether it alone makes the main object be written in the version of the new state.
+    fn moves_version(&self, states: &States<'_, '_>) -> bool {
+        let version = |objects: &[Object]| objects.last().map(|(object, _)| object.api_version.clone());
+        let old = State { renderer: states.plain, ..states.old };
+        let (renderer, document) = self.made(&old, &states.new, true);
+        let rendered = renderer.render(&document, Thoroughness::Needed);
+        rendered.is_some_and(|rendered| version(&rendered.objects) == version(states.new.objects))
+    }
+
+    fn cause(self) -> Cause {
+        match self {
+            Self::Field(difference) => {
+                let Difference { path, before, after } = *difference;
+                Cause::Field { path: path.to_string(), before, after }
+            }
+            Self::Options => Cause::Options,
+            Self::Providers => Cause::Providers,
+            Self::Crds => Cause::Crds,
+        }
+    }
+}
+
+/// How much of what moved in the end a single change moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Share {
+    None,
+    /// Something in what comes with other changes.
+    Part,
+    All,
+}
+
+/// What comes or goes as a whole is not moved by what changes something in it.
+fn share(own: &Movement, movement: &Movement, forward: bool) -> Share {
+    let is_deeper = own.path.segments().len() > movement.path.segments().len();
+    match (&movement.before, &movement.after) {
+        _ if !own.overlaps(movement) => Share::None,
+        (Some(_), Some(_)) => Share::All,
+        _ if !is_deeper => Share::All,
+        (None, Some(_)) if !forward => Share::Part,
+        _ => Share::None,
+    }
+}
+
+/// The changes with what each of them moves, of all that moved. A change of a field that moves nothing is among them; one
+/// of a setting is not.
+pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements: &[Movement]) -> Vec<Change> {
+    let is_version = |movement: &Movement| !movement.is_whole() && movement.path == FieldPath::parse("apiVersion");
+    let moved: Vec<Option<Vec<Share>>> = match singles.as_slice() {
+        _ if movements.is_empty() => singles.iter().map(|_| Some(Vec::new())).collect(),
+        [_] => vec![Some(vec![Share::All; movements.len()])],
+        _ => singles
+            .iter()
+            .map(|single| {
+                let mut moved = single.moves(states, movements)?;
+                for (moved, _) in moved.iter_mut().zip(movements).filter(|(_, movement)| is_version(movement)) {
+                    *moved = if single.moves_version(states) { Share::All } else { Share::None };
+                }
+                Some(moved)
+            })
+            .collect(),
+    };
+    // What none of them moves alone is moved by those of which it is not known, or by all of them together.
+    let is_explained = |position: usize| moved.iter().flatten().any(|moved| moved.get(position) == Some(&Share::All));
+    let rest: Vec<bool> = (0..movements.len()).map(|position| !is_explained(position)).collect();
+    let any_unknown = moved.iter().any(Option::is_none);
+    let changes = singles.into_iter().zip(moved).map(|(single, moved)| {
+        let shares = moved.is_none() || !any_unknown;
+        let mut outputs = Vec::new();
+        for (position, movement) in movements.iter().enumerate() {
+            let together = shares && rest.get(position) == Some(&true);
+            let own = moved.as_ref().and_then(|moved| moved.get(position)).copied().unwrap_or(Share::None);
+            let together = together || own == Share::Part;
+            let own = own != Share::None;
+            if together || own {
+                outputs.push(output(movement, states.behaviors, together));
+            }
+        }
+        let is_setting = !matches!(single, Single::Field(_));
+        (is_setting, Change::new(single.cause(), outputs))
+    });
+    changes
+        .filter(|(is_setting, change)| !(*is_setting && change.outputs.is_empty()))
+        .map(|(_, change)| change)
+        .collect()
+}
+
+fn output(movement: &Movement, behaviors: Option<&[Behavior]>, together: bool) -> OutputChange {
+    let verdict = judge(movement, behaviors);
+    let whole = movement.is_whole();
+    OutputChange {
+        object: movement.object.clone(),
+        is_main: movement.is_main,
+        path: movement.path.to_string(),
+        // A whole object is its text's to show.
+        before: movement.before.clone().filter(|_| !whole),
+        after: movement.after.clone().filter(|_| !whole),
+        class: verdict.class,
+        source: verdict.source.into(),
+        together,
+    }
+}

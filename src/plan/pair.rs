@@ -1,0 +1,331 @@
+//! One ModelDeployment, before and after.
+
+use serde_json::Value;
+
+use super::attribution::{Single, State, States, attribute};
+use super::class::{Applier, Class};
+use super::difference::{Detail, coarsen, differences};
+use super::images::{self, ImageChange};
+use super::movement::{Movement, Object, between, is_same};
+use super::report::{Action, Cause, Change, DeploymentPlan, ObjectPlan, gpu_changes};
+use super::{Run, selection};
+use crate::Thoroughness;
+use crate::compile::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
+use crate::diagnostic::ObjectRef;
+use crate::dialect::{DIALECTS, Dialect};
+use crate::model::provider::Provider;
+use crate::model::providers;
+use crate::path::FieldPath;
+use crate::yaml;
+
+/// Changes of a document that are made one by one; more are put together. Of a large document, fewer are.
+const MOST_CHANGES: usize = 64;
+const MOST_CHANGES_OF_LARGE: usize = 4;
+/// Bytes from which on a document is large.
+const LARGE: usize = 64 * 1024;
+
+/// Fields whose change makes the operator delete the main object and make it anew (spec/1 §4.11).
+static IDENTITY: &[&str] =
+    &["spec.model.id", "spec.model.source", "spec.engine.type", "spec.provider.name", "spec.serving.mode"];
+
+/// What every pair is looked at with.
+pub(super) struct Setting<'s> {
+    pub(super) old: Renderer<'s>,
+    pub(super) new: Renderer<'s>,
+    /// Items of lists on both sides.
+    pub(super) old_items: ListItems,
+    pub(super) new_items: ListItems,
+    /// What besides the documents is not the same.
+    pub(super) changes: Vec<Single>,
+    pub(super) applier: Applier,
+}
+
+/// A deployment in a run.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'r> {
+    pub(super) run: Run<'r>,
+    pub(super) position: usize,
+    pub(super) decision: &'r Decision,
+    pub(super) input: Option<&'r InputDocument>,
+    /// Its objects, and the position of the first of them among all.
+    pub(super) outputs: &'r [Output<YamlText>],
+    pub(super) first: usize,
+}
+
+/// What becomes of a deployment, and what is summed up.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) deployment: DeploymentPlan,
+    /// Its GPUs of all types, before and after.
+    pub(super) gpus: (u64, u64),
+    pub(super) images: Vec<ImageChange>,
+}
+
+impl<'r> Side<'r> {
+    /// Its own bytes.
+    pub(super) fn text(&self) -> Option<&'r str> {
+        let input = self.input?;
+        self.run.sources.get(input.source).text.get(input.span.start..input.span.end)
+    }
+
+    /// Its objects as they were printed.
+    fn objects(&self) -> Vec<Object> {
+        let references = self.decision.objects.iter().cloned();
+        let value = |output: &Output<YamlText>| {
+            let document = yaml::documents(output.object.as_str(), &self.run.compilation.options.limits).next();
+            document.map(|document| document.root.to_json()).unwrap_or_default()
+        };
+        references.zip(self.outputs.iter().map(value)).collect()
+    }
+
+    fn renders_as(&self, other: &Self) -> bool {
+        let text = |side: &Self| side.outputs.iter().map(|it| it.object.as_str()).collect::<Vec<_>>();
+        self.outputs.len() == other.outputs.len() && text(self) == text(other)
+    }
+
+    fn gpus(&self) -> u64 {
+        self.decision.gpus.iter().map(|gpus| gpus.count).sum()
+    }
+
+    fn provider(&self) -> String {
+        self.decision.provider().unwrap_or_default().to_owned()
+    }
+}
+
+/// What becomes of a deployment that is on one side or on both.
+pub(super) fn plan(old: Option<Side<'_>>, new: Option<Side<'_>>, setting: &Setting<'_>) -> Option<Planned> {
+    match (old, new) {
+        (Some(old), Some(new)) => Some(both(&old, &new, setting)),
+        (Some(side), None) => Some(one(&side, Action::Deleted)),
+        (None, Some(side)) => Some(one(&side, Action::Created)),
+        (None, None) => None,
+    }
+}
+
+/// A deployment that comes or goes.
+fn one(side: &Side<'_>, action: Action) -> Planned {
+    let is_new = action == Action::Created;
+    let (none, objects) = (Vec::new(), side.objects());
+    let (before, after) = if is_new { (&none, &objects) } else { (&objects, &none) };
+    let gpus: &[Gpus] = &side.decision.gpus;
+    let plan_of = |(position, object): (usize, &ObjectRef)| {
+        let position = Some(side.first + position);
+        let (old, new) = if is_new { (None, position) } else { (position, None) };
+        ObjectPlan { object: object.clone(), action, old, new }
+    };
+    let deployment = DeploymentPlan {
+        gpus: if is_new { gpu_changes(&[], gpus) } else { gpu_changes(gpus, &[]) },
+        objects: side.decision.objects.iter().enumerate().map(plan_of).collect(),
+        old: Some(side.position).filter(|_| !is_new),
+        new: Some(side.position).filter(|_| is_new),
+        ..empty(side, action)
+    };
+    let gpus = if is_new { (0, side.gpus()) } else { (side.gpus(), 0) };
+    Planned { deployment, gpus, images: images::changed(before, after, &[]) }
+}
+
+/// A plan in which nothing is said yet.
+fn empty(side: &Side<'_>, action: Action) -> DeploymentPlan {
+    DeploymentPlan {
+        object: side.decision.object.clone(),
+        action,
+        class: None,
+        provider: side.provider(),
+        selection: None,
+        gpus: Vec::new(),
+        changes: Vec::new(),
+        objects: Vec::new(),
+        old: None,
+        new: None,
+    }
+}
+
+fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
+    let unchanged = || Planned {
+        deployment: DeploymentPlan {
+            old: Some(old.position),
+            new: Some(new.position),
+            ..empty(new, Action::Unchanged)
+        },
+        gpus: (old.gpus(), new.gpus()),
+        images: Vec::new(),
+    };
+    let renders_as_before = old.renders_as(new);
+    if renders_as_before && old.text() == new.text() {
+        return unchanged();
+    }
+    let (before, after) =
+        (document(old, &setting.old, &setting.old_items), document(new, &setting.new, &setting.new_items));
+    let most = match old.text().into_iter().chain(new.text()).map(str::len).max() {
+        Some(LARGE..) => MOST_CHANGES_OF_LARGE,
+        _ => MOST_CHANGES,
+    };
+    let fields = coarsen(differences(&before, &after, Detail::Leaves), most, &before, &after);
+    if renders_as_before && fields.is_empty() {
+        return unchanged();
+    }
+    let base = base(old, new, &before, setting);
+    let new_objects = new.objects();
+    let mut movements = between(&base.objects, &new_objects);
+    if let Some(moved) = base.version {
+        movements.insert(0, moved);
+    }
+    let singles = fields.into_iter().map(Box::new).map(Single::Field).chain(setting.changes.iter().cloned()).collect();
+    let states = States {
+        old: State { renderer: &base.renderer, document: &before, objects: &base.objects },
+        new: State { renderer: &setting.new, document: &after, objects: &new_objects },
+        plain: &setting.old,
+        behaviors: providers::find(&new.provider()).map(Provider::behaviors),
+    };
+    let mut changes = attribute(&states, singles, &movements);
+    refuse(&mut changes, &states);
+    if setting.applier == Applier::Operator && changes_identity(old, new, &changes) {
+        recreate(&mut changes);
+    }
+    if setting.applier == Applier::Operator && is_paused(&after) {
+        pause(&mut changes);
+    }
+    changes.sort_by_key(|change| std::cmp::Reverse(change.class));
+    let images = images::changed(&base.objects, &new_objects, &movements);
+    let mut gpus = gpu_changes(&old.decision.gpus, &new.decision.gpus);
+    gpus.retain(|change| change.before != change.after);
+    let deployment = DeploymentPlan {
+        class: Some(changes.iter().map(|change| change.class).max().unwrap_or(Class::None)),
+        selection: selection::changed((old.decision, &before, &setting.old), (new.decision, &after, &setting.new)),
+        gpus,
+        changes,
+        objects: objects(old, new),
+        old: Some(old.position),
+        new: Some(new.position),
+        ..empty(new, Action::Changed)
+    };
+    Planned { deployment, gpus: (old.gpus(), new.gpus()), images }
+}
+
+fn document(side: &Side<'_>, renderer: &Renderer<'_>, items: &ListItems) -> Value {
+    side.input.and_then(|input| renderer.document(input, items)).unwrap_or_default()
+}
+
+/// The old state as it can be compared with the new one.
+struct Base<'s> {
+    renderer: Renderer<'s>,
+    objects: Vec<Object>,
+    /// The main object's version, when it is another one.
+    version: Option<Movement>,
+}
+
+/// When the main object is written in another version, fields of the one say nothing about fields of the other: the old
+/// deployment is rendered in the new version, as the apiserver converts it.
+fn base<'s>(old: &Side<'_>, new: &Side<'_>, before: &Value, setting: &Setting<'s>) -> Base<'s> {
+    let main = |side: &Side<'_>| side.decision.objects.last().cloned();
+    let as_it_was = || Base { renderer: setting.old.clone(), objects: old.objects(), version: None };
+    let (Some(old_main), Some(new_main)) = (main(old), main(new)) else { return as_it_was() };
+    if !is_same(&old_main, &new_main) || old_main.api_version == new_main.api_version {
+        return as_it_was();
+    }
+    let with_target = |renderer: Renderer<'s>| renderer.with_target(&old.provider(), &new_main.api_version);
+    for renderer in [with_target(setting.old.clone()), with_target(setting.old.with_crds_of(&setting.new))] {
+        if let Some(rendered) = renderer.render(before, Thoroughness::Needed) {
+            let version = Movement {
+                object: new_main.clone(),
+                is_main: true,
+                path: FieldPath::parse("apiVersion"),
+                before: Some(Value::from(&*old_main.api_version)),
+                after: Some(Value::from(&*new_main.api_version)),
+            };
+            return Base { renderer, objects: rendered.objects, version: Some(version) };
+        }
+    }
+    as_it_was()
+}
+
+/// Whether what the deployment is changes, and not only how it is set up.
+fn changes_identity(old: &Side<'_>, new: &Side<'_>, changes: &[Change]) -> bool {
+    let group = |side: &Side<'_>| side.decision.object.api_version.clone();
+    let is_identity = |change: &Change| {
+        matches!(&change.cause, Cause::Field { path, .. } if IDENTITY.contains(&path.as_str()))
+            && change.outputs.iter().any(|output| output.class != Class::None)
+    };
+    old.provider() != new.provider() || group(old) != group(new) || changes.iter().any(is_identity)
+}
+
+/// What the rules of a cluster's own CRDs refuse is refused, whatever the provider's table knows.
+fn refuse(changes: &mut [Change], states: &States<'_, '_>) {
+    for (object, new) in states.new.objects {
+        let Some((_, old)) = states.old.objects.iter().find(|(other, _)| is_same(object, other)) else { continue };
+        if old == new {
+            continue;
+        }
+        for (path, message) in states.new.renderer.check_change(old, new) {
+            let path = path.to_string();
+            let of_it = changes.iter_mut().flat_map(|change| &mut change.outputs);
+            let of_it = of_it.filter(|output| output.object == *object && is_within(&output.path, &path));
+            for output in of_it {
+                output.class = Class::Refused;
+                output.source = format!("a rule of the CRD: {message}").into();
+            }
+        }
+    }
+    changes.iter_mut().for_each(Change::settle);
+}
+
+/// Whether one of two fields is a part of the other.
+fn is_within(one: &str, other: &str) -> bool {
+    let below = |outer: &str, inner: &str| {
+        outer.is_empty()
+            || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    below(one, other) || below(other, one)
+}
+
+/// Under the operator the main object is made anew: nothing in it is patched.
+fn recreate(changes: &mut [Change]) {
+    for change in changes {
+        for output in change.outputs.iter_mut().filter(|output| output.is_main && output.class != Class::None) {
+            output.class = Class::Recreate;
+            output.source =
+                "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew".into();
+        }
+        change.settle();
+    }
+}
+
+/// Whether a deployment says that the operator shall leave its objects alone (spec/1 §4.6).
+fn is_paused(document: &Value) -> bool {
+    let annotations = document.pointer("/metadata/annotations");
+    let said = |dialect: &Dialect| annotations?.get(dialect.label("reconcile-paused"))?.as_str();
+    DIALECTS.iter().any(|dialect| said(dialect) == Some("true"))
+}
+
+fn pause(changes: &mut [Change]) {
+    for change in changes {
+        for output in change.outputs.iter_mut().filter(|output| output.class != Class::None) {
+            output.class = Class::NoEffect;
+            output.source = "spec/1 4.6: the annotation reconcile-paused keeps the operator from applying it".into();
+        }
+        change.settle();
+    }
+}
+
+/// The objects that come, go or change.
+fn objects(old: &Side<'_>, new: &Side<'_>) -> Vec<ObjectPlan> {
+    let mut plans = Vec::new();
+    for (position, object) in new.decision.objects.iter().enumerate() {
+        let before = old.decision.objects.iter().position(|other| is_same(object, other));
+        let text = |side: &Side<'_>, at: usize| side.outputs.get(at).map(|output| output.object.clone());
+        let action = match before {
+            None => Action::Created,
+            Some(before) if text(old, before) == text(new, position) => continue,
+            Some(_) => Action::Changed,
+        };
+        let (old, new) = (before.map(|before| old.first + before), Some(new.first + position));
+        plans.push(ObjectPlan { object: object.clone(), action, old, new });
+    }
+    for (position, object) in old.decision.objects.iter().enumerate() {
+        if !new.decision.objects.iter().any(|other| is_same(object, other)) {
+            let old = Some(old.first + position);
+            plans.push(ObjectPlan { object: object.clone(), action: Action::Deleted, old, new: None });
+        }
+    }
+    plans
+}

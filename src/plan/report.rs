@@ -1,0 +1,383 @@
+//! The plan as data: what is printed as text and Markdown, and as JSON as it is.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::class::{Applier, Class};
+use super::images::{self, ImageChange};
+use super::pair::Planned;
+use crate::compile::Gpus;
+use crate::diagnostic::ObjectRef;
+
+/// What going from one state to another does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// Who brings the objects into the cluster.
+    pub applier: Applier,
+    /// How many deployments become what, and the GPUs.
+    pub summary: Summary,
+    /// GPUs by type, before and after, by name.
+    pub gpus: Vec<GpuChange>,
+    /// Images that come and go, sorted.
+    pub images: Vec<ImageChange>,
+    /// Every deployment: those of the new state in its order, then those that are deleted.
+    pub deployments: Vec<DeploymentPlan>,
+}
+
+/// What becomes of one ModelDeployment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeploymentPlan {
+    /// The ModelDeployment.
+    pub object: ObjectRef,
+    /// What is done to it.
+    pub action: Action,
+    /// Of one that is changed: how grave the gravest of its changes is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// The provider that runs it after the change; of one that is deleted, the one that ran it.
+    pub provider: String,
+    /// Of one that is changed: another provider, or another reason for the same one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionChange>,
+    /// Its GPUs by type where their number changes.
+    pub gpus: Vec<GpuChange>,
+    /// What changes, and what that moves.
+    pub changes: Vec<Change>,
+    /// The objects that come, go or change.
+    pub objects: Vec<ObjectPlan>,
+    /// Its position among the decisions of the old run.
+    #[serde(skip)]
+    pub old: Option<usize>,
+    /// Its position among the decisions of the new run.
+    #[serde(skip)]
+    pub new: Option<usize>,
+}
+
+/// What is done to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// It is new.
+    Created,
+    /// It is gone.
+    Deleted,
+    /// It is another one.
+    Changed,
+    /// Neither it nor what it becomes changes.
+    Unchanged,
+}
+
+/// A change that can be made alone, and what it moves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// What changes.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// How grave it is: as the gravest of what it moves.
+    pub class: Class,
+    /// What it moves.
+    pub outputs: Vec<OutputChange>,
+}
+
+/// What changes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "cause", rename_all = "camelCase")]
+pub enum Cause {
+    /// A field of the ModelDeployment.
+    Field {
+        /// The field.
+        path: String,
+        /// Its value before; absent when it was not written.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        before: Option<Value>,
+        /// Its value after; absent when it is not written any more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        after: Option<Value>,
+    },
+    /// The options of the run.
+    Options,
+    /// The provider configurations.
+    Providers,
+    /// The CRDs of the cluster.
+    Crds,
+}
+
+/// A place in the output that moves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputChange {
+    /// The object.
+    pub object: ObjectRef,
+    /// Whether it is the main one of its deployment.
+    #[serde(skip)]
+    pub is_main: bool,
+    /// The field; empty when the object itself comes or goes.
+    pub path: String,
+    /// Its value before; absent when there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// Its value after; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+    /// What becomes of it.
+    pub class: Class,
+    /// How that is known.
+    pub source: Cow<'static, str>,
+    /// Whether no change moves it alone: it takes this one and others.
+    pub together: bool,
+}
+
+/// An object that comes, goes or changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectPlan {
+    /// The object.
+    pub object: ObjectRef,
+    /// What is done to it.
+    pub action: Action,
+    /// Its position among the outputs of the old run.
+    #[serde(skip)]
+    pub old: Option<usize>,
+    /// Its position among the outputs of the new run.
+    #[serde(skip)]
+    pub new: Option<usize>,
+}
+
+/// Another choice than before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SelectionChange {
+    /// The choice before.
+    pub before: Choice,
+    /// The choice after.
+    pub after: Choice,
+    /// Why the provider from before cannot be chosen any more; absent when it could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_gate: Option<String>,
+}
+
+/// A provider that was chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Choice {
+    /// Its name.
+    pub provider: String,
+    /// Why, for people.
+    pub reason: String,
+    /// The rule that won; absent when the deployment names its provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<WinningRule>,
+}
+
+/// A selection rule that won.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WinningRule {
+    /// Its CEL expression.
+    pub condition: String,
+    /// Its priority.
+    pub priority: i32,
+}
+
+/// GPUs of one type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GpuChange {
+    /// The resource name.
+    pub resource: Arc<str>,
+    /// How many before.
+    pub before: u64,
+    /// How many after.
+    pub after: u64,
+}
+
+/// How many deployments become what, and the GPUs of all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Deployments that are new.
+    pub created: usize,
+    /// Deployments that are gone.
+    pub deleted: usize,
+    /// Deployments that stay as they are.
+    pub unchanged: usize,
+    /// Deployments that change, by the class of the gravest change.
+    pub changed: Changed,
+    /// GPUs of all types before.
+    pub gpus_before: u64,
+    /// GPUs of all types after.
+    pub gpus_after: u64,
+    /// GPUs of all types while second clusters start beside the first, each deployment counted at its most.
+    pub gpus_at_most: u64,
+}
+
+/// Deployments that change, by class.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the classes are documented at `Class`")]
+pub struct Changed {
+    pub none: usize,
+    pub in_place: usize,
+    pub rolling_restart: usize,
+    pub blue_green: usize,
+    pub no_effect: usize,
+    pub unknown: usize,
+    pub recreate: usize,
+    pub refused: usize,
+}
+
+impl Changed {
+    /// How many there are of a class.
+    pub fn of(&self, class: Class) -> usize {
+        match class {
+            Class::None => self.none,
+            Class::InPlace => self.in_place,
+            Class::RollingRestart => self.rolling_restart,
+            Class::BlueGreen => self.blue_green,
+            Class::NoEffect => self.no_effect,
+            Class::Unknown => self.unknown,
+            Class::Recreate => self.recreate,
+            Class::Refused => self.refused,
+        }
+    }
+
+    fn add(&mut self, class: Class) {
+        let count = match class {
+            Class::None => &mut self.none,
+            Class::InPlace => &mut self.in_place,
+            Class::RollingRestart => &mut self.rolling_restart,
+            Class::BlueGreen => &mut self.blue_green,
+            Class::NoEffect => &mut self.no_effect,
+            Class::Unknown => &mut self.unknown,
+            Class::Recreate => &mut self.recreate,
+            Class::Refused => &mut self.refused,
+        };
+        *count += 1;
+    }
+}
+
+impl Plan {
+    /// Sums up what becomes of each deployment.
+    pub(super) fn of(applier: Applier, planned: Vec<Planned>, before: &[Gpus], after: &[Gpus]) -> Self {
+        let mut summary = Summary {
+            gpus_before: before.iter().map(|gpus| gpus.count).sum(),
+            gpus_after: after.iter().map(|gpus| gpus.count).sum(),
+            ..Summary::default()
+        };
+        for Planned { deployment, gpus, .. } in &planned {
+            match (deployment.action, deployment.class) {
+                (Action::Created, _) => summary.created += 1,
+                (Action::Deleted, _) => summary.deleted += 1,
+                (Action::Changed, Some(class)) => summary.changed.add(class),
+                (Action::Unchanged | Action::Changed, _) => summary.unchanged += 1,
+            }
+            let (before, after) = *gpus;
+            let both = deployment.class == Some(Class::BlueGreen);
+            summary.gpus_at_most += if both { before + after } else { before.max(after) };
+        }
+        let images = images::sum(planned.iter().flat_map(|planned| &planned.images));
+        let deployments = planned.into_iter().map(|planned| planned.deployment).collect();
+        Self { applier, summary, gpus: gpu_changes(before, after), images, deployments }
+    }
+
+    /// Whether nothing changes at all.
+    pub fn is_empty(&self) -> bool {
+        self.deployments.iter().all(|deployment| deployment.action == Action::Unchanged)
+    }
+
+    /// The gravest class of all changes; none when no deployment changes.
+    pub fn class(&self) -> Option<Class> {
+        self.deployments.iter().filter_map(|deployment| deployment.class).max()
+    }
+}
+
+impl Change {
+    pub(super) fn new(cause: Cause, outputs: Vec<OutputChange>) -> Self {
+        let mut change = Self { cause, class: Class::None, outputs };
+        change.settle();
+        change
+    }
+
+    /// Takes the class of the gravest of what it moves.
+    pub(super) fn settle(&mut self) {
+        self.class = self.outputs.iter().map(|output| output.class).max().unwrap_or(Class::None);
+    }
+}
+
+/// GPUs by type, by name.
+pub(super) fn gpu_changes(before: &[Gpus], after: &[Gpus]) -> Vec<GpuChange> {
+    let mut all: Vec<GpuChange> = Vec::new();
+    let counted = before.iter().map(|gpus| (gpus, true)).chain(after.iter().map(|gpus| (gpus, false)));
+    for (Gpus { resource, count }, is_before) in counted {
+        let position = all.iter().position(|change| change.resource == *resource).unwrap_or(all.len());
+        if position == all.len() {
+            all.push(GpuChange { resource: resource.clone(), before: 0, after: 0 });
+        }
+        if let Some(change) = all.get_mut(position) {
+            *(if is_before { &mut change.before } else { &mut change.after }) += count;
+        }
+    }
+    all.sort_by(|one, other| one.resource.cmp(&other.resource));
+    all
+}
+
+/// One line: `3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32`.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changed = Class::ALL.iter().rev().map(|class| (self.changed.of(*class), word(*class)));
+        let counts: Vec<String> = changed
+            .chain([(self.created, "created"), (self.deleted, "deleted"), (self.unchanged, "unchanged")])
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        f.write_str(if counts.is_empty() { "no ModelDeployments" } else { "" })?;
+        f.write_str(&counts.join(", "))?;
+        let Self { gpus_before: before, gpus_after: after, gpus_at_most: most, .. } = *self;
+        match (before, after) {
+            (0, 0) => Ok(()),
+            _ if before == after => write!(f, "; GPUs {after}"),
+            _ => write!(f, "; GPUs {before} → {after}"),
+        }?;
+        if most > before.max(after) && self.changed.blue_green > 0 {
+            write!(f, ", up to {most} meanwhile")?;
+        }
+        Ok(())
+    }
+}
+
+/// A class in the summary.
+const fn word(class: Class) -> &'static str {
+    match class {
+        Class::None => "metadata only",
+        Class::InPlace => "in place",
+        Class::RollingRestart => "restart",
+        Class::BlueGreen => "blue-green",
+        Class::NoEffect => "no effect",
+        Class::Unknown => "unknown",
+        Class::Recreate => "recreate",
+        Class::Refused => "refused",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_one_line() {
+        let changed = Changed { recreate: 3, rolling_restart: 2, ..Changed::default() };
+        let mut summary =
+            Summary { unchanged: 11, changed, gpus_before: 24, gpus_after: 32, gpus_at_most: 32, ..Summary::default() };
+        assert_eq!(summary.to_string(), "3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32");
+        summary.changed.blue_green = 1;
+        summary.gpus_at_most = 40;
+        assert!(summary.to_string().ends_with("GPUs 24 → 32, up to 40 meanwhile"), "{summary}");
+        assert_eq!(Summary::default().to_string(), "no ModelDeployments");
+    }
+}

@@ -1,0 +1,44 @@
+//! Why another provider, or another rule, was chosen.
+
+use serde_json::Value;
+
+use super::report::{Choice, SelectionChange, WinningRule};
+use crate::Thoroughness;
+use crate::compile::{Decision, Rendered, Renderer};
+use crate::model::select::Selection;
+
+/// What changed about the choice; none when nothing did.
+pub(super) fn changed(
+    (old, old_document, old_renderer): (&Decision, &Value, &Renderer<'_>),
+    (new, new_document, new_renderer): (&Decision, &Value, &Renderer<'_>),
+) -> Option<SelectionChange> {
+    let (before, after) = (old.selection.as_ref()?, new.selection.as_ref()?);
+    if before.provider == after.provider && before.reason == after.reason {
+        return None;
+    }
+    // Candidates and their rules are kept only where somebody reads them.
+    let all = |renderer: &Renderer<'_>, document: &Value| renderer.render(document, Thoroughness::Everything);
+    let (old, new) = (all(old_renderer, old_document), all(new_renderer, new_document));
+    let full = |rendered: &Option<Rendered>| rendered.as_ref().and_then(|it| it.decision.selection.clone());
+    let (full_before, full_after) = (full(&old), full(&new));
+    let (full_before, full_after) = (full_before.as_ref().unwrap_or(before), full_after.as_ref().unwrap_or(after));
+    let lost = before.provider.as_deref().filter(|_| before.provider != after.provider);
+    let gate = lost.and_then(|name| {
+        let candidate = full_after.candidates.iter().find(|candidate| candidate.provider == name)?;
+        candidate.closed_gate.clone()
+    });
+    Some(SelectionChange { before: choice(full_before), after: choice(full_after), closed_gate: gate })
+}
+
+fn choice(selection: &Selection) -> Choice {
+    let winner = selection.candidates.iter().find(|it| Some(&it.provider) == selection.provider.as_ref());
+    let rule = winner.filter(|_| !selection.explicit).and_then(|winner| {
+        let rule = winner.rules.iter().find(|rule| rule.value == Some(true) && Some(rule.priority) == winner.score)?;
+        Some(WinningRule { condition: rule.condition.to_string(), priority: rule.priority })
+    });
+    Choice {
+        provider: selection.provider.clone().unwrap_or_default(),
+        reason: selection.reason.clone().unwrap_or_default(),
+        rule,
+    }
+}

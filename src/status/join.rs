@@ -1,0 +1,264 @@
+//! Which provider object runs which ModelDeployment: by the ownership annotation, by the owner reference, or by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{JoinedBy, provider_of};
+use crate::diagnostic::ObjectRef;
+use crate::live::{Controller, LiveObject};
+use crate::manifest::{Identity, owner_name};
+use crate::model::provider::Provider;
+use crate::model::status::text_at;
+
+/// A ModelDeployment and an object that runs it, as far as they are there.
+#[derive(Clone)]
+pub(super) struct Joined<'l> {
+    pub(super) deployment: Option<&'l LiveObject>,
+    /// The deployment that the object names, when the dump does not have it.
+    pub(super) named: Option<ObjectRef>,
+    pub(super) resource: Option<(&'static dyn Provider, &'l LiveObject)>,
+    /// How the two were found to belong together.
+    pub(super) by: Option<JoinedBy>,
+    /// The provider objects that the object made.
+    pub(super) children: Vec<(&'static dyn Provider, &'l LiveObject)>,
+    /// What does not fit together.
+    pub(super) doubts: Vec<String>,
+}
+
+type Resource<'l> = (&'static dyn Provider, &'l LiveObject);
+
+/// Objects by what they are, whatever their version.
+type Index<'l> = BTreeMap<Identity, &'l LiveObject>;
+
+/// Joins what a dump has.
+pub(super) fn join(objects: &[LiveObject]) -> Vec<Joined<'_>> {
+    let deployments: Vec<&LiveObject> = objects.iter().filter(|object| object.is_deployment()).collect();
+    let by_name: Index<'_> = deployments.iter().map(|deployment| (identity(deployment), *deployment)).collect();
+    let resources = resources(objects);
+    let by_identity: Index<'_> = resources.iter().map(|(_, object)| (identity(object), *object)).collect();
+    let mut joined: Vec<Joined<'_>> = Vec::new();
+    let mut children: BTreeMap<Identity, Vec<Resource<'_>>> = BTreeMap::new();
+    for resource in resources {
+        match maker(resource.1, &by_identity) {
+            Some(parent) => children.entry(identity(parent)).or_default().push(resource),
+            None => joined.push(surely(resource, &by_name)),
+        }
+    }
+    let taken = joined.iter().filter_map(|joined| joined.deployment);
+    let mut taken: BTreeSet<Identity> = taken.map(identity).collect();
+    let named: BTreeMap<Identity, &LiveObject> =
+        deployments.iter().map(|deployment| (named_resource(deployment), *deployment)).collect();
+    for joined in &mut joined {
+        let Some((_, resource)) = joined.resource else { continue };
+        joined.children = children.remove(&identity(resource)).unwrap_or_default();
+        // An object that says whose it is, or that somebody else controls, is not joined by chance.
+        if joined.deployment.is_some() || joined.named.is_some() || resource.controller().is_some() {
+            continue;
+        }
+        let namesakes = [named_as(resource, &resource.object.kind), named_as(resource, "")];
+        let free = namesakes.iter().filter_map(|name| named.get(name)).find(|it| !taken.contains(&identity(it)));
+        if let Some(deployment) = free {
+            taken.insert(identity(deployment));
+            joined.deployment = Some(deployment);
+            joined.by = Some(JoinedBy::Name);
+        }
+    }
+    let alone = deployments.iter().filter(|deployment| !taken.contains(&identity(deployment)));
+    joined.extend(alone.map(|deployment| Joined {
+        deployment: Some(deployment),
+        named: None,
+        resource: None,
+        by: None,
+        children: Vec::new(),
+        doubts: Vec::new(),
+    }));
+    joined
+}
+
+fn identity(object: &LiveObject) -> Identity {
+    let ObjectRef { api_version, kind, namespace, name } = &object.object;
+    Identity::new(api_version, kind, namespace.as_deref(), name)
+}
+
+/// What a deployment's status says that it became; or, where it says nothing, an object of its own name.
+fn named_resource(deployment: &LiveObject) -> Identity {
+    let text = |field: &str| text_at(&deployment.value, field);
+    let (kind, name) = (text("/status/provider/resourceKind"), text("/status/provider/resourceName"));
+    let (kind, name) = if name.is_empty() { ("", &*deployment.object.name) } else { (kind, name) };
+    Identity::new("", kind, deployment.object.namespace.as_deref(), name)
+}
+
+/// How a deployment may name an object.
+fn named_as(resource: &LiveObject, kind: &str) -> Identity {
+    Identity::new("", kind, resource.object.namespace.as_deref(), &resource.object.name)
+}
+
+/// The provider objects, each once: of one that was given in two versions the first.
+fn resources(objects: &[LiveObject]) -> Vec<Resource<'_>> {
+    let mut seen: BTreeSet<Identity> = BTreeSet::new();
+    let mut resources = Vec::new();
+    for object in objects {
+        let Some(provider) = provider_of(object) else { continue };
+        if seen.insert(identity(object)) {
+            resources.push((provider, object));
+        }
+    }
+    resources
+}
+
+/// The provider object that made another one: the InferenceSet of a Workspace.
+fn maker<'l>(child: &LiveObject, resources: &Index<'l>) -> Option<&'l LiveObject> {
+    let owner = child.controller()?;
+    let api_version = format!("{}/", owner.group);
+    let identity = Identity::new(&api_version, owner.kind, child.object.namespace.as_deref(), owner.name);
+    let parent = resources.get(&identity)?;
+    let uid = text_at(&parent.value, "/metadata/uid");
+    (uid.is_empty() || owner.uid.is_empty() || uid == owner.uid).then_some(*parent)
+}
+
+/// Joins an object by what it says itself.
+fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
+    let (_, object) = resource;
+    let mut joined = Joined {
+        deployment: None,
+        named: None,
+        resource: Some(resource),
+        by: None,
+        children: Vec::new(),
+        doubts: Vec::new(),
+    };
+    let namespace = &object.object.namespace;
+    let owner = object.controller().filter(Controller::is_deployment);
+    let annotated = object.owner_annotation();
+    let (group, name, by) = match (annotated, owner) {
+        (Some((dialect, named)), _) => (dialect.group, named.to_owned(), JoinedBy::Annotation),
+        (None, Some(owner)) => (owner.group, owner_name(namespace.as_deref(), owner.name), JoinedBy::OwnerReference),
+        (None, None) => return joined,
+    };
+    // Without a namespace the annotation is from a text without one, applied to wherever the object is.
+    let (named_in, short) = match name.split_once('/') {
+        Some((namespace, short)) => (Some(Arc::from(namespace)), short),
+        None => (namespace.clone(), name.as_str()),
+    };
+    let api_version = format!("{group}/");
+    let named_as = |namespace| deployments.get(&Identity::new(&api_version, "ModelDeployment", namespace, short));
+    joined.by = Some(by);
+    match named_as(named_in.as_deref()).or_else(|| named_as(None)) {
+        Some(deployment) => joined.deployment = Some(deployment),
+        None => joined.named = Some(named(group, named_in.clone(), short)),
+    }
+    if let (JoinedBy::Annotation, Some(owner)) = (by, owner)
+        && owner.name != short
+    {
+        joined.doubts.push(format!("its annotation names {name}, its owner reference {}", owner.name));
+    }
+    let uid = joined.deployment.map(|deployment| text_at(&deployment.value, "/metadata/uid")).unwrap_or_default();
+    if let Some(owner) = owner
+        && !uid.is_empty()
+        && owner.name == short
+        && owner.uid != uid
+    {
+        let doubt = "its owner reference has another uid than the ModelDeployment: the garbage collector deletes it";
+        joined.doubts.push(doubt.to_owned());
+    }
+    if named_in.is_some() && namespace.is_some() && named_in != *namespace {
+        joined.doubts.push(format!("its annotation names {name}, which is in another namespace"));
+    }
+    joined
+}
+
+/// A deployment by its name alone.
+fn named(group: &str, namespace: Option<Arc<str>>, name: &str) -> ObjectRef {
+    let version =
+        crate::dialect::Dialect::of_group(group).map_or_else(String::new, crate::dialect::Dialect::api_version);
+    ObjectRef { api_version: version.into(), kind: "ModelDeployment".into(), namespace, name: name.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::Live;
+    use crate::source::{Purpose, SourceSet};
+
+    const OBJECTS: &str = "
+{apiVersion: kubefoundry.ai/v1alpha1, kind: ModelDeployment, metadata: {name: a, namespace: ml, uid: u}}
+---
+{apiVersion: kubeairunway.ai/v1alpha1, kind: ModelDeployment, metadata: {name: a, namespace: ml, uid: v}}
+---
+{apiVersion: kubefoundry.ai/v1alpha1, kind: ModelDeployment, metadata: {name: b, namespace: ml}}
+---
+";
+
+    /// The rows for one more object: `deployment resource how`.
+    fn rows(object: &str) -> Vec<String> {
+        let mut sources = SourceSet::default();
+        sources.add_for(Purpose::Live, "x.yaml", format!("{OBJECTS}{object}"));
+        let live = Live::read(&sources, Purpose::Live);
+        assert!(live.diagnostics.is_empty(), "{:?}", live.diagnostics);
+        let mut groups = BTreeMap::new();
+        for joined in join(&live.objects).iter().filter(|joined| joined.resource.is_some()) {
+            let deployment = joined.deployment.map(|it| format!("{} {}", it.group(), it.object.name));
+            let deployment = deployment.or_else(|| joined.named.as_ref().map(|named| format!("no {}", named.name)));
+            let doubts = if joined.doubts.is_empty() { "" } else { " doubtful" };
+            let how = joined.by.map_or_else(|| "alone".to_owned(), |by| format!("{by:?}"));
+            let resource = joined.resource.map(|(_, it)| it.object.name.to_string()).unwrap_or_default();
+            let row = format!("{} {how}{doubts} +{}", deployment.unwrap_or_default(), joined.children.len());
+            groups.insert(resource, row);
+        }
+        groups.into_iter().map(|(resource, row)| format!("{resource}: {row}")).collect()
+    }
+
+    fn workspace(name: &str, metadata: &str) -> String {
+        format!(
+            "{{apiVersion: kaito.sh/v1beta1, kind: Workspace, metadata: {{name: {name}, namespace: ml{metadata}}}}}\n---\n"
+        )
+    }
+
+    #[test]
+    fn the_surest_sign_counts() {
+        let owner = |group: &str, name: &str, uid: &str| {
+            format!(
+                ", ownerReferences: [{{apiVersion: {group}/v1alpha1, kind: ModelDeployment, name: {name}, uid: {uid}, \
+                 controller: true}}]"
+            )
+        };
+        for (metadata, expected) in [
+            (", annotations: {kubefoundry.ai/model-deployment: ml/a}".to_owned(), "kubefoundry.ai a Annotation"),
+            (", annotations: {kubeairunway.ai/model-deployment: ml/a}".to_owned(), "kubeairunway.ai a Annotation"),
+            (", annotations: {kubefoundry.ai/model-deployment: b}".to_owned(), "kubefoundry.ai b Annotation"),
+            (", annotations: {kubefoundry.ai/model-deployment: ml/gone}".to_owned(), "no gone Annotation"),
+            (", annotations: {kubefoundry.ai/model-deployment: other/a}".to_owned(), "no a Annotation doubtful"),
+            (owner("kubefoundry.ai", "a", "u"), "kubefoundry.ai a OwnerReference"),
+            (owner("kubefoundry.ai", "a", "other"), "kubefoundry.ai a OwnerReference doubtful"),
+            (owner("apps", "a", "u"), " alone"),
+            (
+                format!(
+                    ", annotations: {{kubefoundry.ai/model-deployment: ml/b}}{}",
+                    owner("kubefoundry.ai", "a", "u")
+                ),
+                "kubefoundry.ai b Annotation doubtful",
+            ),
+        ] {
+            assert_eq!(rows(&workspace("x", &metadata)), [format!("x: {expected} +0")], "{metadata}");
+        }
+    }
+
+    /// A name is a sign only for what has none of its own, and of a deployment that nothing else runs.
+    #[test]
+    fn a_name_joins_what_is_left() {
+        assert_eq!(rows(&workspace("b", "")), ["b: kubefoundry.ai b Name +0"]);
+        assert_eq!(rows(&workspace("c", "")), ["c:  alone +0"]);
+        let taken = workspace("x", ", annotations: {kubefoundry.ai/model-deployment: ml/b}");
+        assert_eq!(rows(&(taken + &workspace("b", ""))), ["b:  alone +0", "x: kubefoundry.ai b Annotation +0"]);
+    }
+
+    /// The Workspaces of an InferenceSet are its replicas, and a version of an object is no second object.
+    #[test]
+    fn what_an_object_made_is_a_part_of_it() {
+        let set = "{apiVersion: kaito.sh/v1beta1, kind: InferenceSet, metadata: {name: b, namespace: ml, uid: s}}\n---\n\
+                   {apiVersion: kaito.sh/v1alpha1, kind: InferenceSet, metadata: {name: b, namespace: ml, uid: s}}\n---\n";
+        let owner = ", ownerReferences: [{apiVersion: kaito.sh/v1beta1, kind: InferenceSet, name: b, uid: s, controller: true}]";
+        let objects = format!("{set}{}{}", workspace("b-1", owner), workspace("b-2", owner));
+        assert_eq!(rows(&objects), ["b: kubefoundry.ai b Name +2"]);
+    }
+}

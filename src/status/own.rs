@@ -1,0 +1,73 @@
+//! What a ModelDeployment says of itself.
+
+use serde_json::Value;
+
+use super::{Reported, nothing};
+use crate::model::provider::{Endpoint, Status};
+use crate::model::status::{Condition, Replicas, Unrecognized, integer_at, text_at};
+use crate::wire::{ConditionStatus, Phase, Word as _};
+
+/// The provider that a ModelDeployment asks for or was given.
+pub(super) fn provider(deployment: &Value) -> Option<String> {
+    let found = ["/status/provider/name", "/spec/provider/name"].map(|pointer| text_at(deployment, pointer));
+    found.into_iter().find(|name| !name.is_empty()).map(str::to_owned)
+}
+
+pub(super) fn reported(deployment: &Value) -> Option<Reported> {
+    let text = |pointer: &str| text_at(deployment, pointer).to_owned();
+    let reported = Reported { phase: text("/status/phase"), message: text("/status/message") };
+    (!reported.phase.is_empty() || !reported.message.is_empty()).then_some(reported)
+}
+
+/// What a ModelDeployment says of itself, where the dump has nothing that runs it.
+pub(super) fn status(deployment: &Value) -> Status {
+    let said = text_at(deployment, "/status/phase");
+    let phase = Phase::WORDS.iter().find(|(word, _)| *word == said).map(|(_, phase)| *phase);
+    let mut status = Status {
+        phase,
+        generation: integer_at(deployment, "/metadata/generation"),
+        observed_generation: integer_at(deployment, "/status/observedGeneration"),
+        conditions: conditions(deployment),
+        ..nothing()
+    };
+    let count = |field: &str| integer_at(deployment, &format!("/status/replicas/{field}"));
+    if deployment.pointer("/status/replicas").is_some_and(Value::is_object) {
+        let (desired, ready, available) = (count("desired"), count("ready"), count("available"));
+        status.replicas = Some(Replicas { desired, ready, available });
+    }
+    let service = text_at(deployment, "/status/endpoint/service");
+    let port = integer_at(deployment, "/status/endpoint/port").and_then(|port| u16::try_from(port).ok());
+    status.endpoint = port.filter(|_| !service.is_empty()).map(|port| Endpoint { service: service.to_owned(), port });
+    text_at(deployment, "/status/message").clone_into(&mut status.message);
+    if !said.is_empty() && phase.is_none() {
+        let unrecognized = Unrecognized { path: "status.phase".to_owned(), value: Value::from(said) };
+        let said = [unrecognized.to_string(), status.message];
+        status.message = said.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+        status.unrecognized.push(unrecognized);
+    }
+    if !text_at(deployment, "/metadata/deletionTimestamp").is_empty() {
+        status.phase = Some(Phase::Terminating);
+    }
+    if status.message.is_empty() {
+        "the dump has no object that runs it".clone_into(&mut status.message);
+    }
+    status
+}
+
+/// The conditions of a ModelDeployment.
+fn conditions(deployment: &Value) -> Vec<Condition> {
+    let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
+    let read = conditions.into_iter().flatten().filter_map(|condition| {
+        let text = |field: &str| text_at(condition, field).to_owned();
+        let status = ConditionStatus::WORDS.iter().find(|(word, _)| *word == text_at(condition, "/status"));
+        Some(Condition {
+            condition_type: text("/type"),
+            status: status?.1,
+            reason: text("/reason"),
+            message: text("/message"),
+            last_transition_time: Some(text("/lastTransitionTime")).filter(|time| !time.is_empty()),
+            observed_generation: integer_at(condition, "/observedGeneration"),
+        })
+    });
+    read.collect()
+}

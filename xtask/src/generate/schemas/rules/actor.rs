@@ -1,0 +1,11 @@
+//! The rule of ADR-001 of the Asya project, word for word.
+
+use super::Rule;
+
+/// An actor brings its workload along, or binds to one.
+pub(super) fn workload_or_reference() -> Rule {
+    Rule::new(
+        "(has(self.workload) && !has(self.workloadRef)) || (!has(self.workload) && has(self.workloadRef))",
+        "Exactly one of 'workload' or 'workloadRef' must be set",
+    )
+}
