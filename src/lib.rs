@@ -48,5 +48,8 @@ pub mod trace;
 
 pub mod rules;
 
+pub mod import;
+pub mod migrate;
+
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
 pub use source::{NotText, Purpose, SourceSet};

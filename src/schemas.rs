@@ -46,6 +46,8 @@ pub static SCHEMAS: &[Schema] = &[
     schema!("why-not", "json", "what `explain --why-not PROVIDER --output json` prints"),
     schema!("plan", "json", "what `plan --output json` prints"),
     schema!("images", "json", "what `images --output json` prints"),
+    schema!("import", "json", "what `import --output json` prints"),
+    schema!("migration", "json", "what `migrate --output json` prints"),
     schema!("status", "json", "what `status --output json` prints"),
     schema!("drift", "json", "what `drift --output json` prints"),
     schema!("kubefoundry.ai_modeldeployments", "yaml", "CustomResourceDefinition of ModelDeployment"),
