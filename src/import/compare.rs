@@ -57,7 +57,7 @@ pub fn differences(given: &Value, rendered: &Value, names: &[(String, String)]) 
 fn tidy(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
-        fields.remove("status");
+        fields.shift_remove("status");
     }
     if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
         metadata.retain(|key, _| !WRITTEN_BY_OTHERS.contains(&key.as_str()));

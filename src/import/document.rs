@@ -310,7 +310,7 @@ impl Writing<'_> {
             }
             fields.extend(worker(role));
             // Roles have no field for it.
-            fields.remove("cpu");
+            fields.shift_remove("cpu");
             let name = if role.role == Role::Prefill { "prefill" } else { "decode" };
             scaling.insert(name.to_owned(), Value::Object(fields));
         }

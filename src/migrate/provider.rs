@@ -233,7 +233,7 @@ impl Case<'_> {
             }
         }
         if let Some(fields) = new.as_object_mut() {
-            fields.remove("status");
+            fields.shift_remove("status");
             fields.insert("metadata".to_owned(), Value::Object(metadata));
             let spec = fields.get_mut("spec").and_then(Value::as_object_mut);
             if let Some(spec) = spec {
