@@ -20,8 +20,11 @@ use kubefoundry::{Purpose, SourceSet, yaml};
 use proptest::prelude::*;
 use serde_json::Value;
 
+/// Fields of objects.
+type Fields = BTreeSet<(ObjectRef, String)>;
+
 /// The written fields that reach nothing, by the trace, and by the findings.
-fn silent(sources: &SourceSet) -> (BTreeSet<(ObjectRef, String)>, BTreeSet<(ObjectRef, String)>) {
+fn silent(sources: &SourceSet) -> (Fields, Fields) {
     let mut traced = BTreeSet::new();
     for trace in trace(sources) {
         for field in trace.fields {
