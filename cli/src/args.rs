@@ -1,16 +1,23 @@
 //! What can be said on the command line.
 
+mod formats;
+mod live;
+mod llamastack;
+mod moving;
 mod plan;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Arg, ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Arg, Args as ClapArgs, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use kubefoundry::live::time::Time;
 use kubefoundry::schemas::SCHEMAS;
 
+pub(crate) use formats::{ColorChoice, ExplanationFormat, FailOn, LintFormat, ObjectFormat, ReportFormat, TextFormat};
+pub(crate) use live::{DriftArgs, Now, StatusArgs};
+pub(crate) use llamastack::{LlamaStackCommand, MergeConfigArgs, ValidateProviderArgs};
+pub(crate) use moving::{ImportArgs, MigrateArgs, MigrationFormat};
 pub(crate) use plan::{ApplierChoice, PlanArgs, PlanFailOn, PlanFormat};
 
 /// Turns a ModelDeployment into the manifests of the serving stack that runs it: KAITO, Dynamo, KubeRay.
@@ -54,22 +61,22 @@ pub(crate) enum Command {
     #[command(after_help = IMAGES_EXAMPLES)]
     Images(ImagesArgs),
     /// Turn objects of KAITO, Dynamo and KubeRay into the ModelDeployments that become them
-    #[command(after_help = IMPORT_EXAMPLES)]
+    #[command(after_help = moving::IMPORT_EXAMPLES)]
     Import(ImportArgs),
     /// Move ModelDeployments to another provider, or to another API group
-    #[command(after_help = MIGRATE_EXAMPLES)]
+    #[command(after_help = moving::MIGRATE_EXAMPLES)]
     Migrate(MigrateArgs),
     /// Say how what is in a cluster runs, from a dump of it
-    #[command(after_help = STATUS_EXAMPLES)]
+    #[command(after_help = live::STATUS_EXAMPLES)]
     Status(StatusArgs),
     /// Say how what is in a cluster differs from what is rendered; fails when it does
-    #[command(after_help = DRIFT_EXAMPLES, mut_arg("paths", spec_and_live))]
+    #[command(after_help = live::DRIFT_EXAMPLES, mut_arg("paths", live::spec_and_live))]
     Drift(DriftArgs),
     /// Answer Argo CD as a config management plugin
     #[command(subcommand, after_help = ARGOCD_EXAMPLES)]
     Argocd(ArgoCdCommand),
     /// Work on external providers of llama-stack: merge them into run.yaml, check their packages
-    #[command(subcommand, after_help = LLAMASTACK_EXAMPLES)]
+    #[command(subcommand, after_help = llamastack::LLAMASTACK_EXAMPLES)]
     Llamastack(LlamaStackCommand),
     /// Print a schema: for editors, for clusters (CRDs), for readers of reports
     #[command(after_help = SCHEMA_EXAMPLES)]
@@ -134,51 +141,6 @@ Examples:
   kubefoundry images models/
   kubefoundry images models/ | xargs -r -n 1 docker pull";
 
-const IMPORT_EXAMPLES: &str = "\
-Reads Workspace, InferenceSet, DynamoGraphDeployment and RayService, and the ConfigMaps and claims beside them.
-What a ModelDeployment cannot say is found by rendering it and comparing, field by field, and goes to standard error.
-
-Examples:
-  kubefoundry import old/dgd.yaml > model.yaml
-  kubectl get dgd,workspaces,rayservices -A -o yaml | kubefoundry import -
-  kubefoundry import old/ --output json | jq '.imported[].residue'";
-
-const MIGRATE_EXAMPLES: &str = "\
-With --to, the new ModelDeployment has a name of its own, so that both run until the traffic has gone over.
-With --to-group, objects keep their text: comments, order, quotes.
-
-Examples:
-  kubefoundry migrate --to kaito model.yaml
-  kubefoundry migrate --to kuberay model.yaml --output yaml > model-kuberay.yaml
-  kubefoundry migrate --to-group kubefoundry.ai models/ --in-place";
-const STATUS_EXAMPLES: &str = "\
-Examples:
-  kubectl get modeldeployments,dgd,workspaces,inferencesets,rayservices -A -o yaml | kubefoundry status
-  kubefoundry status dump.yaml --output json | jq '.statuses[] | [.deployment.name, .phase]'
-  kubectl get dgd -A -o yaml --show-managed-fields | kubefoundry status - --now now";
-
-const DRIFT_EXAMPLES: &str = "\
-LIVE is a dump of what is in the cluster: a file or a directory, or `-`.
-Only rendered fields are compared. With managed fields in the dump, drift says who wrote a field.
-
-Exit status: 0 no drift, 1 drift, or an error in SPEC or LIVE, 2 wrong usage, or a file that cannot be read.
-
-Examples:
-  kubectl get dgd.v1alpha1.nvidia.com,pvc -A -o yaml --show-managed-fields | kubefoundry drift models/ -
-  kubefoundry drift models/ dump.yaml --diff
-  kubefoundry drift models/ dump.yaml --crds crds/ --output json";
-
-/// `drift` takes what the other commands take, and what it is compared with.
-fn spec_and_live(paths: Arg) -> Arg {
-    const HELP: &str = "What to render, and what is in the cluster: files or directories; one of them may be `-`";
-    const LONG: &str = "\
-What to render, and what is in the cluster: files or directories; one of them may be `-`, standard input
-
-In a directory every .yaml, .yml and .json file is read, except what is hidden or ignored by git.";
-    let two = paths.value_names(["SPEC", "LIVE"]).num_args(2).action(ArgAction::Set).required(true);
-    two.help(HELP).long_help(LONG)
-}
-
 const ARGOCD_EXAMPLES: &str = "\
 Every command works on the current directory, the application's, and takes its parameters from the environment that Argo
 CD sets: ARGOCD_APP_PARAMETERS, PARAM_*, ARGOCD_ENV_*.
@@ -186,32 +148,6 @@ CD sets: ARGOCD_APP_PARAMETERS, PARAM_*, ARGOCD_ENV_*.
 Examples:
   kubefoundry argocd generate
   ARGOCD_ENV_RUNTIMES=dynamo=1.4.0 kubefoundry argocd generate";
-
-const LLAMASTACK_EXAMPLES: &str = "\
-Examples:
-  kubefoundry llamastack validate-provider my-provider/ --platform linux/amd64
-  kubefoundry llamastack merge-config --metadata-dir metadata --base run.yaml --output merged.yaml \\
-    --extra-providers-output extra-providers.yaml --log merge-log.txt";
-
-const MERGE_CONFIG_EXAMPLES: &str = "\
-This is what the init container merge-config runs; the paths default to those in its pod. Every file is written, or none.
-Base providers that are replaced are warned about on standard error.
-
-Exit status: 0 merged, 1 anything else, wrong usage too.
-
-Examples:
-  kubefoundry llamastack merge-config
-  kubefoundry llamastack merge-config --metadata-dir metadata --base run.yaml --output merged.yaml \\
-    --extra-providers-output extra-providers.yaml --log merge-log.txt";
-
-const VALIDATE_PROVIDER_EXAMPLES: &str = "\
-A directory is what /lls-provider is in the image: lls-provider-spec.yaml, and packages/ with wheels. Of a file only the
-metadata is checked. With several directories, their wheels must not exclude each other.
-
-Examples:
-  kubefoundry llamastack validate-provider my-provider/
-  kubefoundry llamastack validate-provider lls-provider-spec.yaml
-  kubefoundry llamastack validate-provider vllm/ guard/ --platform linux/arm64";
 
 const SCHEMA_EXAMPLES: &str = "\
 Without NAME the schemas are listed.
@@ -406,113 +342,6 @@ pub(crate) struct ImagesArgs {
     pub(crate) output: TextFormat,
 }
 
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ImportArgs {
-    /// Files and directories to read; `-`, or no PATH at all, is standard input
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
-    pub(crate) paths: Vec<PathBuf>,
-
-    /// File with the options (kind Render) of the run that will render what comes out
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) config: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
-    /// How the ModelDeployments are printed; JSON contains the residue and the findings
-    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: ObjectFormat,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct MigrateArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-
-    /// The provider to move to
-    #[arg(long, value_name = "PROVIDER", value_parser = provider_names(), required_unless_present = "to_group")]
-    pub(crate) to: Option<String>,
-
-    /// The API group to move to
-    #[arg(long, value_name = "GROUP", value_parser = group_names(), conflicts_with = "to")]
-    pub(crate) to_group: Option<String>,
-
-    /// Change the files instead of printing their new text; with --to-group
-    #[arg(long, conflicts_with_all = ["to", "output"])]
-    pub(crate) in_place: bool,
-
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
-    /// How the migration is printed
-    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: MigrationFormat,
-}
-
-fn provider_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(kubefoundry::model::providers::PROVIDERS.iter().map(|provider| provider.name()))
-}
-
-fn group_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(kubefoundry::dialect::DIALECTS.iter().map(|dialect| dialect.group))
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct StatusArgs {
-    /// Files and directories with what kubectl get -o yaml prints; `-`, or no FILE at all, is standard input
-    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
-    pub(crate) paths: Vec<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
-    /// How the table is printed; JSON has conditions and parts, too
-    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: TextFormat,
-
-    /// The time to judge staleness by, as RFC 3339, or `now`; without it nothing is called stale
-    ///
-    /// Of a dump made earlier, give the time of the dump. Only `now` reads the clock of this machine.
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) now: Option<Now>,
-
-    /// With --now: seconds without news after which a status that should change is stale
-    #[arg(long, value_name = "SECONDS", requires = "now", default_value_t = kubefoundry::status::STALE_AFTER)]
-    pub(crate) stale_after: u64,
-}
-
-/// What time it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Now {
-    /// What the machine's clock says.
-    Clock,
-    /// This.
-    At(Time),
-}
-
-fn time(text: &str) -> Result<Now, String> {
-    let given = || Time::parse(text).map(Now::At);
-    let now = if text == "now" { Some(Now::Clock) } else { given() };
-    now.ok_or_else(|| "expected `now`, or a time as RFC 3339, such as 2026-01-30T10:00:00Z".to_owned())
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct DriftArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-
-    #[command(flatten)]
-    pub(crate) diagnostics: DiagnosticsArgs,
-
-    /// How the report is printed
-    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: TextFormat,
-
-    /// Print unified diffs from what is in the cluster to what is rendered, of the rendered fields
-    #[arg(long, conflicts_with = "output")]
-    pub(crate) diff: bool,
-}
-
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum ArgoCdCommand {
     /// Print the manifests of the application, or nothing and fail
@@ -521,56 +350,6 @@ pub(crate) enum ArgoCdCommand {
     Discover,
     /// Print the parameters that there are, as Argo CD's UI reads them
     Params,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum LlamaStackCommand {
-    /// Merge installed external providers into the server's run.yaml
-    #[command(visible_alias = "merge-run-yaml", after_help = MERGE_CONFIG_EXAMPLES)]
-    MergeConfig(MergeConfigArgs),
-    /// Check provider packages: metadata, wheels, platform, conflicts between them
-    #[command(after_help = VALIDATE_PROVIDER_EXAMPLES)]
-    ValidateProvider(ValidateProviderArgs),
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct MergeConfigArgs {
-    /// Directory with a directory for each installed provider: lls-provider-spec.yaml and crd-config.yaml
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "/opt/llama-stack/external-providers/metadata")]
-    pub(crate) metadata_dir: PathBuf,
-
-    /// run.yaml to merge into, or a directory with run.yaml or config.yaml
-    ///
-    /// A run.yaml that is not there may be called config.yaml.
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, default_value = "/opt/llama-stack/base-config/run.yaml")]
-    pub(crate) base: PathBuf,
-
-    /// Merged run.yaml
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/opt/llama-stack/config/run.yaml")]
-    pub(crate) output: PathBuf,
-
-    /// External providers alone
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/opt/llama-stack/config/extra-providers.yaml")]
-    pub(crate) extra_providers_output: PathBuf,
-
-    /// What was added, replaced and left
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/opt/llama-stack/config/merge-log.txt")]
-    pub(crate) log: PathBuf,
-
-    /// Read no base and write no run.yaml, for a llama-stack that reads external providers itself
-    #[arg(long, conflicts_with_all = ["base", "output"])]
-    pub(crate) extra_providers_only: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ValidateProviderArgs {
-    /// Directories of providers, or metadata files
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, required = true)]
-    pub(crate) paths: Vec<PathBuf>,
-
-    /// Platform that wheels with machine code have to be for, such as linux/amd64
-    #[arg(long, value_name = "PLATFORM")]
-    pub(crate) platform: Option<String>,
 }
 
 /// The name that stands for all CRDs.
@@ -606,98 +385,6 @@ pub(crate) struct ManArgs {
     pub(crate) out_dir: Option<PathBuf>,
 }
 
-/// When text is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-/// How objects are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ObjectFormat {
-    /// A stream of YAML documents
-    #[default]
-    Yaml,
-    /// One JSON document
-    Json,
-}
-
-/// How findings are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ReportFormat {
-    /// With the lines they are about, and help
-    #[default]
-    Text,
-    /// One line each
-    Concise,
-    /// One JSON document
-    Json,
-}
-
-/// How lint writes findings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum LintFormat {
-    /// With the lines they are about, and help
-    #[default]
-    Text,
-    /// One line each
-    Concise,
-    /// One JSON document
-    Json,
-    /// Annotations of GitHub Actions
-    Github,
-    /// A Code Quality report of GitLab
-    Gitlab,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// JUnit XML, a test case for each object
-    Junit,
-}
-
-/// How other reports are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum TextFormat {
-    /// For people
-    #[default]
-    Text,
-    /// One JSON document
-    Json,
-}
-
-/// How a migration is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum MigrationFormat {
-    /// For people: what is lost, the new ModelDeployment, the steps; of a group, the new text
-    #[default]
-    Text,
-    /// The new ModelDeployments as a stream of YAML documents
-    Yaml,
-    /// One JSON document, with what the new ModelDeployments become
-    Json,
-}
-
-/// How explanations are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum ExplanationFormat {
-    /// For people
-    #[default]
-    Text,
-    /// One JSON document
-    Json,
-    /// A Mermaid flowchart, which GitHub and GitLab draw in Markdown
-    Mermaid,
-    /// A graph for Graphviz
-    Dot,
-    /// One page for a browser, with nothing to load
-    Html,
-}
-
 /// Whether arguments that cannot be read are those of `fn`: its name is the first that is neither a flag nor a flag's
 /// value.
 pub(crate) fn is_for_function(arguments: impl Iterator<Item = OsString>) -> bool {
@@ -716,18 +403,6 @@ pub(crate) fn first_line(error: &clap::Error) -> String {
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-/// The least severe finding that fails a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum FailOn {
-    /// An error
-    #[default]
-    Error,
-    /// An error or a warning
-    Warning,
-    /// Nothing
-    Never,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -737,13 +412,6 @@ mod tests {
     fn arguments_are_consistent() {
         use clap::CommandFactory as _;
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn now_is_said_or_read() {
-        assert_eq!(time("now"), Ok(Now::Clock));
-        assert_eq!(time("1970-01-01T00:01:00Z"), Ok(Now::At(Time(60))));
-        assert!(time("yesterday").is_err());
     }
 
     #[test]
