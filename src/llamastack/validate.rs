@@ -203,16 +203,22 @@ fn advice(server: &Server, check: &mut Checker<'_, '_>) {
         return;
     }
     let path = FieldPath::parse("spec.server.containerSpec");
-    for (field, given) in [("command", &server.container.command), ("args", &server.container.args)] {
-        if !given.is_empty() {
-            let path = path.join(field);
-            let message = format!(
-                "{path} takes the place of the command that checks and starts the server with its external providers"
-            );
-            check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(
-                "start the server with /opt/llama-stack/config/run.yaml, after llama-stack preflight where that is wanted, or remove it",
-            );
-        }
+    if !server.container.command.is_empty() {
+        let path = path.join("command");
+        let message = format!(
+            "{path} takes the place of the command that checks and starts the server with its external providers"
+        );
+        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(
+            "start the server with /opt/llama-stack/config/run.yaml, after llama-stack preflight where that is wanted, or remove it",
+        );
+    } else if !server.container.args.is_empty() {
+        let path = path.join("args");
+        let message =
+            format!("{path} come behind those that start the server with its external providers, and win over them");
+        check
+            .findings
+            .report(&codes::START_OVERRIDDEN, &path, message)
+            .help("leave out what names another configuration or port, or give containerSpec.command, too");
     }
     let set = |name: &str| server.container.env.iter().position(|variable| variable.name.as_deref() == Some(name));
     if let Some(index) = set("LLAMA_STACK_CONFIG") {

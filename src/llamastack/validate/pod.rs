@@ -94,7 +94,7 @@ fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_
 /// Where a volume may be mounted.
 pub(super) fn mount_path(path: &str) -> Checked {
     let fits = path.starts_with('/') && !path.contains(':') && !path.chars().any(char::is_control);
-    expect(fits && path.len() > 1, "an absolute path without ':'")
+    expect(fits && !parts(path).is_empty(), "an absolute path without ':'")
 }
 
 /// Checks that spread constraints are ones, as far as the scheduler needs to read them.
@@ -121,6 +121,7 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
 /// of.
 pub(super) fn clashes(server: &Server, options: &Options, check: &mut Checker<'_, '_>) {
     let (made_volumes, made_mounts) = pod::added(server, options);
+    let others: Vec<&str> = made_mounts.into_iter().filter(|made| *made != server.mount_path).collect();
     let path = FieldPath::parse("spec.server.podOverrides");
     let mut known: BTreeSet<&str> = made_volumes.iter().copied().collect();
     for (index, volume) in server.volumes.iter().enumerate() {
@@ -142,9 +143,15 @@ pub(super) fn clashes(server: &Server, options: &Options, check: &mut Checker<'_
                 .report(&shared::INVALID_VOLUME, &path, message)
                 .help("add it to spec.server.podOverrides.volumes");
         }
-        taken(mount.mount_path.as_deref().unwrap_or_default(), &path.join("mountPath"), &made_mounts, check);
+        let given = mount.mount_path.as_deref().unwrap_or_default();
+        let path = path.join("mountPath");
+        // The server's own volume is written to, so that there is room for others below it.
+        if parts(given) == parts(&server.mount_path) {
+            taken(given, &path, &[&server.mount_path], check);
+        } else {
+            taken(given, &path, &others, check);
+        }
     }
-    let others: Vec<&str> = made_mounts.iter().copied().filter(|made| *made != server.mount_path).collect();
     taken(&server.mount_path, &FieldPath::parse("spec.server.storage.mountPath"), &others, check);
     let init = pod::init_names(server, options);
     if init.contains(&server.container.name) {
@@ -157,10 +164,14 @@ pub(super) fn clashes(server: &Server, options: &Options, check: &mut Checker<'_
 
 /// Refuses a path at or below one that is taken.
 fn taken(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>) {
-    let given = path.trim_end_matches('/');
-    let below = |made: &&&str| given.strip_prefix(**made).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if let Some(made) = made.iter().find(below) {
+    let given = parts(path);
+    if let Some(made) = made.iter().find(|made| given.starts_with(&parts(made))) {
         let message = format!("{at} is {:?}, where rendering mounts {made}, expected another path", shorten(path));
         check.findings.report(&codes::VOLUME_CLASH, at, message).help("mount it elsewhere");
     }
+}
+
+/// The names in a path, however many slashes are between them.
+fn parts(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
 }
