@@ -520,3 +520,18 @@ fn what_is_too_long_is_refused() {
     let expected = "ConfigMap stack-run-config would have ";
     assert!(messages(&compilation).iter().any(|message| message.starts_with(expected)), "{:?}", messages(&compilation));
 }
+
+/// A limit below the default request would make a pod that Kubernetes refuses.
+#[test]
+fn a_default_request_gives_way_to_a_limit() {
+    let provider = json!([{"providerId": "p", "image": format!("quay.io/acme/p@{DIGEST}")}]);
+    let mut sources = SourceSet::default();
+    let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nllamaStack: {initResources: {limits: {memory: 128Mi, cpu: 1}}}\n";
+    sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
+    sources.add("input.json", distribution(&json!({"externalProviders": {"inference": provider}})).to_string());
+    let compilation = compile(&sources, Thoroughness::Needed);
+    let expected = json!({"limits": {"memory": "128Mi", "cpu": "1"}, "requests": {"cpu": "100m", "memory": "128Mi"}});
+    for container in pod(&compilation)["initContainers"].as_array().unwrap() {
+        assert_eq!(container["resources"], expected, "{}", container["name"]);
+    }
+}

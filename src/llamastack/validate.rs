@@ -7,19 +7,19 @@ mod config_maps;
 mod distribution;
 mod pod;
 mod providers;
+mod resources;
 
 pub(super) use config_maps::ca_key;
 
 use super::server::{ContainerSpec, Network, Server};
-use super::types::{ResourceClaim, Resources};
 use super::{codes, wire};
 use crate::diagnostic::codes as shared;
 use crate::model::validate::checker::{Checker, text};
 use crate::model::validate::environment::environment;
-use crate::model::validate::{Checked, labels, names, quantity};
+use crate::model::validate::{Checked, labels, names};
 use crate::options::Options;
 use crate::path::FieldPath;
-use crate::wire::{IntegerOrString, Map};
+use crate::wire::IntegerOrString;
 
 /// The longest name: that of the Service ends in `-service`, and may have 63 characters.
 const LONGEST_NAME: usize = 63 - "-service".len();
@@ -120,31 +120,8 @@ fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut C
         env,
         command: wire.command.clone().unwrap_or_default(),
         args: wire.args.clone().unwrap_or_default(),
-        resources: resources(wire.resources.as_ref(), &path.join("resources"), check),
+        resources: resources::resources(wire.resources.as_ref(), &path.join("resources"), check),
     }
-}
-
-fn resources(wire: Option<&wire::Resources>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Resources {
-    let mut resources = Resources::default();
-    let Some(wire::Resources { claims, limits, requests }) = wire else { return resources };
-    for (index, claim) in claims.iter().flatten().enumerate() {
-        let path = path.join("claims").index(index).join("name");
-        check.required_name(&path, claim.name.as_deref(), names::dns_1123_label);
-        let name = claim.name.clone().unwrap_or_default();
-        resources.claims.push(ResourceClaim { name, request: claim.request.clone() });
-    }
-    for (field, given, amounts) in
-        [("limits", limits, &mut resources.limits), ("requests", requests, &mut resources.requests)]
-    {
-        let path = path.join(field);
-        for (name, IntegerOrString(amount)) in given.iter().flat_map(|Map(given)| given) {
-            check.expect_key(&shared::INVALID_LABEL, &path, name, labels::label_key(name));
-            let at = path.key(name.clone());
-            check.expect(&shared::INVALID_QUANTITY, &at, amount, quantity::quantity(amount));
-            amounts.push(name, amount);
-        }
-    }
-    resources
 }
 
 /// The size of the claim, where there is one, and where models and data are kept.

@@ -10,7 +10,7 @@ use crate::model::validate::checker::{Checker, text};
 use crate::model::validate::{Checked, names};
 use crate::options::Options;
 use crate::path::FieldPath;
-use crate::wire::shorten;
+use crate::wire::{Reader, shorten, unknown_field};
 use crate::yaml::{Node, Value};
 
 /// What `podOverrides` says.
@@ -56,6 +56,7 @@ fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, 
             continue;
         }
         check.required_name(&path.join("name"), volume.get("name").and_then(Node::as_str), names::dns_1123_label);
+        known_fields(volume, &path, &VOLUME, check);
         let sources: Vec<&str> =
             volume.entries().iter().map(|entry| &*entry.key).filter(|key| *key != "name").collect();
         if sources.len() > 1 {
@@ -112,6 +113,18 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
             if constraint.get(field).is_none_or(|node| node.value == Value::Null) {
                 check.required(&path.join(field));
             }
+        }
+        known_fields(constraint, &path, &CONSTRAINT, check);
+        if let Some(skew) =
+            constraint.get("maxSkew").filter(|skew| !matches!(skew.value, Value::Integer(1..) | Value::Null))
+        {
+            let path = path.join("maxSkew");
+            let message = format!("{path} is {}, expected a number from 1", skew.to_json());
+            check.findings.report(&shared::OUT_OF_RANGE, &path, message);
+        }
+        if let Some(word) = constraint.get("whenUnsatisfiable").and_then(Node::as_str) {
+            let known = &["DoNotSchedule", "ScheduleAnyway"];
+            check.word(&shared::INVALID_VALUE, &path.join("whenUnsatisfiable"), word, known);
         }
     }
     constraints.iter().map(Node::to_json).collect()
@@ -175,3 +188,57 @@ fn taken(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>)
 fn parts(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
 }
+
+/// Refuses fields that there are none of: what is passed on as it was written would be refused, or dropped, by the cluster.
+fn known_fields(node: &Node<'_>, path: &FieldPath, known: &[&'static str], check: &mut Checker<'_, '_>) {
+    for entry in node.entries().iter().filter(|entry| !known.contains(&&*entry.key)) {
+        unknown_field(node, &entry.key, path, known, &mut Reader::strict(check.findings));
+    }
+}
+
+/// The fields of a TopologySpreadConstraint (core/v1).
+const CONSTRAINT: [&str; 8] = [
+    "maxSkew",
+    "topologyKey",
+    "whenUnsatisfiable",
+    "labelSelector",
+    "minDomains",
+    "nodeAffinityPolicy",
+    "nodeTaintsPolicy",
+    "matchLabelKeys",
+];
+
+/// The fields of a Volume (core/v1): its name, and every source.
+const VOLUME: [&str; 31] = [
+    "name",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "hostPath",
+    "image",
+    "nfs",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "gitRepo",
+    "glusterfs",
+    "iscsi",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "storageos",
+    "vsphereVolume",
+];
