@@ -73,7 +73,7 @@ pub(super) fn validate(
         providers,
     };
     pod::clashes(&server, options, check);
-    advice(&server, check);
+    advice(&server, options, check);
     Some(server)
 }
 
@@ -162,7 +162,17 @@ fn at_least(path: &FieldPath, number: Option<i32>, least: i32, check: &mut Check
 }
 
 /// What is rendered as it is written, and probably not as meant.
-fn advice(server: &Server, check: &mut Checker<'_, '_>) {
+fn advice(server: &Server, options: &Options, check: &mut Checker<'_, '_>) {
+    let network = server.network.as_ref();
+    let allows = network.is_some_and(|network| !network.namespaces.is_empty() || !network.labels.is_empty());
+    if allows && !options.llama_stack.network_policy {
+        let path = FieldPath::parse("spec.network.allowedFrom");
+        let message = format!("{path} has no effect: no NetworkPolicy is made, so that everyone may reach the server");
+        check
+            .findings
+            .report(&shared::FIELD_IGNORED, &path, message)
+            .help("set llamaStack.networkPolicy: true in the Render options");
+    }
     let exposed = server.network.as_ref().is_some_and(|network| network.expose_route);
     if !server.has_service() && (exposed || !server.providers.is_empty()) {
         let message = if exposed {
@@ -197,18 +207,32 @@ fn advice(server: &Server, check: &mut Checker<'_, '_>) {
             .report(&codes::START_OVERRIDDEN, &path, message)
             .help("leave out what names another configuration or port, or give containerSpec.command, too");
     }
-    let set = |name: &str| server.container.env.iter().position(|variable| variable.name.as_deref() == Some(name));
-    if let Some(index) = set("LLAMA_STACK_CONFIG") {
+    for (index, variable) in server.container.env.iter().enumerate() {
+        let told = TOLD.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
+        let Some((name, what, instead)) = told else { continue };
         let path = path.join("env").index(index).join("name");
-        let message = format!(
-            "{path} sets LLAMA_STACK_CONFIG, which otherwise names the configuration with the external providers"
-        );
-        check
-            .findings
-            .report(&codes::START_OVERRIDDEN, &path, message)
-            .help("remove it, or make it /opt/llama-stack/config/run.yaml");
+        let message = format!("{path} sets {name}, which otherwise {what}");
+        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(format!("remove it, or {instead}"));
     }
 }
+
+/// Variables by which the start command is told what to do; what they say; and where a user says it.
+const TOLD: [(&str, &str, &str); 6] = [
+    (
+        "LLAMA_STACK_CONFIG",
+        "names the configuration with the external providers",
+        "make it /opt/llama-stack/config/run.yaml",
+    ),
+    ("LLS_PORT", "is the port of the Service and of the probe", "give spec.server.containerSpec.port instead"),
+    ("LLS_WORKERS", "is the number of processes", "give spec.server.workers instead"),
+    ("LLS_PREFLIGHT", "says whether providers are checked", "set llamaStack.preflight in the Render options instead"),
+    ("LLS_START", "says how the server is started", "give spec.server.containerSpec.command instead"),
+    (
+        "LLS_EXTRA_PROVIDERS",
+        "names the file of external providers",
+        "set llamaStack.nativeExtraProviders in the Render options instead",
+    ),
+];
 
 /// The answer of a check.
 fn expect(fits: bool, expected: &'static str) -> Checked {
