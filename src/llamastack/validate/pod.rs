@@ -79,6 +79,16 @@ fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_
         } else if let Some(given) = &mount.mount_path {
             check.expect(&shared::INVALID_VOLUME, &at, given, mount_path(given));
         }
+        for (field, given) in [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)] {
+            let given = text(given.as_deref()).unwrap_or_default();
+            let fits = !given.starts_with('/') && given.split('/').all(|part| part != "..");
+            let checked = expect(fits, "a path in the volume, without \"..\"");
+            check.expect(&shared::INVALID_VOLUME, &path.join(field), given, checked);
+        }
+        if text(mount.sub_path.as_deref()).is_some() && text(mount.sub_path_expr.as_deref()).is_some() {
+            let message = format!("{path} has both subPath and subPathExpr, expected one of them");
+            check.findings.report(&shared::INVALID_VOLUME, &path, message);
+        }
         if let Some(word) = text(mount.recursive_read_only.as_deref()) {
             let known = &["Disabled", "IfPossible", "Enabled"];
             check.word(&shared::INVALID_VALUE, &path.join("recursiveReadOnly"), word, known);
@@ -95,7 +105,7 @@ fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_
 /// Where a volume may be mounted.
 pub(super) fn mount_path(path: &str) -> Checked {
     let fits = path.starts_with('/') && !path.contains(':') && !path.chars().any(char::is_control);
-    expect(fits && !parts(path).is_empty(), "an absolute path without ':'")
+    expect(fits && !parts(path).is_empty(), "an absolute path below / without ':'")
 }
 
 /// Checks that spread constraints are ones, as far as the scheduler needs to read them.
