@@ -10,7 +10,7 @@ use crate::model::validate::checker::{Checker, text};
 use crate::model::validate::{Checked, names};
 use crate::options::Options;
 use crate::path::FieldPath;
-use crate::wire::{Reader, shorten, unknown_field};
+use crate::wire::{Reader, shorten, unknown_field, wrong_type};
 use crate::yaml::{Node, Value};
 
 /// What `podOverrides` says.
@@ -56,6 +56,7 @@ fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, 
             continue;
         }
         check.required_name(&path.join("name"), volume.get("name").and_then(Node::as_str), names::dns_1123_label);
+        is_text(volume, "name", &path, check);
         known_fields(volume, &path, &VOLUME, check);
         let sources: Vec<&str> =
             volume.entries().iter().map(|entry| &*entry.key).filter(|key| *key != "name").collect();
@@ -124,6 +125,8 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
                 check.required(&path.join(field));
             }
         }
+        is_text(constraint, "topologyKey", &path, check);
+        is_text(constraint, "whenUnsatisfiable", &path, check);
         known_fields(constraint, &path, &CONSTRAINT, check);
         if let Some(skew) =
             constraint.get("maxSkew").filter(|skew| !matches!(skew.value, Value::Integer(1..) | Value::Null))
@@ -197,6 +200,14 @@ fn taken(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>)
 /// The names in a path, however many slashes are between them.
 fn parts(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
+}
+
+/// Refuses a field that is there and no text, such as the name `y`, which YAML reads as a boolean.
+fn is_text(node: &Node<'_>, field: &'static str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let other = node.get(field).filter(|given| !matches!(given.value, Value::String(_) | Value::Null));
+    if let Some(other) = other {
+        wrong_type(other, &path.join(field), "a string", &mut Reader::strict(check.findings));
+    }
 }
 
 /// Refuses fields that there are none of: what is passed on as it was written would be refused, or dropped, by the cluster.
