@@ -222,12 +222,17 @@ impl Stage {
 
     /// Runs the script of a rendered pod with its variables and these; what was called, and how it ended.
     fn start(&self, variables: &[(&str, &str)]) -> (Vec<String>, Output) {
+        self.start_with(variables, &[])
+    }
+
+    /// The same with arguments of the user's.
+    fn start_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> (Vec<String>, Output) {
         let script = start_script();
         let calls = self.folder.join("calls");
         let _ = fs::remove_file(&calls);
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &script]).env_clear().env("PATH", self.folder.join("bin")).env("CALLS", &calls);
-        let output = command.envs(variables.iter().copied()).output().unwrap();
+        let output = command.arg("start-server").args(arguments).envs(variables.iter().copied()).output().unwrap();
         let calls = fs::read_to_string(&calls).unwrap_or_default();
         (calls.lines().map(str::to_owned).collect(), output)
     }
@@ -256,6 +261,11 @@ fn the_server_is_started_with_the_merged_configuration() {
     );
     let (calls, _) = stage.start(&[&run[..], &[("LLS_PORT", "9000"), ("LLS_PREFLIGHT", "off")]].concat());
     assert_eq!(calls, [format!("llama stack run {CONFIG} --port 9000")]);
+    let mine = ["--port", "8000", "a b; id"];
+    let (calls, _) =
+        stage.start_with(&[&run[..], &[("LLS_PORT", "9000"), ("LLS_EXTRA_PROVIDERS", "/x")]].concat(), &mine);
+    let expected = format!("llama stack run {CONFIG} --port 9000 --extra-providers /x --port 8000 a b; id");
+    assert_eq!(calls, [expected], "the user's arguments come last, so that they win");
 }
 
 #[test]
@@ -299,6 +309,8 @@ fn the_installed_version_decides_how_processes_are_started() {
         let stage = Stage::new(&format!("version-{status}"), &[("python3", &python), ("uvicorn", "")]);
         let (calls, output) = stage.start(&workers);
         assert_eq!(calls.last(), Some(&expected), "{status}");
+        let (calls, _) = stage.start_with(&workers, &["--workers", "2"]);
+        assert_eq!(calls.last(), Some(&format!("{expected} --workers 2")), "{status}");
         assert!(output.status.success());
     }
 }
@@ -462,4 +474,64 @@ fn every_field_makes_a_difference() {
         }
     }
     assert_eq!(silent, Vec::<&String>::new());
+}
+
+/// What no cluster could run is refused: a variable that is longer than Linux takes, a ConfigMap above its limit.
+#[test]
+fn what_is_too_long_is_refused() {
+    let with = |length: usize| {
+        let provider = json!([{
+            "providerId": "p", "image": format!("quay.io/acme/p@{DIGEST}"), "config": {"a": "x".repeat(length)},
+        }]);
+        rendered(&distribution(&json!({"externalProviders": {"inference": provider}})))
+    };
+    assert!(!with(130_000).has_errors());
+    let compilation = with(131_072);
+    let expected =
+        "spec.server.externalProviders.inference[0].config has 131080 bytes as JSON, expected at most 131008";
+    assert!(messages(&compilation).iter().any(|message| message.starts_with(expected)), "{:?}", messages(&compilation));
+
+    let merged = |filler: usize| {
+        let text = |value: &Value| value.to_string();
+        let labels = json!({"llamastack.io/provider-metadata": "p"});
+        let metadata = json!({
+            "apiVersion": "llamastack.io/v1alpha1", "kind": "ProviderPackage",
+            "metadata": {"name": "p", "version": "1.0.0", "vendor": "acme"},
+            "spec": {"packageName": "p", "providerType": "remote::p", "api": "inference", "wheelPath": "packages/p.whl"},
+        });
+        let config_map = |name: &str, labels: Value, key: &str, value: String| {
+            text(&json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": name, "namespace": "ai", "labels": labels}, "data": {key: value},
+            }))
+        };
+        let provider = json!([{"providerId": "p", "image": format!("quay.io/acme/p@{DIGEST}")}]);
+        let server = json!({"userConfig": {"configMapName": "base"}, "externalProviders": {"inference": provider}});
+        let mut sources = SourceSet::default();
+        let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nllamaStack: {mergeMode: static}\n";
+        sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
+        sources.add("input.json", text(&distribution(&server)));
+        sources.add("base.json", config_map("base", json!({}), "run.yaml", format!("a: {}\n", "x".repeat(filler))));
+        sources.add("metadata.json", config_map("metadata", labels, "lls-provider-spec.yaml", text(&metadata)));
+        compile(&sources, Thoroughness::Needed)
+    };
+    assert!(!merged(1_000_000).has_errors(), "{:?}", messages(&merged(1_000_000)));
+    let compilation = merged(1_048_500);
+    let expected = "ConfigMap stack-run-config would have ";
+    assert!(messages(&compilation).iter().any(|message| message.starts_with(expected)), "{:?}", messages(&compilation));
+}
+
+/// A limit below the default request would make a pod that Kubernetes refuses.
+#[test]
+fn a_default_request_gives_way_to_a_limit() {
+    let provider = json!([{"providerId": "p", "image": format!("quay.io/acme/p@{DIGEST}")}]);
+    let mut sources = SourceSet::default();
+    let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nllamaStack: {initResources: {limits: {memory: 128Mi, cpu: 1}}}\n";
+    sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
+    sources.add("input.json", distribution(&json!({"externalProviders": {"inference": provider}})).to_string());
+    let compilation = compile(&sources, Thoroughness::Needed);
+    let expected = json!({"limits": {"memory": "128Mi", "cpu": "1"}, "requests": {"cpu": "100m", "memory": "128Mi"}});
+    for container in pod(&compilation)["initContainers"].as_array().unwrap() {
+        assert_eq!(container["resources"], expected, "{}", container["name"]);
+    }
 }

@@ -158,6 +158,13 @@ impl<'d> Findings<'d> {
         self.diagnostics.extend(later.diagnostics.into_iter().filter(worth_saying));
     }
 
+    /// Adds advice to what was found so far and has none yet, where there is some for its place.
+    pub(crate) fn advise(&mut self, advice: impl Fn(&Location) -> Option<String>) {
+        for found in self.diagnostics.iter_mut().filter(|found| found.help.is_none()) {
+            found.help = found.location.as_ref().and_then(&advice).map(|help| readable(one_line(&help)));
+        }
+    }
+
     /// Takes out what was found so far.
     pub fn take(&mut self) -> Vec<Diagnostic> {
         let empty = Self::new(self.scope.clone());

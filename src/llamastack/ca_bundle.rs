@@ -2,6 +2,7 @@
 //!
 //! Source: the managed CA bundle of `controllers/resource_helper.go` and its controller.
 
+use super::inputs::MOST_DATA;
 use super::server::{CaBundle, Server};
 use super::validate::ca_key;
 use super::{codes, inputs, objects, paths};
@@ -11,9 +12,7 @@ use crate::path::FieldPath;
 use crate::transform::Set;
 use crate::wire::shorten;
 
-/// Bytes of all certificates, at the most.
-const MOST_BYTES: usize = 10 * 1024 * 1024;
-/// Certificates, at the most.
+/// Certificates, at the most. The operator's other limit, 10 MiB of them, is above what a ConfigMap can hold.
 const MOST_CERTIFICATES: usize = 1000;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
@@ -58,10 +57,10 @@ pub(super) fn mounted(server: &Server, set: &Set<'_, '_>, findings: &mut Finding
     }
     let text = certificates.concat();
     let size = (certificates.len() > MOST_CERTIFICATES).then(|| format!("{} certificates", certificates.len()));
-    let size = size.or_else(|| (text.len() > MOST_BYTES).then(|| format!("{} bytes of certificates", text.len())));
+    let size = size.or_else(|| (text.len() > MOST_DATA).then(|| format!("{} bytes of certificates", text.len())));
     if let Some(size) = size {
         let message = format!(
-            "ConfigMap {} has {size}, expected at most {MOST_CERTIFICATES} in {MOST_BYTES} bytes",
+            "ConfigMap {} has {size}, expected at most {MOST_CERTIFICATES} in {MOST_DATA} bytes",
             bundle.config_map
         );
         findings.report(&codes::UNUSABLE_CA_BUNDLE, &path(), message);

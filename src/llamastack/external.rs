@@ -157,12 +157,16 @@ fn config_paths(server: &Server, options: &Options) -> Vec<String> {
 /// The variables of the user with exactly one `PYTHONPATH`, in which the providers' packages come first.
 fn python_path(mut env: Vec<EnvVar>) -> Vec<EnvVar> {
     const NAME: &str = "PYTHONPATH";
-    const USERS: &str = "LLS_USER_PYTHONPATH";
     let joined = |rest: &str| {
         // An empty entry would be the working directory.
         let separator = if rest.is_empty() { "" } else { ":" };
         env_value(NAME, format!("{}{separator}{rest}", paths::PACKAGES))
     };
+    // The user may have a variable of that name already.
+    let mut users = "LLS_USER_PYTHONPATH".to_owned();
+    while env.iter().any(|variable| variable.name.as_ref() == Some(&users)) {
+        users.push('_');
+    }
     let Some(position) = env.iter().position(|variable| variable.name.as_deref() == Some(NAME)) else {
         env.insert(0, joined(""));
         return env;
@@ -171,8 +175,8 @@ fn python_path(mut env: Vec<EnvVar>) -> Vec<EnvVar> {
         let source = given.value_from.take();
         *given = joined(&given.value.take().unwrap_or_default());
         if source.is_some() {
-            *given = joined(&format!("$({USERS})"));
-            env.insert(position, EnvVar { name: Some(USERS.to_owned()), value: None, value_from: source });
+            *given = joined(&format!("$({users})"));
+            env.insert(position, EnvVar { name: Some(users), value: None, value_from: source });
         }
     }
     env

@@ -19,6 +19,9 @@ use crate::yaml::Node;
 /// The label of a ConfigMap that holds the metadata of a provider; its value is the provider's id.
 pub(super) const METADATA_LABEL: &str = "llamastack.io/provider-metadata";
 
+/// Bytes that a ConfigMap holds, at the most (`MaxSecretSize` in `k8s.io/kubernetes/pkg/apis/core`).
+pub(super) const MOST_DATA: usize = 1024 * 1024;
+
 /// A text of a ConfigMap.
 pub(super) fn data<'n>(config_map: &'n Node<'_>, key: &str) -> Option<&'n str> {
     config_map.get("data")?.get(key)?.as_str()
@@ -102,7 +105,7 @@ pub(super) fn merged(
     match merge::merge(Some(base), &complete) {
         Ok(merged) => {
             overridden(&server.providers, &merged, findings);
-            (mode == Mode::Static).then(|| run_config(server, merged))
+            (mode == Mode::Static).then(|| run_config(server, merged, findings))
         }
         Err(errors) => {
             for error in errors {
@@ -244,13 +247,21 @@ fn overridden(providers: &[Provider], merged: &Merged, findings: &mut Findings<'
     }
 }
 
-fn run_config(server: &Server, merged: Merged) -> (Manifest, String) {
+fn run_config(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (Manifest, String) {
     let Merged { run_yaml, extra_providers_yaml, log, .. } = merged;
     let data = [
         ("run.yaml", run_yaml.unwrap_or_default()),
         ("extra-providers.yaml", extra_providers_yaml),
         ("merge-log.txt", log),
     ];
+    let size: usize = data.iter().map(|(key, text)| key.len() + text.len()).sum();
+    if size > MOST_DATA {
+        let name = server.object(external::RUN_CONFIG);
+        let message = format!("ConfigMap {name} would have {size} bytes, expected at most {MOST_DATA}");
+        findings
+            .report(&codes::MERGE_IMPOSSIBLE, "spec.server.externalProviders", message)
+            .help("set llamaStack.mergeMode to init: the pod has no such limit");
+    }
     let hash = hash(data.iter().map(|(key, text)| (*key, text.as_str())));
     let data = data.map(|(key, text)| (key.to_owned(), text)).to_vec();
     (objects::config_map(server.object(external::RUN_CONFIG), data), hash)

@@ -119,9 +119,10 @@ rm -rf "$work"
 trap 'rm -rf "$work"' EXIT
 mkdir "$work" "$work/tmp" "$work/python-packages"
 
-# The wheel that the metadata names, where that can be told without a YAML reader; the merge reads the file in earnest.
-sed -n 's/^ *wheelPath: *//p' "$package/lls-provider-spec.yaml" | sed -n -e 's/ #.*//' -e 's/[[:space:]]*$//' \
-  -e "s/^'\(.*\)'\$/\1/" -e 's/^"\(.*\)"$/\1/' -e 1p >"$work/wheel-path"
+# The wheel that the metadata names, where that can be told without a YAML reader: no anchor, tag, alias, block, escape or
+# comment. The merge reads the file in earnest.
+sed -n 's/^ *wheelPath: *//p' "$package/lls-provider-spec.yaml" | sed -n -e '/^[]&!*|>{}#[]/d' -e '/^".*\\/d' -e 's/ #.*//' \
+  -e 's/[[:space:]]*$//' -e "s/^'\(.*\)'\$/\1/" -e 's/^"\(.*\)"$/\1/' -e 1p >"$work/wheel-path"
 if IFS= read -r wheel <"$work/wheel-path" && [ -n "$wheel" ]; then
   case $wheel in
   /*) place=${LLS_ROOT:-}$wheel ;;

@@ -55,7 +55,7 @@ impl Transform for LlamaStack {
     }
 
     fn marks(&self) -> &'static [&'static str] {
-        &["externalProviders"]
+        &[SECTION]
     }
 
     fn looks_at(&self, header: &Header) -> bool {
@@ -88,18 +88,26 @@ impl Transform for LlamaStack {
 
     fn run(&self, object: &Object<'_>, set: &Set<'_, '_>, out: &mut Sink<'_>) {
         let findings = &mut out.findings;
-        let Some(wire) = read::read(&object.root, findings) else { return };
-        let server = validate::validate(&wire, set.options, &mut Checker { dialect: None, findings });
+        let wire = read::read(&object.root, findings);
+        let server =
+            wire.and_then(|wire| validate::validate(&wire, set.options, &mut Checker { dialect: None, findings }));
+        findings.advise(|location| read::provider_at(&object.root, &location.path));
         let Some(server) = server else { return };
         render(&server, set, out);
     }
 }
 
-/// Whether a distribution has the section of external providers, even an empty one.
+/// Whether a distribution has the section of external providers, even an empty one or in a place that it does not belong
+/// into. What the operator writes into the status is none.
 fn has_external_providers(root: &Node<'_>) -> bool {
-    let server = root.get("spec").and_then(|spec| spec.get("server"));
-    server.and_then(|server| server.entry("externalProviders")).is_some()
+    fn below(node: &Node<'_>) -> bool {
+        node.entries().iter().any(|entry| entry.key == SECTION || below(&entry.node))
+    }
+    root.entry(SECTION).is_some() || root.get("spec").is_some_and(below)
 }
+
+/// The section of external providers.
+const SECTION: &str = "externalProviders";
 
 /// Makes a server's objects.
 fn render(server: &Server, set: &Set<'_, '_>, out: &mut Sink<'_>) {

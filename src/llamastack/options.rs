@@ -1,8 +1,9 @@
 //! What `llamaStack` in a `Render` document says, and what it means.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Findings, codes};
+use crate::diagnostic::{Findings, Place, codes};
 use crate::model::provider::mirrored;
 use crate::model::validate::image::image_reference;
 use crate::model::validate::{Checked, labels, names, quantity};
@@ -193,13 +194,19 @@ impl Settings {
         {
             self.image = Some(image);
         }
+        let mut names: Vec<String> = self.distributions().into_iter().map(str::to_owned).collect();
+        names.extend(distributions.iter().flat_map(|given| given.0.iter().map(|(name, _)| name.clone())));
+        names.sort_unstable();
+        names.dedup();
         let known = [
             ("distributions", distributions, &mut self.distributions),
             ("imageOverrides", image_overrides, &mut self.image_overrides),
         ];
         for (field, given, images) in known {
             for (name, image) in given.unwrap_or_default().0 {
-                if check.fits(&path.join(field).key(name.clone()), &image, image_reference(&image)) {
+                if field == "imageOverrides" && !names.contains(&name) {
+                    check.unknown_override(&path.join(field).key(name), &names);
+                } else if check.fits(&path.join(field).key(name.clone()), &image, image_reference(&image)) {
                     images.insert(name, image);
                 }
             }
@@ -223,8 +230,23 @@ impl Settings {
         }
         if let Some(InitResources { requests, limits }) = init_resources {
             let path = path.join("initResources");
+            let is_default = requests.is_none();
             check.resources(&path.join("requests"), requests, &mut self.init_requests);
             check.resources(&path.join("limits"), limits, &mut self.init_limits);
+            // Kubernetes refuses a request above the limit. A default one gives way.
+            for (name, request) in &mut self.init_requests {
+                let limit = self.init_limits.iter().find(|(limited, _)| limited == name).map(|(_, limit)| limit);
+                let Some(limit) = limit.filter(|it| quantity::compare(request, it) == Some(Ordering::Greater)) else {
+                    continue;
+                };
+                if is_default {
+                    request.clone_from(limit);
+                } else {
+                    let path = path.join("requests").key(name.clone());
+                    let message = format!("{path} is {request:?}, expected at most its limit, {limit}");
+                    check.findings.report(&codes::INVALID_OPTION, &path, message);
+                }
+            }
         }
         if let Some(role) = cluster_role
             && check.fits(&path.join("clusterRole"), &role, path_segment(&role))
@@ -285,6 +307,13 @@ impl Check<'_, '_> {
             self.findings.report(&codes::INVALID_OPTION, path, message);
         }
         checked.is_ok()
+    }
+
+    /// An image of a distribution that there is none of.
+    fn unknown_override(&mut self, path: &FieldPath, names: &[String]) {
+        let message = format!("{path} takes the place of no image, expected one of {}", names.join(", "));
+        let reported = self.findings.report(&codes::INVALID_OPTION, Place::key(path), message);
+        let _ = reported.help("name the image of a distribution of your own in llamaStack.distributions");
     }
 
     /// Resources by name; what is given takes the place of what was there.

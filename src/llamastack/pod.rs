@@ -141,7 +141,7 @@ fn container(server: &Server, mode: Mode) -> Container {
     } else if starts && args.is_empty() {
         command = ["/bin/sh", "-c", START_SCRIPT].map(str::to_owned).to_vec();
     } else if starts {
-        // The operator keeps its own command before the user's arguments, which the script would take no notice of.
+        // The script hands them on to the server.
         command = ["/bin/sh", "-c", START_SCRIPT, "start-server"].map(str::to_owned).to_vec();
         args.clone_from(&given.args);
     }

@@ -1,9 +1,10 @@
 //! Reading a LlamaStackDistribution: what is written in a place that an example of the specification, or a habit, has it
 //! in, gets a finding of its own instead of that of any unknown field.
 
+use super::SECTION;
 use super::wire::{Api, ExternalProviders, LlamaStackDistribution};
 use crate::diagnostic::{Findings, Place, codes};
-use crate::path::FieldPath;
+use crate::path::{FieldPath, Segment};
 use crate::text::{closest, shorten};
 use crate::wire::{Read as _, Reader};
 use crate::yaml::{Node, Value};
@@ -16,6 +17,7 @@ pub(super) fn providers_path() -> FieldPath {
 /// Reads a distribution.
 pub(super) fn read(root: &Node<'_>, findings: &mut Findings<'_>) -> Option<LlamaStackDistribution> {
     let mut root = root.clone();
+    misplaced_section(&mut root, findings);
     if let Some(server) = get_mut(&mut root, "spec").and_then(|spec| get_mut(spec, "server")) {
         misplaced_service_account(server, findings);
         if let Some(providers) = get_mut(server, "externalProviders") {
@@ -24,6 +26,21 @@ pub(super) fn read(root: &Node<'_>, findings: &mut Findings<'_>) -> Option<Llama
         }
     }
     LlamaStackDistribution::read(&root, &FieldPath::root(), &mut Reader::strict(findings))
+}
+
+/// External providers beside the server instead of in it.
+fn misplaced_section(root: &mut Node<'_>, findings: &mut Findings<'_>) {
+    let mut at = |node: &mut Node<'_>, path: FieldPath, place: &str| {
+        if !take_out(node, |key| key == SECTION).is_empty() {
+            findings
+                .report(&codes::UNKNOWN_FIELD, Place::key(&path), format!("unknown field {SECTION:?} in {place}"))
+                .help(format!("external providers stand in {}", providers_path()));
+        }
+    };
+    at(root, FieldPath::parse(SECTION), "the distribution");
+    if let Some(spec) = get_mut(root, "spec") {
+        at(spec, FieldPath::parse("spec").key(SECTION), "spec");
+    }
 }
 
 /// An example of the specification has the ServiceAccount where the CRD has no such field.
@@ -73,6 +90,21 @@ fn provider_types(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
                 .help("remove it: the type is spec.providerType in the image's lls-provider-spec.yaml");
         }
     }
+}
+
+/// What to correct, for a finding about a provider: its id, its image and its container (FR-030).
+pub(super) fn provider_at(root: &Node<'_>, path: &FieldPath) -> Option<String> {
+    let section = providers_path();
+    let [Segment::Key(api), Segment::Index(index), ..] = path.segments().get(section.segments().len()..)? else {
+        return None;
+    };
+    let provider = root.at(&section.key(api.clone()).index(*index)).filter(|_| path.starts_with(&section))?;
+    let said = |key: &str| provider.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
+    let image = said("image").unwrap_or("(none)");
+    Some(said("providerId").map_or_else(
+        || format!("correct this entry (image: {image}), and give its provider an id"),
+        |id| format!("correct the entry of provider '{id}' (image: {image}, init container: external-provider-{id})"),
+    ))
 }
 
 /// Takes entries out of a mapping; their keys come back.

@@ -7,6 +7,7 @@
 #   LLS_PREFLIGHT         auto, required, or off, as when it is unset
 #   LLS_START             `run` for `llama stack run`; otherwise as the installed version is started
 #   LLS_PORT, LLS_WORKERS the port, and the number of processes
+# Its arguments are the user's: the server gets them behind its own, so that they win.
 #
 # Kubernetes expands a dollar sign before a parenthesis, and makes one of two, before a shell sees them: neither is here.
 set -e
@@ -51,14 +52,13 @@ if [ "$preflight" != off ]; then
 fi
 
 if [ "${LLS_START:-}" = run ]; then
-  set -- llama stack run "$config"
-  if [ "$port" != 8321 ]; then
-    set -- "$@" --port "$port"
-  fi
   if [ -n "${LLS_EXTRA_PROVIDERS:-}" ]; then
-    set -- "$@" --extra-providers "$LLS_EXTRA_PROVIDERS"
+    set -- --extra-providers "$LLS_EXTRA_PROVIDERS" "$@"
   fi
-  exec "$@"
+  if [ "$port" != 8321 ]; then
+    set -- --port "$port" "$@"
+  fi
+  exec llama stack run "$config" "$@"
 fi
 
 # Up to 0.2.16 the module had another name, up to 0.2.x it started the server itself, since 0.3.0 uvicorn does.
@@ -75,9 +75,9 @@ print("Found llama-stack version", found, file=sys.stderr)
 sys.exit(10 if numbers < [0, 2, 17] else 11 if numbers < [0, 3, 0] else 12)
 ' || version=$?
 case $version in
-10) exec python3 -m llama_stack.distribution.server.server --config "$config" ;;
-11) exec python3 -m llama_stack.core.server.server "$config" ;;
+10) exec python3 -m llama_stack.distribution.server.server --config "$config" "$@" ;;
+11) exec python3 -m llama_stack.core.server.server "$config" "$@" ;;
 12) ;;
 *) printf '%s\n' 'NOTICE: The version of llama-stack is not known: started as 0.3.0.' >&2 ;;
 esac
-exec uvicorn llama_stack.core.server.server:create_app --host 0.0.0.0 --port "$port" --workers "${LLS_WORKERS:-1}" --factory
+exec uvicorn llama_stack.core.server.server:create_app --host 0.0.0.0 --port "$port" --workers "${LLS_WORKERS:-1}" --factory "$@"

@@ -7,19 +7,19 @@ mod config_maps;
 mod distribution;
 mod pod;
 mod providers;
+mod resources;
 
 pub(super) use config_maps::ca_key;
 
 use super::server::{ContainerSpec, Network, Server};
-use super::types::{ResourceClaim, Resources};
 use super::{codes, wire};
 use crate::diagnostic::codes as shared;
 use crate::model::validate::checker::{Checker, text};
 use crate::model::validate::environment::environment;
-use crate::model::validate::{Checked, labels, names, quantity};
+use crate::model::validate::{Checked, labels, names};
 use crate::options::Options;
 use crate::path::FieldPath;
-use crate::wire::{IntegerOrString, Map};
+use crate::wire::IntegerOrString;
 
 /// The longest name: that of the Service ends in `-service`, and may have 63 characters.
 const LONGEST_NAME: usize = 63 - "-service".len();
@@ -73,7 +73,7 @@ pub(super) fn validate(
         providers,
     };
     pod::clashes(&server, options, check);
-    advice(&server, check);
+    advice(&server, options, check);
     Some(server)
 }
 
@@ -120,31 +120,8 @@ fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut C
         env,
         command: wire.command.clone().unwrap_or_default(),
         args: wire.args.clone().unwrap_or_default(),
-        resources: resources(wire.resources.as_ref(), &path.join("resources"), check),
+        resources: resources::resources(wire.resources.as_ref(), &path.join("resources"), check),
     }
-}
-
-fn resources(wire: Option<&wire::Resources>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Resources {
-    let mut resources = Resources::default();
-    let Some(wire::Resources { claims, limits, requests }) = wire else { return resources };
-    for (index, claim) in claims.iter().flatten().enumerate() {
-        let path = path.join("claims").index(index).join("name");
-        check.required_name(&path, claim.name.as_deref(), names::dns_1123_label);
-        let name = claim.name.clone().unwrap_or_default();
-        resources.claims.push(ResourceClaim { name, request: claim.request.clone() });
-    }
-    for (field, given, amounts) in
-        [("limits", limits, &mut resources.limits), ("requests", requests, &mut resources.requests)]
-    {
-        let path = path.join(field);
-        for (name, IntegerOrString(amount)) in given.iter().flat_map(|Map(given)| given) {
-            check.expect_key(&shared::INVALID_LABEL, &path, name, labels::label_key(name));
-            let at = path.key(name.clone());
-            check.expect(&shared::INVALID_QUANTITY, &at, amount, quantity::quantity(amount));
-            amounts.push(name, amount);
-        }
-    }
-    resources
 }
 
 /// The size of the claim, where there is one, and where models and data are kept.
@@ -185,7 +162,17 @@ fn at_least(path: &FieldPath, number: Option<i32>, least: i32, check: &mut Check
 }
 
 /// What is rendered as it is written, and probably not as meant.
-fn advice(server: &Server, check: &mut Checker<'_, '_>) {
+fn advice(server: &Server, options: &Options, check: &mut Checker<'_, '_>) {
+    let network = server.network.as_ref();
+    let allows = network.is_some_and(|network| !network.namespaces.is_empty() || !network.labels.is_empty());
+    if allows && !options.llama_stack.network_policy {
+        let path = FieldPath::parse("spec.network.allowedFrom");
+        let message = format!("{path} has no effect: no NetworkPolicy is made, so that everyone may reach the server");
+        check
+            .findings
+            .report(&shared::FIELD_IGNORED, &path, message)
+            .help("set llamaStack.networkPolicy: true in the Render options");
+    }
     let exposed = server.network.as_ref().is_some_and(|network| network.expose_route);
     if !server.has_service() && (exposed || !server.providers.is_empty()) {
         let message = if exposed {
@@ -203,29 +190,49 @@ fn advice(server: &Server, check: &mut Checker<'_, '_>) {
         return;
     }
     let path = FieldPath::parse("spec.server.containerSpec");
-    for (field, given) in [("command", &server.container.command), ("args", &server.container.args)] {
-        if !given.is_empty() {
-            let path = path.join(field);
-            let message = format!(
-                "{path} takes the place of the command that checks and starts the server with its external providers"
-            );
-            check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(
-                "start the server with /opt/llama-stack/config/run.yaml, after llama-stack preflight where that is wanted, or remove it",
-            );
-        }
-    }
-    let set = |name: &str| server.container.env.iter().position(|variable| variable.name.as_deref() == Some(name));
-    if let Some(index) = set("LLAMA_STACK_CONFIG") {
-        let path = path.join("env").index(index).join("name");
+    if !server.container.command.is_empty() {
+        let path = path.join("command");
         let message = format!(
-            "{path} sets LLAMA_STACK_CONFIG, which otherwise names the configuration with the external providers"
+            "{path} takes the place of the command that checks and starts the server with its external providers"
         );
+        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(
+            "start the server with /opt/llama-stack/config/run.yaml, after llama-stack preflight where that is wanted, or remove it",
+        );
+    } else if !server.container.args.is_empty() {
+        let path = path.join("args");
+        let message =
+            format!("{path} come behind those that start the server with its external providers, and win over them");
         check
             .findings
             .report(&codes::START_OVERRIDDEN, &path, message)
-            .help("remove it, or make it /opt/llama-stack/config/run.yaml");
+            .help("leave out what names another configuration or port, or give containerSpec.command, too");
+    }
+    for (index, variable) in server.container.env.iter().enumerate() {
+        let told = TOLD.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
+        let Some((name, what, instead)) = told else { continue };
+        let path = path.join("env").index(index).join("name");
+        let message = format!("{path} sets {name}, which otherwise {what}");
+        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(format!("remove it, or {instead}"));
     }
 }
+
+/// Variables by which the start command is told what to do; what they say; and where a user says it.
+const TOLD: [(&str, &str, &str); 6] = [
+    (
+        "LLAMA_STACK_CONFIG",
+        "names the configuration with the external providers",
+        "make it /opt/llama-stack/config/run.yaml",
+    ),
+    ("LLS_PORT", "is the port of the Service and of the probe", "give spec.server.containerSpec.port instead"),
+    ("LLS_WORKERS", "is the number of processes", "give spec.server.workers instead"),
+    ("LLS_PREFLIGHT", "says whether providers are checked", "set llamaStack.preflight in the Render options instead"),
+    ("LLS_START", "says how the server is started", "give spec.server.containerSpec.command instead"),
+    (
+        "LLS_EXTRA_PROVIDERS",
+        "names the file of external providers",
+        "set llamaStack.nativeExtraProviders in the Render options instead",
+    ),
+];
 
 /// The answer of a check.
 fn expect(fits: bool, expected: &'static str) -> Checked {

@@ -272,6 +272,16 @@ fn broken_images_are_told() {
     told(format!("No wheel (*.whl) in /lls-provider/packages/ of image {image}"));
     fs::write(package.join("packages/other-1-py3-none-any.whl"), "").unwrap();
     told(format!("spec.wheelPath is {VLLM}, and image {image} has no such file"));
+    // Only YAML readers know what these say, and none is here: they are left to the merge.
+    for odd in ["&wheel packages/a.whl", "!!str packages/a.whl", ">-\n    packages/a.whl", "# no value", "\"\\x70a\""] {
+        let metadata = vllm_metadata().replace(VLLM, odd);
+        fs::write(package.join("lls-provider-spec.yaml"), metadata).unwrap();
+        let ran = pod.install_with(&vllm(), |command| {
+            command.env("PATH", &path);
+        });
+        assert!(!ran.err.contains("spec.wheelPath"), "{odd}: {}", ran.err);
+    }
+    fs::write(package.join("lls-provider-spec.yaml"), vllm_metadata()).unwrap();
     fs::write(package.join(VLLM), "").unwrap();
     fs::write(package.join("packages/vllm.whl"), "").unwrap();
     told(format!("/lls-provider/packages/vllm.whl of image {image} is not named as a wheel"));

@@ -190,6 +190,7 @@ fn the_merge_exits_with_0_or_1() {
     );
     sandbox.run(&["llamastack", "merge-config", "--help"]).exits(0);
     sandbox.run(&["llamastack", "validate-provider"]).exits(2);
+    sandbox.run(&["llamastack", "validate-provider", "merge-config", "--nonsense"]).exits(2);
     sandbox.run(&["llamastack", "nonsense"]).exits(2);
 }
 
@@ -287,6 +288,24 @@ fn wheels_are_checked() {
     let text = metadata("inference") + "  dependencyWheels: [packages/left-out-1-py3-none-any.whl]\n";
     let expected = "vllm: error: spec.dependencyWheels[0]: no file packages/left-out-1-py3-none-any.whl\n";
     assert_eq!(check(package().with("vllm/lls-provider-spec.yaml", text)), expected);
+    // What lies elsewhere is in no image, or is installed by nobody.
+    for (path, expected) in [
+        ("../acme_vllm-1.0.0-py3-none-any.whl", "no file ../acme_vllm-1.0.0-py3-none-any.whl"),
+        ("/etc/passwd", "no file /etc/passwd"),
+        (
+            "acme_vllm-1.0.0-py3-none-any.whl",
+            "acme_vllm-1.0.0-py3-none-any.whl is not in packages/, whose wheels are installed",
+        ),
+        ("packages/a.txt", "a.txt is not named as a wheel, expected NAME-VERSION-PYTHON-ABI-PLATFORM.whl"),
+    ] {
+        let text = metadata("inference").replace("packages/acme_vllm-1.0.0-py3-none-any.whl", path);
+        let sandbox = package()
+            .with("vllm/lls-provider-spec.yaml", text)
+            .with("acme_vllm-1.0.0-py3-none-any.whl", "")
+            .with("vllm/acme_vllm-1.0.0-py3-none-any.whl", "")
+            .with("vllm/packages/a.txt", "");
+        assert_eq!(check(sandbox), format!("vllm: error: spec.wheelPath: {expected}\n"));
+    }
 }
 
 /// Machine code for another architecture is found before a pod is.

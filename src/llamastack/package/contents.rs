@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ProviderPackage, Wheel};
+use crate::text::one_line;
 
 /// The directory of a provider's image that holds its wheels, and the folder above it.
 const PACKAGES: &str = "packages/";
@@ -59,23 +60,45 @@ impl Contents {
     }
 
     /// A path that metadata names, relative to the provider's directory: `/lls-provider/packages/a.whl` is
-    /// `packages/a.whl`.
+    /// `packages/a.whl`. None for a path that leads out of it.
     ///
     /// ```
     /// use kubefoundry::llamastack::package::Contents;
-    /// assert_eq!(Contents::relative("/lls-provider/packages/a.whl"), "packages/a.whl");
-    /// assert_eq!(Contents::relative("./packages/a.whl"), "packages/a.whl");
+    /// assert_eq!(Contents::relative("/lls-provider/packages/a.whl").as_deref(), Some("packages/a.whl"));
+    /// assert_eq!(Contents::relative("./packages/../packages/a.whl").as_deref(), Some("packages/a.whl"));
+    /// assert_eq!(Contents::relative("/etc/passwd"), None);
+    /// assert_eq!(Contents::relative("../a.whl"), None);
     /// ```
-    pub fn relative(path: &str) -> &str {
-        path.strip_prefix(ROOT).or_else(|| path.strip_prefix("./")).unwrap_or(path)
+    pub fn relative(path: &str) -> Option<String> {
+        let inside = match path.strip_prefix(ROOT) {
+            None if path.starts_with('/') => return None,
+            inside => inside.unwrap_or(path),
+        };
+        let mut names = Vec::new();
+        for part in inside.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => drop(names.pop()?),
+                name => names.push(name),
+            }
+        }
+        Some(names.join("/"))
     }
 
-    fn has(&self, path: &str) -> bool {
-        self.files.iter().any(|file| file == Self::relative(path))
+    /// Why a path of the metadata is none of a wheel that is installed.
+    fn problem(&self, path: &str) -> Option<String> {
+        let file = Self::relative(path).filter(|path| self.files.contains(path));
+        let Some(file) = file else { return Some(format!("no file {}", one_line(path))) };
+        let name = file.rsplit('/').next().unwrap_or(&file);
+        match Wheel::parse(name) {
+            Err(error) => Some(error.to_string()),
+            Ok(_) if file.strip_prefix(PACKAGES) == Some(name) => None,
+            Ok(_) => Some(format!("{} is not in packages/, whose wheels are installed", one_line(path))),
+        }
     }
 }
 
-/// Files that the metadata names and that are not there.
+/// Files that the metadata names and that are not there, or are no wheels of `packages`.
 ///
 /// ```
 /// # let text = "{apiVersion: llamastack.io/v1alpha1, kind: ProviderPackage, metadata: {name: a, version: 1.0.0, vendor: b}, \
@@ -89,8 +112,8 @@ pub fn check(package: &ProviderPackage, contents: &Contents) -> Vec<String> {
     let main = std::iter::once(("spec.wheelPath".to_owned(), &package.wheel_path));
     let others = package.dependency_wheels.iter().enumerate();
     let others = others.map(|(index, path)| (format!("spec.dependencyWheels[{index}]"), path));
-    let missing = main.chain(others).filter(|(_, path)| !contents.has(path));
-    missing.map(|(field, path)| format!("{field}: no file {}", crate::text::one_line(path))).collect()
+    let all = main.chain(others);
+    all.filter_map(|(field, path)| Some(format!("{field}: {}", contents.problem(path)?))).collect()
 }
 
 /// Wheels with machine code for another architecture than a platform's. The platform is named as container images are
@@ -188,6 +211,12 @@ mod tests {
         let files = ["packages/.x.whl", "packages/deep/a-1-py3-none-any.whl", "a-1-py3-none-any.whl", "packages/r.txt"];
         let contents = Contents { has_packages: true, files: files.map(str::to_owned).to_vec() };
         assert_eq!(contents.wheels().1, ["No wheel (*.whl) in packages/"]);
-        assert!(contents.has("/lls-provider/packages/r.txt") && contents.has("./packages/r.txt"));
+        let problem = |path| contents.problem(path).unwrap_or_default();
+        assert_eq!(problem("packages/b.whl"), "no file packages/b.whl");
+        assert_eq!(problem("../a-1-py3-none-any.whl"), "no file ../a-1-py3-none-any.whl");
+        assert!(problem("/lls-provider/packages/r.txt").starts_with("r.txt is not named as a wheel, expected "));
+        for path in ["a-1-py3-none-any.whl", "packages/deep/a-1-py3-none-any.whl"] {
+            assert_eq!(problem(path), format!("{path} is not in packages/, whose wheels are installed"));
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::model::validate::checker::{Checker, text};
 use crate::model::validate::{Checked, names};
 use crate::options::Options;
 use crate::path::FieldPath;
-use crate::wire::shorten;
+use crate::wire::{Reader, shorten, unknown_field, wrong_type};
 use crate::yaml::{Node, Value};
 
 /// What `podOverrides` says.
@@ -56,6 +56,8 @@ fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, 
             continue;
         }
         check.required_name(&path.join("name"), volume.get("name").and_then(Node::as_str), names::dns_1123_label);
+        is_text(volume, "name", &path, check);
+        known_fields(volume, &path, &VOLUME, check);
         let sources: Vec<&str> =
             volume.entries().iter().map(|entry| &*entry.key).filter(|key| *key != "name").collect();
         if sources.len() > 1 {
@@ -78,6 +80,16 @@ fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_
         } else if let Some(given) = &mount.mount_path {
             check.expect(&shared::INVALID_VOLUME, &at, given, mount_path(given));
         }
+        for (field, given) in [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)] {
+            let given = text(given.as_deref()).unwrap_or_default();
+            let fits = !given.starts_with('/') && given.split('/').all(|part| part != "..");
+            let checked = expect(fits, "a path in the volume, without \"..\"");
+            check.expect(&shared::INVALID_VOLUME, &path.join(field), given, checked);
+        }
+        if text(mount.sub_path.as_deref()).is_some() && text(mount.sub_path_expr.as_deref()).is_some() {
+            let message = format!("{path} has both subPath and subPathExpr, expected one of them");
+            check.findings.report(&shared::INVALID_VOLUME, &path, message);
+        }
         if let Some(word) = text(mount.recursive_read_only.as_deref()) {
             let known = &["Disabled", "IfPossible", "Enabled"];
             check.word(&shared::INVALID_VALUE, &path.join("recursiveReadOnly"), word, known);
@@ -94,7 +106,7 @@ fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_
 /// Where a volume may be mounted.
 pub(super) fn mount_path(path: &str) -> Checked {
     let fits = path.starts_with('/') && !path.contains(':') && !path.chars().any(char::is_control);
-    expect(fits && path.len() > 1, "an absolute path without ':'")
+    expect(fits && !parts(path).is_empty(), "an absolute path below / without ':'")
 }
 
 /// Checks that spread constraints are ones, as far as the scheduler needs to read them.
@@ -113,6 +125,20 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
                 check.required(&path.join(field));
             }
         }
+        is_text(constraint, "topologyKey", &path, check);
+        is_text(constraint, "whenUnsatisfiable", &path, check);
+        known_fields(constraint, &path, &CONSTRAINT, check);
+        if let Some(skew) =
+            constraint.get("maxSkew").filter(|skew| !matches!(skew.value, Value::Integer(1..) | Value::Null))
+        {
+            let path = path.join("maxSkew");
+            let message = format!("{path} is {}, expected a number from 1", skew.to_json());
+            check.findings.report(&shared::OUT_OF_RANGE, &path, message);
+        }
+        if let Some(word) = constraint.get("whenUnsatisfiable").and_then(Node::as_str) {
+            let known = &["DoNotSchedule", "ScheduleAnyway"];
+            check.word(&shared::INVALID_VALUE, &path.join("whenUnsatisfiable"), word, known);
+        }
     }
     constraints.iter().map(Node::to_json).collect()
 }
@@ -121,6 +147,7 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
 /// of.
 pub(super) fn clashes(server: &Server, options: &Options, check: &mut Checker<'_, '_>) {
     let (made_volumes, made_mounts) = pod::added(server, options);
+    let others: Vec<&str> = made_mounts.into_iter().filter(|made| *made != server.mount_path).collect();
     let path = FieldPath::parse("spec.server.podOverrides");
     let mut known: BTreeSet<&str> = made_volumes.iter().copied().collect();
     for (index, volume) in server.volumes.iter().enumerate() {
@@ -142,9 +169,15 @@ pub(super) fn clashes(server: &Server, options: &Options, check: &mut Checker<'_
                 .report(&shared::INVALID_VOLUME, &path, message)
                 .help("add it to spec.server.podOverrides.volumes");
         }
-        taken(mount.mount_path.as_deref().unwrap_or_default(), &path.join("mountPath"), &made_mounts, check);
+        let given = mount.mount_path.as_deref().unwrap_or_default();
+        let path = path.join("mountPath");
+        // The server's own volume is written to, so that there is room for others below it.
+        if parts(given) == parts(&server.mount_path) {
+            taken(given, &path, &[&server.mount_path], check);
+        } else {
+            taken(given, &path, &others, check);
+        }
     }
-    let others: Vec<&str> = made_mounts.iter().copied().filter(|made| *made != server.mount_path).collect();
     taken(&server.mount_path, &FieldPath::parse("spec.server.storage.mountPath"), &others, check);
     let init = pod::init_names(server, options);
     if init.contains(&server.container.name) {
@@ -157,10 +190,76 @@ pub(super) fn clashes(server: &Server, options: &Options, check: &mut Checker<'_
 
 /// Refuses a path at or below one that is taken.
 fn taken(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>) {
-    let given = path.trim_end_matches('/');
-    let below = |made: &&&str| given.strip_prefix(**made).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if let Some(made) = made.iter().find(below) {
+    let given = parts(path);
+    if let Some(made) = made.iter().find(|made| given.starts_with(&parts(made))) {
         let message = format!("{at} is {:?}, where rendering mounts {made}, expected another path", shorten(path));
         check.findings.report(&codes::VOLUME_CLASH, at, message).help("mount it elsewhere");
     }
 }
+
+/// The names in a path, however many slashes are between them.
+fn parts(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
+}
+
+/// Refuses a field that is there and no text, such as the name `y`, which YAML reads as a boolean.
+fn is_text(node: &Node<'_>, field: &'static str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let other = node.get(field).filter(|given| !matches!(given.value, Value::String(_) | Value::Null));
+    if let Some(other) = other {
+        wrong_type(other, &path.join(field), "a string", &mut Reader::strict(check.findings));
+    }
+}
+
+/// Refuses fields that there are none of: what is passed on as it was written would be refused, or dropped, by the cluster.
+fn known_fields(node: &Node<'_>, path: &FieldPath, known: &[&'static str], check: &mut Checker<'_, '_>) {
+    for entry in node.entries().iter().filter(|entry| !known.contains(&&*entry.key)) {
+        unknown_field(node, &entry.key, path, known, &mut Reader::strict(check.findings));
+    }
+}
+
+/// The fields of a TopologySpreadConstraint (core/v1).
+const CONSTRAINT: [&str; 8] = [
+    "maxSkew",
+    "topologyKey",
+    "whenUnsatisfiable",
+    "labelSelector",
+    "minDomains",
+    "nodeAffinityPolicy",
+    "nodeTaintsPolicy",
+    "matchLabelKeys",
+];
+
+/// The fields of a Volume (core/v1): its name, and every source.
+const VOLUME: [&str; 31] = [
+    "name",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "hostPath",
+    "image",
+    "nfs",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "gitRepo",
+    "glusterfs",
+    "iscsi",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "storageos",
+    "vsphereVolume",
+];

@@ -6,7 +6,7 @@ use crate::diagnostic::{Place, codes as shared};
 use crate::llamastack::read::providers_path;
 use crate::llamastack::server::Provider;
 use crate::llamastack::wire::{Api, ExternalProvider, ExternalProviders, ImagePullPolicy};
-use crate::llamastack::{codes, options};
+use crate::llamastack::{codes, json_line, options};
 use crate::model::providers::path_and_tag;
 use crate::model::validate::checker::{Checker, text};
 use crate::model::validate::image::image_reference;
@@ -18,6 +18,10 @@ use crate::yaml::{Node, Value};
 
 /// The longest id: that of the container is `external-provider-<id>`, and may have 63 characters.
 const LONGEST_ID: usize = 63 - "external-provider-".len();
+
+/// The longest settings, in bytes of JSON: Linux starts no program with a variable of more than 128 KiB (`MAX_ARG_STRLEN`),
+/// name and end included.
+const LONGEST_CONFIG: usize = 128 * 1024 - 64;
 
 /// Checks the providers; they come in the order in which they are installed.
 pub(super) fn providers(
@@ -108,7 +112,18 @@ fn config(
         return None;
     }
     inline_secrets(config, id, image.unwrap_or_default(), path, check);
-    Some(config.to_json())
+    let config = config.to_json();
+    let length = json_line(&config).len();
+    if length > LONGEST_CONFIG {
+        let message = format!(
+            "{path} has {length} bytes as JSON, expected at most {LONGEST_CONFIG}: a container gets it in an environment variable"
+        );
+        check.findings.report(&shared::OUT_OF_RANGE, path, message).help(format!(
+            "give provider '{id}' (image: {}) the name of a file, and mount that by spec.server.podOverrides",
+            image.unwrap_or_default()
+        ));
+    }
+    Some(config)
 }
 
 /// Settings that hold a secret by their name and are spelled out: whoever may read the object, or the repository, has it.
@@ -118,8 +133,13 @@ fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, chec
     }
     for entry in node.entries() {
         let at = path.key(entry.key.clone().into_owned());
-        let value = entry.node.as_str().filter(|value| !value.is_empty() && !value.starts_with("${env."));
-        if value.is_some() && names_a_secret(&entry.key) {
+        let is_spelled_out = match &entry.node.value {
+            Value::String(value) => !value.is_empty() && !value.starts_with("${env."),
+            // A password of digits. A number of tokens is no secret.
+            Value::Integer(_) => !entry.key.to_ascii_lowercase().ends_with("token"),
+            _ => false,
+        };
+        if is_spelled_out && names_a_secret(&entry.key) {
             let message = format!(
                 "provider '{id}' (image: {image}): {:?} in its config is a secret that everyone can read who can read this object",
                 shorten(&entry.key)
@@ -136,7 +156,7 @@ fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, chec
 /// Whether a key is that of a secret: `api_key`, `hfToken`, `db-password`; and not `max_tokens` or `token_file`.
 fn names_a_secret(key: &str) -> bool {
     let folded: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
-    ["apikey", "token", "password", "secretkey", "accesskey"].iter().any(|word| folded.ends_with(word))
+    ["apikey", "token", "password", "clientsecret", "secretkey", "accesskey"].iter().any(|word| folded.ends_with(word))
 }
 
 /// On disk two providers of one id would share a directory, and in the pod a container's name.
@@ -170,7 +190,17 @@ mod tests {
 
     #[test]
     fn keys_of_secrets_are_told_from_others() {
-        for key in ["api_key", "apiKey", "API-KEY", "token", "hf_token", "password", "db.password", "secret_key"] {
+        for key in [
+            "api_key",
+            "apiKey",
+            "API-KEY",
+            "token",
+            "hf_token",
+            "password",
+            "db.password",
+            "secret_key",
+            "client_secret",
+        ] {
             assert!(names_a_secret(key), "{key}");
         }
         for key in ["max_tokens", "token_file", "passwordless", "api_key_secret", "url", "key"] {

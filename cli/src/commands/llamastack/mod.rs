@@ -21,5 +21,7 @@ pub(super) fn run(command: &LlamaStackCommand) -> Result<ExitStatus, CommandErro
 /// Whether a command line asks for the merge, which knows no other exit status than 0 and 1.
 pub(super) fn is_merge(arguments: impl Iterator<Item = OsString>) -> bool {
     let mut words = arguments.skip_while(|word| word != "llamastack").skip(1);
-    words.any(|word| word == "merge-config" || word == "merge-run-yaml")
+    let command =
+        words.find(|word| ["merge-config", "merge-run-yaml", "validate-provider"].iter().any(|it| word == it));
+    command.is_some_and(|command| command != "validate-provider")
 }

@@ -119,9 +119,9 @@ fn contents(directory: &Path, metadata: Option<&package::ProviderPackage>) -> Re
         }
     }
     let named = metadata.into_iter().flat_map(|it| std::iter::once(&it.wheel_path).chain(&it.dependency_wheels));
-    for path in named.map(|path| Contents::relative(path)) {
-        if directory.join(path).is_file() && !contents.files.iter().any(|file| file == path) {
-            contents.files.push(path.to_owned());
+    for path in named.filter_map(|path| Contents::relative(path)) {
+        if directory.join(&path).is_file() && !contents.files.contains(&path) {
+            contents.files.push(path);
         }
     }
     contents.files.sort();
