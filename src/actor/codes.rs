@@ -12,6 +12,7 @@ codes! {
     RESERVED_NAME = "KF0745" "actor-reserved-name" Error "a volume, mount, label or variable that actors need for themselves";
     FIELD_REPLACED = "KF0746" "actor-field-replaced" Warning "a field of an actor in whose place another one counts";
     TARGET_URL = "KF0747" "actor-target-url" Error "a targetURL that is not an HTTP address";
+    FOREIGN_ACTOR = "KF0748" "foreign-actor" Error "an AsyncActor under a group that is not rendered";
 
     // Transports and scaling
     TRANSPORT_NOT_USABLE = "KF0750" "actor-transport-not-usable" Error "a transport that is not configured, or that is disabled";

@@ -118,8 +118,14 @@ fn finish(
     decision.endpoint = endpoint;
     if let Some(crds) = crds {
         let made = shared.iter().chain(&manifests).cloned().map(Manifest::into_json);
-        let all: Vec<Value> = made.chain(changed.iter().map(|changed| changed.object.clone())).collect();
-        conformance::check_objects(&all, crds, &mut findings);
+        conformance::check_objects(&made.collect::<Vec<_>>(), crds, &mut findings);
+        for Changed { target, object } in &changed {
+            let before = match target {
+                Target::Input(position) => set.inputs.get(*position).map(|input| input.root.to_json()),
+                Target::Generated(position) => set.generated.get(*position).map(|made| made.object.clone()),
+            };
+            conformance::check_change(&before.unwrap_or_default(), object, crds, &mut findings);
+        }
     }
     let shared = shared.into_iter().map(|manifest| Made { role: OutputRole::Shared, ..Made::generated(manifest) });
     let objects = shared.chain(manifests.into_iter().map(Made::generated)).collect();

@@ -125,6 +125,7 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0745", include_str!("../../docs/codes/KF0745.md")),
     ("KF0746", include_str!("../../docs/codes/KF0746.md")),
     ("KF0747", include_str!("../../docs/codes/KF0747.md")),
+    ("KF0748", include_str!("../../docs/codes/KF0748.md")),
     ("KF0750", include_str!("../../docs/codes/KF0750.md")),
     ("KF0751", include_str!("../../docs/codes/KF0751.md")),
     ("KF0752", include_str!("../../docs/codes/KF0752.md")),
