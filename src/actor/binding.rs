@@ -167,7 +167,7 @@ fn knative(actor: &Actor, resolved: &Resolved, findings: &mut Findings<'_>) {
 
 /// What to do about a target that cannot be added to here.
 const WAYS_OUT: &str = "say strategy: detached, which runs the adapter in a Deployment of its own that calls \
-                        runtime.targetURL; or leave this actor to the Asya operator, which adds to what runs in the cluster";
+                        runtime.targetURL; or leave the actor out here, for an operator that binds to what runs in the cluster";
 
 fn report_unresolved(
     unresolved: &Unresolved,
