@@ -41,7 +41,11 @@ const NUMBERS: [&str; 7] = [
     "limits.ruleBytes",
     "limits.ruleSteps",
 ];
-const WORDS: [&str; 7] = [
+const WORDS: [&str; 11] = [
+    "actor.gatewayURL",
+    "actor.kserveDefaultMode",
+    "actor.runtimeScript",
+    "actor.sidecarImage",
     "llamaStack.clusterRole",
     "llamaStack.image",
     "llamaStack.mergeMode",
@@ -215,6 +219,12 @@ mod tests {
         let mut known = kubefoundry::llamastack::options::LlamaStackSettings::FIELDS.to_vec();
         known.sort_unstable();
         assert_eq!(llama_stack, known);
+        let mut actor = under("actor");
+        actor.push("transports");
+        actor.sort_unstable();
+        let mut known = kubefoundry::actor::options::ActorOptions::FIELDS.to_vec();
+        known.sort_unstable();
+        assert_eq!(actor, known);
     }
 
     /// The function's page names every key.

@@ -71,13 +71,7 @@ impl Patch<'_, '_> {
     }
 
     /// Checks the documents of a text; `place` says where its bytes stand in the source.
-    fn check_part(
-        &self,
-        patch: &str,
-        options: &Options,
-        found: &mut Vec<Diagnostic>,
-        place: impl Fn(Span) -> Span,
-    ) {
+    fn check_part(&self, patch: &str, options: &Options, found: &mut Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
         let parsed = yaml::parse(patch, &options.limits);
         let (source, index) = (self.kustomization.source, self.kustomization.index);
         let mut add = |diagnostics: Vec<Diagnostic>| {

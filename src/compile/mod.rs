@@ -384,7 +384,8 @@ impl Run<'_> {
 /// What would make an object be transformed that is of such a kind and was not.
 fn left_to_its_controller(input: &InputDocument) -> Option<&'static str> {
     let header = &input.header;
-    let (_, transform) = transform::of_kind(header.group(), &header.kind).filter(|_| !input.rendered && !input.patch)?;
+    let (_, transform) =
+        transform::of_kind(header.group(), &header.kind).filter(|_| !input.rendered && !input.patch)?;
     Some(transform.takes_what())
 }
 
