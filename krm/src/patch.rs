@@ -137,7 +137,6 @@ fn written(value: &Value) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use kubefoundry::yaml::{Limits, parse};
     use proptest::prelude::*;

@@ -1,12 +1,12 @@
 //! What needs to see other objects: every transformation but that of models, on all that it asked to see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::map::{self, Made, Mapped};
 use super::stream::{Kept, Traces};
-use super::{Decision, OutputRole};
+use super::{Decision, Header, OutputRole};
 use super::{conformance, document};
 use crate::crds::Crds;
 use crate::diagnostic::{Diagnostic, Findings};
@@ -26,7 +26,8 @@ pub(super) fn is_needed(sources: &SourceSet) -> bool {
 
 /// Runs the transformations, one after the other, each over its objects in input order.
 pub(super) fn transform(traces: &mut Traces<'_, Value>, options: &Options, crds: Option<&Crds<'_>>) {
-    let kept = std::mem::take(&mut traces.set);
+    let mut kept = std::mem::take(&mut traces.set);
+    leave_out_copies(&mut kept);
     let (objects, places): (Vec<Object<'_>>, Vec<Place>) = kept.into_iter().map(Place::split).unzip();
     let (generated, made_at) = generated(traces);
     let set = Set { inputs: &objects, generated: &generated, options };
@@ -60,6 +61,25 @@ pub(super) fn transform(traces: &mut Traces<'_, Value>, options: &Options, crds:
     }
     share(traces);
     change(traces, all_changed, &objects, &places, &made_at);
+}
+
+/// Leaves out what an earlier run made of an object of the input that it changed: `--out-dir` may lie below the input. Such
+/// a copy bears the annotation of what changed it, and its original does not.
+fn leave_out_copies(kept: &mut Vec<Kept<'_>>) {
+    let is_changed = |kept: &Kept<'_>| {
+        let annotations = kept.object.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        kept.transformed.is_none()
+            && transform::change_annotations().any(|key| annotations.is_some_and(|it| it.get(key).is_some()))
+    };
+    if !kept.iter().any(is_changed) {
+        return;
+    }
+    let identity = |kept: &Kept<'_>| {
+        let Header { api_version, kind, namespace, name } = &kept.object.header;
+        Identity::new(api_version, kind, namespace.as_deref(), name)
+    };
+    let originals: BTreeSet<Identity> = kept.iter().filter(|kept| !is_changed(kept)).map(identity).collect();
+    kept.retain(|kept| !is_changed(kept) || !originals.contains(&identity(kept)));
 }
 
 /// Where an object of the set stands among the traces.
