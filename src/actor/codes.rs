@@ -39,6 +39,7 @@ codes! {
     DETACHED_SCALING = "KF0771" "actor-detached-scaling" Warning "scaling of a detached adapter, which leaves the model as it is";
     SECOND_SCALER = "KF0772" "actor-second-scaler" Error "an autoscaler of the target beside the actor's";
     UNBOUND = "KF0773" "actor-unbound" Info "a target whose actor is gone: what was added is taken out";
+    KNATIVE_PORT = "KF0774" "actor-knative-port" Error "a Knative Service none of whose containers declares a port";
 }
 
 /// What is said of a namespace, and not of each actor in it: the help says of which.

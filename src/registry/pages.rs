@@ -148,6 +148,7 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0771", include_str!("../../docs/codes/KF0771.md")),
     ("KF0772", include_str!("../../docs/codes/KF0772.md")),
     ("KF0773", include_str!("../../docs/codes/KF0773.md")),
+    ("KF0774", include_str!("../../docs/codes/KF0774.md")),
     ("KF0801", include_str!("../../docs/codes/KF0801.md")),
     ("KF0802", include_str!("../../docs/codes/KF0802.md")),
     ("KF0803", include_str!("../../docs/codes/KF0803.md")),
