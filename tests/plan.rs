@@ -93,12 +93,15 @@ fn a_document_alone_renders_as_in_its_run() {
     for folder in case_folders() {
         let sources = read_case(&folder);
         let compilation = compile_all(&sources);
-        if compilation.has_errors() {
+        // What an actor adds to a model is not the model's own.
+        if compilation.has_errors() || sources.iter().any(|(_, source)| source.text.contains("kind: AsyncActor")) {
             continue;
         }
         let renderer = Renderer::new(&sources, &compilation);
         let items = renderer.list_items(&compilation.inputs);
-        for input in compilation.inputs.iter().filter(|input| input.rendered) {
+        for input in
+            compilation.inputs.iter().filter(|input| input.rendered && &*input.header.kind == "ModelDeployment")
+        {
             let document = renderer.document(input, &items).unwrap();
             let position = compilation.decisions.iter().position(|decision| decision.object == input.header.object());
             let expected: Vec<&Value> = compilation

@@ -134,7 +134,7 @@ impl<'s> Renderer<'s> {
         self.crds.as_ref().map(|crds| crds.check_change(old, new)).unwrap_or_default()
     }
 
-    /// What a ModelDeployment comes to on its own; none when it has errors.
+    /// What a ModelDeployment comes to on its own; none when it has errors, or is of another kind: those need the set.
     pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<Rendered> {
         let root = Node::from(document);
         let header = Header::of(&root);
@@ -147,6 +147,7 @@ impl<'s> Renderer<'s> {
             header,
             root,
             problems: Vec::new(),
+            written: None,
         };
         let setting = Setting {
             catalog: &self.catalog,

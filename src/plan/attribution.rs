@@ -127,13 +127,25 @@ fn share(own: &Movement, movement: &Movement, forward: bool) -> Share {
 /// of a setting is not.
 pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements: &[Movement]) -> Vec<Change> {
     let is_version = |movement: &Movement| !movement.is_whole() && movement.path == FieldPath::parse("apiVersion");
+    // Objects of other kinds may have added to what the deployment alone renders to.
+    let alone = |state: &State<'_, '_>| {
+        let rendered = state.renderer.render(state.document, Thoroughness::Needed);
+        rendered.map_or_else(|| state.objects.to_vec(), |rendered| rendered.objects)
+    };
+    let (old_alone, new_alone) = (alone(&states.old), alone(&states.new));
+    let is_touched = singles.is_empty() || old_alone != states.old.objects || new_alone != states.new.objects;
+    let lone = States {
+        old: State { objects: &old_alone, ..states.old },
+        new: State { objects: &new_alone, ..states.new },
+        ..*states
+    };
     let moved: Vec<Option<Vec<Share>>> = match singles.as_slice() {
         _ if movements.is_empty() => singles.iter().map(|_| Some(Vec::new())).collect(),
-        [_] => vec![Some(vec![Share::All; movements.len()])],
+        [_] if !is_touched => vec![Some(vec![Share::All; movements.len()])],
         _ => singles
             .iter()
             .map(|single| {
-                let mut moved = single.moves(states, movements)?;
+                let mut moved = single.moves(&lone, movements)?;
                 for (moved, _) in moved.iter_mut().zip(movements).filter(|(_, movement)| is_version(movement)) {
                     *moved = if single.moves_version(states) { Share::All } else { Share::None };
                 }
@@ -146,7 +158,7 @@ pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements
     let rest: Vec<bool> = (0..movements.len()).map(|position| !is_explained(position)).collect();
     let any_unknown = moved.iter().any(Option::is_none);
     let changes = singles.into_iter().zip(moved).map(|(single, moved)| {
-        let shares = moved.is_none() || !any_unknown;
+        let shares = moved.is_none() || (!any_unknown && !is_touched);
         let mut outputs = Vec::new();
         for (position, movement) in movements.iter().enumerate() {
             let together = shares && rest.get(position) == Some(&true);
@@ -160,10 +172,14 @@ pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements
         let is_setting = !matches!(single, Single::Field(_));
         (is_setting, Change::new(single.cause(), outputs))
     });
+    let kept = changes.filter(|(is_setting, change)| !(*is_setting && change.outputs.is_empty()));
+    let mut changes: Vec<Change> = kept.map(|(_, change)| change).collect();
+    if is_touched && !any_unknown && rest.contains(&true) {
+        let unexplained = movements.iter().zip(&rest).filter(|(_, rest)| **rest);
+        let outputs = unexplained.map(|(movement, _)| output(movement, states.behaviors, false)).collect();
+        changes.push(Change::new(Cause::Objects, outputs));
+    }
     changes
-        .filter(|(is_setting, change)| !(*is_setting && change.outputs.is_empty()))
-        .map(|(_, change)| change)
-        .collect()
 }
 
 fn output(movement: &Movement, behaviors: Option<&[Behavior]>, together: bool) -> OutputChange {

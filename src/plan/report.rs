@@ -107,6 +107,8 @@ pub enum Cause {
     Providers,
     /// The CRDs of the cluster.
     Crds,
+    /// Other objects of the input, such as an AsyncActor that is bound to it.
+    Objects,
 }
 
 /// A place in the output that moves.

@@ -76,6 +76,7 @@ pub(super) fn cause(cause: &Cause) -> (String, String) {
         Cause::Options => ("options".to_owned(), String::new()),
         Cause::Providers => ("provider configurations".to_owned(), String::new()),
         Cause::Crds => ("CRDs".to_owned(), String::new()),
+        Cause::Objects => ("other objects of the input".to_owned(), String::new()),
     }
 }
 
