@@ -39,10 +39,13 @@ pub trait Transform: Sync {
     fn looks_at(&self, header: &Header) -> bool;
 
     /// Whether an object of its own kind is transformed, or left to the controller in the cluster.
-    fn takes(&self, root: &Node<'_>) -> bool;
+    fn takes(&self, root: &Node<'_>, options: &Options) -> bool;
+
+    /// What makes it take an object, for the help of a run that found nothing to do.
+    fn takes_what(&self) -> &'static str;
 
     /// Says what is wrong with an object that was probably meant for it and is not of its kind, such as a wrong group.
-    fn misnamed(&self, _header: &Header, _findings: &mut Findings<'_>) {}
+    fn misnamed(&self, _header: &Header, _options: &Options, _findings: &mut Findings<'_>) {}
 
     /// The kinds that it makes or changes and that CRDs define, as group and kind, beside those of providers.
     fn kinds(&self) -> &'static [(&'static str, &'static str)] {

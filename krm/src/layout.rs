@@ -83,7 +83,7 @@ pub(crate) fn push_item(out: &mut String, item: &str, column: usize) {
 }
 
 /// Adds lines with an indentation, and a line break at the end. Empty lines stay empty.
-fn push_indented(out: &mut String, text: &str, first: usize, others: usize) {
+pub(crate) fn push_indented(out: &mut String, text: &str, first: usize, others: usize) {
     for (position, line) in text.lines().enumerate() {
         if !line.is_empty() {
             out.push_str(&" ".repeat(if position == 0 { first } else { others }));
@@ -93,16 +93,16 @@ fn push_indented(out: &mut String, text: &str, first: usize, others: usize) {
     }
 }
 
-fn column(text: &str, at: usize) -> usize {
+pub(crate) fn column(text: &str, at: usize) -> usize {
     at - line_start(text, at)
 }
 
-fn line_start(text: &str, at: usize) -> usize {
+pub(crate) fn line_start(text: &str, at: usize) -> usize {
     text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1)
 }
 
 /// The start of the next line; `at` itself where a line starts there (a block scalar ends behind its line break).
-fn line_after(text: &str, at: usize) -> usize {
+pub(crate) fn line_after(text: &str, at: usize) -> usize {
     if at > 0 && text.get(..at).is_some_and(|before| before.ends_with('\n')) {
         return at;
     }
@@ -127,7 +127,7 @@ fn next_dash(text: &str, from: usize) -> Option<usize> {
 
 /// Where an item ends whose last value ends at `end`: with its line, the comments below that are indented deeper than
 /// its dash, and blank lines (a block scalar may keep them).
-fn content_end(text: &str, end: usize, dash_column: usize) -> usize {
+pub(crate) fn content_end(text: &str, end: usize, dash_column: usize) -> usize {
     let mut at = line_after(text, end);
     for line in text.get(at..).unwrap_or_default().split_inclusive('\n') {
         let content = line.trim_start();

@@ -13,6 +13,7 @@ mod function_config;
 mod generated;
 mod item;
 mod layout;
+mod patch;
 mod plan;
 mod process;
 mod prune;

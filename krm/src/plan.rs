@@ -92,7 +92,8 @@ pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Enve
             && let (Some(object), Some(change)) = (items.get(position), changes.items.get_mut(position))
         {
             if !generated::is_same(output, object) {
-                *change = Change::Replace(generated::replacement(output, object));
+                let new = generated::replacement(output, object);
+                *change = if output.role == OutputRole::Changed { Change::Patch(new) } else { Change::Replace(new) };
             }
             continue;
         }

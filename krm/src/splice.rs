@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::envelope::Envelope;
 use crate::layout::{self, Extent};
+use crate::patch;
 
 /// What becomes of an item.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,6 +19,8 @@ pub(crate) enum Change {
     Remove,
     /// Another object takes its place.
     Replace(Value),
+    /// It becomes this object, and keeps every byte of what stays the same where that can be done.
+    Patch(Value),
 }
 
 /// What becomes of a `ResourceList`.
@@ -40,6 +43,10 @@ impl Changes {
         !self.added.is_empty() || self.items.iter().any(|change| *change != Change::Keep)
     }
 
+    fn have_patches(&self) -> bool {
+        self.items.iter().any(|change| matches!(change, Change::Patch(_)))
+    }
+
     fn touch(&self, envelope: &Envelope<'_>) -> bool {
         self.touch_items() || !self.results.is_empty() || !has_list(envelope)
     }
@@ -50,7 +57,7 @@ impl Changes {
         let kept = given.filter_map(|(position, item)| match self.of(position) {
             Change::Keep => Some(item.to_json()),
             Change::Remove => None,
-            Change::Replace(object) => Some(as_written(object)),
+            Change::Replace(object) | Change::Patch(object) => Some(as_written(object)),
         });
         kept.chain(self.added.iter().map(as_written)).collect()
     }
@@ -67,15 +74,20 @@ pub(crate) fn write(envelope: &Envelope<'_>, changes: &Changes) -> Result<String
     if !changes.touch(envelope) {
         return Ok(envelope.text.to_owned());
     }
-    let written = if layout::is_block(envelope) {
-        splice(envelope, changes)
-    } else {
-        let text = layout::to_block(envelope);
-        splice(&Envelope::read(&text).map_err(|_| Entangled)?, changes)
+    let expected = changes.items(envelope);
+    let write = |patches: bool| {
+        let written = if layout::is_block(envelope) {
+            splice(envelope, changes, patches)
+        } else {
+            let text = layout::to_block(envelope);
+            splice(&Envelope::read(&text).ok()?, changes, patches)
+        };
+        let is_right = Envelope::read(&written)
+            .is_ok_and(|read| read.items().iter().map(Node::to_json).eq(expected.iter().cloned()));
+        is_right.then_some(written)
     };
-    let read = Envelope::read(&written).map_err(|_| Entangled)?;
-    let items: Vec<Value> = read.items().iter().map(Node::to_json).collect();
-    if items == changes.items(envelope) { Ok(written) } else { Err(Entangled) }
+    let patched = if changes.have_patches() { write(true) } else { None };
+    patched.or_else(|| write(false)).ok_or(Entangled)
 }
 
 /// Whether there is a list to add to; without one a client takes the ResourceList itself for an object.
@@ -91,11 +103,12 @@ fn as_written(object: &Value) -> Value {
     parsed.documents.first().map_or_else(|| object.clone(), |document| document.root.to_json())
 }
 
-type Edit = (Range<usize>, String);
+/// Bytes, and what takes their place.
+pub(crate) type Edit = (Range<usize>, String);
 
-fn splice(envelope: &Envelope<'_>, changes: &Changes) -> String {
+fn splice(envelope: &Envelope<'_>, changes: &Changes, patches: bool) -> String {
     let mut edits: Vec<Edit> = Vec::new();
-    item_edits(envelope, changes, &mut edits);
+    item_edits(envelope, changes, patches, &mut edits);
     if !changes.results.is_empty() {
         edits.push(results_edit(envelope, &changes.results));
     }
@@ -115,7 +128,7 @@ fn splice(envelope: &Envelope<'_>, changes: &Changes) -> String {
     out
 }
 
-fn item_edits(envelope: &Envelope<'_>, changes: &Changes, edits: &mut Vec<Edit>) {
+fn item_edits(envelope: &Envelope<'_>, changes: &Changes, patches: bool, edits: &mut Vec<Edit>) {
     let extents = layout::extents(envelope);
     let column = layout::dash_column(envelope);
     let item = |object: &Value| {
@@ -136,6 +149,13 @@ fn item_edits(envelope: &Envelope<'_>, changes: &Changes, edits: &mut Vec<Edit>)
             Change::Keep => {}
             Change::Remove => edits.push((extent.range.clone(), String::new())),
             Change::Replace(object) => edits.push((extent.range.clone(), item(object))),
+            Change::Patch(object) => {
+                let node = envelope.items().get(position).filter(|_| patches);
+                match node.and_then(|node| patch::edits(envelope.text, node, &as_written(object))) {
+                    Some(own) => edits.extend(own),
+                    None => edits.push((extent.range.clone(), item(object))),
+                }
+            }
         }
     }
     if let Some(last) = extents.last()

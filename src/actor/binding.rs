@@ -37,7 +37,7 @@ pub(super) fn bind(
     }
     shared(object, &resolved, set, &path, &mut out.findings);
     scaling(actor, &resolved, &mut out.findings);
-    knative(actor, &resolved, &mut out.findings);
+    knative(actor, &resolved, set, &mut out.findings);
     // What an earlier run added, for this actor or for one that is gone, is replaced.
     let original = inject::strip(&resolved.object, resolved.layout);
     let injection = injection(actor, binding, &resolved, &original);
@@ -53,6 +53,7 @@ fn injection(actor: &Actor, binding: &Binding, resolved: &Resolved, original: &s
     let spec = resolved.layout.pod_spec.iter().try_fold(original, |value, key| value.get(*key));
     let spec = spec.and_then(serde_json::Value::as_object).unwrap_or(&empty);
     let volumes = Volumes::beside(&pod::items(spec, "volumes").map(pod::name_of).collect());
+    let volumes = if resolved.knative { volumes.without_tmp() } else { volumes };
     let mut used = pod::declared_ports(spec);
     used.extend(binding.target_url.as_deref().and_then(Url::parse).and_then(Url::port_in_pod));
     // KServe's predictor has the ports of a model server beside its containers.
@@ -150,24 +151,39 @@ fn scaling(actor: &Actor, resolved: &Resolved, findings: &mut Findings<'_>) {
     }
 }
 
-/// What Knative does not take (`PodSpecMask` and the feature flag `multi-container-probing` of knative/serving).
-fn knative(actor: &Actor, resolved: &Resolved, findings: &mut Findings<'_>) {
+/// What Knative does not take (`PodSpecMask`, `reservedPaths`, `validateContainersPorts` and the feature flag
+/// `multi-container-probing` of knative/serving).
+fn knative(actor: &Actor, resolved: &Resolved, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
     if !resolved.knative {
         return;
     }
     let message = format!(
-        "Knative takes probes of one container only, and no grace period: the adapter has no probes, and \
-         spec.timeout.gracefulShutdown ({} seconds) is not set",
+        "Knative takes probes of one container only, no volume at /tmp and no grace period: the adapter has no probes, \
+         /tmp is not shared, and spec.timeout.gracefulShutdown ({} seconds) is not set",
         actor.graceful_shutdown
     );
     findings
         .report(&codes::KNATIVE_LIMITS, Place::key(&FieldPath::parse("spec.workloadRef")), message)
         .help("timeoutSeconds of the target says how long Knative waits for a request");
+    // KServe gives the ports of what it makes itself.
+    if resolved.layout.kind == "Service" && !has_ports(&inject::strip(&resolved.object, resolved.layout)) {
+        let message = "no container of the target declares a port, expected one that does: of several containers Knative \
+                       asks which one serves";
+        let reported = findings
+            .report(&codes::KNATIVE_PORT, Place::key(&FieldPath::parse("spec.workloadRef")), message)
+            .help("give the container that serves its port: ports: [{containerPort: 8080}]");
+        in_target(reported, resolved, set);
+    }
+}
+
+fn has_ports(service: &serde_json::Value) -> bool {
+    let containers = service.pointer("/spec/template/spec/containers").and_then(serde_json::Value::as_array);
+    containers.into_iter().flatten().any(|container| pod::container_ports(container).next().is_some())
 }
 
 /// What to do about a target that cannot be added to here.
 const WAYS_OUT: &str = "say strategy: detached, which runs the adapter in a Deployment of its own that calls \
-                        runtime.targetURL; or leave this actor to the Asya operator, which adds to what runs in the cluster";
+                        runtime.targetURL; or leave the actor out here, for an operator that binds to what runs in the cluster";
 
 fn report_unresolved(
     unresolved: &Unresolved,

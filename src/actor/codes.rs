@@ -12,6 +12,7 @@ codes! {
     RESERVED_NAME = "KF0745" "actor-reserved-name" Error "a volume, mount, label or variable that actors need for themselves";
     FIELD_REPLACED = "KF0746" "actor-field-replaced" Warning "a field of an actor in whose place another one counts";
     TARGET_URL = "KF0747" "actor-target-url" Error "a targetURL that is not an HTTP address";
+    FOREIGN_ACTOR = "KF0748" "foreign-actor" Error "an AsyncActor under a group that is not rendered";
 
     // Transports and scaling
     TRANSPORT_NOT_USABLE = "KF0750" "actor-transport-not-usable" Error "a transport that is not configured, or that is disabled";
@@ -38,6 +39,7 @@ codes! {
     DETACHED_SCALING = "KF0771" "actor-detached-scaling" Warning "scaling of a detached adapter, which leaves the model as it is";
     SECOND_SCALER = "KF0772" "actor-second-scaler" Error "an autoscaler of the target beside the actor's";
     UNBOUND = "KF0773" "actor-unbound" Info "a target whose actor is gone: what was added is taken out";
+    KNATIVE_PORT = "KF0774" "actor-knative-port" Error "a Knative Service none of whose containers declares a port";
 }
 
 /// What is said of a namespace, and not of each actor in it: the help says of which.

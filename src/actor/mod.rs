@@ -34,9 +34,10 @@ use serde::Serialize;
 use self::ir::{Actor, Mode};
 use self::wire::ActorStrategy as Strategy;
 use crate::compile::Header;
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Findings};
 use crate::manifest::Manifest;
 use crate::model::providers::pod::StringMap;
+use crate::options::Options;
 use crate::path::FieldPath;
 use crate::transform::{Object, Set, Sink, Transform};
 use crate::wire::{Read as _, Reader};
@@ -89,7 +90,7 @@ impl Transform for Actors {
     }
 
     fn marks(&self) -> &'static [&'static str] {
-        &["asya.sh/"]
+        &["asya.sh/", KIND]
     }
 
     fn looks_at(&self, header: &Header) -> bool {
@@ -101,8 +102,28 @@ impl Transform for Actors {
         }
     }
 
-    fn takes(&self, _: &Node<'_>) -> bool {
-        true
+    /// The upstream operator makes the workload of an actor that brings one along, and knows nothing of binding. Whoever
+    /// gives the transports in the options wants all actors made here.
+    fn takes(&self, root: &Node<'_>, options: &Options) -> bool {
+        let has = |field: &&str| root.get("spec").is_some_and(|spec| spec.entry(field).is_some());
+        !options.actor.transports.is_empty() || ["workloadRef", "runtime", "strategy"].iter().any(has)
+    }
+
+    fn takes_what(&self) -> &'static str {
+        "an AsyncActor is rendered when the Render options have actor.transports, or it has spec.workloadRef, and otherwise \
+         left to its operator"
+    }
+
+    fn misnamed(&self, header: &Header, options: &Options, findings: &mut Findings<'_>) {
+        if &*header.kind != KIND || !self.takes(findings.scope().root, options) {
+            return;
+        }
+        let message =
+            format!("apiVersion {:?} of an AsyncActor is not rendered, expected {API_VERSION}", header.api_version);
+        findings
+            .report(&codes::FOREIGN_ACTOR, "apiVersion", message)
+            .help("the group of AsyncActor is asya.sh")
+            .replace_with(format!("change it to {API_VERSION}"), API_VERSION);
     }
 
     fn kinds(&self) -> &'static [(&'static str, &'static str)] {

@@ -21,41 +21,47 @@ const OTHER_METRICS_PORT: u16 = 9095;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Volumes {
     socket: String,
-    tmp: String,
+    /// None where nothing may be mounted at `/tmp`.
+    tmp: Option<String>,
     script: String,
 }
 
 impl Default for Volumes {
     fn default() -> Self {
-        Self { socket: "socket-dir".to_owned(), tmp: "tmp".to_owned(), script: "asya-runtime".to_owned() }
+        Self { socket: "socket-dir".to_owned(), tmp: Some("tmp".to_owned()), script: "asya-runtime".to_owned() }
     }
 }
 
 impl Volumes {
     /// Names that a pod does not have yet: with `asya-` before them where that is needed.
     pub(super) fn beside(taken: &BTreeSet<&str>) -> Self {
-        let free = |mut name: String| {
+        let free = |mut name: String| -> String {
             while taken.contains(name.as_str()) {
                 name.insert_str(0, "asya-");
             }
             name
         };
         let Self { socket, tmp, script } = Self::default();
-        Self { socket: free(socket), tmp: free(tmp), script: free(script) }
+        Self { socket: free(socket), tmp: tmp.map(&free), script: free(script) }
+    }
+
+    /// The same without `/tmp`.
+    pub(super) fn without_tmp(self) -> Self {
+        Self { tmp: None, ..self }
     }
 
     /// The names.
-    pub(super) fn names(&self) -> [&str; 3] {
-        [&self.socket, &self.tmp, &self.script]
+    pub(super) fn names(&self) -> Vec<&str> {
+        std::iter::once(&self.socket).chain(&self.tmp).chain([&self.script]).map(String::as_str).collect()
     }
 
     /// The volumes.
-    pub(super) fn list(&self) -> [Volume; 3] {
+    pub(super) fn list(&self) -> Vec<Volume> {
         let empty =
             |name: &String| Volume { name: name.clone(), empty_dir: Some(EmptyDir::default()), ..Volume::default() };
         let script = ConfigMapSource { name: super::RUNTIME_CONFIG_MAP.to_owned(), default_mode: Some(0o755) };
         let script = Volume { name: self.script.clone(), config_map: Some(script), ..Volume::default() };
-        [empty(&self.socket), empty(&self.tmp), script]
+        std::iter::once(&self.socket).chain(&self.tmp).map(empty).chain([script]).collect()
     }
 
     /// Where the sidecar has them.
@@ -65,7 +71,8 @@ impl Volumes {
             mount_path: path.to_owned(),
             ..VolumeMount::default()
         };
-        vec![mount(&self.socket, SOCKET_DIR), mount(&self.tmp, "/tmp")]
+        let tmp = self.tmp.iter().map(|tmp| mount(tmp, "/tmp"));
+        std::iter::once(mount(&self.socket, SOCKET_DIR)).chain(tmp).collect()
     }
 
     /// Where the runtime has them.

@@ -94,7 +94,7 @@ fn scales(actor: &Actor, kind: ActorWorkloadKind) -> Scales {
 /// Adds containers and what they need to a pod.
 fn add(spec: &mut Map<String, Value>, actor: &Actor, containers: Vec<Value>, volumes: &Volumes) {
     extend(spec, "containers", containers);
-    extend(spec, "volumes", volumes.list().map(pod::json));
+    extend(spec, "volumes", volumes.list().into_iter().map(pod::json));
     spec.insert("terminationGracePeriodSeconds".to_owned(), json!(actor.graceful_shutdown));
     if let Some(account) = actor.service_account() {
         spec.insert("serviceAccountName".to_owned(), json!(account));

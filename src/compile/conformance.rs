@@ -63,7 +63,7 @@ pub(super) fn check(
     fingerprint
 }
 
-/// Checks objects whose kinds are no provider's: all but those that come with Kubernetes.
+/// Checks new objects whose kinds are no provider's: all but those that come with Kubernetes.
 pub(super) fn check_objects(objects: &[Value], crds: &Crds<'_>, findings: &mut Findings<'_>) {
     for object in objects {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -86,6 +86,27 @@ pub(super) fn check_objects(objects: &[Value], crds: &Crds<'_>, findings: &mut F
                     .help("install what brings it, or leave out what needs it");
             }
         }
+    }
+}
+
+/// Checks what a change brings to an object that was there, when the dump has its kind. What was wrong before is not said:
+/// the object is somebody else's.
+pub(super) fn check_change(old: &Value, new: &Value, crds: &Crds<'_>, findings: &mut Findings<'_>) {
+    let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("/apiVersion"), text("/kind"));
+    if is_built_in(api_version) {
+        return;
+    }
+    match crds.schema(api_version, kind) {
+        Ok(schema) => {
+            let name = format!("{kind} {}", text("/metadata/name"));
+            let before = schema.check(old);
+            for violation in schema.check(new).iter().filter(|violation| !before.contains(violation)) {
+                report(violation, &name, schema, findings);
+            }
+        }
+        Err(Some(problem)) => findings.add(problem.diagnostic()),
+        Err(None) => {}
     }
 }
 

@@ -14,6 +14,7 @@ use super::operations::{self, Target};
 use super::role::Role;
 use super::text;
 use crate::diagnostic::{Diagnostic, Findings};
+use crate::options::Options;
 use crate::source::{Purpose, Source};
 use crate::yaml::{self, Failure, Node, Span, Value};
 
@@ -21,7 +22,7 @@ use crate::yaml::{self, Failure, Node, Span, Value};
 pub(super) fn check(
     kustomization: &Document<'_>,
     source: &Source,
-    limits: &yaml::Limits,
+    options: &Options,
     is_among_ours: bool,
 ) -> Vec<Diagnostic> {
     let listed = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
@@ -31,7 +32,7 @@ pub(super) fn check(
     let mut found = Vec::new();
     for (node, target) in with_target.chain(merged) {
         if let Some(text) = node.as_str().filter(|text| target.is_some() || speaks_of_us(text)) {
-            Patch { kustomization, source, node, target }.check(text, limits, &mut found);
+            Patch { kustomization, source, node, target }.check(text, options, &mut found);
         }
     }
     found
@@ -47,15 +48,15 @@ struct Patch<'k, 't> {
 }
 
 impl Patch<'_, '_> {
-    fn check(&self, text: &str, limits: &yaml::Limits, found: &mut Vec<Diagnostic>) {
+    fn check(&self, text: &str, options: &Options, found: &mut Vec<Diagnostic>) {
         if let Some((block, start)) = self.literal() {
             // Its indentation is the same on every line, so that it reads as it stands.
             for (at, part) in parts(block) {
-                self.check_part(part, limits, found, |span| shifted(span, start + at));
+                self.check_part(part, options, found, |span| shifted(span, start + at));
             }
         } else {
             let before = found.len();
-            self.check_part(text, limits, found, |_| self.node.span);
+            self.check_part(text, options, found, |_| self.node.span);
             // Its bytes are elsewhere, if anywhere.
             found.iter_mut().skip(before).for_each(|diagnostic| diagnostic.fix = None);
         }
@@ -70,14 +71,8 @@ impl Patch<'_, '_> {
     }
 
     /// Checks the documents of a text; `place` says where its bytes stand in the source.
-    fn check_part(
-        &self,
-        patch: &str,
-        limits: &yaml::Limits,
-        found: &mut Vec<Diagnostic>,
-        place: impl Fn(Span) -> Span,
-    ) {
-        let parsed = yaml::parse(patch, limits);
+    fn check_part(&self, patch: &str, options: &Options, found: &mut Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
+        let parsed = yaml::parse(patch, &options.limits);
         let (source, index) = (self.kustomization.source, self.kustomization.index);
         let mut add = |diagnostics: Vec<Diagnostic>| {
             found.extend(diagnostics.into_iter().map(|diagnostic| placed(diagnostic, &place)));
@@ -95,7 +90,7 @@ impl Patch<'_, '_> {
             let mut findings = Findings::new(document.scope());
             // A patch of another kind is none of our business.
             if document.header.dialect().is_some()
-                && Role::of(&document, Purpose::Input, true, &mut findings) == Role::Patch
+                && Role::of(&document, Purpose::Input, true, options, &mut findings) == Role::Patch
             {
                 map::patch(&document, &mut findings);
             }

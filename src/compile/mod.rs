@@ -49,6 +49,7 @@ use crate::model::select::Selection;
 use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId, SourceSet};
+use crate::transform;
 use crate::wire;
 use crate::yaml;
 use map::Setting;
@@ -304,6 +305,9 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
         let message = "the input has no ModelDeployment to render";
         let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
             .help("give a file or directory with one, or say allowEmpty: true in the Render options");
+        if let Some(takes_what) = inputs.iter().find_map(left_to_its_controller) {
+            diagnostic = diagnostic.help(takes_what.to_owned());
+        }
         diagnostic.location = only_empty_text(sources, inputs.is_empty() && trouble.foreign.is_empty());
         found.add(diagnostic);
         // What was passed over as none of our business may be the reason.
@@ -388,6 +392,14 @@ impl Run<'_> {
         traces.trouble.append(survey.trouble);
         traces
     }
+}
+
+/// What would make an object be transformed that is of such a kind and was not.
+fn left_to_its_controller(input: &InputDocument) -> Option<&'static str> {
+    let header = &input.header;
+    let (_, transform) =
+        transform::of_kind(header.group(), &header.kind).filter(|_| !input.rendered && !input.patch)?;
+    Some(transform.takes_what())
 }
 
 /// The place to point at when there is nothing to render: the one text, when there is nothing in it at all.

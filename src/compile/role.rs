@@ -4,6 +4,7 @@ use super::document::{Document, Header};
 use crate::diagnostic::{Findings, codes};
 use crate::dialect::Dialect;
 use crate::manifest::MODEL_DEPLOYMENT;
+use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId};
 use crate::transform::{self, TRANSFORMS};
@@ -64,7 +65,13 @@ pub(super) enum Role {
 
 impl Role {
     /// Decides it. Findings say what is wrong with a document that is nothing to us and should be.
-    pub(super) fn of(document: &Document<'_>, purpose: Purpose, is_patch: bool, findings: &mut Findings<'_>) -> Self {
+    pub(super) fn of(
+        document: &Document<'_>,
+        purpose: Purpose,
+        is_patch: bool,
+        options: &Options,
+        findings: &mut Findings<'_>,
+    ) -> Self {
         let header = &document.header;
         if document.is_partial() && (header.api_version.is_empty() || header.kind.is_empty()) {
             // What says whose it is may stand behind the limit.
@@ -75,12 +82,12 @@ impl Role {
         }
         let Some(dialect) = header.dialect() else {
             if let Some((position, transform)) = transform::of_kind(header.group(), &header.kind) {
-                let is_taken = purpose == Purpose::Input && !is_patch && transform.takes(&document.root);
+                let is_taken = purpose == Purpose::Input && !is_patch && transform.takes(&document.root, options);
                 let known = is_taken && is_known_version(header, transform.kind().0, findings);
                 return if known { Self::Source(position) } else { Self::None };
             }
             for transform in TRANSFORMS {
-                transform.misnamed(header, findings);
+                transform.misnamed(header, options, findings);
             }
             let unused = &*header.api_version == crate::wire::RENDER_API_VERSION && purpose == Purpose::Input;
             if unused && !is_of_a_function(&document.root) {

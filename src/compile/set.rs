@@ -1,12 +1,12 @@
 //! What needs to see other objects: every transformation but that of models, on all that it asked to see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::map::{self, Made, Mapped};
 use super::stream::{Kept, Traces};
-use super::{Decision, OutputRole};
+use super::{Decision, Header, OutputRole};
 use super::{conformance, document};
 use crate::crds::Crds;
 use crate::diagnostic::{Diagnostic, Findings};
@@ -26,7 +26,8 @@ pub(super) fn is_needed(sources: &SourceSet) -> bool {
 
 /// Runs the transformations, one after the other, each over its objects in input order.
 pub(super) fn transform(traces: &mut Traces<'_, Value>, options: &Options, crds: Option<&Crds<'_>>) {
-    let kept = std::mem::take(&mut traces.set);
+    let mut kept = std::mem::take(&mut traces.set);
+    leave_out_copies(&mut kept);
     let (objects, places): (Vec<Object<'_>>, Vec<Place>) = kept.into_iter().map(Place::split).unzip();
     let (generated, made_at) = generated(traces);
     let set = Set { inputs: &objects, generated: &generated, options };
@@ -60,6 +61,25 @@ pub(super) fn transform(traces: &mut Traces<'_, Value>, options: &Options, crds:
     }
     share(traces);
     change(traces, all_changed, &objects, &places, &made_at);
+}
+
+/// Leaves out what an earlier run made of an object of the input that it changed: `--out-dir` may lie below the input. Such
+/// a copy bears the annotation of what changed it, and its original does not.
+fn leave_out_copies(kept: &mut Vec<Kept<'_>>) {
+    let is_changed = |kept: &Kept<'_>| {
+        let annotations = kept.object.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        kept.transformed.is_none()
+            && transform::change_annotations().any(|key| annotations.is_some_and(|it| it.get(key).is_some()))
+    };
+    if !kept.iter().any(is_changed) {
+        return;
+    }
+    let identity = |kept: &Kept<'_>| {
+        let Header { api_version, kind, namespace, name } = &kept.object.header;
+        Identity::new(api_version, kind, namespace.as_deref(), name)
+    };
+    let originals: BTreeSet<Identity> = kept.iter().filter(|kept| !is_changed(kept)).map(identity).collect();
+    kept.retain(|kept| !is_changed(kept) || !originals.contains(&identity(kept)));
 }
 
 /// Where an object of the set stands among the traces.
@@ -118,8 +138,14 @@ fn finish(
     decision.endpoint = endpoint;
     if let Some(crds) = crds {
         let made = shared.iter().chain(&manifests).cloned().map(Manifest::into_json);
-        let all: Vec<Value> = made.chain(changed.iter().map(|changed| changed.object.clone())).collect();
-        conformance::check_objects(&all, crds, &mut findings);
+        conformance::check_objects(&made.collect::<Vec<_>>(), crds, &mut findings);
+        for Changed { target, object } in &changed {
+            let before = match target {
+                Target::Input(position) => set.inputs.get(*position).map(|input| input.root.to_json()),
+                Target::Generated(position) => set.generated.get(*position).map(|made| made.object.clone()),
+            };
+            conformance::check_change(&before.unwrap_or_default(), object, crds, &mut findings);
+        }
     }
     let shared = shared.into_iter().map(|manifest| Made { role: OutputRole::Shared, ..Made::generated(manifest) });
     let objects = shared.chain(manifests.into_iter().map(Made::generated)).collect();

@@ -347,7 +347,7 @@ impl<'t> Look<'_, 't> {
         let source = self.sources.get(document.source);
         let is_patch = self.survey.is_patch(source);
         let mut findings = Findings::new(document.scope());
-        let role = Role::of(&document, source.purpose, is_patch, &mut findings);
+        let role = Role::of(&document, source.purpose, is_patch, self.setting.options, &mut findings);
         if source.purpose == Purpose::Input {
             let is_source = matches!(role, Role::Source(_));
             traces.inputs.push(InputDocument::of(&document, is_patch, is_source));
@@ -401,8 +401,7 @@ impl<'t> Look<'_, 't> {
     /// What is wrong with patches that are no objects: operations in a file, and those that stand in a kustomization.
     fn in_patches(&self, document: &Document<'_>, source: &Source) -> Vec<Diagnostic> {
         if is_kustomization(source, &document.header) {
-            let (limits, is_among_ours) = (&self.setting.options.limits, self.survey.is_among_ours);
-            return inline_patch::check(document, source, limits, is_among_ours);
+            return inline_patch::check(document, source, self.setting.options, self.survey.is_among_ours);
         }
         let Document { source: id, text, index, root, .. } = document;
         match (&root.value, self.survey.target(source)) {

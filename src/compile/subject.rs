@@ -73,7 +73,7 @@ pub(crate) fn prepared<T>(
     let is_deployment = |document: &&Document<'_>| {
         let source = sources.get(document.source);
         let mut findings = Findings::new(document.scope());
-        Role::of(document, source.purpose, survey.is_patch(source), &mut findings) == Role::Deployment
+        Role::of(document, source.purpose, survey.is_patch(source), &options, &mut findings) == Role::Deployment
     };
     let deployments = survey.kept.values().flatten().filter(is_deployment).collect();
     Ok(work(&Prepared { setting: &setting, deployments }))

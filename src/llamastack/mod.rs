@@ -34,6 +34,7 @@ use crate::diagnostic::{Code, Findings, codes as shared};
 use crate::model::provider::Endpoint;
 use crate::model::providers::pod::StringMap;
 use crate::model::validate::checker::Checker;
+use crate::options::Options;
 use crate::transform::{Object, Set, Sink, Transform};
 use crate::yaml::Node;
 
@@ -63,11 +64,15 @@ impl Transform for LlamaStack {
     }
 
     /// A distribution without external providers belongs to the operator in the cluster.
-    fn takes(&self, root: &Node<'_>) -> bool {
+    fn takes(&self, root: &Node<'_>, _: &Options) -> bool {
         has_external_providers(root)
     }
 
-    fn misnamed(&self, header: &Header, findings: &mut Findings<'_>) {
+    fn takes_what(&self) -> &'static str {
+        "a LlamaStackDistribution is rendered when it has spec.server.externalProviders, and otherwise left to its operator"
+    }
+
+    fn misnamed(&self, header: &Header, _: &Options, findings: &mut Findings<'_>) {
         if &*header.kind != wire::KIND || !has_external_providers(findings.scope().root) {
             return;
         }

@@ -81,7 +81,7 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
     for (index, container) in containers.iter().enumerate().filter(|(_, container)| is_named(container, RUNTIME)) {
         let at = path.key("containers").index(index);
         number += 1;
-        if container.get("command").is_some_and(|command| !command.items().is_empty()) {
+        if container.get("command").is_some_and(has_command) {
             let message = format!("container '{RUNTIME}' cannot override command (command is managed by operator)");
             let place = Place::key(&at.key("command"));
             check.findings.report(&RUNTIME_COMMAND, place, message).help("remove it; ASYA_HANDLER names the handler");
@@ -96,6 +96,11 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
             .report(&RUNTIME_CONTAINER, place, message)
             .help(format!("name the container that runs the handler {RUNTIME}"));
     }
+}
+
+/// Whether there is a command: an empty list is none, and whatever is no list would be lost as well.
+fn has_command(command: &Node<'_>) -> bool {
+    command.value != Value::Null && !matches!(&command.value, Value::Sequence(items) if items.is_empty())
 }
 
 /// What the runtime container has and cannot have, since it is added.
