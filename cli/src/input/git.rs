@@ -63,7 +63,8 @@ fn or_head(name: &str) -> &str {
 }
 
 fn resolve(name: &str, text: &str) -> Result<Revision, GitError> {
-    if name.is_empty() || name.starts_with('-') || name.contains("..") || name.contains(char::is_control) {
+    // What starts so is an option, or what is to be left out.
+    if name.is_empty() || name.starts_with(['-', '^']) || name.contains("..") || name.contains(char::is_control) {
         return Err(GitError::Revisions(text.to_owned()));
     }
     let output = run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])?;
@@ -99,11 +100,12 @@ impl Tree {
         let mut wanted = Vec::new();
         for path in paths {
             let path = relative(path)?;
+            // It comes first: of several paths outside the repository, git names the first.
+            wanted.push(if path.is_empty() { ".".to_owned() } else { path.clone() });
             // What says of a file that it is a patch.
             for folder in Path::new(&path).ancestors().skip(1).take(2).filter(|_| !path.is_empty()) {
                 wanted.extend(KUSTOMIZATIONS.iter().map(|name| folder.join(name).display().to_string()));
             }
-            wanted.push(if path.is_empty() { ".".to_owned() } else { path });
         }
         let mut arguments = vec!["ls-tree", "-r", "-z", "-l", revision.commit.as_str(), "--"];
         arguments.extend(wanted.iter().map(String::as_str));
@@ -276,7 +278,7 @@ mod tests {
     /// What a user types as a revision never becomes an option of git.
     #[test]
     fn revisions_are_no_options() {
-        for text in ["", "--upload-pack=x", "-x..HEAD", "main..--output=x", "...-x", "a\nb", "a....b"] {
+        for text in ["", "^main..HEAD", "--upload-pack=x", "-x..HEAD", "main..--output=x", "...-x", "a\nb", "a....b"] {
             assert!(matches!(revisions(text), Err(GitError::Revisions(_))), "{text:?}: {:?}", revisions(text));
         }
     }
