@@ -170,6 +170,17 @@ fn fenced(diff: &str) -> String {
 mod tests {
     use super::*;
 
+    /// GitHub refuses a comment that is longer.
+    #[test]
+    fn a_table_is_cut_where_there_is_no_room() {
+        let rows = |count: usize| (0..count).map(|row| format!("| {row:0>98}|\n"));
+        assert_eq!(table("| n |\n", rows(2)).lines().count(), 4);
+        let cut = table("| n |\n", rows(1000));
+        assert!(cut.ends_with("|\n\nand 845 more.\n") && cut.chars().count() < MOST_ROWS + 100, "{}", cut.len());
+        // Three tables leave room for what is folded away.
+        assert!(3 * MOST_ROWS < MOST);
+    }
+
     /// What a user writes stays text: it opens no tag, ends no cell and no block.
     #[test]
     fn code_is_only_code() {
