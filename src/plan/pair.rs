@@ -172,6 +172,10 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     if let Some(moved) = base.version {
         movements.insert(0, moved);
     }
+    if fields.is_empty() && movements.is_empty() {
+        // The same keys in another order.
+        return unchanged();
+    }
     let singles = fields.into_iter().map(Box::new).map(Single::Field).chain(setting.changes.iter().cloned()).collect();
     let states = States {
         old: State { renderer: &base.renderer, document: &before, objects: &base.objects },
