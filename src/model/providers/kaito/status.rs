@@ -83,11 +83,10 @@ fn inference_set(observed: &mut Observed<'_>) -> Reading {
     let phase = match (observed.reason_against(READY), ready) {
         _ if observed.is_true(READY) => Some(Phase::Running),
         (Some("inferencesetFailed"), _) => Some(Phase::Failed),
-        (Some(_), _) => Some(Phase::Deploying),
         (None, _) if observed.has_unknown() => None,
         (None, None) => Some(Phase::Pending),
         (None, Some(ready)) if ready >= desired => Some(Phase::Running),
-        (None, Some(_)) => Some(Phase::Deploying),
+        (Some(_), _) | (None, Some(_)) => Some(Phase::Deploying),
     };
     let said = observed.said_by(READY).map(str::to_owned);
     // The Service is one that is rendered beside the set: KAITO makes one for each Workspace of it.
