@@ -44,5 +44,12 @@ pub mod live;
 pub mod drift;
 pub mod status;
 
+pub mod trace;
+
+pub mod rules;
+
+pub mod import;
+pub mod migrate;
+
 pub use compile::{Compilation, Decision, Output, Thoroughness, compile};
 pub use source::{NotText, Purpose, SourceSet};

@@ -40,6 +40,44 @@ impl FieldPath {
         Self(Self::steps(dotted).collect())
     }
 
+    /// Reads a path as it is written; none when it is not written that way.
+    ///
+    /// ```
+    /// use kubefoundry::path::FieldPath;
+    /// for text in ["spec.env[0].name", "spec.engine.args[\"max-num-seqs\"]", "[1]", ""] {
+    ///     assert_eq!(FieldPath::read(text).unwrap().to_string(), text);
+    /// }
+    /// assert_eq!(FieldPath::read("spec..a"), None);
+    /// assert_eq!(FieldPath::read("spec[a"), None);
+    /// ```
+    pub fn read(text: &str) -> Option<Self> {
+        let mut path = Self::root();
+        let mut rest = text;
+        while !rest.is_empty() {
+            if let Some(quoted) = rest.strip_prefix("[\"") {
+                // A key may hold quotes and brackets; they are escaped as Rust does, as are those in what is read.
+                let end = quoted
+                    .match_indices("\"]")
+                    .map(|(at, _)| at)
+                    .find(|at| !quoted.get(..*at).is_some_and(|it| it.ends_with('\\')))?;
+                let key: String = serde_json::from_str(&format!("\"{}\"", quoted.get(..end)?)).ok()?;
+                path = path.key(key);
+                rest = quoted.get(end + 2..)?;
+            } else if let Some(index) = rest.strip_prefix('[') {
+                let (digits, after) = index.split_once(']')?;
+                path = path.index(digits.parse().ok()?);
+                rest = after;
+            } else {
+                let key = if path.0.is_empty() { rest } else { rest.strip_prefix('.')? };
+                let end = key.find(['.', '[']).unwrap_or(key.len());
+                let word = key.get(..end).filter(|word| !word.is_empty())?;
+                path = path.key(word.to_owned());
+                rest = key.get(end..)?;
+            }
+        }
+        Some(path)
+    }
+
     fn steps(dotted: &'static str) -> impl Iterator<Item = Segment> {
         // Byte by byte: on words as short as these, what searches long texts takes twice as long.
         let mut rest = Some(dotted);

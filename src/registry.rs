@@ -6,6 +6,7 @@ mod pages;
 use crate::diagnostic::{Code, codes};
 use crate::model::providers::PROVIDERS;
 use crate::transform::TRANSFORMS;
+use crate::{import, migrate};
 
 /// Every code, the shared ones first, then provider by provider, then transformation by transformation.
 ///
@@ -15,7 +16,13 @@ use crate::transform::TRANSFORMS;
 pub fn codes() -> impl Iterator<Item = &'static Code> {
     let of_providers = PROVIDERS.iter().flat_map(|provider| provider.codes().iter().copied());
     let of_transforms = TRANSFORMS.iter().flat_map(|transform| transform.codes().iter().copied());
-    codes::CODES.iter().copied().chain(of_providers).chain(of_transforms)
+    codes::CODES
+        .iter()
+        .copied()
+        .chain(of_providers)
+        .chain(of_transforms)
+        .chain(import::codes::CODES.iter().copied())
+        .chain(migrate::codes::CODES.iter().copied())
 }
 
 /// The code with this id or name.

@@ -78,7 +78,7 @@ fn check_object(output: &Output) -> Result<(), TestCaseError> {
     let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object).cloned().unwrap_or_default();
     let labels = object.pointer("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
     let marks = |entries: &Map<String, Value>, name: &str| {
-        ["kubefoundry.ai/", "kubeairunway.ai/"]
+        ["kubefoundry.ai/", "kubeairunway.ai/", "airunway.ai/"]
             .iter()
             .filter(|prefix| entries.contains_key(&format!("{prefix}{name}")))
             .count()

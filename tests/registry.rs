@@ -38,6 +38,7 @@ fn every_code_has_a_golden() {
     for folder in case_folders() {
         shown.extend(compile_all(&read_case(&folder)).diagnostics.iter().map(|diagnostic| diagnostic.code.id));
     }
+    shown.extend(common::found_by_commands().iter().map(|diagnostic| diagnostic.code.id));
     let missing: Vec<_> =
         registry::codes().filter(|code| !shown.contains(code.id)).map(|code| (code.id, code.name)).collect();
     assert!(missing.is_empty(), "no case shows {missing:?}");

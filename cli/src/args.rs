@@ -53,6 +53,12 @@ pub(crate) enum Command {
     /// List the container images that the output uses
     #[command(after_help = IMAGES_EXAMPLES)]
     Images(ImagesArgs),
+    /// Turn objects of KAITO, Dynamo and KubeRay into the ModelDeployments that become them
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArgs),
+    /// Move ModelDeployments to another provider, or to another API group
+    #[command(after_help = MIGRATE_EXAMPLES)]
+    Migrate(MigrateArgs),
     /// Say how what is in a cluster runs, from a dump of it
     #[command(after_help = STATUS_EXAMPLES)]
     Status(StatusArgs),
@@ -111,6 +117,9 @@ Examples:
   kubefoundry explain unknown-field
   kubefoundry explain models/ --output html > models.html
   kubefoundry explain llama.yaml --output dot | dot -Tsvg > llama.svg
+  kubefoundry explain llama.yaml --trace --field spec.engine.contextLength
+  kubefoundry explain llama.yaml --why-not kaito
+  kubefoundry explain providers/ --rules
   kubefoundry explain models/ --output json | jq '.decisions[] | [.object.name, .selection.reason]'";
 
 /// `explain` takes what the other commands take, and codes.
@@ -125,6 +134,23 @@ Examples:
   kubefoundry images models/
   kubefoundry images models/ | xargs -r -n 1 docker pull";
 
+const IMPORT_EXAMPLES: &str = "\
+Reads Workspace, InferenceSet, DynamoGraphDeployment and RayService, and the ConfigMaps and claims beside them.
+What a ModelDeployment cannot say is found by rendering it and comparing, field by field, and goes to standard error.
+
+Examples:
+  kubefoundry import old/dgd.yaml > model.yaml
+  kubectl get dgd,workspaces,rayservices -A -o yaml | kubefoundry import -
+  kubefoundry import old/ --output json | jq '.imported[].residue'";
+
+const MIGRATE_EXAMPLES: &str = "\
+With --to, the new ModelDeployment has a name of its own, so that both run until the traffic has gone over.
+With --to-group, objects keep their text: comments, order, quotes.
+
+Examples:
+  kubefoundry migrate --to kaito model.yaml
+  kubefoundry migrate --to kuberay model.yaml --output yaml > model-kuberay.yaml
+  kubefoundry migrate --to-group kubefoundry.ai models/ --in-place";
 const STATUS_EXAMPLES: &str = "\
 Examples:
   kubectl get modeldeployments,dgd,workspaces,inferencesets,rayservices -A -o yaml | kubefoundry status
@@ -340,6 +366,31 @@ pub(crate) struct ExplainArgs {
     /// How the explanation is printed; JSON and HTML contain the findings, JSON prints the page of a code, too
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: ExplanationFormat,
+
+    /// Say where every field of the input goes, and where every field of the output comes from
+    ///
+    /// Each field gets other values, the deployment is rendered again, and the outputs are compared. As text or JSON.
+    #[arg(long, conflicts_with_all = ["rules", "why_not"])]
+    pub(crate) trace: bool,
+
+    /// With --trace: the one field to tell of, of the input or of the output, such as spec.engine.contextLength
+    #[arg(long, value_name = "FIELD", requires = "trace", conflicts_with_all = ["rules", "why_not"])]
+    pub(crate) field: Option<String>,
+
+    /// Say which selection rules never decide, and which providers are never selected
+    ///
+    /// Of the built-in providers and the InferenceProviderConfigs of the input; each with a ModelDeployment that shows it.
+    /// As text or JSON.
+    #[arg(long, conflicts_with = "why_not")]
+    pub(crate) rules: bool,
+
+    /// With --rules: leave out the built-in providers
+    #[arg(long, requires = "rules", conflicts_with_all = ["trace", "why_not"])]
+    pub(crate) no_builtins: bool,
+
+    /// Say what would have to change for PROVIDER to be selected, or what no change gets past. As text or JSON
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) why_not: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -353,6 +404,57 @@ pub(crate) struct ImagesArgs {
     /// How the list is printed
     #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: TextFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ImportArgs {
+    /// Files and directories to read; `-`, or no PATH at all, is standard input
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// File with the options (kind Render) of the run that will render what comes out
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
+
+    /// How the ModelDeployments are printed; JSON contains the residue and the findings
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: ObjectFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct MigrateArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// The provider to move to
+    #[arg(long, value_name = "PROVIDER", value_parser = provider_names(), required_unless_present = "to_group")]
+    pub(crate) to: Option<String>,
+
+    /// The API group to move to
+    #[arg(long, value_name = "GROUP", value_parser = group_names(), conflicts_with = "to")]
+    pub(crate) to_group: Option<String>,
+
+    /// Change the files instead of printing their new text; with --to-group
+    #[arg(long, conflicts_with_all = ["to", "output"])]
+    pub(crate) in_place: bool,
+
+    #[command(flatten)]
+    pub(crate) diagnostics: DiagnosticsArgs,
+
+    /// How the migration is printed
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) output: MigrationFormat,
+}
+
+fn provider_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(kubefoundry::model::providers::PROVIDERS.iter().map(|provider| provider.name()))
+}
+
+fn group_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(kubefoundry::dialect::DIALECTS.iter().map(|dialect| dialect.group))
 }
 
 #[derive(Debug, ClapArgs)]
@@ -565,6 +667,18 @@ pub(crate) enum TextFormat {
     #[default]
     Text,
     /// One JSON document
+    Json,
+}
+
+/// How a migration is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum MigrationFormat {
+    /// For people: what is lost, the new ModelDeployment, the steps; of a group, the new text
+    #[default]
+    Text,
+    /// The new ModelDeployments as a stream of YAML documents
+    Yaml,
+    /// One JSON document, with what the new ModelDeployments become
     Json,
 }
 

@@ -41,7 +41,11 @@ const NUMBERS: [&str; 7] = [
     "limits.ruleBytes",
     "limits.ruleSteps",
 ];
-const WORDS: [&str; 7] = [
+const WORDS: [&str; 11] = [
+    "actor.gatewayURL",
+    "actor.kserveDefaultMode",
+    "actor.runtimeScript",
+    "actor.sidecarImage",
     "llamaStack.clusterRole",
     "llamaStack.image",
     "llamaStack.mergeMode",
@@ -209,6 +213,13 @@ mod tests {
         known.sort_unstable();
         assert_eq!(limits, known);
         assert_eq!(under("kaito"), wire::KaitoSettings::FIELDS);
+        // Transports are whole objects.
+        let mut actor = under("actor");
+        actor.push("transports");
+        actor.sort_unstable();
+        let mut known = kubefoundry::actor::options::ActorOptions::FIELDS.to_vec();
+        known.sort_unstable();
+        assert_eq!(actor, known);
         let mut llama_stack: Vec<&str> = under("llamaStack").iter().map(|key| key.split('.').next().unwrap()).collect();
         llama_stack.extend(["baseConfigPaths", "initResources"]);
         llama_stack.sort_unstable();

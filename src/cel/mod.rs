@@ -44,6 +44,7 @@
 mod check;
 mod check_calls;
 mod check_paths;
+mod constants;
 mod cost;
 pub(crate) mod crd;
 mod error;
@@ -68,6 +69,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use check::Checker;
+pub use constants::{Comparison, Holds};
 use error::Span;
 pub use error::{CompileError, CompileErrorKind, EvaluationError, EvaluationErrorKind, Warning, WarningKind};
 use functions::Function;

@@ -6,6 +6,7 @@ use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Place, Scope, codes};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::path::FieldPath;
 use crate::source::{Source, SourceId};
+use crate::trace::accounting;
 use crate::transform::{self, Object};
 use crate::yaml::{self, Failure, FailureKind, Node, Span, Value};
 
@@ -22,6 +23,8 @@ pub(super) struct Document<'t> {
     pub(super) root: Node<'t>,
     pub(super) header: Header,
     pub(super) problems: Vec<Failure>,
+    /// Of a deployment whose fields are accounted for: how it is written.
+    pub(super) written: Option<accounting::Kind>,
 }
 
 /// What a document says it is.
@@ -88,7 +91,17 @@ impl<'t> Document<'t> {
     /// A document of a text.
     pub(super) fn new(id: SourceId, source: &'t Source, document: yaml::Document<'t>) -> Self {
         let yaml::Document { root, span, index, problems } = document;
-        Self { source: id, text: &source.text, index, span, item: false, header: Header::of(&root), root, problems }
+        Self {
+            source: id,
+            text: &source.text,
+            index,
+            span,
+            item: false,
+            header: Header::of(&root),
+            root,
+            problems,
+            written: None,
+        }
     }
 }
 
@@ -168,7 +181,17 @@ impl Document<'_> {
                 own.api_version.clone_from(&header.api_version);
                 own.kind.clone_from(kind);
             }
-            let item = Self { source, text, index, span: item.span, item: true, header: own, root: item, problems };
+            let item = Self {
+                source,
+                text,
+                index,
+                span: item.span,
+                item: true,
+                header: own,
+                root: item,
+                problems,
+                written: None,
+            };
             item.flatten(out, diagnostics);
         }
     }

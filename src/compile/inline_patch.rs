@@ -90,7 +90,8 @@ impl Patch<'_, '_> {
                 add(operations::check(&root, target, operations::Place { source, text: patch, document: index }));
                 continue;
             }
-            let document = Document { source, text: patch, index, span, item: true, root, header, problems };
+            let document =
+                Document { source, text: patch, index, span, item: true, root, header, problems, written: None };
             let mut findings = Findings::new(document.scope());
             // A patch of another kind is none of our business.
             if document.header.dialect().is_some()

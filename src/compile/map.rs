@@ -125,7 +125,8 @@ fn one<O: Form>(
     }
     let dialect = Dialect::of_group(document.header.group())?;
     let wire = ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(findings))?;
-    let deployment = validate::validate(&wire, dialect, findings)?;
+    let engine = select::default_engine(&wire, dialect, setting.catalog);
+    let deployment = validate::validate_for(&wire, dialect, engine, findings)?;
     if !findings.has_errors() {
         let (decision, objects) = select_and_translate(document, &deployment, setting, steps, findings);
         if let Some(name) = decision.provider()
@@ -251,7 +252,9 @@ fn own(
     let main = manifests.len().saturating_sub(1);
     for (position, manifest) in manifests.iter_mut().enumerate() {
         manifest.metadata.namespace.clone_from(&metadata.namespace);
-        for (key, value) in metadata.labels.iter().filter(|(key, _)| key.starts_with(dialect.label_prefix)) {
+        let labelled = dialect.labels_claims || manifest.kind != "PersistentVolumeClaim";
+        let own = metadata.labels.iter().filter(|(key, _)| labelled && key.starts_with(dialect.label_prefix));
+        for (key, value) in own {
             manifest.metadata.labels.insert(key.clone(), Value::from(value.as_str()));
         }
         let namespace = metadata.namespace.as_deref();

@@ -19,6 +19,7 @@ mod renderer;
 mod role;
 mod set;
 mod stream;
+mod subject;
 mod suppress;
 mod survey;
 mod text;
@@ -34,6 +35,7 @@ pub(crate) use document::report_failure;
 pub use form::{Form, YamlText};
 pub use renderer::{ListItems, Rendered, Renderer};
 pub use role::InputDocument;
+pub(crate) use subject::{Attempt, Catalogue, Prepared, Subject, prepared};
 pub use text::may_hold_ours;
 pub(crate) use text::{Documents, report as report_text};
 
@@ -273,9 +275,7 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
 /// ```
 pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
     let mut diagnostics = Vec::new();
-    let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
-    let mut options = Options { crds: dumped, ..Options::default() };
-    read_options(sources, &mut options, &mut diagnostics);
+    let options = options_of(sources, &mut diagnostics);
     if diagnostics.iter().any(|found| found.severity == Severity::Error) {
         // With options that do not say what they should, whatever is found in the input may be wrong.
         sort(&mut diagnostics, sources);
@@ -290,11 +290,7 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
             options,
         };
     }
-    let crds = dumped.then(|| Crds::read(sources)).and_then(|(crds, mut problems)| {
-        let usable = problems.is_empty();
-        diagnostics.append(&mut problems);
-        usable.then_some(crds)
-    });
+    let crds = crds_of(sources, &options, &mut diagnostics);
     let run = Run { sources, crds: crds.as_ref(), options: &options, thoroughness };
     let alone = if set::is_needed(sources) { None } else { run.one_by_one() };
     let mut traces: Traces<'_, O> = alone.unwrap_or_else(|| run.with_the_set());
@@ -325,6 +321,23 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
     diagnostics.extend(left_out.report(&options));
     let suppressed_left_out = left_out.suppressed();
     Compilation { outputs, inputs, configured, diagnostics, suppressed, suppressed_left_out, decisions, options }
+}
+
+/// The options that apply.
+fn options_of(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
+    let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
+    let mut options = Options { crds: dumped, ..Options::default() };
+    read_options(sources, &mut options, diagnostics);
+    options
+}
+
+/// The dump of CRDs, when there is one that can be used.
+fn crds_of<'s>(sources: &'s SourceSet, options: &Options, diagnostics: &mut Vec<Diagnostic>) -> Option<Crds<'s>> {
+    options.crds.then(|| Crds::read(sources)).and_then(|(crds, mut problems)| {
+        let usable = problems.is_empty();
+        diagnostics.append(&mut problems);
+        usable.then_some(crds)
+    })
 }
 
 /// What every document is sent through with.

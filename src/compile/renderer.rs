@@ -147,6 +147,7 @@ impl<'s> Renderer<'s> {
             header,
             root,
             problems: Vec::new(),
+            written: None,
         };
         let setting = Setting {
             catalog: &self.catalog,

@@ -9,6 +9,7 @@ use std::mem;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use super::Thoroughness;
 use super::document::{Document, Header};
 use super::form::Form;
 use super::found::{self, Found};
@@ -17,6 +18,7 @@ use super::map::{self, Made, Mapped, Setting};
 use super::operations::{self, Place};
 use super::relevance::Texts;
 use super::role::{InputDocument, Role, annotation};
+use super::subject::Subject;
 use super::suppress::Suppression;
 use super::survey::{Survey, comes_late, is_kustomization};
 use super::text::{Documents, Trouble};
@@ -25,6 +27,7 @@ use crate::manifest::Identity;
 use crate::model::select::{self, Steps};
 use crate::options::Options;
 use crate::source::{Purpose, Source, SourceId, SourceSet};
+use crate::trace::accounting::{self, Accounting};
 use crate::transform::{Object, TRANSFORMS};
 use crate::yaml;
 
@@ -194,11 +197,16 @@ pub(super) fn run<'t, O: Form>(
     let mut reading = Reading::new(sources, setting.options, kept, texts);
     let mut traces = Traces::default();
     let mut chunk = reading.chunk();
+    let accounts = setting.thoroughness != Thoroughness::Needed;
+    let mut accounting = accounts.then(|| Accounting::new(setting.options.rule_limits));
     while !chunk.is_empty() {
         // Chunks come one after the other, however many threads there are: what is left is the same each time.
         let deployments = chunk.iter().filter(|document| &*document.header.kind == "ModelDeployment").count();
         let rule_steps = select::allowance(setting.options.rule_limits, traces.rule_steps, deployments);
-        let look = Look { sources, setting, survey, rule_steps };
+        if let Some(accounting) = &mut accounting {
+            learn(accounting, &mut chunk, setting);
+        }
+        let look = Look { sources, setting, survey, rule_steps, accounting: accounting.as_ref() };
         let made = if reading.is_done() {
             // Nothing to read meanwhile; and for the one chunk of a small input no thread is started.
             let parallel = !traces.inputs.is_empty();
@@ -215,6 +223,22 @@ pub(super) fn run<'t, O: Form>(
     traces.trouble.append(reading.trouble);
     traces.too_late |= reading.too_late;
     traces
+}
+
+/// Tries the fields of deployments that are written as none before.
+fn learn(accounting: &mut Accounting, chunk: &mut [Document<'_>], setting: &Setting<'_>) {
+    let mut work = Vec::new();
+    for document in &mut *chunk {
+        let is_deployment = &*document.header.kind == "ModelDeployment" && document.header.dialect().is_some();
+        let kind = (is_deployment && document.problems.is_empty()).then(|| accounting::Kind::of(&document.root));
+        document.written = kind.map(|(kind, _)| kind);
+        work.push(kind);
+    }
+    let subjects = chunk.iter().zip(work).filter_map(|(document, kind)| {
+        let (kind, work) = kind?;
+        Some((kind, work, Subject::new(document, setting)))
+    });
+    accounting.learn(subjects.collect());
 }
 
 /// The texts as chunks of documents.
@@ -294,6 +318,8 @@ struct Look<'s, 't> {
     survey: &'s Survey<'t>,
     /// Steps that the rules may take for each deployment.
     rule_steps: u64,
+    /// Where fields go that reach nothing, when that is looked for.
+    accounting: Option<&'s Accounting>,
 }
 
 impl<'t> Look<'_, 't> {
@@ -334,6 +360,11 @@ impl<'t> Look<'_, 't> {
             Role::Deployment => {
                 let mut steps = Steps::new(self.rule_steps);
                 let mapped = map::deployment(&document, self.setting, &mut steps, &mut findings).map(Box::new);
+                if let (Some(accounting), Some(kind)) = (self.accounting, document.written)
+                    && !findings.has_errors()
+                {
+                    accounting.report(kind, &document.root, &mut findings);
+                }
                 let copy =
                     annotation(&document.root, "provider").is_some().then(|| Box::new(Found::of(findings.take())));
                 traces.rule_steps += steps.spent();

@@ -129,6 +129,9 @@ codes! {
     CRD_RULE_VIOLATED = "KF0556" "crd-rule-violated" Error "a rendered object that a rule of its CRD refuses";
     CRD_RULE_NOT_EVALUATED = "KF0557" "crd-rule-not-evaluated" Info "a rule of a CRD that is not evaluated here";
 
+    // Accounting
+    FIELD_REACHES_NOTHING = "KF0630" "field-reaches-nothing" Warning "a field that no part of the output depends on";
+
     // Output
     DUPLICATE_MODEL_DEPLOYMENT = "KF0901" "duplicate-model-deployment" Error "one ModelDeployment twice in the input";
     OBJECT_COLLISION = "KF0902" "object-collision" Error "one object made twice, or made and given";

@@ -130,6 +130,11 @@ impl<'d> Findings<'d> {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
 
+    /// What was found so far.
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter()
+    }
+
     /// How many findings there are so far.
     pub fn len(&self) -> usize {
         self.diagnostics.len()

@@ -1,6 +1,7 @@
 //! The `ModelDeployment` transformation: wire object, validated deployment, provider, manifests.
 
 pub mod catalog;
+pub mod draft;
 pub mod engines;
 pub mod ir;
 pub mod provider;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::draft::{Draft, NotImportable, Subject};
 use super::ir::Deployment;
 pub use super::status::{Status, StatusError};
 use super::support::FieldSupport;
@@ -51,6 +52,15 @@ pub trait Provider: Sync {
         context: &Context<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<Translation>;
+
+    /// The kinds of its objects that a deployment can be read back from, as group and kind.
+    fn imports(&self) -> &'static [(&'static str, &'static str)];
+
+    /// Reads an object of one of [`Provider::imports`] back, as far as a deployment can say what it says.
+    ///
+    /// # Errors
+    /// [`NotImportable`] when no deployment becomes anything like it.
+    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable>;
 
     /// Reads the state of its main object, as the apiserver gives it, into the unified status (spec/1 §4.9, as
     /// docs/deviations.md corrects it). A state that is not known here gives no phase, and the word as it stands.

@@ -43,6 +43,11 @@ impl Steps {
         self.most - self.deciding
     }
 
+    /// Whether rules were left without a value for want of steps.
+    pub fn is_exhausted(&self) -> bool {
+        self.deciding == 0 || self.other == 0
+    }
+
     /// What is said of a rule that cannot be evaluated any more.
     pub(super) fn exceeded(&self) -> String {
         format!("the rules take more than {} steps for this deployment", self.most)

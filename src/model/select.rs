@@ -7,13 +7,14 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::catalog::{Candidate, Catalog, EngineSupport};
-use super::ir::Deployment;
+use super::ir::{Deployment, EngineType, ServingMode};
 use super::providers;
 pub use super::rule_steps::{Steps, allowance};
 use super::rule_types::Variables;
 use crate::cel::{self, EvaluationErrorKind};
 use crate::diagnostic::{Findings, codes};
-use crate::wire::closest;
+use crate::dialect::Dialect;
+use crate::wire::{self, closest};
 
 /// The choice, and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -168,6 +169,8 @@ fn assess(
         }
         rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value });
     }
+    let unmatched = deployment.dialect.unmatched_score.filter(|_| evaluate.is_some());
+    let winner = winner.or_else(|| Some((unmatched?, matched_capabilities(deployment))));
     let winner = winner.filter(|_| closed_gate.is_none());
     let assessment = Assessment {
         provider: candidate.name.clone(),
@@ -176,6 +179,28 @@ fn assess(
         score: winner.as_ref().map(|(priority, _)| *priority),
     };
     (assessment, winner.map(|(_, reason)| reason))
+}
+
+/// Why a provider without a rule that is true is chosen, in the live system's words.
+fn matched_capabilities(deployment: &Deployment) -> String {
+    let (engine, mode) = (deployment.engine.kind, deployment.workload.mode());
+    format!("matched capabilities: engine={engine}, gpu={}, mode={mode}", deployment.workload.uses_gpu())
+}
+
+/// The engine of a deployment that names none, where its dialect lets it: the first that a ready provider runs in its mode
+/// and on its resources.
+pub fn default_engine(wire: &wire::ModelDeployment, dialect: &Dialect, catalog: &Catalog) -> Option<EngineType> {
+    let spec = wire.spec.as_ref().filter(|_| dialect.chooses_engine)?;
+    let mode = spec.serving.as_ref().and_then(|serving| serving.mode).unwrap_or(ServingMode::Aggregated);
+    let gpus = spec.resources.as_ref().and_then(|resources| resources.gpu.as_ref()).and_then(|gpu| gpu.count);
+    let uses_gpu = mode == ServingMode::Disaggregated || gpus.is_some_and(|count| count > 0);
+    let ready = || catalog.candidates().iter().filter(|candidate| candidate.ready != Some(false));
+    // Flat capabilities say of all engines that they run on CPUs where one does.
+    let runs = |engine: &EngineType| {
+        (uses_gpu || *engine == EngineType::Llamacpp)
+            && ready().any(|candidate| candidate.closed_gate_for(engine.as_str(), mode, uses_gpu).is_none())
+    };
+    [EngineType::Vllm, EngineType::Sglang, EngineType::Trtllm, EngineType::Llamacpp].into_iter().find(runs)
 }
 
 /// The value of a rule, or why it has none; without a reason, no step is left for it.

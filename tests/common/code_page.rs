@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kubefoundry::diagnostic::render::{self, LineIndex};
 use kubefoundry::diagnostic::{Code, Diagnostic, Severity, codes};
-use kubefoundry::{Compilation, Purpose, SourceSet};
+use kubefoundry::{Purpose, SourceSet, import, migrate};
 
 use super::compile_all;
 use super::markdown::{Block, blocks, headings, links};
@@ -72,6 +72,20 @@ fn capitalized(text: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
+/// What the command of a code finds in an example, when that is not `lint`: `import`, `migrate --to kaito`, `migrate
+/// --to-group kubefoundry.ai`.
+fn of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
+    let kaito = kubefoundry::model::providers::find("kaito")?;
+    if import::codes::CODES.contains(&code) {
+        Some(import::import(sources).diagnostics)
+    } else if migrate::codes::CODES.contains(&code) && code.id < "KF0690" {
+        Some(migrate::to_provider(sources, kaito).diagnostics)
+    } else {
+        let moves = migrate::codes::CODES.contains(&code);
+        moves.then(|| migrate::to_group(sources, &kubefoundry::dialect::DIALECTS[0]).diagnostics)
+    }
+}
+
 /// One section's files, and the report that it shows.
 struct Example<'t> {
     files: Vec<(&'t str, Block<'t>)>,
@@ -114,27 +128,30 @@ impl<'t> Example<'t> {
 
     /// Runs it as `kubefoundry lint .` does in a folder with these files, except that on the page of the code that only
     /// the other commands know, an input without a ModelDeployment is theirs.
-    fn compile(&self, code: &Code) -> (SourceSet, Compilation) {
+    fn compile(&self, code: &Code) -> (SourceSet, Vec<Diagnostic>) {
         let mut sources = SourceSet::default();
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_by_key(|(name, _)| (purpose(name) != Purpose::Options, purpose(name) == Purpose::Providers, *name));
         for (name, block) in files {
             sources.add_for(purpose(name), *name, block.text);
         }
+        if let Some(found) = of_command(code, &sources) {
+            return (sources, found);
+        }
         if *code != codes::NO_MODEL_DEPLOYMENT {
             let lint = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nallowEmpty: true\n";
             sources.add_for(Purpose::Options, "<command line>", lint);
         }
-        let compilation = compile_all(&sources);
-        (sources, compilation)
+        let found = compile_all(&sources).diagnostics;
+        (sources, found)
     }
 
     /// What is wrong with a failing example: each finding has its mark or stands in the report, and nothing else does.
     fn mistakes(&self, code: &Code) -> Vec<String> {
-        let (sources, compilation) = self.compile(code);
+        let (sources, found) = self.compile(code);
         let said = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Info || diagnostic.code == code;
-        let counted: Vec<Diagnostic> = compilation.diagnostics.iter().filter(said).cloned().collect();
-        let (all, concise) = (&compilation.diagnostics, render::concise(&counted, &sources));
+        let counted: Vec<Diagnostic> = found.iter().filter(said).cloned().collect();
+        let (all, concise) = (&found, render::concise(&counted, &sources));
         let mut mistakes = Vec::new();
         if !all.iter().any(|diagnostic| diagnostic.code == code) {
             mistakes.push(format!("## Example: it has no {}, it has\n{}", code.id, render::concise(all, &sources)));
@@ -147,8 +164,8 @@ impl<'t> Example<'t> {
             mistakes
                 .push(format!("line {line}: the example has other findings than the text says, expected\n{concise}"));
         }
-        let (marks, found) = (self.marks(), located(all, &sources));
-        for (file, line, id) in marks.difference(&found) {
+        let (marks, places) = (self.marks(), located(all, &sources));
+        for (file, line, id) in marks.difference(&places) {
             mistakes.push(format!("line {}: marked {id}, which is not found there", self.page_line(file, *line)));
         }
         if self.report.as_ref().is_some_and(|report| report.complete) {
@@ -167,9 +184,9 @@ impl<'t> Example<'t> {
 
     /// What is still found in a corrected example: no error, no warning, and nothing of the page's code may be.
     fn remains(&self, code: &Code) -> Vec<String> {
-        let (sources, compilation) = self.compile(code);
+        let (sources, found) = self.compile(code);
         let wrong = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Info || diagnostic.code == code;
-        let remains: Vec<Diagnostic> = compilation.diagnostics.iter().filter(wrong).cloned().collect();
+        let remains: Vec<Diagnostic> = found.iter().filter(wrong).cloned().collect();
         let mut mistakes = Vec::new();
         if !remains.is_empty() {
             mistakes.push(format!("## Corrected: it has findings\n{}", render::concise(&remains, &sources)));

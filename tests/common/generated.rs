@@ -109,11 +109,10 @@ fn deployment() -> impl Strategy<Value = Value> {
         let mut fields = fields(start);
         fields.retain(|(field, _)| applies(field, start.mode));
         let odd = (0..6_usize).prop_flat_map(|dice| subsequence(odd_fields(), usize::from(dice == 0)));
-        (subsequence(fields, 0..8), odd, any::<bool>()).prop_map(move |(fields, odd, other_group)| {
+        let groups = vec!["kubefoundry.ai", "kubefoundry.ai", "kubeairunway.ai", "airunway.ai"];
+        (subsequence(fields, 0..8), odd, select(groups)).prop_map(move |(fields, odd, group)| {
             let mut document = start.document();
-            if other_group {
-                document["apiVersion"] = json!("kubeairunway.ai/v1alpha1");
-            }
+            document["apiVersion"] = json!(format!("{group}/v1alpha1"));
             for (path, value) in fields.into_iter().chain(odd) {
                 set(&mut document, path, value);
             }

@@ -19,7 +19,10 @@ pub(crate) mod start;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubefoundry::diagnostic::render;
+use kubefoundry::diagnostic::{Diagnostic, render};
+use kubefoundry::dialect::DIALECTS;
+use kubefoundry::migrate::{to_group, to_provider};
+use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
 
 /// The folders with cases: `testdata/golden/<group>/<case>` and `examples/<story>`.
@@ -33,7 +36,7 @@ pub(crate) fn case_folders() -> Vec<PathBuf> {
     folders
 }
 
-fn folders_in(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders_in(path: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
         fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
     folders.sort();
@@ -82,4 +85,27 @@ pub(crate) fn output(compilation: &Compilation) -> String {
 /// The findings as the command line shows them.
 pub(crate) fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> String {
     render::text(&compilation.diagnostics, sources, render::Style::Plain)
+}
+
+/// What the migration of a case finds: the name of its folder says where it goes.
+pub(crate) fn migrated(folder: &Path, sources: &SourceSet) -> Vec<Diagnostic> {
+    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+    if name.starts_with("to-group") {
+        return to_group(sources, &DIALECTS[0]).diagnostics;
+    }
+    let provider = PROVIDERS.iter().find(|provider| name.starts_with(&format!("to-{}", provider.name()))).unwrap();
+    to_provider(sources, *provider).diagnostics
+}
+
+/// What the cases of the commands besides `render` find.
+pub(crate) fn found_by_commands() -> Vec<Diagnostic> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for folder in folders_in(&root.join("testdata/import")) {
+        found.extend(kubefoundry::import::import(&read_case(&folder)).diagnostics);
+    }
+    for folder in folders_in(&root.join("testdata/migrate")) {
+        found.extend(migrated(&folder, &read_case(&folder)));
+    }
+    found
 }

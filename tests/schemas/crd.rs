@@ -40,7 +40,7 @@ impl Refusal {
 pub(crate) static CRDS: LazyLock<BTreeMap<(&str, &str), Crd>> = LazyLock::new(|| {
     let kinds = [("ModelDeployment", "modeldeployments"), ("InferenceProviderConfig", "inferenceproviderconfigs")];
     let mut crds = BTreeMap::new();
-    for dialect in DIALECTS {
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.has_crds) {
         for (kind, plural) in kinds {
             let text = schema_file(&format!("{}_{plural}.yaml", dialect.group));
             let definition = documents(&text).remove(0);

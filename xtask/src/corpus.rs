@@ -58,7 +58,7 @@ fn foreign_files(count: usize, folder: &Path) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubefoundry::{SourceSet, Thoroughness, compile};
+    use kubefoundry::{SourceSet, Thoroughness, compile, trace};
 
     /// Every kind in its turn, each by the way that it says it takes, and nothing that would not be rendered.
     #[test]
@@ -73,6 +73,24 @@ mod tests {
             let selection = decision.selection.as_ref().unwrap();
             assert_eq!((selection.provider.as_deref(), selection.explicit), (Some(*provider), *explicit));
         }
+    }
+
+    /// Of every document that is measured with, every field is rendered, decides, or is reported.
+    #[test]
+    fn every_field_is_accounted_for() {
+        let mut sources = SourceSet::default();
+        sources.add("corpus.yaml", documents(0..60));
+        let traces = trace::trace(&sources);
+        assert_eq!(traces.len(), 60);
+        for trace in traces {
+            assert!(trace.fields.len() > 10, "{trace:#?}");
+            let silent: Vec<_> = trace.fields.iter().filter(|field| field.fate == trace::Fate::Nothing).collect();
+            assert!(silent.is_empty(), "{}: {silent:#?}", trace.object);
+        }
+        let mut sources = SourceSet::default();
+        sources.add("corpus.yaml", documents(0..2000));
+        let found = compile(&sources, Thoroughness::EveryRule).diagnostics;
+        assert!(!found.iter().any(|found| found.code.name == "field-reaches-nothing"), "{found:#?}");
     }
 
     /// A no-op lint of it is what is measured: all of it is YAML, and nothing of ours.

@@ -5,9 +5,11 @@ mod completions;
 mod drift;
 mod explain;
 mod images;
+mod import;
 mod lint;
 mod llamastack;
 mod man;
+mod migrate;
 mod places;
 mod plan;
 mod render;
@@ -41,6 +43,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Code(#[from] explain::CodeError),
     #[error(transparent)]
+    Report(#[from] explain::ReportError),
+    #[error(transparent)]
     Stream(#[from] StreamError),
     #[error(transparent)]
     OutDir(#[from] OutDirError),
@@ -55,6 +59,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Man(#[from] man::ManError),
     #[error(transparent)]
+    Migrate(#[from] migrate::MigrateError),
+    #[error(transparent)]
     Stdout(#[from] StdoutError),
 }
 
@@ -66,6 +72,8 @@ pub(crate) fn run(command: &Command, console: &Console) -> Result<ExitStatus, Co
         Command::Explain(args) => explain::run(args, console),
         Command::Plan(args) => plan::run(args, console),
         Command::Images(args) => images::run(args, console),
+        Command::Import(args) => import::run(args, console),
+        Command::Migrate(args) => migrate::run(args, console),
         Command::Status(args) => status::run(args, console),
         Command::Drift(args) => drift::run(args, console),
         Command::Argocd(command) => argocd::run(*command, console),
@@ -193,6 +201,48 @@ impl<O: Form> Run<O> {
             && location.is_some_and(|location| {
                 matches!(self.sources.get(location.source).purpose, Purpose::Options | Purpose::Crds)
             })
+    }
+}
+
+/// Findings that are not those of a compilation, in a format.
+fn report_of(found: &[Diagnostic], sources: &SourceSet, format: ReportFormat, style: Style) -> String {
+    match format {
+        ReportFormat::Text if found.is_empty() => String::new(),
+        ReportFormat::Text => format!("{}\n{}", diagnostics::text(found, sources, style), explanation(found)),
+        ReportFormat::Concise => diagnostics::concise(found, sources),
+        ReportFormat::Json => diagnostics::json(found, sources, &[]),
+    }
+}
+
+/// The same as the value of a report's field.
+fn findings_of(found: &[Diagnostic], sources: &SourceSet) -> Value {
+    let mut report: Value = serde_json::from_str(&diagnostics::json(found, sources, &[])).unwrap_or_default();
+    report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
+}
+
+/// Reads input for a command that does not compile it as a whole. What could not be read is said, and the rest is read.
+fn read(args: &InputArgs) -> Result<(Input, bool), CommandError> {
+    let input = input::read(args, Map::new())?;
+    for line in input.unread.iter().map(ToString::to_string).chain(input.notes.iter().cloned()) {
+        console::note(&format!("kubefoundry: {}\n", style::printable(&line)));
+    }
+    let is_partial = !input.unread.is_empty();
+    Ok((input, is_partial))
+}
+
+/// How a process ends that found this.
+fn status_of(found: &[Diagnostic], sources: &SourceSet, is_partial: bool) -> ExitStatus {
+    let errors = || found.iter().filter(|found| found.severity == Severity::Error);
+    let of_options = |found: &Diagnostic| {
+        let purpose = found.location.as_ref().map(|location| sources.get(location.source).purpose);
+        matches!(purpose, Some(Purpose::Options | Purpose::Crds))
+    };
+    if is_partial || errors().any(of_options) {
+        ExitStatus::Failure
+    } else if errors().next().is_some() {
+        ExitStatus::Findings
+    } else {
+        ExitStatus::Success
     }
 }
 

@@ -41,8 +41,16 @@ pub(crate) struct Revision {
 
 /// What `--git` names: the revision before, and the one after; none is the working tree.
 pub(crate) fn revisions(text: &str) -> Result<(Revision, Option<Revision>), GitError> {
+    let names = text.split_once("...").or_else(|| text.split_once(".."));
+    // What starts so is an option, a dot too many, or what is to be left out.
+    let is_name =
+        |name: &str| !name.starts_with(['-', '.', '^']) && !name.contains("..") && !name.contains(char::is_control);
+    let are_names = names.map_or(!text.is_empty() && is_name(text), |(one, other)| is_name(one) && is_name(other));
+    if !are_names {
+        return Err(GitError::Revisions(text.to_owned()));
+    }
     if let Some((one, other)) = text.split_once("...") {
-        let (one, other) = (resolve(or_head(one), text)?, resolve(or_head(other), text)?);
+        let (one, other) = (resolve(or_head(one))?, resolve(or_head(other))?);
         let output = run(&["merge-base", &one.commit, &other.commit])?;
         let commit = line(&output.stdout);
         if commit.is_empty() {
@@ -52,9 +60,9 @@ pub(crate) fn revisions(text: &str) -> Result<(Revision, Option<Revision>), GitE
         return Ok((Revision { name, commit }, Some(other)));
     }
     if let Some((one, other)) = text.split_once("..") {
-        return Ok((resolve(or_head(one), text)?, Some(resolve(or_head(other), text)?)));
+        return Ok((resolve(or_head(one))?, Some(resolve(or_head(other))?)));
     }
-    Ok((resolve(text, text)?, None))
+    Ok((resolve(text)?, None))
 }
 
 /// What is left out is where one is, as git has it.
@@ -62,11 +70,7 @@ fn or_head(name: &str) -> &str {
     if name.is_empty() { "HEAD" } else { name }
 }
 
-fn resolve(name: &str, text: &str) -> Result<Revision, GitError> {
-    // What starts so is an option, or what is to be left out.
-    if name.is_empty() || name.starts_with(['-', '^']) || name.contains("..") || name.contains(char::is_control) {
-        return Err(GitError::Revisions(text.to_owned()));
-    }
+fn resolve(name: &str) -> Result<Revision, GitError> {
     let output = run(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])?;
     let commit = line(&output.stdout);
     if !output.status.success() || commit.is_empty() {

@@ -121,7 +121,7 @@ fn the_version_is_printed() {
 /// Whoever asks for help sees how it is used: an example, and every option with what it takes.
 #[test]
 fn help_shows_examples() {
-    for command in ["render", "lint", "explain", "images", "completions"] {
+    for command in ["render", "lint", "explain", "images", "import", "migrate", "completions"] {
         let ran = Sandbox::new().run(&[command, "--help"]).exits(0);
         assert!(ran.out.contains(&format!("kubefoundry {command} ")), "{command}");
         assert!(ran.out.contains("Examples:"), "{command}");

@@ -13,6 +13,7 @@ mod explain;
 mod fix;
 mod function;
 mod images;
+mod import;
 mod input;
 #[cfg(unix)]
 mod install;
@@ -22,6 +23,7 @@ mod llamastack;
 mod llamastack_static;
 mod man;
 mod merge;
+mod migrate;
 mod options;
 mod out_dir;
 mod pictures;
@@ -29,6 +31,8 @@ mod plan;
 #[cfg(unix)]
 mod provider;
 mod render;
+mod rules;
 mod schema;
 mod status;
 mod suppress;
+mod trace;

@@ -1,5 +1,7 @@
 //! Every field of every kind that is read, with values that do not belong there.
 
+use kubefoundry::actor::options::ActorOptions;
+use kubefoundry::llamastack::options::LlamaStackSettings;
 use kubefoundry::wire;
 use serde_json::{Value, json};
 
@@ -85,6 +87,26 @@ fn options() -> Value {
         "images": {"a": "b"},
         "providers": [{}],
         "kaito": {"nodeAutoProvisioning": true},
+        "llamaStack": {
+            "image": "a/b:1", "distributions": {"a": "a/b:1"}, "imageOverrides": {"a": "a/b:1"}, "operatorNamespace": "a",
+            "networkPolicy": true, "preflight": "auto", "volumeSizeLimit": "1Gi", "baseConfigPaths": ["/a"], "mergeMode": "init",
+            "nativeExtraProviders": true, "initResources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}, "clusterRole": "a",
+        },
+        "actor": {
+            "transports": {"a": {
+                "type": "rabbitmq", "enabled": true,
+                "config": {
+                    "host": "a", "port": 1, "username": "a", "passwordSecretRef": {"name": "a", "key": "b"}, "exchange": "a",
+                    "region": "a", "actorRoleArn": "a", "accountId": "1", "endpoint": "http://a", "visibilityTimeout": 1,
+                    "waitTimeSeconds": 1, "tags": {"a": "b"},
+                    "credentials": {
+                        "accessKeyIdSecretRef": {"name": "a", "key": "b"}, "secretAccessKeySecretRef": {"name": "a", "key": "b"},
+                    },
+                    "queues": {"autoCreate": true, "forceRecreate": false},
+                },
+            }},
+            "gatewayURL": "http://a", "sidecarImage": "a/b:1", "runtimeScript": "a", "kserveDefaultMode": "Standard",
+        },
         "output": "generated",
         "prune": false, "ownerReferences": false, "allowEmpty": false, "strict": false,
         "limits": {"documents": 1, "documentBytes": 1, "nodes": 1, "depth": 1, "aliasNodes": 1, "ruleBytes": 1, "ruleSteps": 1},
@@ -166,6 +188,8 @@ fn every_field_is_tried() {
     written(&document, "", wire::Render::FIELDS, &[]);
     written(&document, "/limits", wire::Limits::FIELDS, &[]);
     written(&document, "/kaito", wire::KaitoSettings::FIELDS, &[]);
+    written(&document, "/llamaStack", LlamaStackSettings::FIELDS, &[]);
+    written(&document, "/actor", ActorOptions::FIELDS, &[]);
 }
 
 /// The pointer of every value below the root.
@@ -274,9 +298,11 @@ fn wrong_types_in_every_field() {
         for ((pointer, value, _), said) in documents.iter().zip(&said) {
             let right = whole.pointer(pointer).unwrap();
             let is_fine = match pointer.as_str() {
-                "/spec/model/storage/volumes/0/size" | "/spec/env/0/valueFrom/resourceFieldRef/divisor" => {
-                    kind(value) == "integer"
-                }
+                "/spec/model/storage/volumes/0/size"
+                | "/spec/env/0/valueFrom/resourceFieldRef/divisor"
+                | "/llamaStack/volumeSizeLimit"
+                | "/llamaStack/initResources/requests/cpu"
+                | "/llamaStack/initResources/limits/cpu" => kind(value) == "integer",
                 // A bare name, as the specification writes it.
                 "/spec/capabilities/engines/0" => kind(value) == "string",
                 // Read when the rest of the options is fine.

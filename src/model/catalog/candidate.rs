@@ -116,15 +116,19 @@ impl Candidate {
 
     /// Why its capabilities do not admit a deployment; none when they do.
     pub fn closed_gate(&self, deployment: &Deployment) -> Option<String> {
-        let engine = deployment.engine.kind.as_str();
+        let uses_gpu = deployment.workload.uses_gpu();
+        self.closed_gate_for(deployment.engine.kind.as_str(), deployment.workload.mode(), uses_gpu)
+    }
+
+    /// Why its capabilities do not admit an engine in a mode, on GPUs or without; none when they do.
+    pub fn closed_gate_for(&self, engine: &str, mode: ServingMode, uses_gpu: bool) -> Option<String> {
         let Some(support) = self.engines.iter().find(|support| support.name == engine) else {
             return Some(format!("does not support {engine} engine"));
         };
-        let mode = deployment.workload.mode();
         if !support.modes.contains(&mode) {
             return Some(format!("does not support {mode} mode"));
         }
-        if deployment.workload.uses_gpu() {
+        if uses_gpu {
             (!support.gpu).then(|| "does not support GPUs".to_owned())
         } else {
             (!support.cpu).then(|| "requires GPU".to_owned())

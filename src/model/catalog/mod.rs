@@ -55,6 +55,12 @@ impl Catalog {
         }
     }
 
+    /// The same without the built-in providers: only what is added can be chosen. What the providers of this program can
+    /// render is known all the same.
+    pub fn without_builtin(limits: cel::Limits) -> Self {
+        Self { candidates: Vec::new(), ..Self::builtin(limits) }
+    }
+
     /// Reads the configuration at `at` in the document that `findings` looks at, and adds it; one of a built-in's name
     /// takes its place. Rules are compiled at once, so that every mistake in them is found whether or not they are used.
     pub fn add(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {

@@ -13,6 +13,7 @@ mod exposed;
 pub mod flags;
 mod given;
 pub mod grammar;
+mod import;
 mod invocation;
 mod launcher;
 mod llamacpp;
@@ -29,6 +30,7 @@ mod value;
 mod vllm;
 
 pub(in crate::model) use given::looks_like_flag;
+pub use import::{GivenFlag, flags_of, flags_of_keywords};
 pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_expansion};
 pub use launcher::{Charset, Keys, Launcher, NoServerFlags, Parser, Refused, Separate, ValueForm};
 

@@ -42,7 +42,7 @@ pub(super) fn add(
     if engine.trust_remote_code.value {
         setting(grammar, launcher, grammar.trust_remote_code, "spec.engine.trustRemoteCode", invocation, findings);
     }
-    match engine.enable_prefix_caching {
+    match engine.enable_prefix_caching.map(|enabled| enabled.value) {
         Some(true) => {
             setting(
                 grammar,

@@ -168,13 +168,23 @@ impl Leaves {
     }
 
     fn engine(&mut self, engine: &Engine, image: Option<&String>) {
-        let Engine { kind, context_length, trust_remote_code, enable_prefix_caching, enforce_eager, args, extra_args } =
-            engine;
+        let Engine {
+            kind,
+            kind_origin,
+            context_length,
+            trust_remote_code,
+            enable_prefix_caching,
+            enforce_eager,
+            args,
+            extra_args,
+        } = engine;
         let path = FieldPath::parse("spec.engine");
-        self.written(path.join("type"), kind.as_str());
+        self.add(path.join("type"), kind.as_str(), *kind_origin);
         self.optional(path.join("contextLength"), *context_length);
         self.leaf(path.join("trustRemoteCode"), trust_remote_code);
-        self.optional(path.join("enablePrefixCaching"), *enable_prefix_caching);
+        if let Some(enabled) = enable_prefix_caching {
+            self.leaf(path.join("enablePrefixCaching"), enabled);
+        }
         self.leaf(path.join("enforceEager"), enforce_eager);
         self.optional(path.join("image"), image.cloned());
         self.pairs(&path.join("args"), args);

@@ -167,12 +167,14 @@ impl ProviderRequest {
 pub struct Engine {
     /// Which one.
     pub kind: EngineType,
+    /// Whether it was written, or follows from what providers can run.
+    pub kind_origin: Origin,
     /// Longest context, in tokens; absent leaves it to the engine.
     pub context_length: Option<u32>,
     /// Whether code in the model's repository may run.
     pub trust_remote_code: Leaf<bool>,
     /// Whether prefixes are cached; absent leaves it to the engine.
-    pub enable_prefix_caching: Option<bool>,
+    pub enable_prefix_caching: Option<Leaf<bool>>,
     /// Whether CUDA graphs are off.
     pub enforce_eager: Leaf<bool>,
     /// Flags by name, in input order.

@@ -8,6 +8,7 @@ mod metadata;
 mod nixl;
 mod overrides;
 pub mod pod;
+mod reading;
 
 pub(crate) use image::path_and_tag;
 

@@ -24,6 +24,11 @@ pub(crate) fn text(field: Option<&str>) -> Option<&str> {
 }
 
 impl Checker<'_, '_> {
+    /// The habits that apply: those of the specification where no dialect does.
+    pub(super) fn habits(&self) -> &'static Dialect {
+        self.dialect.unwrap_or(crate::transform::DIALECT)
+    }
+
     /// Whether the document says nothing at `path`. What is there and could not be read is not absent.
     pub(crate) fn absent(&self, path: &FieldPath) -> bool {
         let mut node = self.findings.scope().root;
@@ -97,6 +102,37 @@ impl Checker<'_, '_> {
             self.required(path);
         } else if let Some(name) = name {
             self.name(path, name, syntax);
+        }
+    }
+
+    /// Reports the fields that this dialect does not have.
+    pub(super) fn absent_fields(&mut self) {
+        for path in self.habits().absent_fields.iter().copied().map(FieldPath::parse) {
+            if self.given(&path) {
+                let group = self.habits().group;
+                let message =
+                    format!("{path} is no field of {group}, whose apiserver drops it, expected no such field");
+                self.findings.report(&codes::UNKNOWN_FIELD, Place::key(&path), message).help(format!(
+                    "remove it, or write the object in the group {}",
+                    crate::dialect::DIALECTS.first().map_or("", |dialect| dialect.group)
+                ));
+            }
+        }
+    }
+
+    /// Reports a number above the dialect's ceiling.
+    pub(super) fn most(&mut self, path: &FieldPath, value: u32, most: Option<u32>) {
+        if let Some(most) = most.filter(|most| value > *most) {
+            let message = format!("{path} is {value}, expected at most {most} in {}", self.habits().group);
+            self.findings.report(&codes::OUT_OF_RANGE, path, message);
+        }
+    }
+
+    /// Reports a quantity above the dialect's ceiling.
+    pub(super) fn most_quantity(&mut self, path: &FieldPath, value: &str, most: Option<&'static str>) {
+        if let Some(most) = most.filter(|most| quantity::compare(value, most) == Some(std::cmp::Ordering::Greater)) {
+            let message = format!("{path} is {value:?}, expected at most {most} in {}", self.habits().group);
+            self.findings.report(&codes::OUT_OF_RANGE, path, message);
         }
     }
 

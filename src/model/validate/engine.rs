@@ -4,23 +4,33 @@ use std::collections::BTreeSet;
 
 use super::checker::Checker;
 use crate::diagnostic::{Place, codes};
-use crate::model::ir::{Engine, Leaf};
+use crate::model::ir::{Engine, EngineType, Leaf, Origin};
 use crate::path::FieldPath;
 use crate::wire;
 
 /// More is no command line: the longest that Linux takes has 2 MiB, and each flag is looked up among all the others.
 const MOST_ARGUMENTS: usize = 1000;
 
-/// Checks the engine. None without a type.
-pub(super) fn engine(wire: Option<&wire::Engine>, check: &mut Checker<'_, '_>) -> Option<Engine> {
+/// Checks the engine; `default` is the one that runs when none is named. None without a type.
+pub(super) fn engine(
+    wire: Option<&wire::Engine>,
+    default: Option<EngineType>,
+    check: &mut Checker<'_, '_>,
+) -> Option<Engine> {
     let empty = wire::Engine::default();
     let wire = wire.unwrap_or(&empty);
     let path = FieldPath::parse("spec.engine");
     let type_path = path.join("type");
-    if wire.engine_type.is_none() && check.absent(&type_path) {
+    let default = default.filter(|_| check.absent(&type_path));
+    if wire.engine_type.is_none() && default.is_none() && check.absent(&type_path) {
+        let message = if check.habits().chooses_engine {
+            "engine.type is absent, and no ready provider runs an engine in this mode on these resources"
+        } else {
+            "engine.type is required"
+        };
         check
             .findings
-            .report(&codes::ENGINE_TYPE_REQUIRED, &type_path, "engine.type is required")
+            .report(&codes::ENGINE_TYPE_REQUIRED, &type_path, message)
             .help("one of vllm, sglang, trtllm, llamacpp");
     }
     let context_length = wire.context_length.and_then(|length| context_length(length, check));
@@ -33,10 +43,14 @@ pub(super) fn engine(wire: Option<&wire::Engine>, check: &mut Checker<'_, '_>) -
     let extra_args = at_most(wire.extra_args.as_deref().unwrap_or_default(), "spec.engine.extraArgs", check);
     extra_arguments(extra_args, check);
     Some(Engine {
-        kind: wire.engine_type?,
+        kind: wire.engine_type.or(default)?,
+        kind_origin: if wire.engine_type.is_some() { Origin::Written } else { Origin::Derived },
         context_length,
         trust_remote_code: Leaf::or_default(wire.trust_remote_code, false),
-        enable_prefix_caching: wire.enable_prefix_caching,
+        enable_prefix_caching: wire
+            .enable_prefix_caching
+            .map(Leaf::written)
+            .or_else(|| check.habits().prefix_caching.map(Leaf::defaulted)),
         enforce_eager: Leaf::or_default(wire.enforce_eager, false),
         args: args.to_vec(),
         extra_args: extra_args.to_vec(),

@@ -25,7 +25,7 @@ mod tolerations;
 mod workload;
 
 use self::checker::Checker;
-use super::ir::{Deployment, ProviderRequest};
+use super::ir::{Deployment, EngineType, ProviderRequest};
 use crate::diagnostic::{Findings, Place, codes};
 use crate::dialect::Dialect;
 use crate::path::FieldPath;
@@ -47,15 +47,27 @@ pub fn validate(
     dialect: &'static Dialect,
     findings: &mut Findings<'_>,
 ) -> Option<Deployment> {
+    validate_for(wire, dialect, None, findings)
+}
+
+/// The same with the engine that runs a deployment which names none, where its dialect lets it
+/// ([`default_engine`](super::select::default_engine)).
+pub fn validate_for(
+    wire: &wire::ModelDeployment,
+    dialect: &'static Dialect,
+    engine: Option<EngineType>,
+    findings: &mut Findings<'_>,
+) -> Option<Deployment> {
     let empty = wire::ModelDeploymentSpec::default();
     let spec = wire.spec.as_ref().unwrap_or(&empty);
     let mut check = Checker { dialect: Some(dialect), findings };
+    check.absent_fields();
     let metadata = metadata::metadata(wire.metadata.as_ref(), &mut check);
     let image = pod::image(spec, &mut check);
     let name = metadata.as_ref().map_or("", |metadata| metadata.name.as_str());
     let model = model::model(spec, name, image.is_some(), &mut check);
     let provider = provider(spec, &mut check);
-    let engine = engine::engine(spec.engine.as_ref(), &mut check);
+    let engine = engine::engine(spec.engine.as_ref(), engine, &mut check);
     let workload = workload::workload(spec, &mut check);
     let pod = pod::pod(spec, &mut check);
     if check.given(&FieldPath::parse("spec.gateway")) {

@@ -144,6 +144,9 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
         check.expect(&codes::INVALID_SERVED_NAME, &path, name, check_served_name(name));
         return Some(Leaf::written(name.to_owned()));
     }
+    if !check.habits().derives_served_name {
+        return None;
+    }
     let name = wire.id.as_deref().and_then(basename)?;
     let from_path = wire.id.as_deref().is_some_and(|id| id.starts_with('/') && absolute_path(id).is_ok());
     if from_path && check_served_name(name).is_err() && check.missing(wire.served_name.as_deref(), &path) {

@@ -1,11 +1,13 @@
 //! Volumes for model data (DESIGN §3; shapes and defaults of the live system's `model.storage`).
 
+use std::collections::BTreeMap;
+
 use super::checker::{Checker, text};
 use super::{Checked, names};
 use crate::diagnostic::{Code, Place, codes};
 use crate::model::ir::{AccessMode, Leaf, NewClaim, Volume, VolumePurpose};
 use crate::path::FieldPath;
-use crate::wire::{Storage, StorageVolume};
+use crate::wire::{Storage, StorageVolume, shorten};
 
 /// The most volumes that a deployment may have.
 const LIMIT: usize = 8;
@@ -32,7 +34,56 @@ pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut C
     if named {
         check.unique(&path, "claimName", &claims);
     }
+    if check.habits().restricts_storage {
+        restrict(&volumes, deployment, &path, check);
+    }
     volumes
+}
+
+/// Paths that the live system lets no volume be mounted at, or below.
+const SYSTEM_PATHS: &[&str] = &["/dev", "/proc", "/sys", "/etc", "/var/run"];
+
+/// What only the live system's webhook refuses (`modeldeployment_storage_validation.go`).
+fn restrict(volumes: &[Volume], deployment: &str, list: &FieldPath, check: &mut Checker<'_, '_>) {
+    let group = check.habits().group;
+    let mut refuse = |path: &FieldPath, found: &str, expected: &str| {
+        let message = format!("{path} {found}, expected {expected} in {group}");
+        check.findings.report(&codes::INVALID_VOLUME, path, message);
+    };
+    let mut claims: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut caches: BTreeMap<VolumePurpose, usize> = BTreeMap::new();
+    for (index, volume) in volumes.iter().enumerate() {
+        let path = list.index(index);
+        let own = format!("{deployment}-{}", volume.name);
+        if volume.new_claim.is_some() && volume.read_only.value {
+            refuse(&path.join("readOnly"), "is true", "a claim of a size to be written to");
+        }
+        if volume.new_claim.is_some() && volume.claim_name.value != own {
+            let found = format!("is {:?} beside a size", shorten(&volume.claim_name.value));
+            refuse(
+                &path.join("claimName"),
+                &found,
+                "none: a claim of a size is named after the deployment and the volume,",
+            );
+        }
+        let at = volume.mount_path.value.as_str();
+        if let Some(system) = SYSTEM_PATHS.iter().find(|system| holds(system, at)) {
+            refuse(&path.join("mountPath"), &format!("is {:?}", shorten(at)), &format!("a path outside of {system}"));
+        }
+        if volume.new_claim.is_none()
+            && !volume.claim_name.value.is_empty()
+            && *claims.entry(&volume.claim_name.value).or_insert(index) != index
+        {
+            let found = format!("is {:?} again", shorten(&volume.claim_name.value));
+            refuse(&path.join("claimName"), &found, "every claim once");
+        }
+        if volume.purpose.value != VolumePurpose::Custom
+            && *caches.entry(volume.purpose.value).or_insert(index) != index
+        {
+            let found = format!("is {} again", volume.purpose.value.as_str());
+            refuse(&path.join("purpose"), &found, "one volume of each cache");
+        }
+    }
 }
 
 /// Whether `path` is the directory `mount`, or in it.

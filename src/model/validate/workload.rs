@@ -14,6 +14,8 @@ struct Written<'w> {
     gpu: Option<&'w wire::Gpu>,
     memory: Option<&'w str>,
     cpu: Option<&'w str>,
+    /// The GPUs when nothing is written of them.
+    assumed_gpus: u32,
 }
 
 /// Checks the mode and what it needs. None when a field could not be read or is missing.
@@ -24,7 +26,7 @@ pub(super) fn workload(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_,
     let mode_unread = written_mode.is_none() && !check.absent(&FieldPath::parse("spec.serving.mode"));
     let mode = Leaf::or_default(written_mode, ServingMode::Aggregated);
 
-    let all = worker(Role::Aggregated, &aggregated(spec), check);
+    let all = worker(Role::Aggregated, &aggregated(spec, assumed_gpus(spec, mode.value, check)), check);
     let prefill = worker(Role::Prefill, &role(scaling.and_then(|scaling| scaling.prefill.as_ref())), check);
     let decode = worker(Role::Decode, &role(scaling.and_then(|scaling| scaling.decode.as_ref())), check);
     if mode_unread {
@@ -50,9 +52,22 @@ pub(super) fn workload(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_,
     Some((mode.origin, workload))
 }
 
-fn aggregated(spec: &wire::ModelDeploymentSpec) -> Written<'_> {
+/// The GPUs of a deployment that says nothing of resources (the live system's defaulting webhook).
+fn assumed_gpus(spec: &wire::ModelDeploymentSpec, mode: ServingMode, check: &Checker<'_, '_>) -> u32 {
+    let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
+    let image = [spec.image.as_ref(), spec.engine.as_ref().and_then(|engine| engine.image.as_ref())];
+    let assumed = check.habits().assumes_gpu
+        && check.absent(&FieldPath::parse("spec.resources"))
+        && mode == ServingMode::Aggregated
+        && engine.is_some_and(|engine| engine != EngineType::Llamacpp)
+        && image.into_iter().flatten().all(String::is_empty);
+    u32::from(assumed)
+}
+
+fn aggregated(spec: &wire::ModelDeploymentSpec, assumed_gpus: u32) -> Written<'_> {
     let resources = spec.resources.as_ref();
     Written {
+        assumed_gpus,
         replicas: spec.scaling.as_ref().and_then(|scaling| scaling.replicas),
         gpu: resources.and_then(|resources| resources.gpu.as_ref()),
         memory: resources.and_then(|resources| resources.memory.as_deref()),
@@ -66,6 +81,7 @@ fn role(scaling: Option<&wire::RoleScaling>) -> Written<'_> {
         gpu: scaling.gpu.as_ref(),
         memory: scaling.memory.as_deref(),
         cpu: None,
+        assumed_gpus: 0,
     })
 }
 
@@ -79,8 +95,9 @@ fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Opt
         memory: text(written.memory).map(str::to_owned),
         cpu: text(written.cpu).map(str::to_owned),
     };
+    let ceilings = check.habits().ceilings.as_ref();
     let replicas = count(written.replicas, &worker.replicas_path(), 1, check);
-    let gpu_count = count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_count_path(), 0, check);
+    let gpu_count = count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_count_path(), written.assumed_gpus, check);
     if let Some(gpu_type) = written.gpu.and_then(|gpu| text(gpu.gpu_type.as_deref())) {
         let syntax = labels::extended_resource(gpu_type);
         check.expect(&codes::INVALID_NAME, &worker.path("gpu.type"), gpu_type, syntax);
@@ -88,8 +105,18 @@ fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Opt
     }
     for (field, quantity) in [("memory", &worker.memory), ("cpu", &worker.cpu)] {
         if let Some(quantity) = quantity {
-            check.quantity(&worker.path(field), quantity);
+            let path = worker.path(field);
+            if check.quantity(&path, quantity) {
+                let most = ceilings.map(|most| if field == "memory" { most.memory } else { most.cpu });
+                check.most_quantity(&path, quantity, most);
+            }
         }
+    }
+    if let Some(replicas) = &replicas {
+        check.most(&worker.replicas_path(), replicas.value, ceilings.map(|most| most.replicas));
+    }
+    if let Some(count) = &gpu_count {
+        check.most(&worker.gpu_count_path(), count.value, ceilings.map(|most| most.gpus));
     }
     Some(Worker { replicas: replicas?, gpu_count: gpu_count?, ..worker })
 }
@@ -167,7 +194,9 @@ fn require_roles(check: &mut Checker<'_, '_>) {
             incomplete = true;
             continue;
         }
-        for field in ["gpu.count", "memory"] {
+        let fields: &[&'static str] =
+            if check.habits().requires_role_memory { &["gpu.count", "memory"] } else { &["gpu.count"] };
+        for field in fields.iter().copied() {
             let path = path.join(field);
             if check.absent_or_empty(&path) {
                 let message = format!("Disaggregated mode requires scaling.{role}.{field}");

@@ -28,6 +28,10 @@ const GROUPS: &[(&str, &str)] = &[
     ("KF03", "Engine arguments"),
     ("KF04", "Selection of the provider"),
     ("KF05", "Translation for the provider"),
+    ("KF063", "Where fields go"),
+    ("KF067", "Import"),
+    ("KF068", "Migration to another provider"),
+    ("KF069", "Migration to another group"),
     ("KF09", "Output and options"),
 ];
 

@@ -13,6 +13,7 @@
 mod arguments;
 mod crd;
 mod editor;
+mod explained;
 mod llamastack;
 mod reports;
 mod rules;
@@ -33,7 +34,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
         kubefoundry::yaml::to_yaml(&value, &mut text);
         files.push(Generated { path: path.into(), text });
     }
-    for (name, value) in editor::all()?.into_iter().chain(reports::all()) {
+    for (name, value) in editor::all()?.into_iter().chain(reports::all()).chain(explained::all()) {
         files.push(Generated { path: format!("schemas/{name}.json").into(), text: lines(&value) });
     }
     Ok(files)

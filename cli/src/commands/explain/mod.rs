@@ -7,12 +7,18 @@ mod html;
 mod label;
 mod mermaid;
 mod references;
+mod rules;
 mod text;
+mod trace;
+mod why_not;
 
 use std::collections::BTreeMap;
 
+use kubefoundry::diagnostic::ObjectRef;
 use kubefoundry::diagnostic::render::Style;
 use kubefoundry::model::select::{Assessment, Selection};
+use kubefoundry::rules::UnknownProvider;
+use kubefoundry::source::SourceId;
 use kubefoundry::{Decision, Thoroughness};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -24,6 +30,18 @@ use super::{CommandError, Run};
 use crate::args::{ExplainArgs, ExplanationFormat, FailOn, ReportFormat};
 use crate::console::{self, Console};
 use crate::exit::ExitStatus;
+use crate::style::{Paint, paint, printable};
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReportError {
+    #[error("--trace, --rules and --why-not have no picture; expected --output text or json")]
+    NoPicture,
+    #[error("no ModelDeployment, and no object that one becomes, has a field {field}{hint}")]
+    NoField { field: String, hint: String },
+    #[error(transparent)]
+    Provider(#[from] UnknownProvider),
+}
 
 /// The JSON report. `version` changes when a field changes its meaning or goes.
 #[derive(Serialize)]
@@ -50,7 +68,26 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
         console::print([code::pages(&codes, args.output)?])?;
         return Ok(ExitStatus::Success);
     }
-    let run: Run = Run::new(&args.input, Map::new(), Thoroughness::Everything)?;
+    let other = args.trace || args.rules || args.why_not.is_some();
+    if other && !matches!(args.output, ExplanationFormat::Text | ExplanationFormat::Json) {
+        return Err(ReportError::NoPicture.into());
+    }
+    // Rules can be looked at without a model.
+    let options = Map::from_iter(args.rules.then(|| ("allowEmpty".to_owned(), Value::Bool(true))));
+    let run: Run = Run::new(&args.input, options, Thoroughness::Everything)?;
+    if other {
+        let style = console.stdout_style();
+        let report = match &args.why_not {
+            Some(provider) => why_not::report(&run, provider, args.output, style)?,
+            None if args.rules => rules::report(&run, args, style),
+            None => trace::report(&run, args, style)?,
+        };
+        console::print([&report])?;
+        if args.output != ExplanationFormat::Json {
+            run.note_findings(args.diagnostics.diagnostics, console);
+        }
+        return Ok(run.status(FailOn::Error));
+    }
     let mut places = Places::new(&run.sources);
     let decisions = placed(&run, &mut places);
     let output = match args.output {
@@ -82,16 +119,68 @@ pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, C
 
 /// Every decision with its place.
 fn placed<'r>(run: &'r Run, places: &mut Places<'r>) -> Vec<Placed<'r>> {
-    let compilation = &run.compilation;
-    let inputs = compilation.inputs.iter().map(|input| ((input.source, input.index, input.header.object()), input));
-    let inputs: BTreeMap<_, _> = inputs.collect();
-    let decisions = compilation.decisions.iter().map(|decision| {
-        let key = (decision.source, decision.document, decision.object.clone());
-        let start = inputs.get(&key).map_or(0, |input| input.name_span.start);
+    let names = names(run);
+    let decisions = run.compilation.decisions.iter().map(|decision| {
+        let start = names.get(&(decision.source, decision.document, &decision.object)).copied().unwrap_or_default();
         let (file, position) = places.at(decision.source, start);
         Placed { file, document: decision.document, line: position.line, column: position.column, decision }
     });
     decisions.collect()
+}
+
+/// Where the name of every object of the input stands.
+fn names(run: &Run) -> BTreeMap<(SourceId, usize, &ObjectRef), usize> {
+    let decisions = &run.compilation.decisions;
+    let objects =
+        decisions.iter().map(|decision| ((decision.source, decision.document, decision.object.clone()), decision));
+    let objects: BTreeMap<_, _> = objects.collect();
+    let inputs = run.compilation.inputs.iter().filter_map(|input| {
+        let decision = objects.get(&(input.source, input.index, input.header.object()))?;
+        Some(((input.source, input.index, &decision.object), input.name_span.start))
+    });
+    inputs.collect()
+}
+
+/// A report about one object of the input, with the object's place; line and column are those of its name.
+#[derive(Serialize)]
+struct Located<'r, T> {
+    file: &'r str,
+    document: usize,
+    line: usize,
+    column: usize,
+    #[serde(flatten)]
+    report: T,
+}
+
+/// Reports with their places; those about objects that nothing was decided for, such as copies, are left out.
+fn located<T>(run: &Run, reports: Vec<T>, of: impl Fn(&T) -> (SourceId, usize, &ObjectRef)) -> Vec<Located<'_, T>> {
+    let (names, mut places) = (names(run), Places::new(&run.sources));
+    let located = reports.into_iter().filter_map(|report| {
+        let (source, document, object) = of(&report);
+        let start = names.get(&(source, document, object)).copied()?;
+        let (file, position) = places.at(source, start);
+        Some(Located { file, document, line: position.line, column: position.column, report })
+    });
+    located.collect()
+}
+
+impl<T> Located<'_, T> {
+    /// The line above a report for people: the object and its place.
+    fn title(&self, object: &ObjectRef, style: Style) -> String {
+        let place = format!("{}:{}:{}", printable(self.file), self.line, self.column);
+        let object = paint(&printable(&object.to_string()), Paint::Bold, style);
+        format!("{object}  {}\n", paint(&place, Paint::Dim, style))
+    }
+}
+
+/// A report as JSON, with the findings.
+fn json(name: &str, report: impl Serialize, run: &Run) -> String {
+    let report = serde_json::to_value(report).unwrap_or_default();
+    let fields = [("version", Value::from(1)), (name, report), ("diagnostics", findings(run))];
+    let object: Map<String, Value> = fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
+    text.push('\n');
+    text
 }
 
 /// The findings as every other command prints them as JSON.

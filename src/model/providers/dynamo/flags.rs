@@ -170,7 +170,7 @@ fn prefixes_cached(
 /// The field that turns prefix caching off, if one does.
 fn prefix_cache_switch(invocation: &Invocation, engine: EngineType, deployment: &Deployment) -> Option<FieldPath> {
     let typed = || FieldPath::parse("spec.engine.enablePrefixCaching");
-    if deployment.engine.enable_prefix_caching == Some(false) {
+    if deployment.engine.enable_prefix_caching.is_some_and(|enabled| !enabled.value) {
         return Some(typed());
     }
     match engine {

@@ -13,6 +13,7 @@ mod component;
 mod flags;
 mod frontend;
 mod image;
+mod import;
 pub mod overrides;
 mod reserved;
 pub(in crate::model) mod runtimes;
@@ -31,6 +32,7 @@ use super::metadata;
 use super::pod::{self, WithSpec, has_gpus};
 use crate::diagnostic::{Code, Findings, codes as shared_codes};
 use crate::manifest::Manifest;
+use crate::model::draft::{Draft, NotImportable, Subject};
 use crate::model::ir::{Deployment, ModelSource};
 use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
 use crate::model::support::FieldSupport;
@@ -119,6 +121,14 @@ impl Provider for Dynamo {
         manifests.push(written);
         let service = format!("{name}-{}", frontend::NAME.to_lowercase());
         Some(Translation { manifests, endpoint: Endpoint { service, port: PORT } })
+    }
+
+    fn imports(&self) -> &'static [(&'static str, &'static str)] {
+        &[("nvidia.com", "DynamoGraphDeployment")]
+    }
+
+    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
+        import::import(subject)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {

@@ -8,6 +8,7 @@
 mod behavior;
 pub mod codes;
 mod config_map;
+mod import;
 mod llamacpp;
 mod nodes;
 pub mod overrides;
@@ -19,8 +20,11 @@ mod target;
 mod template;
 mod workload;
 
+use std::borrow::Cow;
+
 use crate::diagnostic::{Code, Findings, codes as common};
 use crate::manifest::Manifest;
+use crate::model::draft::{Draft, NotImportable, Subject};
 use crate::model::ir::{Deployment, EngineType, Worker, Workload};
 use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
 use crate::model::providers::pod::{self, StringMap, WithSpec};
@@ -80,6 +84,7 @@ impl Provider for Kaito {
             return None;
         };
         let errors = findings.errors();
+        let deployment = &*without_default_caching(deployment);
         let overrides = overrides::read(deployment, findings);
         let kind = workload::choose(deployment, worker, &overrides, findings);
         let is_preset = deployment.image.is_none() && deployment.engine.kind == EngineType::Vllm;
@@ -92,9 +97,29 @@ impl Provider for Kaito {
         Some(assemble(deployment, worker, kind, nodes, inference, supporting))
     }
 
+    fn imports(&self) -> &'static [(&'static str, &'static str)] {
+        &[("kaito.sh", "Workspace"), ("kaito.sh", "InferenceSet")]
+    }
+
+    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
+        import::import(subject)
+    }
+
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
         status::translate(observed)
     }
+}
+
+/// A deployment that says nothing of prefix caching where only its dialect does: vLLM and llama.cpp cache prefixes unless
+/// they are told not to, and a preset or LocalAI could not be told.
+fn without_default_caching(deployment: &Deployment) -> Cow<'_, Deployment> {
+    let enabled = deployment.engine.enable_prefix_caching;
+    if enabled.is_none_or(|enabled| enabled.is_written() || !enabled.value) {
+        return Cow::Borrowed(deployment);
+    }
+    let mut deployment = deployment.clone();
+    deployment.engine.enable_prefix_caching = None;
+    Cow::Owned(deployment)
 }
 
 /// What runs, and the objects that it needs first. `None` means that findings say why not.

@@ -157,7 +157,7 @@ pub(super) fn ignore_engine_settings(
     let typed = [
         (engine.context_length.is_some(), "contextLength"),
         (engine.trust_remote_code.value, "trustRemoteCode"),
-        (engine.enable_prefix_caching.is_some(), "enablePrefixCaching"),
+        (engine.enable_prefix_caching.is_some_and(|enabled| enabled.is_written()), "enablePrefixCaching"),
         (engine.enforce_eager.value, "enforceEager"),
     ];
     let typed = typed.into_iter().filter(|(given, _)| *given).map(|(_, field)| base.key(field));

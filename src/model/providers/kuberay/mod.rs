@@ -12,6 +12,7 @@ pub mod codes;
 mod flags;
 mod head;
 mod image;
+mod import;
 pub mod overrides;
 pub(in crate::model) mod runtimes;
 mod serve;
@@ -29,6 +30,7 @@ use worker::Group;
 use super::pod::{self, WithSpec};
 use crate::diagnostic::{Code, Findings};
 use crate::manifest::Manifest;
+use crate::model::draft::{Draft, NotImportable, Subject};
 use crate::model::ir::{Deployment, EngineType};
 use crate::model::provider::{Behavior, Context, Endpoint, Provider, Status, StatusError, Translation};
 use crate::model::support::FieldSupport;
@@ -116,6 +118,14 @@ impl Provider for KubeRay {
         manifests.push(Manifest::new(V1, "RayService", name, WithSpec { spec }));
         let service = format!("{name}-serve-svc");
         Some(Translation { manifests, endpoint: Endpoint { service, port: head::SERVE_PORT } })
+    }
+
+    fn imports(&self) -> &'static [(&'static str, &'static str)] {
+        &[("ray.io", "RayService")]
+    }
+
+    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
+        import::import(subject)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {

@@ -100,7 +100,7 @@ const ACTOR: Kind = Kind {
 /// Every CRD with the name of its file.
 pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     let mut all = Vec::new();
-    for dialect in DIALECTS {
+    for dialect in DIALECTS.iter().filter(|dialect| dialect.has_crds) {
         for kind in KINDS {
             let (group, version) = (dialect.group, dialect.version);
             all.push((format!("{group}_{}", kind.plural), definition(kind, group, version, dialect)?));

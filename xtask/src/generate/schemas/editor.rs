@@ -2,7 +2,7 @@
 //! that a schema can be piped anywhere.
 
 use kubefoundry::actor::{self, AsyncActor};
-use kubefoundry::dialect::DIALECTS;
+use kubefoundry::dialect::{DIALECTS, Dialect};
 use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::registry;
 use kubefoundry::wire::{
@@ -18,8 +18,9 @@ const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
 /// Every schema with the name of its file.
 pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
-    let ours: Vec<String> = DIALECTS.iter().map(kubefoundry::dialect::Dialect::api_version).collect();
-    let deployment = root(&ModelDeployment::SHAPE, "ModelDeployment", &ours)?;
+    let ours: Vec<String> = DIALECTS.iter().map(Dialect::api_version).collect();
+    let mut deployment = root(&ModelDeployment::SHAPE, "ModelDeployment", &ours)?;
+    deployment["allOf"] = DIALECTS.iter().map(of_dialect).collect();
     let config = root(&InferenceProviderConfig::SHAPE, "InferenceProviderConfig", &ours)?;
     let actor = root(&AsyncActor::SHAPE, actor::KIND, &[actor::API_VERSION.to_owned()])?;
     let render = render()?;
@@ -61,6 +62,32 @@ fn root(shape: &Shape, kind: &str, versions: &[String]) -> Result<Value, Failure
         schema["properties"]["metadata"]["required"] = json!(["name"]);
     }
     Ok(schema)
+}
+
+/// What a dialect asks for beside what all do.
+fn of_dialect(dialect: &Dialect) -> Value {
+    let mut spec = json!({"properties": {}});
+    for field in dialect.absent_fields {
+        spec["properties"][field.trim_start_matches("spec.")] = json!(false);
+    }
+    if !dialect.chooses_engine {
+        spec["required"] = json!(["engine"]);
+        spec["properties"]["engine"] = json!({"required": ["type"]});
+    }
+    if dialect.requires_role_memory && !dialect.assumes_gpu {
+        spec["allOf"] = workload().into();
+    }
+    if let Some(most) = &dialect.ceilings {
+        let gpu = json!({"properties": {"count": {"maximum": most.gpus}}});
+        let role = json!({"properties": {"replicas": {"maximum": most.replicas}, "gpu": gpu}});
+        spec["properties"]["resources"] = json!({"properties": {"gpu": gpu}});
+        spec["properties"]["scaling"] =
+            json!({"properties": {"replicas": {"maximum": most.replicas}, "prefill": role, "decode": role}});
+    }
+    json!({
+        "if": {"required": ["apiVersion"], "properties": {"apiVersion": {"enum": [dialect.api_version()]}}},
+        "then": {"properties": {"spec": spec}},
+    })
 }
 
 /// The options, with the versions and the codes that there are.
@@ -239,8 +266,7 @@ fn text(types: &[&str], facets: &Facets, nullable: bool) -> Value {
 /// Fields that are needed whatever else is said, and that a cluster asks for in words of its own.
 fn always_needed(object: &str) -> &'static [&'static str] {
     match object {
-        "ModelDeploymentSpec" => &["model", "engine"],
-        "Engine" => &["type"],
+        "ModelDeploymentSpec" => &["model"],
         _ => &[],
     }
 }
@@ -271,7 +297,6 @@ fn conditions(object: &str) -> Result<Option<Value>, Failure> {
             json!({"if": {"required": ["size"]}, "else": {"required": ["claimName"]}}),
             json!({"if": when("purpose", &["modelCache", "compilationCache"]), "else": {"required": ["mountPath"]}}),
         ],
-        "ModelDeploymentSpec" => workload(),
         _ => return Ok(None),
     };
     Ok(Some(Value::Array(list)))

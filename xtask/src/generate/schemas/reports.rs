@@ -6,16 +6,20 @@ use kubefoundry::plan::Class;
 use kubefoundry::registry;
 use serde_json::{Value, json};
 
+/// The schema of a report.
+pub(super) fn of(title: &str, description: &str, fields: Vec<(&str, Value)>) -> Value {
+    let mut schema = object(description, fields);
+    schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    schema["title"] = json!(title);
+    schema
+}
+
+pub(super) fn version() -> (&'static str, Value) {
+    ("version", json!({"description": "Changes when a field changes its meaning or goes.", "const": 1}))
+}
+
 /// Every report with the name of its file.
 pub(super) fn all() -> Vec<(String, Value)> {
-    let of = |title: &str, description: &str, fields: Vec<(&str, Value)>| {
-        let mut schema = object(description, fields);
-        schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
-        schema["title"] = json!(title);
-        schema
-    };
-    let version =
-        || ("version", json!({"description": "Changes when a field changes its meaning or goes.", "const": 1}));
     vec![
         (
             "diagnostics".to_owned(),
@@ -61,6 +65,34 @@ pub(super) fn all() -> Vec<(String, Value)> {
             ),
         ),
         (
+            "import".to_owned(),
+            of(
+                "Import",
+                "What `kubefoundry import --output json` prints.",
+                vec![
+                    version(),
+                    (
+                        "imported",
+                        list("One for each object that was imported; none when there is an error.", &imported()),
+                    ),
+                    ("diagnostics", list("Every finding, by file, line and code.", &finding())),
+                ],
+            ),
+        ),
+        (
+            "migration".to_owned(),
+            of(
+                "Migration",
+                "What `kubefoundry migrate --output json` prints.",
+                vec![
+                    version(),
+                    ("moved?", list("With --to: one for each ModelDeployment; none when there is an error.", &moved())),
+                    ("files?", list("With --to-group: every file with an object that moves.", &regrouped())),
+                    ("diagnostics", list("Every finding, by file, line and code.", &finding())),
+                ],
+            ),
+        ),
+        (
             "status".to_owned(),
             of(
                 "Statuses",
@@ -96,6 +128,76 @@ pub(super) fn all() -> Vec<(String, Value)> {
     ]
 }
 
+/// Any object of Kubernetes.
+fn manifest(description: &str) -> Value {
+    json!({"description": description, "type": "object"})
+}
+
+fn imported() -> Value {
+    let residue = object(
+        "A field that is not as the ModelDeployment renders it.",
+        vec![
+            ("object", reference("The object that has the field.")),
+            ("path", text("The field; empty for an object as a whole.")),
+            ("given?", json!({"description": "What it is; absent when only the rendering has it."})),
+            (
+                "rendered?",
+                json!({"description": "What it is rendered as; absent when the rendering does not have it."}),
+            ),
+        ],
+    );
+    object(
+        "An object, and the ModelDeployment that becomes it.",
+        vec![
+            ("file", text("The file, as it was given; `-` is standard input.")),
+            ("document", number("Which document of the file, from 0.", 0)),
+            ("object", reference("The object.")),
+            ("parts", list("Objects beside it that the ModelDeployment becomes, too.", &reference("An object."))),
+            ("modelDeployment", manifest("The ModelDeployment.")),
+            ("residue", list("What the ModelDeployment does not say, or says in addition.", &residue)),
+        ],
+    )
+}
+
+fn moved() -> Value {
+    let step = object(
+        "A step.",
+        vec![
+            ("title", text("What is done, in a few words.")),
+            ("notes", list("What there is to know.", &text("A sentence or two."))),
+        ],
+    );
+    object(
+        "A ModelDeployment, and the one that takes its place.",
+        vec![
+            ("file", text("The file, as it was given; `-` is standard input.")),
+            ("document", number("Which document of the file, from 0.", 0)),
+            ("object", reference("What is there.")),
+            ("from", text("The provider that it leaves.")),
+            ("to", text("The provider that it goes to.")),
+            (
+                "capabilitiesLost",
+                list("What the old provider runs and the new one does not.", &text("An engine in a mode.")),
+            ),
+            ("losses", list("Fields that do not have their effect, or have another.", &text("What, and why."))),
+            ("modelDeployment", manifest("What takes its place.")),
+            ("manifests", list("What that becomes.", &manifest("An object."))),
+            ("plan", list("The steps, in order.", &step)),
+        ],
+    )
+}
+
+fn regrouped() -> Value {
+    object(
+        "A file with its objects in the other group.",
+        vec![
+            ("file", text("The file, as it was given; `-` is standard input.")),
+            ("objects", list("The objects that were moved, as they were.", &reference("An object."))),
+            ("text", text("The file as it is to be.")),
+        ],
+    )
+}
+
 /// A schema of a CRD.
 fn schema() -> Value {
     let text = |description: &str| json!({"description": description, "type": "string"});
@@ -110,7 +212,7 @@ fn schema() -> Value {
 }
 
 /// An object with these fields, those without a `?` required.
-fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
+pub(super) fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
     let required: Vec<&str> = fields.iter().map(|(name, _)| *name).filter(|name| !name.ends_with('?')).collect();
     let mut schema = json!({"description": description, "type": "object", "required": required, "properties": {}});
     for (name, field) in fields {
@@ -119,19 +221,19 @@ fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
     schema
 }
 
-fn list(description: &str, items: &Value) -> Value {
+pub(super) fn list(description: &str, items: &Value) -> Value {
     json!({"description": description, "type": "array", "items": items})
 }
 
-fn text(description: &str) -> Value {
+pub(super) fn text(description: &str) -> Value {
     json!({"description": description, "type": "string"})
 }
 
-fn flag(description: &str) -> Value {
+pub(super) fn flag(description: &str) -> Value {
     json!({"description": description, "type": "boolean"})
 }
 
-fn number(description: &str, least: i64) -> Value {
+pub(super) fn number(description: &str, least: i64) -> Value {
     json!({"description": description, "type": "integer", "minimum": least})
 }
 
@@ -172,7 +274,7 @@ fn optional_name(name: &'static str) -> &'static str {
     }
 }
 
-fn reference(description: &str) -> Value {
+pub(super) fn reference(description: &str) -> Value {
     object(
         description,
         vec![
@@ -184,7 +286,7 @@ fn reference(description: &str) -> Value {
     )
 }
 
-fn finding() -> Value {
+pub(super) fn finding() -> Value {
     let mut codes: Vec<&str> = registry::codes().map(|code| code.id).collect();
     codes.sort_unstable();
     let mut fields = vec![
@@ -347,7 +449,8 @@ fn plan() -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn decision() -> Value {
+/// A provider that could be chosen, and what was found about it.
+pub(super) fn candidate(description: &str) -> Value {
     let rule = object(
         "A selection rule.",
         vec![
@@ -356,15 +459,19 @@ fn decision() -> Value {
             ("value?", flag("What it came to; absent when its evaluation failed.")),
         ],
     );
-    let candidate = object(
-        "A provider that could be chosen.",
+    object(
+        description,
         vec![
             ("provider", text("Its name.")),
             ("closedGate?", text("Why it cannot run the deployment; absent when it can.")),
             ("rules", list("Its rules.", &rule)),
             ("score?", number("The highest priority among its true rules.", 0)),
         ],
-    );
+    )
+}
+
+fn decision() -> Value {
+    let candidate = candidate("A provider that could be chosen.");
     let selection = object(
         "Which provider, and why; of a ModelDeployment.",
         vec![

@@ -1,0 +1,233 @@
+//! `explain --trace`: where fields go, and where the output comes from.
+
+use std::fmt::Write as _;
+
+use kubefoundry::diagnostic::render::Style;
+use kubefoundry::model::ir::Origin;
+use kubefoundry::trace::{self, Fate, FieldTrace, MOST_FIELDS, OutputTrace, Reached, Trace};
+use kubefoundry::wire::closest;
+
+use super::{Located, ReportError, Run, json, located};
+use crate::args::{ExplainArgs, ExplanationFormat};
+use crate::style::{Paint, paint, printable};
+use crate::table::{Cell, table};
+
+/// The report, about every field or about one.
+pub(super) fn report(run: &Run, args: &ExplainArgs, style: Style) -> Result<String, ReportError> {
+    let traces = trace::trace(&run.sources);
+    let mut traces = located(run, traces, |trace| (trace.source, trace.document, &trace.object));
+    if let Some(field) = &args.field {
+        keep(&mut traces, field)?;
+    }
+    if args.output == ExplanationFormat::Json {
+        return Ok(json("traces", &traces, run));
+    }
+    let blocks: Vec<String> = traces
+        .iter()
+        .map(|located| {
+            let trace = &located.report;
+            let title = located.title(&trace.object, style);
+            let body = if args.field.is_some() { few(trace, style) } else { all(trace, style) };
+            title + &body
+        })
+        .collect();
+    Ok(blocks.join("\n"))
+}
+
+/// Leaves what a field is, or holds.
+fn keep(traces: &mut Vec<Located<'_, Trace>>, field: &str) -> Result<(), ReportError> {
+    let known: Vec<String> = traces.iter().flat_map(|located| names(&located.report)).collect();
+    let is_it = |path: &str| {
+        path.strip_prefix(field)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']) || rest.starts_with(" > "))
+    };
+    if !known.iter().any(|path| is_it(path)) {
+        let hint = closest(field, known.iter().map(String::as_str));
+        let hint = hint.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+        return Err(ReportError::NoField { field: field.to_owned(), hint });
+    }
+    for located in &mut *traces {
+        let trace = &mut located.report;
+        trace.fields.retain(|field| is_it(&field.path));
+        trace.outputs.retain(|output| is_it(&place(&output.path, output.inside.as_deref())));
+    }
+    traces.retain(|located| !names(&located.report).is_empty());
+    Ok(())
+}
+
+fn names(trace: &Trace) -> Vec<String> {
+    let fields = trace.fields.iter().map(|field| field.path.clone());
+    fields.chain(trace.outputs.iter().map(|output| place(&output.path, output.inside.as_deref()))).collect()
+}
+
+/// A field, and a field inside the text that it holds.
+fn place(path: &str, inside: Option<&str>) -> String {
+    match inside {
+        Some(inside) => format!("{path} > {inside}"),
+        None => path.to_owned(),
+    }
+}
+
+/// A line for each field of the input, and one for each field of the output.
+fn all(trace: &Trace, style: Style) -> String {
+    let mut out = String::new();
+    if let (Some(provider), Some(reason)) = (&trace.provider, &trace.reason) {
+        out.push_str(&table(
+            &[vec![Cell::new("provider"), Cell::new(provider)], vec![Cell::new("reason"), Cell::new(reason)]],
+            2,
+        ));
+    }
+    if trace.fields.is_empty() {
+        out.push_str("  nothing comes out of it, so nothing can be traced; see the findings\n");
+        return out;
+    }
+    let heading = |out: &mut String, name: &str| {
+        let _ = write!(out, "\n  {}\n", paint(name, Paint::Bold, style));
+    };
+    heading(&mut out, "fields");
+    let rows: Vec<Vec<Cell>> = trace.fields.iter().map(|field| field_row(field, style)).collect();
+    out.push_str(&table(&rows, 4));
+    if trace.untried > 0 {
+        let _ = writeln!(out, "    {} more fields, not tried: expected at most {MOST_FIELDS}", trace.untried);
+    }
+    let mut last = String::new();
+    let mut rows = Vec::new();
+    heading(&mut out, "output");
+    for output in &trace.outputs {
+        let object = output.object.to_string();
+        if object != last {
+            out.push_str(&table(&rows, 6));
+            rows.clear();
+            let _ = writeln!(out, "    {}", printable(&object));
+            last = object;
+        }
+        rows.push(output_row(output, style));
+    }
+    out.push_str(&table(&rows, 6));
+    out
+}
+
+fn field_row(field: &FieldTrace, style: Style) -> Vec<Cell> {
+    let color = match field.fate {
+        Fate::Rendered | Fate::Selects => Paint::Green,
+        Fate::Nothing => Paint::Red,
+        _ => Paint::Dim,
+    };
+    let mut row = vec![
+        Cell::new(&field.path),
+        Cell::painted(origin(field.origin), Paint::Dim, style),
+        Cell::painted(fate(field.fate), color, style),
+    ];
+    row.extend(Some(goes_to(field)).filter(|text| !text.is_empty()).map(|text| Cell::new(&text)));
+    row
+}
+
+/// The first place that a field reaches, and how many more.
+fn goes_to(field: &FieldTrace) -> String {
+    let first = field.reaches.iter().find(|reached| !reached.added).or_else(|| field.reaches.first());
+    let more = match field.reaches.len() {
+        0 | 1 => String::new(),
+        number => format!(" and {} more", number - 1),
+    };
+    match first {
+        Some(reached) if reached.added => format!("→ adds {}{more}", reached_place(reached)),
+        Some(reached) => format!("→ {}{more}", reached_place(reached)),
+        None if !field.selects.is_empty() => format!("→ {}", field.selects.join(", ")),
+        None => field.codes.join(", "),
+    }
+}
+
+fn reached_place(reached: &Reached) -> String {
+    let kind = &reached.object.kind;
+    match place(&reached.path, reached.inside.as_deref()) {
+        whole if whole.is_empty() => format!("{kind} {}", reached.object.name),
+        path => format!("{kind} {path}"),
+    }
+}
+
+fn output_row(output: &OutputTrace, style: Style) -> Vec<Cell> {
+    let from = if output.from.is_empty() {
+        Cell::painted("always", Paint::Dim, style)
+    } else {
+        Cell::new(&format!("← {}", output.from.join(", ")))
+    };
+    vec![Cell::new(&place(&output.path, output.inside.as_deref())), from]
+}
+
+/// All there is to say of the fields that are left.
+fn few(trace: &Trace, style: Style) -> String {
+    let mut out = String::new();
+    for field in &trace.fields {
+        let name = paint(&printable(&field.path), Paint::Bold, style);
+        let value = printable(&field.value);
+        let _ = write!(out, "\n  {name} = {value} ({}): {}\n", origin(field.origin), meaning(field));
+        let mut rows = Vec::new();
+        for tried in &field.tried {
+            let value = tried.value.as_deref().map_or("taken out".to_owned(), |value| format!("= {value}"));
+            rows.push(vec![Cell::new("tried"), Cell::new(&format!("{} {value}", tried.path))]);
+        }
+        for rule in &field.read_by {
+            rows.push(vec![Cell::new("read by"), Cell::new(&format!("rule {} of {}", rule.rule, rule.provider))]);
+        }
+        for reached in &field.reaches {
+            let word = if reached.added { "adds" } else { "reaches" };
+            let kind = reached.object.to_string();
+            let path = place(&reached.path, reached.inside.as_deref());
+            let value = reached.value.as_ref().map(|value| format!(" = {value}")).unwrap_or_default();
+            rows.push(vec![Cell::new(word), Cell::new(&kind), Cell::new(&format!("{path}{value}"))]);
+        }
+        if !field.selects.is_empty() {
+            rows.push(vec![Cell::new("selects"), Cell::new(&field.selects.join(", "))]);
+        }
+        if !field.codes.is_empty() {
+            rows.push(vec![Cell::new("findings"), Cell::new(&field.codes.join(", "))]);
+        }
+        for row in rows {
+            out.push_str(&table(&[row], 4));
+        }
+    }
+    for output in &trace.outputs {
+        let name = paint(&printable(&place(&output.path, output.inside.as_deref())), Paint::Bold, style);
+        let (value, object) = (printable(&output.value), output.object.to_string());
+        let _ = write!(out, "\n  {name} = {value}  {}\n", paint(&printable(&object), Paint::Dim, style));
+        if output.from.is_empty() {
+            out.push_str("    comes from nothing in the input: the provider always writes it\n");
+        }
+        for from in &output.from {
+            let _ = writeln!(out, "    comes from  {}", printable(from));
+        }
+    }
+    out
+}
+
+fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Written => "written",
+        Origin::Defaulted => "defaulted",
+        Origin::Derived => "derived",
+    }
+}
+
+fn fate(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Rendered => "rendered",
+        Fate::Selects => "selects",
+        Fate::Reported => "reported",
+        Fate::Checked => "checked",
+        Fate::Own => "own",
+        Fate::Empty => "empty",
+        Fate::Nothing => "nothing",
+    }
+}
+
+fn meaning(field: &FieldTrace) -> &'static str {
+    match field.fate {
+        Fate::Rendered => "another value makes another output",
+        Fate::Selects => "another value selects another provider",
+        Fate::Reported => "it has no effect, and a finding says so of it, or of another value",
+        Fate::Checked => "no other value of it, or not its absence, is accepted here; beyond that it has no effect",
+        Fate::Own => "it says something of the ModelDeployment itself, and is no part of the output",
+        Fate::Empty => "it holds nothing",
+        Fate::Nothing => "it has no effect, whatever it says",
+    }
+}

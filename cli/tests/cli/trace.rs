@@ -1,0 +1,85 @@
+//! `explain --trace` and `--why-not`: where fields go, and what would have to change.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::sandbox::{PINNED, Ran, Sandbox, broken, model};
+
+/// Runs on an example as it lies in the repository.
+fn example(name: &str, arguments: &[&str]) -> Ran {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples").join(name);
+    let mut sandbox = Sandbox::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            sandbox = sandbox.with(&path.file_name().unwrap().to_string_lossy(), std::fs::read(&path).unwrap());
+        }
+    }
+    sandbox.run(&[&["explain", "."], arguments].concat()).exits(0)
+}
+
+/// One of each provider, whole.
+#[test]
+fn every_field_of_an_example_has_a_line() {
+    insta::assert_snapshot!("trace_dynamo", example("llama-8b", &["--trace"]).out);
+    insta::assert_snapshot!("trace_kaito", example("phi-4-kaito", &["--trace"]).out);
+    insta::assert_snapshot!("trace_kuberay", example("llama-8b-kuberay", &["--trace"]).out);
+}
+
+/// The same as JSON, for one field: what it is, what was tried, where it goes.
+#[test]
+fn one_field_as_json() {
+    let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
+    let ran = sandbox.run(&["explain", ".", "--trace", "--field", "spec.resources", "-o", "json"]).exits(0);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&report["version"], &report["traces"][0]["file"]), (&1.into(), &"a.yaml".into()));
+    let paths: Vec<&str> =
+        report["traces"][0]["fields"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["spec.resources.gpu.count", "spec.resources.gpu.type"]);
+    let count = &report["traces"][0]["fields"][0];
+    assert_eq!((&count["fate"], &count["tried"][0]["value"]), (&"rendered".into(), &"2".into()));
+    assert_eq!(count["readBy"][0]["provider"], "dynamo");
+    assert_eq!(report["traces"][0]["outputs"].as_array().unwrap().len(), 0, "no field of the output is called so");
+}
+
+/// What is not there is wrong usage, with what may have been meant.
+#[test]
+fn an_unknown_field_or_provider_is_wrong_usage() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a"));
+    let ran = sandbox.run(&["explain", "a.yaml", "--trace", "--field", "spec.resources.gpu.cuont"]).exits(2);
+    assert!(ran.out.is_empty() && ran.err.contains("did you mean spec.resources.gpu.count?"), "{ran:?}");
+    let ran = sandbox.run(&["explain", "a.yaml", "--why-not", "katio"]).exits(2);
+    assert!(ran.out.is_empty() && ran.err.contains("did you mean \"kaito\"?"), "{ran:?}");
+    let ran = sandbox.run(&["explain", "a.yaml", "--trace", "-o", "dot"]).exits(2);
+    assert!(ran.err.contains("expected --output text or json"), "{ran:?}");
+    for wrong in [["--trace", "--rules"], ["--field", "x"], ["--no-builtins", "--trace"]] {
+        sandbox.run(&[&["explain", "a.yaml"], wrong.as_slice()].concat()).exits(2);
+    }
+}
+
+/// The report comes either way, and the exit status tells.
+#[test]
+fn what_has_an_error_is_not_traced() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a")).with("b.yaml", broken("b"));
+    let ran = sandbox.run(&["explain", ".", "--trace"]).exits(1);
+    assert!(ran.out.contains("spec.engine.type"), "{}", ran.out);
+    assert!(ran.err.contains("error[KF0101]"), "{}", ran.err);
+    let ran = sandbox.run(&["explain", "b.yaml", "--why-not", "kaito"]).exits(1);
+    assert!(ran.err.contains("error[KF0101]"), "{ran:?}");
+}
+
+/// The fewest changes by rules and by name.
+#[test]
+fn why_not_offers_changes() {
+    let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
+    let ran = sandbox.run(&["explain", ".", "--why-not", "kaito"]).exits(0);
+    assert_eq!(ran.err, "");
+    insta::assert_snapshot!("why_not", ran.out);
+    let ran = sandbox.run(&["explain", ".", "--why-not", "dynamo"]).exits(0);
+    insta::assert_snapshot!("why_not_selected", ran.out);
+    let ran = sandbox.run(&["explain", ".", "--why-not", "kuberay", "-o", "json"]).exits(0);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["answers"][0]["obstacle"], "no-rules");
+    assert_eq!(report["answers"][0]["byName"][0]["path"], "spec.provider.name");
+}

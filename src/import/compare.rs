@@ -1,0 +1,388 @@
+//! What two objects say differently, field by field.
+
+use serde_json::{Map, Value};
+
+use crate::dialect::DIALECTS;
+use crate::model::engines::{GivenFlag, flags_of};
+use crate::path::FieldPath;
+use crate::yaml;
+
+/// A field that a given object and a rendered one do not have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// Where, in the given object.
+    pub path: FieldPath,
+    /// What it is in the given object; absent when only the rendered one has it.
+    pub given: Option<Value>,
+    /// What it is in the rendered object; absent when only the given one has it.
+    pub rendered: Option<Value>,
+}
+
+/// The keys by which items of lists are known.
+const KEYS: &[&str] = &["name", "groupName", "mountPath", "containerPort"];
+
+/// What an apiserver or a client writes into an object: nobody's wish.
+const WRITTEN_BY_OTHERS: &[&str] = &[
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// Annotations of clients that repeat the object.
+const REPEATED: &[&str] = &["kubectl.kubernetes.io/last-applied-configuration"];
+
+/// The annotation that says why a provider was selected: what configurations there were is not known.
+const REASON: &str = "/selected-reason";
+
+/// Marks that every rendered object bears.
+const MARKS: &[&str] = &["managed-by", "model-deployment", "selected-reason", "model-source"];
+
+/// What a rendered object says differently from a given one. Left out is what others than users write, the marks that say
+/// whose a rendered object is, and the order in which nothing depends on it: of flags, and of lists whose items have names.
+/// `names` are items and entries that are called otherwise in the rendered object.
+pub fn differences(given: &Value, rendered: &Value, names: &[(String, String)]) -> Vec<Difference> {
+    let mut found = Comparison { names, found: Vec::new() };
+    let (given, rendered) = (tidy(given), tidy(rendered));
+    found.values(&FieldPath::root(), &given, &rendered);
+    found.found
+}
+
+/// An object without what others than users write.
+fn tidy(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.shift_remove("status");
+    }
+    if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|key, _| !WRITTEN_BY_OTHERS.contains(&key.as_str()));
+        // Who renders the import will be the owner.
+        if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
+            owners.retain(|owner| owner.get("kind").and_then(Value::as_str) != Some("ModelDeployment"));
+        }
+    }
+    if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        annotations.retain(|key, _| !REPEATED.contains(&key.as_str()) && !key.ends_with(REASON));
+    }
+    object
+}
+
+struct Comparison<'n> {
+    names: &'n [(String, String)],
+    found: Vec<Difference>,
+}
+
+impl Comparison<'_> {
+    fn add(&mut self, path: &FieldPath, given: Option<&Value>, rendered: Option<&Value>) {
+        let is_mark = given.is_none() && is_mark(path);
+        if !is_mark {
+            let (given, rendered) = (given.cloned(), rendered.cloned());
+            self.found.push(Difference { path: path.clone(), given, rendered });
+        }
+    }
+
+    fn values(&mut self, path: &FieldPath, given: &Value, rendered: &Value) {
+        match (given, rendered) {
+            (Value::Object(one), Value::Object(other)) => self.objects(path, one, other),
+            (Value::Array(one), Value::Array(other)) => self.lists(path, one, other),
+            (Value::String(one), Value::String(other)) if one != other => match (mapping(one), mapping(other)) {
+                (Some(one), Some(other)) => self.values(path, &one, &other),
+                _ => self.add(path, Some(given), Some(rendered)),
+            },
+            _ if same_scalar(path, given, rendered) => {}
+            _ => self.add(path, Some(given), Some(rendered)),
+        }
+    }
+
+    fn objects(&mut self, path: &FieldPath, given: &Map<String, Value>, rendered: &Map<String, Value>) {
+        // Names stand for others in the mapping of components only.
+        let renames = path.to_string() == "spec.services";
+        let ours = |key: &str| {
+            let renamed = self.names.iter().find(|(theirs, _)| renames && theirs == key);
+            renamed.map_or(key.to_owned(), |(_, ours)| ours.clone())
+        };
+        let keys: Vec<(&String, String)> = given.keys().map(|key| (key, ours(key))).collect();
+        for (key, ours) in &keys {
+            let at = path.key((*key).clone());
+            let (one, other) = (
+                given.get(*key).filter(|value| is_something(value)),
+                rendered.get(ours).filter(|value| is_something(value)),
+            );
+            match (one, other) {
+                (Some(one), Some(other)) => {
+                    if *key != ours {
+                        self.add(&at, Some(&Value::from(key.as_str())), Some(&Value::from(ours.as_str())));
+                    }
+                    self.values(&at, one, other);
+                }
+                (Some(one), None) => self.add(&at, Some(one), None),
+                (None, Some(other)) => self.added(&at, other),
+                (None, None) => {}
+            }
+        }
+        for (key, other) in rendered.iter().filter(|(_, other)| is_something(other)) {
+            if !keys.iter().any(|(_, ours)| ours == key) {
+                self.added(&path.key(key.clone()), other);
+            }
+        }
+    }
+
+    /// Something that only the rendered object has; of labels and annotations, each.
+    fn added(&mut self, path: &FieldPath, rendered: &Value) {
+        let text = path.to_string();
+        match rendered {
+            Value::Object(entries) if matches!(text.as_str(), "metadata.labels" | "metadata.annotations") => {
+                for (key, value) in entries {
+                    self.add(&path.key(key.clone()), None, Some(value));
+                }
+            }
+            _ => self.add(path, None, Some(rendered)),
+        }
+    }
+
+    fn lists(&mut self, path: &FieldPath, given: &[Value], rendered: &[Value]) {
+        let is_args = path.to_string().ends_with("args");
+        if let (Some(one), Some(other), true) = (texts(given), texts(rendered), is_args) {
+            self.arguments(path, &one, &other);
+            return;
+        }
+        let all: Vec<&Value> = given.iter().chain(rendered).collect();
+        if let ([one], [other]) = (given, rendered)
+            && one.is_object()
+            && other.is_object()
+        {
+            self.values(&path.index(0), one, other);
+            return;
+        }
+        let Some(key) = KEYS.iter().find(|key| all.iter().all(|item| item.get(**key).is_some())) else {
+            self.unnamed(path, given, rendered);
+            return;
+        };
+        let name = |item: &Value| item.get(*key).map_or(String::new(), Value::to_string);
+        let ours = |item: &Value| {
+            let name = name(item);
+            let renamed = self.names.iter().find(|(theirs, _)| format!("{theirs:?}") == name);
+            renamed.map_or(name, |(_, ours)| Value::from(ours.as_str()).to_string())
+        };
+        let wanted: Vec<String> = given.iter().map(ours).collect();
+        for (index, (item, wanted)) in given.iter().zip(&wanted).enumerate() {
+            let at = path.index(index);
+            match rendered.iter().find(|other| name(other) == *wanted) {
+                Some(other) => self.values(&at, item, other),
+                None => self.add(&at, Some(item), None),
+            }
+        }
+        for other in rendered.iter().filter(|other| !wanted.contains(&name(other))) {
+            self.add(path, None, Some(other));
+        }
+        // A variable may use those before it.
+        let uses = |item: &&Value| item.get("value").and_then(Value::as_str).is_some_and(|value| value.contains("$("));
+        let order = |items: &[Value]| items.iter().map(name).collect::<Vec<_>>();
+        let mut sorted = (wanted.clone(), order(rendered));
+        sorted.0.sort();
+        sorted.1.sort();
+        if given.iter().any(|item| uses(&item)) && sorted.0 == sorted.1 && wanted != order(rendered) {
+            self.add(path, Some(&Value::from(wanted)), Some(&Value::from(order(rendered))));
+        }
+    }
+
+    /// Items without names: what one list has and the other has not.
+    fn unnamed(&mut self, path: &FieldPath, given: &[Value], rendered: &[Value]) {
+        let mut left: Vec<&Value> = rendered.iter().collect();
+        let mut lost = false;
+        for (index, item) in given.iter().enumerate() {
+            if let Some(position) = left.iter().position(|other| *other == item) {
+                left.remove(position);
+            } else {
+                lost = true;
+                self.add(&path.index(index), Some(item), None);
+            }
+        }
+        for other in &left {
+            self.add(path, None, Some(other));
+        }
+        let is_order = !lost && left.is_empty() && given != rendered;
+        if is_order {
+            self.add(path, Some(&Value::from(given.to_vec())), Some(&Value::from(rendered.to_vec())));
+        }
+    }
+
+    /// Flags of a command line, whatever their order and form.
+    fn arguments(&mut self, path: &FieldPath, given: &[String], rendered: &[String]) {
+        let (one, mut other) = (flags_of(given), flags_of(rendered));
+        for flag in one {
+            let same =
+                |candidate: &GivenFlag| candidate.name == flag.name && same_values(&candidate.values, &flag.values);
+            if let Some(position) = other.iter().position(same) {
+                other.remove(position);
+                continue;
+            }
+            let position = other.iter().position(|other| other.name == flag.name && !flag.name.is_empty());
+            let replaced = position.map(|position| other.remove(position));
+            let at = given.iter().position(|element| names(element, &flag)).map_or(path.clone(), |at| path.index(at));
+            self.add(&at, Some(&written(&flag)), replaced.as_ref().map(written).as_ref());
+        }
+        for flag in &other {
+            self.add(path, None, Some(&written(flag)));
+        }
+    }
+}
+
+/// Whether an element of a command line is where a flag starts.
+fn names(element: &str, flag: &GivenFlag) -> bool {
+    match element.strip_prefix("--") {
+        Some(name) => name.split('=').next().is_some_and(|name| name.replace('_', "-") == flag.name),
+        None => flag.name.is_empty() && flag.value() == Some(element),
+    }
+}
+
+/// A flag as a command line says it.
+fn written(flag: &GivenFlag) -> Value {
+    let values = flag.values.join(" ");
+    Value::from(match (flag.name.as_str(), flag.values.len()) {
+        ("", _) => values,
+        (name, 0) => format!("--{name}"),
+        (name, 1) => format!("--{name}={values}"),
+        (name, _) => format!("--{name} {values}"),
+    })
+}
+
+/// Whether values are the same, JSON however it is written.
+pub(super) fn same_values(given: &[String], rendered: &[String]) -> bool {
+    let json = |values: &[String]| match values {
+        [value] if value.starts_with(['{', '[']) => serde_json::from_str::<Value>(value).ok(),
+        _ => None,
+    };
+    given == rendered || json(given).is_some_and(|one| json(rendered) == Some(one))
+}
+
+fn texts(items: &[Value]) -> Option<Vec<String>> {
+    items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+/// Whether a field says anything: what is empty might as well not be there.
+fn is_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
+}
+
+/// Equal, or an amount that is written as a number here and as text there.
+fn same_scalar(path: &FieldPath, given: &Value, rendered: &Value) -> bool {
+    let is_amount = path.to_string().split(['.', '[']).any(|step| matches!(step, "limits" | "requests"));
+    let plain = |value: &Value| match value {
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    };
+    given == rendered || is_amount && plain(given).is_some() && plain(given) == plain(rendered)
+}
+
+/// The mapping that a text of several lines is.
+fn mapping(text: &str) -> Option<Value> {
+    let parsed = yaml::parse(text, &yaml::Limits::default());
+    let [document] = parsed.documents.as_slice() else { return None };
+    Some(document.root.to_json()).filter(|value| value.is_object() && parsed.failure.is_none())
+}
+
+/// Whether a field is a mark that says whose an object is, and why.
+fn is_mark(path: &FieldPath) -> bool {
+    let crate::path::Segment::Key(key) = path.segments().last().cloned().unwrap_or(crate::path::Segment::Index(0))
+    else {
+        return false;
+    };
+    let text = path.to_string();
+    let of_metadata = text.starts_with("metadata.labels") || text.starts_with("metadata.annotations");
+    of_metadata && DIALECTS.iter().any(|dialect| MARKS.iter().any(|mark| *dialect.label(mark) == *key))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(given: &Value, rendered: &Value) -> Vec<String> {
+        let differences = differences(given, rendered, &[("decode".to_owned(), "VllmDecodeWorker".to_owned())]);
+        let line = |it: Difference| {
+            let show = |value: Option<Value>| value.map_or("-".to_owned(), |value| value.to_string());
+            format!("{}: {} {}", it.path, show(it.given), show(it.rendered))
+        };
+        differences.into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn every_field_that_differs_is_found() {
+        let given = json!({
+            "kind": "A", "status": {"x": 1},
+            "metadata": {"uid": "u", "labels": {"a": "b"}, "annotations": {"kubefoundry.ai/managed-by": "other"}},
+            "spec": {
+                "args": ["--model", "a/b", "--seed=1", "stray", "--config={\"a\": 1}"],
+                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+                "limits": {"gpu": 1},
+                "tolerations": [{"effect": "NoSchedule"}, {"effect": "NoExecute"}],
+                "text": "a: 1\nb: 2\n",
+                "count": 1,
+                "empty": {},
+            },
+        });
+        let rendered = json!({
+            "kind": "A",
+            "metadata": {
+                "labels": {"kubefoundry.ai/managed-by": "kubefoundry"},
+                "annotations": {"kubefoundry.ai/managed-by": "kubefoundry"},
+            },
+            "spec": {
+                "args": ["--config={\"a\":1}", "--model=a/b", "--seed=2", "--more"],
+                "env": [{"name": "B", "value": "2"}, {"name": "A", "value": "0"}, {"name": "C"}],
+                "limits": {"gpu": "1"},
+                "tolerations": [{"effect": "NoExecute"}],
+                "text": "b: 2\na: 2\n",
+                "count": "1",
+                "new": [1],
+            },
+        });
+        assert_eq!(
+            found(&given, &rendered),
+            [
+                "metadata.labels.a: \"b\" -",
+                "metadata.annotations[\"kubefoundry.ai/managed-by\"]: \"other\" \"kubefoundry\"",
+                "spec.args[2]: \"--seed=1\" \"--seed=2\"",
+                "spec.args[3]: \"stray\" -",
+                "spec.args: - \"--more\"",
+                "spec.env[0].value: \"1\" \"0\"",
+                "spec.env: - {\"name\":\"C\"}",
+                "spec.tolerations[0]: {\"effect\":\"NoSchedule\"} -",
+                "spec.text.a: 1 2",
+                "spec.count: 1 \"1\"",
+                "spec.new: - [1]",
+            ]
+        );
+        assert_eq!(found(&given, &given), [""; 0]);
+    }
+
+    #[test]
+    fn names_of_parts_are_one_difference_each() {
+        let given = json!({"spec": {"services": {"decode": {"replicas": 2}, "other": {}}}});
+        let rendered = json!({"spec": {"services": {"VllmDecodeWorker": {"replicas": 1}}}});
+        assert_eq!(
+            found(&given, &rendered),
+            ["spec.services.decode: \"decode\" \"VllmDecodeWorker\"", "spec.services.decode.replicas: 2 1"]
+        );
+    }
+
+    #[test]
+    fn the_order_of_variables_matters_where_they_use_each_other() {
+        let given = json!({"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)"}]});
+        let rendered = json!({"env": [{"name": "B", "value": "$(A)"}, {"name": "A", "value": "1"}]});
+        assert_eq!(found(&given, &rendered).len(), 1);
+    }
+}

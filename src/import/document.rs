@@ -1,0 +1,338 @@
+//! A draft as a `ModelDeployment`.
+
+use serde_json::{Map, Value, json};
+
+use super::compare::same_values;
+use crate::dialect::Dialect;
+use crate::model::draft::{Draft, WorkerDraft};
+use crate::model::engines::grammar::{ConfigValue, Grammar, Setting};
+use crate::model::engines::{GivenFlag, grammar};
+use crate::model::ir::Role;
+
+/// What is said of the engine in fields of its own, and the flags that are left.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Settings {
+    model_id: Option<String>,
+    /// Whether the model stands among the flags: then so would its name.
+    is_of_flags: bool,
+    served_name: Option<String>,
+    context_length: Option<i32>,
+    trust_remote_code: bool,
+    enforce_eager: bool,
+    prefix_caching: Option<bool>,
+    /// Of each kind of worker.
+    pub(super) rest: Vec<Vec<GivenFlag>>,
+}
+
+impl Settings {
+    /// Takes the settings that have fields out of a draft's flags. What only one of two roles says stays a flag.
+    pub(super) fn of(draft: &Draft) -> Self {
+        let grammar = grammar(draft.engine);
+        let mut rest: Vec<Vec<GivenFlag>> = draft.workers.iter().map(|worker| worker.flags.clone()).collect();
+        let model_id = draft.model_id.clone().or_else(|| take_all(&mut rest, |flags| take_value(flags, grammar.model)));
+        let served_name =
+            draft.served_name.clone().or_else(|| take_all(&mut rest, |flags| take_value(flags, grammar.served_name)));
+        let context_length = take_all(&mut rest, |flags| context_length(flags, grammar));
+        let mut is_set = |setting: Setting| take_all(&mut rest, |flags| take_setting(flags, setting)).is_some();
+        let trust_remote_code = is_set(grammar.trust_remote_code);
+        let enforce_eager = is_set(grammar.enforce_eager);
+        let prefix_caching = if is_set(grammar.prefix_caching_off) {
+            Some(false)
+        } else {
+            is_set(grammar.prefix_caching_on).then_some(true)
+        };
+        let is_of_flags = draft.model_id.is_none() && model_id.is_some();
+        Self {
+            model_id,
+            is_of_flags,
+            served_name,
+            context_length,
+            trust_remote_code,
+            enforce_eager,
+            prefix_caching,
+            rest,
+        }
+    }
+
+    /// The same, with a switch left a flag where its field becomes other flags: a runtime that has deprecated it. `render`
+    /// says what settings alone become.
+    pub(super) fn without_new_spelling(self, draft: &Draft, render: impl Fn(&Self) -> Option<Draft>) -> Self {
+        let Setting::SwitchBefore(name, _) = grammar(draft.engine).enforce_eager else { return self };
+        let has = |draft: &Draft| draft.workers.iter().any(|worker| worker.flags.iter().any(|flag| flag.name == name));
+        if !self.enforce_eager || !has(draft) || render(&self).is_none_or(|rendered| has(&rendered)) {
+            return self;
+        }
+        let mut rest = self.rest.clone();
+        for flags in &mut rest {
+            flags.push(GivenFlag { name: name.to_owned(), values: Vec::new() });
+        }
+        Self { enforce_eager: false, rest, ..self }
+    }
+}
+
+/// Takes the same out of the flags of every kind of worker, or nothing.
+fn take_all<T: PartialEq>(all: &mut Vec<Vec<GivenFlag>>, take: impl Fn(&mut Vec<GivenFlag>) -> Option<T>) -> Option<T> {
+    let mut after = all.clone();
+    let taken: Option<Vec<T>> = after.iter_mut().map(take).collect();
+    let mut taken = taken?.into_iter();
+    let first = taken.next()?;
+    if taken.all(|other| other == first) {
+        *all = after;
+        return Some(first);
+    }
+    None
+}
+
+fn take_value(flags: &mut Vec<GivenFlag>, name: &str) -> Option<String> {
+    let position = flags.iter().position(|flag| flag.name == name && flag.value().is_some())?;
+    flags.remove(position).values.pop()
+}
+
+fn context_length(flags: &mut Vec<GivenFlag>, grammar: &Grammar) -> Option<i32> {
+    let position = flags.iter().position(|flag| flag.name == grammar.context_length)?;
+    let length = flags.get(position)?.value()?.parse::<i32>().ok().filter(|length| *length > 0)?;
+    flags.remove(position);
+    Some(length)
+}
+
+/// Takes the flags out by which an engine is told something.
+fn take_setting(flags: &mut Vec<GivenFlag>, setting: Setting) -> Option<()> {
+    let mut take = |name: &str, values: &[&str]| {
+        let position = flags.iter().position(|flag| flag.name == name && flag.values == values)?;
+        flags.remove(position);
+        Some(())
+    };
+    match setting {
+        Setting::Switch(name) => take(name, &[]),
+        Setting::SwitchBefore(name, others) => take(name, &[]).or_else(|| {
+            let mut after = flags.clone();
+            for (name, value) in others {
+                let position = after.iter().position(|flag| flag.name == *name && flag.value() == Some(*value))?;
+                after.remove(position);
+            }
+            *flags = after;
+            Some(())
+        }),
+        Setting::Off(name, off) => take(off, &[]).or_else(|| take(name, &["false"])),
+        Setting::Key(keys, value) => take_key(flags, keys, value),
+        Setting::Default | Setting::Ignored(_) => None,
+    }
+}
+
+/// Takes a configuration key out, which may be inside another.
+fn take_key(flags: &mut Vec<GivenFlag>, keys: &[&str], wanted: ConfigValue) -> Option<()> {
+    let wanted = match wanted {
+        ConfigValue::Bool(value) => Value::Bool(value),
+        ConfigValue::Null => Value::Null,
+    };
+    let (first, inner) = keys.split_first()?;
+    let position = flags.iter().position(|flag| flag.name == *first)?;
+    let mut value: Value = serde_json::from_str(flags.get(position)?.value()?).ok()?;
+    match inner {
+        [] => (value == wanted).then(|| drop(flags.remove(position))),
+        [key] => {
+            let fields = value.as_object_mut().filter(|fields| fields.get(*key) == Some(&wanted))?;
+            fields.remove(*key);
+            if fields.is_empty() {
+                flags.remove(position);
+            } else if let Some(flag) = flags.get_mut(position) {
+                flag.values = vec![value.to_string()];
+            }
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+/// What the user said beside what a rendering says by itself: of the flags of every kind of worker, those that all have
+/// in common.
+pub(super) fn own_flags(given: &[Vec<GivenFlag>], by_itself: &[Vec<GivenFlag>]) -> Vec<GivenFlag> {
+    let same = |one: &GivenFlag, other: &GivenFlag| one.name == other.name && same_values(&one.values, &other.values);
+    let mut own = given.iter().enumerate().map(|(position, flags)| {
+        let usual = by_itself.get(position).map_or(&[][..], Vec::as_slice);
+        let is_own = |flag: &&GivenFlag| !usual.iter().any(|usual| same(usual, flag));
+        flags.iter().filter(is_own).cloned().collect::<Vec<_>>()
+    });
+    let first = own.next().unwrap_or_default();
+    let others: Vec<Vec<GivenFlag>> = own.collect();
+    let in_all = |flag: &GivenFlag| others.iter().all(|other| other.iter().any(|candidate| same(candidate, flag)));
+    first.into_iter().filter(in_all).collect()
+}
+
+/// What makes a document of a draft.
+pub(super) struct Writing<'w> {
+    pub(super) dialect: &'static Dialect,
+    pub(super) metadata: &'w Value,
+    pub(super) draft: &'w Draft,
+    pub(super) settings: &'w Settings,
+    /// The provider, when it is named.
+    pub(super) provider: Option<&'static str>,
+    /// Whether the image is written.
+    pub(super) with_image: bool,
+    pub(super) env: &'w [Value],
+    pub(super) flags: &'w [GivenFlag],
+}
+
+impl Writing<'_> {
+    /// The `ModelDeployment`, fields in the order of the specification.
+    pub(super) fn document(&self) -> Value {
+        let mut spec = Map::new();
+        spec.insert("model".to_owned(), Value::Object(self.model()));
+        let mut provider = Map::new();
+        insert(&mut provider, "name", self.provider);
+        insert_some(&mut provider, "overrides", Value::Object(self.draft.overrides.clone()));
+        insert_some(&mut spec, "provider", Value::Object(provider));
+        spec.insert("engine".to_owned(), Value::Object(self.engine()));
+        self.workload(&mut spec);
+        insert(&mut spec, "image", self.draft.image.as_deref().filter(|_| self.with_image));
+        insert_some(&mut spec, "env", Value::Array(self.env.to_vec()));
+        let mut pods = Map::new();
+        insert_some(&mut pods, "labels", Value::Object(self.draft.pod_labels.clone()));
+        insert_some(&mut pods, "annotations", Value::Object(self.draft.pod_annotations.clone()));
+        if !pods.is_empty() {
+            spec.insert("podTemplate".to_owned(), json!({"metadata": pods}));
+        }
+        if let Some(token) = &self.draft.hugging_face_token {
+            spec.insert("secrets".to_owned(), json!({"huggingFaceToken": token}));
+        }
+        insert_some(&mut spec, "imagePullSecrets", Value::Array(self.draft.image_pull_secrets.clone()));
+        insert_some(&mut spec, "nodeSelector", Value::Object(self.draft.node_selector.clone()));
+        insert_some(&mut spec, "tolerations", Value::Array(self.draft.tolerations.clone()));
+        json!({
+            "apiVersion": self.dialect.api_version(),
+            "kind": "ModelDeployment",
+            "metadata": self.metadata,
+            "spec": spec,
+        })
+    }
+
+    fn model(&self) -> Map<String, Value> {
+        let Settings { model_id, served_name, .. } = self.settings;
+        let mut model = Map::new();
+        insert(&mut model, "id", model_id.as_deref());
+        let derived = model_id.as_deref().and_then(|id| id.rsplit('/').find(|part| !part.is_empty()));
+        let is_custom = self.is_custom();
+        let is_derived = self.dialect.derives_served_name && served_name.as_deref() == derived;
+        // Ray calls a model without a name by its source.
+        let is_its_id = !self.dialect.derives_served_name && served_name == model_id;
+        if served_name.is_none() && self.settings.is_of_flags && self.dialect.derives_served_name && !is_custom {
+            // Without a name, engines call a model by its id; a rendering would call it by the last part.
+            insert(&mut model, "servedName", model_id.as_deref().filter(|id| Some(*id) != derived));
+        } else if !is_derived && !is_its_id && !is_custom {
+            insert(&mut model, "servedName", served_name.as_deref());
+        }
+        if is_custom {
+            model.insert("source".to_owned(), json!("custom"));
+        }
+        if !self.draft.volumes.is_empty() {
+            model.insert("storage".to_owned(), json!({"volumes": self.draft.volumes}));
+        }
+        model
+    }
+
+    /// A path that lies on no volume is one in the image; and nothing is said of its name.
+    fn is_custom(&self) -> bool {
+        let Settings { model_id, served_name, .. } = self.settings;
+        let Some(id) = model_id.as_deref().filter(|id| id.starts_with('/')) else { return self.draft.is_custom };
+        let on_volume = |volume: &Value| {
+            let path = volume.get("mountPath").and_then(Value::as_str).unwrap_or("/model-cache").trim_end_matches('/');
+            id.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let is_unnamed = served_name.is_none() || served_name == model_id;
+        self.draft.is_custom || self.draft.image.is_some() && (is_unnamed || !self.draft.volumes.iter().any(on_volume))
+    }
+
+    fn engine(&self) -> Map<String, Value> {
+        let Settings { context_length, trust_remote_code, enforce_eager, prefix_caching, .. } = self.settings;
+        let mut engine = Map::new();
+        engine.insert("type".to_owned(), json!(self.draft.engine));
+        if let Some(length) = context_length {
+            engine.insert("contextLength".to_owned(), json!(length));
+        }
+        if *trust_remote_code {
+            engine.insert("trustRemoteCode".to_owned(), json!(true));
+        }
+        if let Some(enabled) = prefix_caching.filter(|enabled| self.dialect.prefix_caching != Some(*enabled)) {
+            engine.insert("enablePrefixCaching".to_owned(), json!(enabled));
+        }
+        if *enforce_eager {
+            engine.insert("enforceEager".to_owned(), json!(true));
+        }
+        let (mut args, mut extra) = (Map::new(), Vec::new());
+        // What is no name of a flag has no place there.
+        let is_name = |name: &str| {
+            name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
+        };
+        let is_named = |flag: &&GivenFlag| !flag.name.trim_matches('-').is_empty() && is_name(&flag.name);
+        for flag in self.flags.iter().filter(is_named) {
+            match flag.values.as_slice() {
+                [] => drop(args.insert(flag.name.clone(), json!(""))),
+                [value] => drop(args.insert(flag.name.clone(), json!(value))),
+                values => {
+                    extra.push(format!("--{}", flag.name));
+                    extra.extend(values.iter().cloned());
+                }
+            }
+        }
+        // A mapping has no order, and flags may come in any.
+        args.sort_keys();
+        insert_some(&mut engine, "args", Value::Object(args));
+        insert_some(&mut engine, "extraArgs", json!(extra));
+        engine
+    }
+
+    fn workload(&self, spec: &mut Map<String, Value>) {
+        let worker = |worker: &WorkerDraft| {
+            let mut fields = Map::new();
+            if worker.gpu_count > 0 {
+                let mut gpu = json!({"count": worker.gpu_count});
+                if let Some(kind) = &worker.gpu_type {
+                    gpu["type"] = json!(kind);
+                }
+                fields.insert("gpu".to_owned(), gpu);
+            }
+            insert(&mut fields, "memory", worker.memory.as_deref());
+            insert(&mut fields, "cpu", worker.cpu.as_deref());
+            fields
+        };
+        if let [one] = self.draft.workers.as_slice() {
+            if one.replicas != 1 {
+                spec.insert("scaling".to_owned(), json!({"replicas": one.replicas}));
+            }
+            insert_some(spec, "resources", Value::Object(worker(one)));
+            return;
+        }
+        let mut scaling = Map::new();
+        for role in &self.draft.workers {
+            let mut fields = Map::new();
+            if role.replicas != 1 {
+                fields.insert("replicas".to_owned(), json!(role.replicas));
+            }
+            fields.extend(worker(role));
+            // Roles have no field for it.
+            fields.shift_remove("cpu");
+            let name = if role.role == Role::Prefill { "prefill" } else { "decode" };
+            scaling.insert(name.to_owned(), Value::Object(fields));
+        }
+        spec.insert("serving".to_owned(), json!({"mode": "disaggregated"}));
+        spec.insert("scaling".to_owned(), Value::Object(scaling));
+    }
+}
+
+fn insert(fields: &mut Map<String, Value>, key: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        fields.insert(key.to_owned(), json!(value));
+    }
+}
+
+/// Inserts what is not empty.
+fn insert_some(fields: &mut Map<String, Value>, key: &str, value: Value) {
+    let is_empty = match &value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    };
+    if !is_empty {
+        fields.insert(key.to_owned(), value);
+    }
+}

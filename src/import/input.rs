@@ -1,0 +1,154 @@
+//! The objects of an input, whatever their kind.
+
+use serde_json::Value;
+
+use crate::compile::report_failure;
+use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Scope};
+use crate::dialect::Dialect;
+use crate::model::draft::text;
+use crate::model::provider::Provider;
+use crate::model::providers::PROVIDERS;
+use crate::path::{FieldPath, Segment};
+use crate::source::{Purpose, Source, SourceId, SourceSet};
+use crate::yaml::{self, Node};
+
+/// A text of the input, read.
+pub(crate) struct Text<'s> {
+    source: SourceId,
+    content: &'s str,
+    documents: Vec<yaml::Document<'s>>,
+}
+
+/// An object, on its own or in a list.
+pub(crate) struct Object<'t> {
+    pub(crate) source: SourceId,
+    pub(crate) document: usize,
+    /// Where it stands in its document.
+    pub(crate) base: FieldPath,
+    pub(crate) value: Value,
+    text: &'t str,
+    root: &'t Node<'t>,
+}
+
+/// Reads every text with resources.
+pub(crate) fn texts<'s>(sources: &'s SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Vec<Text<'s>> {
+    let inputs = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
+    inputs.map(|(id, source)| read(id, source, diagnostics)).collect()
+}
+
+fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>) -> Text<'s> {
+    let parsed = yaml::parse(&source.text, &yaml::Limits::default());
+    let problems = parsed.documents.iter().flat_map(|document| &document.problems).chain(&parsed.failure);
+    for problem in problems {
+        let nothing = Node { value: yaml::Value::Null, span: problem.span };
+        let scope = Scope { source: id, text: &source.text, document: 0, root: &nothing, object: None };
+        let mut findings = Findings::new(scope);
+        report_failure(problem, &mut findings);
+        diagnostics.extend(findings.into_diagnostics());
+    }
+    Text { source: id, content: &source.text, documents: parsed.documents }
+}
+
+/// The objects of texts, in order; those of a list each on its own.
+pub(crate) fn objects<'t>(texts: &'t [Text<'t>]) -> Vec<Object<'t>> {
+    let mut objects = Vec::new();
+    for text in texts {
+        for parsed in &text.documents {
+            collect(text, parsed.index, &parsed.root, &FieldPath::root(), &mut objects);
+        }
+    }
+    objects
+}
+
+fn collect<'t>(
+    from: &'t Text<'t>,
+    document: usize,
+    root: &'t Node<'t>,
+    base: &FieldPath,
+    objects: &mut Vec<Object<'t>>,
+) {
+    let Some(node) = root.at(base) else { return };
+    let is_list = node.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
+    if is_list && let Some(items) = node.get("items") {
+        for index in 0..items.items().len() {
+            collect(from, document, root, &base.key("items").index(index), objects);
+        }
+        return;
+    }
+    let value = node.to_json();
+    if value.is_object() {
+        objects.push(Object { source: from.source, document, base: base.clone(), value, text: from.content, root });
+    }
+}
+
+/// The kinds that can be imported, as group and kind.
+pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROVIDERS.iter().flat_map(|provider| provider.imports().iter().copied())
+}
+
+impl Object<'_> {
+    fn group(&self) -> &str {
+        text(&self.value, "/apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group)
+    }
+
+    /// The provider that reads objects of this kind.
+    pub(crate) fn provider(&self) -> Option<&'static dyn Provider> {
+        let kind = text(&self.value, "/kind")?;
+        // What belongs to another object is no object of its own: an InferenceSet's Workspaces.
+        let owner = text(&self.value, "/metadata/ownerReferences/0/kind");
+        let reads = |provider: &&dyn Provider| {
+            provider.imports().iter().any(|(group, own)| *group == self.group() && *own == kind)
+        };
+        PROVIDERS.iter().copied().find(reads).filter(|_| owner != Some("InferenceSet"))
+    }
+
+    /// Its namespace, when it states one.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        text(&self.value, "/metadata/namespace")
+    }
+
+    /// What it is.
+    pub(crate) fn reference(&self) -> ObjectRef {
+        let of = |pointer: &str| text(&self.value, pointer).unwrap_or_default().into();
+        ObjectRef {
+            api_version: of("/apiVersion"),
+            kind: of("/kind"),
+            namespace: text(&self.value, "/metadata/namespace").map(Into::into),
+            name: of("/metadata/name"),
+        }
+    }
+
+    /// The dialect whose object it is.
+    pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
+        Dialect::of_group(self.group())
+    }
+
+    /// Whether it is a ModelDeployment of ours.
+    pub(crate) fn is_model(&self) -> bool {
+        self.dialect().is_some() && text(&self.value, "/kind") == Some("ModelDeployment")
+    }
+
+    /// Whether it is a provider configuration of ours.
+    pub(crate) fn is_config(&self) -> bool {
+        self.dialect().is_some() && text(&self.value, "/kind") == Some("InferenceProviderConfig")
+    }
+
+    /// Its tree.
+    pub(crate) fn node(&self) -> Option<&Node<'_>> {
+        self.root.at(&self.base)
+    }
+
+    /// A field of it, as a path of its document.
+    pub(crate) fn place(&self, path: &FieldPath) -> FieldPath {
+        path.segments().iter().fold(self.base.clone(), |at, segment| match segment {
+            Segment::Key(key) => at.key(key.clone()),
+            Segment::Index(index) => at.index(*index),
+        })
+    }
+
+    /// The scope for findings in it.
+    pub(crate) fn scope(&self) -> Scope<'_> {
+        let object = Some(self.reference());
+        Scope { source: self.source, text: self.text, document: self.document, root: self.root, object }
+    }
+}

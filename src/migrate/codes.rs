@@ -1,0 +1,13 @@
+//! The diagnostic codes of migrations.
+
+use crate::diagnostic::codes::codes;
+
+codes! {
+    MIGRATION_LOSES = "KF0680" "migration-loses" Warning "a field that does not have its effect on the other provider";
+    MIGRATION_REFUSED = "KF0681" "migration-refused" Error "a deployment that the other provider cannot run";
+    MIGRATION_KEEPS = "KF0682" "migration-keeps" Warning "a value that was chosen for the provider that is left";
+    NOTHING_TO_MIGRATE = "KF0683" "nothing-to-migrate" Error "no deployment to migrate in the input";
+    GROUP_CHANGES = "KF0690" "group-changes" Warning "a field that is rendered otherwise in the other group";
+    GROUP_REFUSED = "KF0691" "group-refused" Error "an object that the other group does not accept";
+    COMMENTS_LOST = "KF0692" "comments-lost" Warning "an object that has to be written anew in the other group";
+}

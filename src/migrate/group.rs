@@ -1,0 +1,356 @@
+//! To another API group: the same objects, and what the old group took for granted written out.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::edits::{self, Addition};
+use super::{because, codes, compile_with};
+use crate::Thoroughness;
+use crate::compile::Compilation;
+use crate::diagnostic::{Diagnostic, Edit, Findings, ObjectRef, Severity};
+use crate::dialect::Dialect;
+use crate::import::compare::differences;
+use crate::import::input::{self, Object};
+use crate::model::draft::text;
+use crate::path::FieldPath;
+use crate::source::{Purpose, SourceId, SourceSet};
+use crate::yaml::{self, Node};
+
+/// What came of a change of groups. Nothing in it may be used as output when [`Regrouping::has_errors`].
+#[derive(Debug)]
+pub struct Regrouping {
+    /// Every text of the input that has something to move, in order.
+    pub texts: Vec<Regrouped>,
+    /// What was found, ordered by file, place and code.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Regrouping {
+    /// Whether an error was found.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|found| found.severity == Severity::Error)
+    }
+}
+
+/// A text with its objects in the other group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Regrouped {
+    /// Which text.
+    #[serde(skip)]
+    pub source: SourceId,
+    /// The objects that were moved, as they were.
+    pub objects: Vec<ObjectRef>,
+    /// The text as it is to be.
+    pub text: String,
+}
+
+/// Writes every ModelDeployment and InferenceProviderConfig of the input in another group: its version, its labels and
+/// annotations, and what the old group takes for granted. Everything else in the texts stays as it is.
+///
+/// ```
+/// use kubefoundry::{SourceSet, dialect::Dialect, migrate::to_group};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "apiVersion: airunway.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec:
+///   ## the small one
+///   model: {id: microsoft/Phi-4-mini-instruct}
+///   engine: {type: vllm}
+/// ");
+/// let regrouping = to_group(&sources, Dialect::of_group("kubefoundry.ai").unwrap());
+/// assert!(!regrouping.has_errors());
+/// assert_eq!(regrouping.texts[0].text, "apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec:
+///   resources: {gpu: {count: 1}}
+///   ## the small one
+///   model: {servedName: microsoft/Phi-4-mini-instruct, id: microsoft/Phi-4-mini-instruct}
+///   engine: {enablePrefixCaching: true, type: vllm}
+/// ");
+/// ```
+pub fn to_group(sources: &SourceSet, target: &'static Dialect) -> Regrouping {
+    let mut diagnostics = Vec::new();
+    let texts = input::texts(sources, &mut diagnostics);
+    let objects = input::objects(&texts);
+    let configs: Vec<(Value, Value)> = objects
+        .iter()
+        .filter(|object| object.is_config())
+        .map(|object| (object.value.clone(), renamed(&object.value, object.dialect(), target)))
+        .collect();
+    let mut regrouped: Vec<Regrouped> = Vec::new();
+    for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
+        let own = objects.iter().filter(|object| object.source == id);
+        let ours = own.filter(|object| object.is_model() || object.is_config());
+        let moving: Vec<&Object<'_>> = ours.filter(|object| object.dialect() != Some(target)).collect();
+        if moving.is_empty() {
+            continue;
+        }
+        let mut all = Vec::new();
+        for object in &moving {
+            let mut findings = Findings::new(object.scope());
+            let case = Case { sources, object, target, configs: &configs };
+            all.extend(case.edits(&source.text, &mut findings).unwrap_or_default());
+            diagnostics.extend(findings.into_diagnostics());
+        }
+        let objects = moving.into_iter().map(Object::reference).collect();
+        regrouped.push(Regrouped { source: id, objects, text: edits::apply(&source.text, all) });
+    }
+    if regrouped.is_empty() && diagnostics.is_empty() {
+        let message = format!("the input has no object of another group than {}, expected one to move", target.group);
+        diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
+    }
+    diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
+    Regrouping { texts: regrouped, diagnostics }
+}
+
+/// One object on its way.
+struct Case<'c> {
+    sources: &'c SourceSet,
+    object: &'c Object<'c>,
+    target: &'static Dialect,
+    /// Provider configurations of the input, before and after.
+    configs: &'c [(Value, Value)],
+}
+
+impl Case<'_> {
+    /// The edits that move the object. `None` means that findings say why it cannot be.
+    fn edits(&self, text: &str, findings: &mut Findings<'_>) -> Option<Vec<Edit>> {
+        let dialect = self.object.dialect();
+        let plain = renamed(&self.object.value, dialect, self.target);
+        let additions = if self.object.is_model() { self.additions(&plain, findings)? } else { Vec::new() };
+        let wanted = additions.iter().fold(plain, |object, addition| with(&object, addition));
+        if let Some(edits) = self.text_edits(text, &additions)
+            && self.reads_as(text, &edits, &wanted)
+        {
+            return Some(edits);
+        }
+        // An anchor, a tag, a text that says a key in another way: the object is written anew.
+        if !self.object.base.segments().is_empty() {
+            let message = "this item of a list cannot be changed in its text, expected a document of its own";
+            findings.report(&codes::GROUP_REFUSED, &self.object.base, message).help("take the list apart");
+            return None;
+        }
+        let message = "the object cannot be changed in its text, and is written anew: comments in it are lost";
+        findings.report(&codes::COMMENTS_LOST, &self.object.base, message);
+        let mut new = String::new();
+        yaml::to_yaml(&wanted, &mut new);
+        Some(vec![Edit { span: self.object.node()?.span, replacement: new.trim_end().to_owned() }])
+    }
+
+    /// What has to be written out for the object to render as it did. Fields that are needed come first; of the others,
+    /// those that make a difference.
+    fn additions(&self, plain: &Value, findings: &mut Findings<'_>) -> Option<Vec<Addition>> {
+        let mut old: Vec<&Value> = self.configs.iter().map(|(before, _)| before).collect();
+        old.push(&self.object.value);
+        let before = compile_with(self.sources, &old, Thoroughness::Everything);
+        if before.has_errors() {
+            self.refuse("is not valid as it is", &before, findings);
+            return None;
+        }
+        let after = |additions: &[Addition]| {
+            let new = additions.iter().fold(plain.clone(), |object, addition| with(&object, addition));
+            let mut documents: Vec<&Value> = self.configs.iter().map(|(_, after)| after).collect();
+            documents.push(&new);
+            compile_with(self.sources, &documents, Thoroughness::Everything)
+        };
+        let mut additions = needed(&before);
+        let mut run = after(&additions);
+        let mut count = self.changes(&before, &run).map(|changes| changes.len());
+        for addition in self.optional(&before) {
+            let more: Vec<Addition> = additions.iter().cloned().chain([addition]).collect();
+            let with_it = after(&more);
+            let fewer = self.changes(&before, &with_it).map(|changes| changes.len());
+            if fewer.is_some_and(|fewer| count.is_none_or(|count| fewer < count)) {
+                (additions, run, count) = (more, with_it, fewer);
+            }
+        }
+        let Some(changes) = self.changes(&before, &run) else {
+            self.refuse(&format!("is not accepted in {}", self.target.group), &run, findings);
+            return None;
+        };
+        for change in changes {
+            findings
+                .report(&codes::GROUP_CHANGES, &self.object.base, change)
+                .help("see that this does as well, or patch the rendered object");
+        }
+        Some(additions)
+    }
+
+    /// Fields that may have to be written out: what the old group takes for granted.
+    fn optional(&self, before: &Compilation) -> Vec<Addition> {
+        let field = |keys: &[&'static str], value: Value| Addition { keys: keys.to_vec(), value };
+        let mut optional = Vec::new();
+        // First, since without it there may be no provider to compare with.
+        if let Some(provider) = before.decisions.iter().find_map(crate::Decision::provider) {
+            optional.push(field(&["spec", "provider", "name"], json!(provider)));
+        }
+        let enabled = self.object.dialect().and_then(|dialect| dialect.prefix_caching);
+        let is_said = self.object.value.pointer("/spec/engine/enablePrefixCaching").is_some_and(Value::is_boolean);
+        if let Some(enabled) = enabled.filter(|_| !is_said) {
+            optional.push(field(&["spec", "engine", "enablePrefixCaching"], json!(enabled)));
+        }
+        let is_named = text(&self.object.value, "/spec/model/servedName").is_some();
+        if let Some(id) = text(&self.object.value, "/spec/model/id").filter(|_| !is_named) {
+            optional.push(field(&["spec", "model", "servedName"], json!(id)));
+        }
+        optional
+    }
+
+    /// How what the object becomes differs, in one line each. `None` when the new one becomes nothing. The engine's own
+    /// name for a model is its id: to say that changes nothing.
+    fn changes(&self, before: &Compilation, after: &Compilation) -> Option<Vec<String>> {
+        if after.has_errors() {
+            return None;
+        }
+        let dialect = self.object.dialect();
+        let id = text(&self.object.value, "/spec/model/id").unwrap_or_default();
+        let default_name = [format!("--served-model-name={id}")];
+        let mut changes = Vec::new();
+        let mut left: Vec<&Value> = after.outputs.iter().map(|output| &output.object).collect();
+        for output in &before.outputs {
+            let old = renamed_marks(&output.object, dialect, self.target);
+            let same =
+                |other: &&Value| other["kind"] == old["kind"] && other["metadata"]["name"] == old["metadata"]["name"];
+            let name = format!(
+                "{} {}",
+                text(&old, "/kind").unwrap_or_default(),
+                text(&old, "/metadata/name").unwrap_or_default()
+            );
+            let Some(position) = left.iter().position(same) else {
+                changes.push(format!("{name} is rendered no more"));
+                continue;
+            };
+            let new = left.remove(position);
+            for difference in differences(&old, new, &[]) {
+                let (path, show) = (difference.path, |value: &Value| crate::wire::shorten(&value.to_string()));
+                let is_default =
+                    |value: &Value| value.as_str().is_some_and(|value| default_name.iter().any(|name| name == value));
+                changes.push(match (&difference.given, &difference.rendered) {
+                    (None, Some(new)) if is_default(new) => continue,
+                    (Some(old), Some(new)) => format!("{path} of {name} was {}, and is {} now", show(old), show(new)),
+                    (Some(old), None) => format!("{path} of {name} was {}, and is gone", show(old)),
+                    (_, new) => format!("{path} of {name} is new: {}", new.as_ref().map(show).unwrap_or_default()),
+                });
+            }
+        }
+        changes.extend(left.iter().map(|new| format!("{} {} is new", new["kind"], new["metadata"]["name"])));
+        Some(changes)
+    }
+
+    fn refuse(&self, what: &str, run: &Compilation, findings: &mut Findings<'_>) {
+        let message = format!("{} {what}: {}", self.object.reference(), because(&run.diagnostics));
+        let help = run.diagnostics.iter().find_map(|found| found.help.clone());
+        let reported = findings.report(&codes::GROUP_REFUSED, &self.object.base, message);
+        if let Some(help) = help {
+            reported.help(help);
+        }
+    }
+
+    /// The same as edits of the text; none where it has no place for one of them.
+    fn text_edits(&self, text: &str, additions: &[Addition]) -> Option<Vec<Edit>> {
+        let node = self.object.node()?;
+        let version = node.entry("apiVersion")?;
+        let mut edits = vec![edits::replacement(text, version.node.span, &self.target.api_version())?];
+        if let Some(dialect) = self.object.dialect() {
+            for path in MAPPINGS {
+                let Some(mapping) = node.at(&FieldPath::parse(path)) else { continue };
+                for entry in mapping.entries() {
+                    if let Some(name) = entry.key.strip_prefix(dialect.label_prefix) {
+                        edits.push(edits::replacement(text, entry.key_span, &self.target.label(name))?);
+                    }
+                }
+            }
+        }
+        edits.extend(edits::additions(text, node, additions)?);
+        Some(edits)
+    }
+
+    /// Whether a text with edits reads as what is wanted.
+    fn reads_as(&self, text: &str, edits: &[Edit], wanted: &Value) -> bool {
+        let edited = edits::apply(text, edits.to_vec());
+        let parsed = yaml::parse(&edited, &yaml::Limits::default());
+        let read = parsed.documents.iter().find(|document| document.index == self.object.document);
+        let read = read.and_then(|document| document.root.at(&self.object.base));
+        parsed.failure.is_none() && read.map(Node::to_json).as_ref() == Some(wanted)
+    }
+}
+
+/// The mappings with keys of ours.
+const MAPPINGS: &[&str] = &[
+    "metadata.labels",
+    "metadata.annotations",
+    "spec.podTemplate.metadata.labels",
+    "spec.podTemplate.metadata.annotations",
+];
+
+/// What a validated deployment has to say for itself in a group that takes less for granted.
+fn needed(before: &Compilation) -> Vec<Addition> {
+    use crate::model::ir::Origin;
+    let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
+    let mut needed = Vec::new();
+    for field in fields {
+        let value: Value = serde_json::from_str(&field.value).unwrap_or_default();
+        match (field.path.as_str(), field.origin) {
+            ("spec.engine.type", Origin::Derived) => {
+                needed.push(Addition { keys: vec!["spec", "engine", "type"], value });
+            }
+            ("spec.resources.gpu.count", Origin::Defaulted) if field.value != "0" => {
+                needed.push(Addition { keys: vec!["spec", "resources", "gpu", "count"], value });
+            }
+            _ => {}
+        }
+    }
+    needed
+}
+
+/// An object with a field more.
+fn with(object: &Value, addition: &Addition) -> Value {
+    let mut object = object.clone();
+    let mut at = &mut object;
+    for key in &addition.keys {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        let Some(fields) = at.as_object_mut() else { return object };
+        at = fields.entry((*key).to_owned()).or_insert(Value::Null);
+    }
+    *at = addition.value.clone();
+    object
+}
+
+/// An object in another group.
+fn renamed(object: &Value, from: Option<&'static Dialect>, to: &Dialect) -> Value {
+    let mut object = object.clone();
+    object["apiVersion"] = json!(to.api_version());
+    let Some(from) = from else { return object };
+    for path in MAPPINGS {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        rename_keys(&mut object, &pointer, from, to);
+    }
+    object
+}
+
+fn rename_keys(object: &mut Value, pointer: &str, from: &Dialect, to: &Dialect) {
+    let Some(entries) = object.pointer_mut(pointer).and_then(Value::as_object_mut) else { return };
+    let renamed = std::mem::take(entries).into_iter().map(|(key, value)| match key.strip_prefix(from.label_prefix) {
+        Some(name) => (to.label(name), value),
+        None => (key, value),
+    });
+    *entries = renamed.collect();
+}
+
+/// A rendered object as it would be marked in another group.
+fn renamed_marks(object: &Value, from: Option<&'static Dialect>, to: &Dialect) -> Value {
+    let mut object = object.clone();
+    let Some(from) = from else { return object };
+    for pointer in MAPPINGS.iter().take(2).map(|path| format!("/{}", path.replace('.', "/"))) {
+        rename_keys(&mut object, &pointer, from, to);
+    }
+    let manager = to.label("managed-by");
+    if let Some(value) = object.pointer_mut("/metadata/labels").and_then(|labels| labels.get_mut(&manager)) {
+        *value = json!(to.manager);
+    }
+    object
+}

@@ -1,0 +1,50 @@
+//! Moving deployments: to another provider, beside what runs ([`to_provider`]); to another API group ([`to_group`]).
+
+pub mod codes;
+mod edits;
+mod group;
+mod plan;
+mod provider;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use group::{Regrouped, Regrouping, to_group};
+pub use plan::Step;
+pub use provider::{Migration, Moved, to_provider};
+
+use crate::Thoroughness;
+use crate::compile::{Compilation, compile_as};
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Severity;
+use crate::model::provider::Endpoint;
+use crate::source::{Purpose, SourceSet};
+
+/// Where a model answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Address {
+    /// The Service.
+    #[serde(flatten)]
+    pub endpoint: Endpoint,
+    /// Its namespace, when it is stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+}
+
+/// Compiles documents with the settings of a run: its options, its provider configurations, the CRDs of its cluster.
+fn compile_with(settings: &SourceSet, documents: &[&Value], thoroughness: Thoroughness) -> Compilation {
+    let mut sources = SourceSet::default();
+    for (_, source) in settings.iter().filter(|(_, source)| source.purpose != Purpose::Input) {
+        sources.add_for(source.purpose, source.name.clone(), source.text.clone());
+    }
+    for document in documents {
+        sources.add("document.json", document.to_string());
+    }
+    compile_as(&sources, thoroughness)
+}
+
+/// Everything that is wrong, as one sentence.
+fn because<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
+    let errors = diagnostics.into_iter().filter(|found| found.severity == Severity::Error);
+    errors.map(|error| format!("{} ({})", error.message, error.code.id)).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,239 @@
+//! Fields that reach nothing, and of which nobody says so: found while linting, for as much work as a run may take.
+//!
+//! Deployments that are written alike behave alike: the first of each kind is tried, field by field, and what was learned
+//! holds for the others. So the cost follows the number of kinds, not of deployments, and it is bounded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use rayon::prelude::*;
+
+use super::probe::{Probe, names};
+use super::{Fate, fate, is_nothing};
+use crate::cel;
+use crate::compile::Subject;
+use crate::diagnostic::{Findings, codes};
+use crate::fingerprint::fnv1a_64;
+use crate::model::select::Steps;
+use crate::path::{FieldPath, Segment};
+use crate::yaml::{Node, Value};
+
+/// What all trials of a run may take, in nodes of the documents that are run again: some tenths of a second.
+const MOST_WORK: usize = 150_000;
+
+/// Trials of one field, for the estimate of what a deployment takes.
+const TRIALS: usize = 2;
+
+/// Items of a list that are each tried; those behind them are as the first of these.
+const ITEMS: usize = 8;
+
+/// Of the steps that are left for rules, each kind of deployment gets one part in so many.
+const PART: u64 = 8;
+
+/// How a deployment is written: which fields it has, and which of the words that decide what else is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kind(u64);
+
+/// What was learned so far.
+#[derive(Debug)]
+pub(crate) struct Accounting {
+    /// For each kind, the fields that reach nothing.
+    silent: BTreeMap<Kind, BTreeSet<String>>,
+    work: usize,
+    steps: u64,
+}
+
+impl Kind {
+    /// The kind of a deployment, and about how much it takes to try its fields.
+    pub(crate) fn of(root: &Node<'_>) -> (Self, usize) {
+        let mut walk = Walk { class: String::new(), traits: String::new(), leaves: 0, tried: 0 };
+        walk.node(root);
+        (Self(fnv1a_64(walk.traits.as_bytes())), walk.tried * TRIALS * walk.leaves)
+    }
+}
+
+/// Writes down what makes the kind of a deployment. It is done for every one, so it takes no more room than it must.
+struct Walk {
+    class: String,
+    traits: String,
+    leaves: usize,
+    /// The fields that would be tried.
+    tried: usize,
+}
+
+impl Walk {
+    fn node(&mut self, node: &Node<'_>) {
+        let end = self.class.len();
+        match &node.value {
+            Value::Sequence(items) if !items.is_empty() => {
+                for (index, item) in items.iter().enumerate() {
+                    if index <= ITEMS {
+                        push_step(&mut self.class, &Segment::Index(index));
+                        self.node(item);
+                        self.class.truncate(end);
+                    } else {
+                        self.leaves += 1;
+                    }
+                }
+            }
+            Value::Mapping(entries) if !entries.is_empty() => {
+                // Of labels the first stands for all.
+                let most = if is_free(&self.class) { 1 } else { entries.len() };
+                self.leaves += entries.len() - most;
+                for entry in entries.iter().take(most) {
+                    push_key(&mut self.class, &entry.key);
+                    self.node(&entry.node);
+                    self.class.truncate(end);
+                }
+            }
+            value => {
+                self.leaves += 1;
+                self.tried += usize::from(self.class.starts_with(".spec"));
+                self.traits.push_str(&self.class);
+                self.traits.push('=');
+                push_value(&self.class, value, &mut self.traits);
+                self.traits.push('\n');
+            }
+        }
+    }
+}
+
+/// A field, whatever its key among labels, and its place in a list beyond the first.
+fn class(path: &FieldPath) -> String {
+    let mut class = String::new();
+    for segment in path.segments() {
+        push_step(&mut class, segment);
+    }
+    class
+}
+
+fn push_step(class: &mut String, segment: &Segment) {
+    match segment {
+        Segment::Index(index) if *index < ITEMS => drop(write!(class, "[{index}]")),
+        Segment::Index(_) => class.push_str("[]"),
+        Segment::Key(key) => push_key(class, key),
+    }
+}
+
+fn push_key(class: &mut String, key: &str) {
+    let key = if is_free(class) { "*" } else { key };
+    class.push('.');
+    class.push_str(key);
+}
+
+/// Whether the keys below a field are anybody's.
+fn is_free(class: &str) -> bool {
+    [".labels", ".annotations", ".nodeSelector"].iter().any(|end| class.ends_with(end))
+}
+
+/// What of a value may decide how others are read.
+fn push_value(class: &str, value: &Value<'_>, out: &mut String) {
+    let trait_of = match value {
+        Value::Null => "null",
+        Value::Bool(true) => "true",
+        Value::Bool(false) => "false",
+        Value::Integer(..=0) => "0",
+        Value::Integer(1) => "1",
+        Value::Integer(_) => "2",
+        Value::Float(_) => "float",
+        Value::Sequence(_) => "[]",
+        Value::Mapping(_) => "{}",
+        Value::String(text) => match class {
+            _ if class.starts_with(".spec.engine.extraArgs[") => text.split('=').next().unwrap_or_default(),
+            ".spec.image" | ".spec.engine.image" => {
+                let name = text.rsplit('/').next().unwrap_or_default();
+                name.split([':', '@']).next().unwrap_or_default()
+            }
+            ".spec.model.id" => match (text.starts_with('/'), text.ends_with(".gguf")) {
+                (true, true) => "/.gguf",
+                (true, false) => "/",
+                (false, true) => ".gguf",
+                (false, false) => "id",
+            },
+            _ if is_word(class) && text.len() <= 64 => text,
+            _ if text.is_empty() => "",
+            _ => "text",
+        },
+    };
+    out.push_str(trait_of);
+}
+
+/// Whether a field holds one of few words.
+fn is_word(class: &str) -> bool {
+    matches!(
+        class,
+        ".apiVersion" | ".spec.engine.type" | ".spec.serving.mode" | ".spec.provider.name" | ".spec.model.source"
+    ) || class.starts_with(".spec.provider.overrides") && !class.ends_with("instanceType")
+        || [".purpose", ".accessMode", ".gpu.type", ".operator", ".effect"].iter().any(|end| class.ends_with(end))
+}
+
+impl Accounting {
+    /// Nothing is known yet. `limits` are those of rules.
+    pub(crate) fn new(limits: cel::Limits) -> Self {
+        Self { silent: BTreeMap::new(), work: MOST_WORK, steps: limits.steps.saturating_mul(2) }
+    }
+
+    /// Learns of every kind that is new among deployments, as long as there is work left. What is learned does not
+    /// depend on the number of threads.
+    pub(crate) fn learn(&mut self, subjects: Vec<(Kind, usize, Subject<'_>)>) {
+        let mut new = Vec::new();
+        for (kind, work, subject) in subjects {
+            if self.silent.contains_key(&kind) || work > self.work {
+                continue;
+            }
+            self.work -= work;
+            let steps = self.steps / PART;
+            self.steps -= steps;
+            self.silent.insert(kind, BTreeSet::new());
+            new.push((kind, steps, subject));
+        }
+        let learned = |(kind, steps, subject): (Kind, u64, Subject<'_>)| {
+            let mut probe = Probe::new(subject, Steps::new(steps));
+            let silent = silent(subject, &mut probe);
+            (kind, silent, steps.saturating_sub(probe.spent()))
+        };
+        let learned: Vec<_> = if new.len() > 1 {
+            new.into_par_iter().map(learned).collect()
+        } else {
+            new.into_iter().map(learned).collect()
+        };
+        for (kind, silent, unspent) in learned {
+            self.steps += unspent;
+            self.silent.insert(kind, silent);
+        }
+    }
+
+    /// Reports the fields of a deployment that reach nothing, as those of its kind do, and that no finding names.
+    pub(crate) fn report(&self, kind: Kind, root: &Node<'_>, findings: &mut Findings<'_>) {
+        let Some(silent) = self.silent.get(&kind).filter(|silent| !silent.is_empty()) else { return };
+        for (path, _) in root.leaves() {
+            if silent.contains(&class(&path)) && !findings.iter().any(|found| names(found, &path)) {
+                let message = format!("{path} has no effect: with any other value the output is the same");
+                findings.report(&codes::FIELD_REACHES_NOTHING, &path, message).help(
+                    "leave it out, or change what keeps it from having one; `kubefoundry explain --trace` shows where fields go",
+                );
+            }
+        }
+    }
+}
+
+/// The fields of a deployment that reach nothing.
+fn silent(subject: Subject<'_>, probe: &mut Probe<'_>) -> BTreeSet<String> {
+    let mut silent = BTreeSet::new();
+    if probe.base.is_refused() {
+        return silent;
+    }
+    let mut seen = BTreeSet::new();
+    for (path, node) in subject.root().leaves() {
+        let value = node.to_json();
+        if is_nothing(&value) || !path.starts_with(&FieldPath::parse("spec")) || !seen.insert(class(&path)) {
+            continue;
+        }
+        if !probe.base.findings.iter().any(|found| names(found, &path))
+            && fate(&probe.field(&path, &value), &path) == Fate::Nothing
+        {
+            silent.insert(class(&path));
+        }
+    }
+    silent
+}

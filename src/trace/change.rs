@@ -1,0 +1,261 @@
+//! Other values of a field: what a deployment is tried with to learn what the field does.
+
+use serde_json::{Value as Json, json};
+
+use crate::dialect::DIALECTS;
+use crate::model::provider::Provider;
+use crate::model::providers;
+use crate::path::{FieldPath, Segment};
+use crate::wire::{Describe as _, Facets, ModelDeployment, Shape};
+use crate::yaml::Node;
+
+/// One edit of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Edit {
+    /// The field.
+    pub(crate) path: FieldPath,
+    /// Its value; none takes it out.
+    pub(crate) value: Option<Json>,
+}
+
+impl Edit {
+    /// A field gets a value.
+    pub(crate) fn set(path: FieldPath, value: impl Into<Json>) -> Self {
+        Self { path, value: Some(value.into()) }
+    }
+
+    /// A field is taken out.
+    pub(crate) fn remove(path: FieldPath) -> Self {
+        Self { path, value: None }
+    }
+
+    /// Makes it. Whether it changed anything.
+    pub(crate) fn apply(&self, root: &mut Node<'_>) -> bool {
+        if let Some(value) = &self.value {
+            let node = Node::from(value).to_owned_node();
+            return root.at(&self.path).is_none_or(|before| before.value != node.value) && root.put(&self.path, node);
+        }
+        let was_there = root.take_out(&self.path);
+        if was_there {
+            prune(root, &self.path);
+        }
+        was_there
+    }
+}
+
+/// Takes out the mappings above a field that are empty without it.
+fn prune(root: &mut Node<'_>, path: &FieldPath) {
+    let mut above = path.parent();
+    while above.segments().len() > 1 && matches!(above.segments().last(), Some(Segment::Key(_))) {
+        if !root.at(&above).is_some_and(|node| node.to_json() == json!({})) || !root.take_out(&above) {
+            return;
+        }
+        above = above.parent();
+    }
+}
+
+/// A tree with edits made; none when they change nothing.
+pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[Edit]) -> Option<Node<'t>> {
+    let mut changed = root.clone();
+    let mut any = false;
+    for edit in edits {
+        any |= edit.apply(&mut changed);
+    }
+    any.then_some(changed)
+}
+
+/// Another value of a field.
+#[derive(Debug)]
+pub(super) struct Variant {
+    /// How to come to it.
+    pub(super) edits: Vec<Edit>,
+    /// Whether it is a word of those that the field may have.
+    pub(super) is_word: bool,
+    /// Whether it takes out what is around the field, and with it other fields.
+    pub(super) is_around: bool,
+}
+
+/// What a document may have in a field instead of `value`, the likeliest to be accepted first; at last nothing, and then
+/// without what is around the field.
+pub(super) fn changes(
+    path: &FieldPath,
+    value: &Json,
+    root: &Node<'_>,
+    providers: &[&str],
+    provider: Option<&str>,
+) -> Vec<Variant> {
+    let mut values = Vec::new();
+    let name = path.to_string();
+    let mut is_word = false;
+    let mut changes: Vec<Variant> = Vec::new();
+    match name.as_str() {
+        "kind" => return changes,
+        "apiVersion" => values.extend(DIALECTS.iter().map(|dialect| Json::from(dialect.api_version()))),
+        "spec.provider.name" => values.extend(providers.iter().map(|name| Json::from(*name))),
+        "spec.serving.mode" => {
+            changes.extend(other_mode(root).map(|edits| Variant { edits, is_word: true, is_around: false }));
+        }
+        _ => {
+            let (shape, facets) = shape_at(path, provider);
+            is_word = facets.words.is_some() || matches!(shape, Shape::Words(_));
+            values.extend(other_values(shape, facets, value));
+        }
+    }
+    values.retain(|other| other != value);
+    changes.extend(values.into_iter().map(|value| Variant {
+        edits: vec![Edit::set(path.clone(), value)],
+        is_word,
+        is_around: false,
+    }));
+    if root.at(path).is_some() {
+        let mut around = path.clone();
+        while around.segments().len() > 2 {
+            changes.push(Variant {
+                edits: vec![Edit::remove(around.clone())],
+                is_word: false,
+                is_around: around != *path,
+            });
+            around = around.parent();
+        }
+    }
+    changes
+}
+
+/// The other serving mode, with the sizes moved to where it has them.
+pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<Edit>> {
+    let at = |path: &'static str| root.at(&FieldPath::parse(path)).map(Node::to_json);
+    let is_disaggregated = at("spec.serving.mode") == Some(json!("disaggregated"));
+    let path = FieldPath::parse;
+    if is_disaggregated {
+        let prefill = at("spec.scaling.prefill")?;
+        let mut resources = json!({"gpu": prefill.get("gpu")?});
+        if let (Some(memory), Some(fields)) = (prefill.get("memory"), resources.as_object_mut()) {
+            fields.insert("memory".to_owned(), memory.clone());
+        }
+        return Some(vec![
+            Edit::set(path("spec.serving.mode"), "aggregated"),
+            Edit::remove(path("spec.scaling.prefill")),
+            Edit::remove(path("spec.scaling.decode")),
+            Edit::set(path("spec.resources"), resources),
+        ]);
+    }
+    let gpu = at("spec.resources.gpu").unwrap_or_else(|| json!({"count": 1}));
+    let memory = at("spec.resources.memory").unwrap_or_else(|| json!("32Gi"));
+    let role = json!({"gpu": gpu, "memory": memory});
+    Some(vec![
+        Edit::set(path("spec.serving.mode"), "disaggregated"),
+        Edit::remove(path("spec.resources")),
+        Edit::remove(path("spec.scaling.replicas")),
+        Edit::set(path("spec.scaling.prefill"), role.clone()),
+        Edit::set(path("spec.scaling.decode"), role),
+    ])
+}
+
+/// What the value of a field looks like.
+pub(crate) fn shape_at(path: &FieldPath, provider: Option<&str>) -> (Shape, Facets) {
+    let overrides = FieldPath::parse("spec.provider.overrides");
+    let mut shape = ModelDeployment::SHAPE;
+    let mut facets = Facets::NONE;
+    for (depth, segment) in path.segments().iter().enumerate() {
+        if depth == overrides.segments().len() && path.starts_with(&overrides) {
+            shape = provider.and_then(providers::find).map_or(Shape::Any, Provider::overrides);
+        }
+        (shape, facets) = match (shape, segment) {
+            (Shape::Object(object), Segment::Key(key)) => {
+                let field = object.fields.iter().find(|field| field.key == key);
+                field.map_or((Shape::Any, Facets::NONE), |field| (field.full_shape(), field.facets))
+            }
+            (Shape::List(item), Segment::Index(_)) | (Shape::Map(item), Segment::Key(_)) => (*item, Facets::NONE),
+            _ => (Shape::Any, Facets::NONE),
+        };
+    }
+    (shape, facets)
+}
+
+fn other_values(shape: Shape, facets: Facets, value: &Json) -> Vec<Json> {
+    if let Some(words) = facets.words {
+        return words.iter().map(|word| json!(word)).collect();
+    }
+    match (shape, value) {
+        (Shape::Words(words), _) => words.words.iter().map(|(word, _)| json!(word)).collect(),
+        (_, Json::Bool(value)) => vec![json!(!value)],
+        (_, Json::Number(number)) => match number.as_i64() {
+            Some(number) => numbers(number),
+            None => vec![json!(number.as_f64().unwrap_or_default() / 2.0)],
+        },
+        (_, Json::String(text)) => texts(text).into_iter().map(Json::from).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn numbers(number: i64) -> Vec<Json> {
+    let next =
+        [number.checked_add(1), number.checked_mul(2), Some(number / 2), number.checked_sub(1), Some(0), Some(1)];
+    let mut numbers: Vec<i64> = Vec::new();
+    for other in next.into_iter().flatten() {
+        if other != number && other >= 0 && !numbers.contains(&other) {
+            numbers.push(other);
+        }
+    }
+    numbers.into_iter().map(Json::from).collect()
+}
+
+/// Texts of the same form: a letter or a digit is the next one.
+fn texts(text: &str) -> Vec<String> {
+    let places: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| c.is_ascii_alphanumeric()).collect();
+    let changed = |place: Option<&(usize, char)>| {
+        let (at, c) = *place?;
+        let (before, after) = (text.get(..at)?, text.get(at + c.len_utf8()..)?);
+        Some(format!("{before}{}{after}", next(c)))
+    };
+    let mut others = match text {
+        "true" => vec!["false".to_owned()],
+        "false" => vec!["true".to_owned()],
+        _ => Vec::new(),
+    };
+    let middle = places.get(places.len() / 2);
+    others.extend([places.last(), places.first(), middle].into_iter().filter_map(changed));
+    others.push(format!("{text}x"));
+    others
+}
+
+fn next(c: char) -> char {
+    match c {
+        '9' => '8',
+        'z' => 'y',
+        'Z' => 'Y',
+        '0'..='8' | 'a'..='y' | 'A'..='Y' => char::from_u32(u32::from(c) + 1).unwrap_or(c),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_keep_their_form() {
+        assert_eq!(texts("32Gi"), ["32Gj", "42Gi", "32Hi", "32Gix"]);
+        assert_eq!(texts("0.99"), ["0.98", "1.99", "0.89", "0.99x"]);
+        assert_eq!(texts(""), ["x"]);
+        assert_eq!(texts("true").first().map(String::as_str), Some("false"));
+    }
+
+    #[test]
+    fn what_is_empty_without_a_field_goes_with_it() {
+        let mut root =
+            Node::from(&json!({"spec": {"serving": {"mode": "aggregated"}, "model": {"id": "a"}}})).to_owned_node();
+        assert!(Edit::remove(FieldPath::parse("spec.serving.mode")).apply(&mut root));
+        assert_eq!(root.to_json(), json!({"spec": {"model": {"id": "a"}}}));
+        assert!(!Edit::set(FieldPath::parse("spec.model.id"), "a").apply(&mut root));
+    }
+
+    #[test]
+    fn words_are_known_from_the_schema() {
+        let words = |path: FieldPath| other_values(shape_at(&path, Some("dynamo")).0, Facets::NONE, &json!("x"));
+        assert!(words(FieldPath::parse("spec.engine.type")).contains(&json!("llamacpp")));
+        assert!(
+            words(FieldPath::parse("spec.model.storage.volumes").index(0).key("purpose")).contains(&json!("custom"))
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! One field of one deployment: what comes of another value in it.
+
+use serde_json::Value;
+
+use super::change::{Edit, Variant, changes, edited};
+use super::difference::{Difference, Place};
+use super::reference;
+use crate::Thoroughness;
+use crate::compile::{Attempt, Subject};
+use crate::diagnostic::{Diagnostic, ObjectRef};
+use crate::model::select::Steps;
+use crate::path::FieldPath;
+use crate::yaml::Node;
+
+/// A deployment as it is, to be compared with what it would be.
+pub(super) struct Probe<'p> {
+    subject: Subject<'p>,
+    pub(super) base: Attempt,
+    providers: Vec<&'p str>,
+    steps: Steps,
+}
+
+/// What comes of other values of a field.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "four facts that exclude none of the others")]
+pub(super) struct Effect {
+    /// The edits that moved the output.
+    pub(super) edits: Vec<Edit>,
+    /// Where the output moved.
+    pub(super) moved: Difference,
+    /// Objects that are only there with another value.
+    pub(super) added: Vec<ObjectRef>,
+    /// Providers that other values select.
+    pub(super) selects: Vec<String>,
+    /// Codes of findings that name the field.
+    pub(super) codes: Vec<&'static str>,
+    /// Codes of findings that name the field when it has another value.
+    pub(super) other_codes: Vec<&'static str>,
+    /// Codes of the errors that refuse other values.
+    pub(super) refused_by: Vec<&'static str>,
+    /// Whether another value was accepted at all.
+    pub(super) accepted: bool,
+    /// Whether another word, which may stand there as such, was refused: what the field says is held against the rest.
+    pub(super) is_constraint: bool,
+    /// Whether the field has the same value without being written; known only where `other_codes` are of use.
+    pub(super) is_default: bool,
+    /// Whether the deployment was accepted without the field.
+    pub(super) unneeded: bool,
+}
+
+impl<'p> Probe<'p> {
+    /// Runs the deployment as it is. `steps` is what its rules may take, all runs together.
+    pub(super) fn new(subject: Subject<'p>, mut steps: Steps) -> Self {
+        let base = subject.run(Thoroughness::Needed, &mut steps);
+        let providers = subject.catalog().candidates().iter().map(|candidate| candidate.name.as_str()).collect();
+        Self { subject, base, providers, steps }
+    }
+
+    /// Steps that the rules took.
+    pub(super) fn spent(&self) -> u64 {
+        self.steps.spent()
+    }
+
+    /// Whether options say which version of the provider's runtime it is.
+    pub(super) fn is_pinned(&self, provider: &str) -> bool {
+        self.subject.options().runtimes.contains_key(provider)
+    }
+
+    /// Tries other values of a field until one moves the output.
+    pub(super) fn field(&mut self, path: &FieldPath, value: &Value) -> Effect {
+        let mut effect = Effect::default();
+        add_codes(&mut effect.codes, &self.base.findings, path);
+        let root = self.subject.root();
+        for Variant { edits, is_word, is_around } in changes(path, value, root, &self.providers, self.base.provider()) {
+            // What other fields do is not this one's doing, unless it cannot be changed without them.
+            if is_around && (effect.accepted || effect.unneeded) {
+                break;
+            }
+            let Some(changed) = edited(root, &edits) else { continue };
+            let other = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
+            if other.is_refused() {
+                effect.refused_by.extend(other.errors());
+                effect.is_constraint |= is_word;
+                continue;
+            }
+            // Without it a field may have the same value, as its default.
+            effect.accepted |= edits.iter().any(|edit| edit.value.is_some());
+            effect.unneeded |= edits.iter().all(|edit| edit.value.is_none() && edit.path == *path);
+            add_codes(&mut effect.other_codes, &other.findings, path);
+            if other.provider() != self.base.provider() {
+                effect.selects.extend(other.provider().map(str::to_owned));
+                continue;
+            }
+            (effect.moved, effect.added) = self.difference(&other);
+            if !effect.moved.is_empty() || !effect.added.is_empty() {
+                effect.edits = edits;
+                break;
+            }
+        }
+        effect.selects.sort();
+        effect.selects.dedup();
+        for codes in [&mut effect.codes, &mut effect.other_codes, &mut effect.refused_by] {
+            codes.sort_unstable();
+            codes.dedup();
+        }
+        if !effect.other_codes.is_empty() && effect.moved.is_empty() {
+            effect.is_default = self.is_default(path);
+        }
+        effect
+    }
+
+    /// Whether a field has the same value without being written.
+    fn is_default(&self, path: &FieldPath) -> bool {
+        let root = self.subject.root();
+        let value = |root: &Node<'_>| {
+            let leaves = self.subject.deployment_of(root)?.leaves();
+            leaves.into_iter().find(|leaf| leaf.path == *path).map(|leaf| leaf.value)
+        };
+        let without = edited(root, &[Edit::remove(path.clone())]);
+        without.is_none_or(|without| value(root) == value(&without))
+    }
+
+    /// Runs it with another version of the provider's runtime.
+    pub(super) fn runtime(&mut self, provider: &str, version: &str) -> Option<Difference> {
+        let mut options = self.subject.options().clone();
+        options.runtimes.insert(provider.to_owned(), version.to_owned());
+        let other = self.subject.attempt_with(&options, &mut self.steps);
+        (!other.is_refused()).then(|| self.difference(&other).0)
+    }
+
+    /// Compares objects of one kind in their order. Their names may have changed with the rest.
+    fn difference(&self, other: &Attempt) -> (Difference, Vec<ObjectRef>) {
+        let mut difference = Difference::default();
+        let mut others: Vec<Option<&Value>> = other.objects.iter().map(Some).collect();
+        for (position, object) in self.base.objects.iter().enumerate() {
+            let is_its_like = |other: &&mut Option<&Value>| other.is_some_and(|other| kind(other) == kind(object));
+            let place = Place::of(position);
+            match others.iter_mut().find(is_its_like).and_then(Option::take) {
+                Some(other) => difference.compare(object, other, &place),
+                None => difference.changed.push(place),
+            }
+        }
+        (difference, others.into_iter().flatten().map(reference).collect())
+    }
+}
+
+fn kind(object: &Value) -> (&str, &str) {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    (text("apiVersion"), text("kind"))
+}
+
+fn add_codes(codes: &mut Vec<&'static str>, findings: &[Diagnostic], path: &FieldPath) {
+    codes.extend(findings.iter().filter(|found| names(found, path)).map(|found| found.code.id));
+}
+
+/// Whether a finding is about a field, or about what it is a part of.
+pub(crate) fn names(found: &Diagnostic, path: &FieldPath) -> bool {
+    found.location.as_ref().is_some_and(|location| {
+        let at = &location.path;
+        at.segments().len() > 1 && (path.starts_with(at) || at.starts_with(path))
+    })
+}
