@@ -206,6 +206,7 @@ fn independent(start: usize) -> Vec<(&'static str, Value)> {
     }
     if start.mode == "aggregated" {
         changes.push(("spec.resources.memory", json!("96Gi")));
+        changes.push(("spec.scaling.replicas", json!(3)));
     } else {
         changes.push(("spec.scaling.decode.replicas", json!(3)));
         changes.push(("spec.scaling.prefill.memory", json!("96Gi")));

@@ -115,6 +115,11 @@ impl Reader {
             findings.report(&codes::REQUIRED_FIELD, path, message);
             return;
         }
+        if header.name.is_empty() {
+            let message = "metadata.name is required, expected an object as kubectl get -o yaml prints it";
+            findings.report(&codes::REQUIRED_FIELD, &path.key("metadata").key("name"), message);
+            return;
+        }
         self.object(node, &header, findings);
     }
 
@@ -271,8 +276,10 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_said() {
-        let live = live(&["a: 1\n", "No resources found\n", "kind: [\n"]);
+        let nameless = "apiVersion: kaito.sh/v1beta1\nkind: Workspace\nmetadata: {name: 3}\n";
+        let live = live(&["a: 1\n", "No resources found\n", "kind: [\n", nameless]);
+        assert!(live.objects.is_empty());
         let codes: Vec<_> = live.diagnostics.iter().map(|found| found.code.name).collect();
-        assert_eq!(codes, ["required-field", "required-field", "syntax"]);
+        assert_eq!(codes, ["required-field", "required-field", "syntax", "required-field"]);
     }
 }

@@ -108,7 +108,10 @@ enum Share {
     None,
     /// Something in what comes with other changes.
     Part,
+    /// All of it, or something in it beside other changes.
     All,
+    /// It alone makes it what it is in the end.
+    Exact,
 }
 
 /// What comes or goes as a whole is not moved by what changes something in it.
@@ -116,6 +119,7 @@ fn share(own: &Movement, movement: &Movement, forward: bool) -> Share {
     let is_deeper = own.path.segments().len() > movement.path.segments().len();
     match (&movement.before, &movement.after) {
         _ if !own.overlaps(movement) => Share::None,
+        (before, after) if own.path == movement.path && (&own.before, &own.after) == (before, after) => Share::Exact,
         (Some(_), Some(_)) => Share::All,
         _ if !is_deeper => Share::All,
         (None, Some(_)) if !forward => Share::Part,
@@ -154,14 +158,19 @@ pub(super) fn attribute(states: &States<'_, '_>, singles: Vec<Single>, movements
             .collect(),
     };
     // What none of them moves alone is moved by those of which it is not known, or by all of them together.
-    let is_explained = |position: usize| moved.iter().flatten().any(|moved| moved.get(position) == Some(&Share::All));
-    let rest: Vec<bool> = (0..movements.len()).map(|position| !is_explained(position)).collect();
+    let most = |position: usize| moved.iter().flatten().filter_map(|moved| moved.get(position)).max().copied();
+    let rest: Vec<bool> = (0..movements.len()).map(|position| most(position) < Some(Share::All)).collect();
+    // What is moved by several changes may be moved by those of which it is not known, too.
+    let open: Vec<bool> = (0..movements.len()).map(|position| most(position) < Some(Share::Exact)).collect();
     let any_unknown = moved.iter().any(Option::is_none);
     let changes = singles.into_iter().zip(moved).map(|(single, moved)| {
-        let shares = moved.is_none() || (!any_unknown && !is_touched);
+        let shared = match moved {
+            None => Some(&open),
+            Some(_) => Some(&rest).filter(|_| !any_unknown && !is_touched),
+        };
         let mut outputs = Vec::new();
         for (position, movement) in movements.iter().enumerate() {
-            let together = shares && rest.get(position) == Some(&true);
+            let together = shared.is_some_and(|shared| shared.get(position) == Some(&true));
             let own = moved.as_ref().and_then(|moved| moved.get(position)).copied().unwrap_or(Share::None);
             let together = together || own == Share::Part;
             let own = own != Share::None;

@@ -31,13 +31,14 @@ pub enum Class {
     InPlace,
     /// Pods are replaced one after the other.
     RollingRestart,
-    /// A second cluster is started beside the first: for a while there are twice as many GPUs.
-    BlueGreen,
     /// Accepted and ignored: what runs is not what is written.
     NoEffect,
+    /// A second cluster is started beside the first: for a while there are twice as many GPUs. It is made from all of the
+    /// object, also from what would be ignored without it.
+    BlueGreen,
     /// A controller that this program knows nothing about decides.
     Unknown,
-    /// An object goes and another one comes: the model is away meanwhile.
+    /// Another object takes the place of the one that served.
     Recreate,
     /// The apiserver or a webhook rejects it.
     Refused,
@@ -49,8 +50,8 @@ impl Class {
         Self::None,
         Self::InPlace,
         Self::RollingRestart,
-        Self::BlueGreen,
         Self::NoEffect,
+        Self::BlueGreen,
         Self::Unknown,
         Self::Recreate,
         Self::Refused,
@@ -85,7 +86,7 @@ impl Class {
             Self::BlueGreen => "a second cluster is started, and takes over once it serves",
             Self::NoEffect => "accepted, and without effect on what runs",
             Self::Unknown => "a controller that is not known here decides",
-            Self::Recreate => "what runs is deleted, and made anew",
+            Self::Recreate => "another object takes the place of the one that serves",
             Self::Refused => "rejected: nothing changes",
         }
     }

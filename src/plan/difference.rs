@@ -14,7 +14,7 @@ pub(super) struct Difference {
     pub(super) after: Option<Value>,
 }
 
-/// How fine a comparison is.
+/// How fine a comparison is. A list whose items have names differs as a whole when they are in another order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
     /// Down to scalars, also of mappings that only one side has. Lists of different lengths differ as a whole.
@@ -47,26 +47,29 @@ fn compare(path: FieldPath, before: Option<&Value>, after: Option<&Value>, detai
         return;
     }
     if let (Some(Value::Array(old)), Some(Value::Array(new))) = (before, after) {
-        if detail == Detail::Trees
-            && let (Some(names), Some(new_names)) = (names(old), names(new))
-        {
-            let places: BTreeMap<&str, usize> = new_names.iter().copied().zip(0..).collect();
-            let known: BTreeSet<&str> = names.iter().copied().collect();
-            for (position, name) in names.iter().enumerate() {
-                let place = places.get(name).copied();
-                let after = place.and_then(|place| new.get(place));
-                compare(path.index(place.unwrap_or(position)), old.get(position), after, detail, out);
+        match names(old).zip(names(new)) {
+            // Another order is another list: pods are replaced for it.
+            Some((names, new_names)) if !keep_order(&names, &new_names) => {}
+            Some((names, new_names)) if detail == Detail::Trees => {
+                let places: BTreeMap<&str, usize> = new_names.iter().copied().zip(0..).collect();
+                for (position, name) in names.iter().enumerate() {
+                    let place = places.get(name).copied();
+                    let after = place.and_then(|place| new.get(place));
+                    compare(path.index(place.unwrap_or(position)), old.get(position), after, detail, out);
+                }
+                let known: BTreeSet<&str> = names.into_iter().collect();
+                for (position, _) in new_names.iter().enumerate().filter(|(_, name)| !known.contains(*name)) {
+                    compare(path.index(position), None, new.get(position), detail, out);
+                }
+                return;
             }
-            for (position, _) in new_names.iter().enumerate().filter(|(_, name)| !known.contains(*name)) {
-                compare(path.index(position), None, new.get(position), detail, out);
+            _ if old.len() == new.len() => {
+                for (position, (old, new)) in old.iter().zip(new).enumerate() {
+                    compare(path.index(position), Some(old), Some(new), detail, out);
+                }
+                return;
             }
-            return;
-        }
-        if old.len() == new.len() {
-            for (position, (old, new)) in old.iter().zip(new).enumerate() {
-                compare(path.index(position), Some(old), Some(new), detail, out);
-            }
-            return;
+            _ => {}
         }
     }
     out.push(Difference { path, before: before.cloned(), after: after.cloned() });
@@ -90,6 +93,12 @@ fn names(items: &[Value]) -> Option<Vec<&str>> {
     let names: Vec<&str> = items.iter().map(|item| item.get("name")?.as_str()).collect::<Option<_>>()?;
     let distinct: BTreeSet<&str> = names.iter().copied().collect();
     (distinct.len() == names.len()).then_some(names)
+}
+
+/// Whether the names that both have are in one order.
+fn keep_order(names: &[&str], new_names: &[&str]) -> bool {
+    let (known, kept): (BTreeSet<_>, BTreeSet<_>) = (names.iter().collect(), new_names.iter().collect());
+    names.iter().filter(|name| kept.contains(name)).eq(new_names.iter().filter(|name| known.contains(name)))
 }
 
 /// Differences in no more than `most` places: those below one field are put together, the deepest first.
@@ -213,6 +222,8 @@ mod tests {
             told(&before, &after, Detail::Trees),
             ["[0] {\"name\":\"a\",\"x\":1} -", "[1].x 1 2", "[0] - {\"name\":\"c\"}"]
         );
+        let order = json!([{"name": "b", "x": 1}, {"name": "c"}, {"name": "a", "x": 1}]);
+        assert_eq!(told(&before, &order, Detail::Trees), [format!(" {before} {order}")]);
         assert_eq!(told(&json!([1, 2]), &json!([1, 3]), Detail::Trees), ["[1] 2 3"]);
         assert_eq!(told(&json!([1]), &json!([1, 3]), Detail::Leaves), [" [1] [1,3]"]);
     }

@@ -1,5 +1,7 @@
 //! One ModelDeployment, before and after.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::attribution::{Single, State, States, attribute};
@@ -7,7 +9,7 @@ use super::class::{Applier, Class};
 use super::difference::{Detail, coarsen, differences};
 use super::images::{self, ImageChange};
 use super::movement::{Movement, Object, between, is_same};
-use super::report::{Action, Cause, Change, DeploymentPlan, ObjectPlan, gpu_changes};
+use super::report::{Action, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes};
 use super::{Run, selection};
 use crate::Thoroughness;
 use crate::compile::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
@@ -170,6 +172,10 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     if let Some(moved) = base.version {
         movements.insert(0, moved);
     }
+    if fields.is_empty() && movements.is_empty() {
+        // The same keys in another order.
+        return unchanged();
+    }
     let singles = fields.into_iter().map(Box::new).map(Single::Field).chain(setting.changes.iter().cloned()).collect();
     let states = States {
         old: State { renderer: &base.renderer, document: &before, objects: &base.objects },
@@ -179,6 +185,7 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     };
     let mut changes = attribute(&states, singles, &movements);
     refuse(&mut changes, &states);
+    join_second_cluster(&mut changes);
     if setting.applier == Applier::Operator && changes_identity(old, new, &changes) {
         recreate(&mut changes);
     }
@@ -276,6 +283,22 @@ fn is_within(one: &str, other: &str) -> bool {
             || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
     below(one, other) || below(other, one)
+}
+
+/// A second cluster is made from all of the object: what would be ignored, or done to the first cluster, is a part of it.
+fn join_second_cluster(changes: &mut [Change]) {
+    let of_class = |output: &&OutputChange| output.class == Class::BlueGreen;
+    let outputs = changes.iter().flat_map(|change| &change.outputs).filter(of_class);
+    let started: BTreeSet<ObjectRef> = outputs.map(|output| output.object.clone()).collect();
+    for change in changes {
+        for output in change.outputs.iter_mut().filter(|output| started.contains(&output.object)) {
+            if matches!(output.class, Class::InPlace | Class::RollingRestart | Class::NoEffect) {
+                output.class = Class::BlueGreen;
+                output.source = "the second cluster, which other fields start, is made from all of the object".into();
+            }
+        }
+        change.settle();
+    }
 }
 
 /// Under the operator the main object is made anew: nothing in it is patched.

@@ -215,7 +215,8 @@ pub struct Summary {
     pub gpus_before: u64,
     /// GPUs of all types after.
     pub gpus_after: u64,
-    /// GPUs of all types while second clusters start beside the first, each deployment counted at its most.
+    /// GPUs of all types meanwhile, each deployment counted at its most: one that starts a second cluster, or whose old
+    /// object runs until whoever applies the new one deletes it, has both.
     pub gpus_at_most: u64,
 }
 
@@ -280,7 +281,12 @@ impl Plan {
                 (Action::Unchanged | Action::Changed, _) => summary.unchanged += 1,
             }
             let (before, after) = *gpus;
-            let both = deployment.class == Some(Class::BlueGreen);
+            let both = match deployment.class {
+                Some(Class::BlueGreen) => true,
+                // The operator deletes first.
+                Some(Class::Recreate) => applier == Applier::Apply,
+                _ => false,
+            };
             summary.gpus_at_most += if both { before + after } else { before.max(after) };
         }
         let images = images::sum(planned.iter().flat_map(|planned| &planned.images));
@@ -346,7 +352,7 @@ impl fmt::Display for Summary {
             _ if before == after => write!(f, "; GPUs {after}"),
             _ => write!(f, "; GPUs {before} → {after}"),
         }?;
-        if most > before.max(after) && self.changed.blue_green > 0 {
+        if most > before.max(after) && self.changed.blue_green + self.changed.recreate > 0 {
             write!(f, ", up to {most} meanwhile")?;
         }
         Ok(())

@@ -42,8 +42,9 @@ pub(crate) struct Revision {
 /// What `--git` names: the revision before, and the one after; none is the working tree.
 pub(crate) fn revisions(text: &str) -> Result<(Revision, Option<Revision>), GitError> {
     let names = text.split_once("...").or_else(|| text.split_once(".."));
+    // What starts so is an option, a dot too many, or what is to be left out.
     let is_name =
-        |name: &str| !name.starts_with(['-', '.']) && !name.contains("..") && !name.contains(char::is_control);
+        |name: &str| !name.starts_with(['-', '.', '^']) && !name.contains("..") && !name.contains(char::is_control);
     let are_names = names.map_or(!text.is_empty() && is_name(text), |(one, other)| is_name(one) && is_name(other));
     if !are_names {
         return Err(GitError::Revisions(text.to_owned()));
@@ -103,11 +104,12 @@ impl Tree {
         let mut wanted = Vec::new();
         for path in paths {
             let path = relative(path)?;
+            // It comes first: of several paths outside the repository, git names the first.
+            wanted.push(if path.is_empty() { ".".to_owned() } else { path.clone() });
             // What says of a file that it is a patch.
             for folder in Path::new(&path).ancestors().skip(1).take(2).filter(|_| !path.is_empty()) {
                 wanted.extend(KUSTOMIZATIONS.iter().map(|name| folder.join(name).display().to_string()));
             }
-            wanted.push(if path.is_empty() { ".".to_owned() } else { path });
         }
         let mut arguments = vec!["ls-tree", "-r", "-z", "-l", revision.commit.as_str(), "--"];
         arguments.extend(wanted.iter().map(String::as_str));
@@ -280,7 +282,7 @@ mod tests {
     /// What a user types as a revision never becomes an option of git.
     #[test]
     fn revisions_are_no_options() {
-        for text in ["", "--upload-pack=x", "-x..HEAD", "main..--output=x", "...-x", "a\nb", "a....b"] {
+        for text in ["", "^main..HEAD", "--upload-pack=x", "-x..HEAD", "main..--output=x", "...-x", "a\nb", "a....b"] {
             assert!(matches!(revisions(text), Err(GitError::Revisions(_))), "{text:?}: {:?}", revisions(text));
         }
     }

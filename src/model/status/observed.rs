@@ -75,8 +75,14 @@ impl<'o> Observed<'o> {
     }
 
     fn read_conditions(&mut self) {
-        let conditions = self.object.pointer("/status/conditions").and_then(Value::as_array);
-        for (position, condition) in conditions.into_iter().flatten().enumerate() {
+        let status = self.object.get("status").filter(|status| !status.is_null());
+        let conditions = status.and_then(|status| status.get("conditions")).filter(|conditions| !conditions.is_null());
+        match (status, conditions) {
+            (Some(status), _) if !status.is_object() => self.unknown("status", status.clone()),
+            (_, Some(conditions)) if !conditions.is_array() => self.unknown("status.conditions", conditions.clone()),
+            _ => {}
+        }
+        for (position, condition) in conditions.and_then(Value::as_array).into_iter().flatten().enumerate() {
             let text = |field: &str| text_at(condition, field).to_owned();
             let word = condition.get("status").cloned().unwrap_or_default();
             let known = ConditionStatus::WORDS.iter().find(|(known, _)| word.as_str() == Some(known));

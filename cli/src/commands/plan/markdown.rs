@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::plan::{Action, Change, Class, DeploymentPlan};
+use kubefoundry::plan::{Action, Change, Class, DeploymentPlan, GpuChange, ImageChange};
 
 use super::text::{by_gravity, selection_lines, verdict};
 use super::{Planned, differences, places, words};
 use crate::style::printable;
 
-/// Rows of the table; GitHub takes 65,536 characters of a comment.
-const MOST_ROWS: usize = 100;
-/// Characters of what is folded away, all together.
-const MOST_DETAILS: usize = 40_000;
+/// Characters of each table; GitHub takes 65,536 of a comment.
+const MOST_ROWS: usize = 16_000;
+/// Characters of the whole.
+const MOST: usize = 60_000;
 /// Changes that a row names.
 const MOST_CHANGES: usize = 5;
 
@@ -24,14 +24,11 @@ pub(super) fn markdown(planned: &Planned<'_>) -> String {
     if shown.is_empty() {
         return out;
     }
-    out.push_str("\n| ModelDeployment | becomes | by |\n|---|---|---|\n");
-    for (deployment, _) in shown.iter().take(MOST_ROWS) {
+    let rows = shown.iter().map(|(deployment, _)| {
         let name = code(&words::title(&deployment.object));
-        let _ = writeln!(out, "| {name} | {} | {} |", verdict(deployment), changes(deployment));
-    }
-    if shown.len() > MOST_ROWS {
-        let _ = writeln!(out, "\nand {} more.", shown.len() - MOST_ROWS);
-    }
+        format!("| {name} | {} | {} |\n", verdict(deployment), changes(deployment))
+    });
+    out.push_str(&table("| ModelDeployment | becomes | by |\n|---|---|---|\n", rows));
     let grave = plan.deployments.iter().filter_map(|deployment| deployment.class);
     let mut classes: Vec<_> = grave.collect();
     classes.sort_unstable();
@@ -43,19 +40,34 @@ pub(super) fn markdown(planned: &Planned<'_>) -> String {
         let _ = writeln!(out, "- **{class}**: {}", class.meaning());
     }
     if plan.gpus.iter().any(|change| change.before != change.after) {
-        out.push_str("\n| GPUs | before | after |\n|---|---|---|\n");
-        for change in &plan.gpus {
-            let _ = writeln!(out, "| {} | {} | {} |", code(&change.resource), change.before, change.after);
-        }
+        let row =
+            |change: &GpuChange| format!("| {} | {} | {} |\n", code(&change.resource), change.before, change.after);
+        out.push_str(&table("| GPUs | before | after |\n|---|---|---|\n", plan.gpus.iter().map(row)));
     }
     if !plan.images.is_empty() {
-        out.push_str("\n| image before | after | deployments |\n|---|---|---|\n");
-        for image in &plan.images {
-            let cell = |image: &Option<String>| image.as_deref().map(code).unwrap_or_default();
-            let _ = writeln!(out, "| {} | {} | {} |", cell(&image.before), cell(&image.after), image.deployments);
-        }
+        let cell = |image: &Option<String>| image.as_deref().map(code).unwrap_or_default();
+        let row = |image: &ImageChange| {
+            format!("| {} | {} | {} |\n", cell(&image.before), cell(&image.after), image.deployments)
+        };
+        out.push_str(&table("| image before | after | deployments |\n|---|---|---|\n", plan.images.iter().map(row)));
     }
-    out.push_str(&details(planned, &shown.iter().map(|(deployment, _)| *deployment).collect::<Vec<_>>()));
+    let room = MOST.saturating_sub(out.chars().count());
+    out.push_str(&details(planned, &shown.iter().map(|(deployment, _)| *deployment).collect::<Vec<_>>(), room));
+    out
+}
+
+/// A table as far as there is room for it.
+fn table(head: &str, rows: impl ExactSizeIterator<Item = String>) -> String {
+    let mut out = format!("\n{head}");
+    let (all, mut used) = (rows.len(), 0);
+    for (position, row) in rows.enumerate() {
+        used += row.chars().count();
+        if used > MOST_ROWS {
+            let _ = writeln!(out, "\nand {} more.", all - position);
+            break;
+        }
+        out.push_str(&row);
+    }
     out
 }
 
@@ -69,6 +81,9 @@ fn changes(deployment: &DeploymentPlan) -> String {
     }
     if deployment.action != Action::Changed {
         cells.push(code(&deployment.provider));
+    }
+    if deployment.action == Action::Deleted {
+        cells.extend(words::kept(deployment).map(|line| code(&line)));
     }
     cells.extend(deployment.gpus.iter().map(|gpus| format!("GPUs {} → {}", gpus.before, gpus.after)));
     for change in deployment.changes.iter().take(MOST_CHANGES) {
@@ -87,8 +102,8 @@ fn named(change: &Change) -> String {
 }
 
 /// What each change moves, and how that is known; with `--diff` the objects, too.
-fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan]) -> String {
-    let mut out = String::new();
+fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan], room: usize) -> String {
+    let (mut out, mut used) = (String::new(), 0);
     for (position, deployment) in shown.iter().enumerate() {
         let mut block = String::new();
         if let Some(selection) = &deployment.selection {
@@ -112,17 +127,18 @@ fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan]) -> String {
         if block.is_empty() {
             continue;
         }
-        if out.chars().count() + block.chars().count() > MOST_DETAILS {
+        let title = html(&words::title(&deployment.object));
+        let block = format!(
+            "\n<details><summary><code>{title}</code>: {}</summary>\n\n{block}\n</details>\n",
+            verdict(deployment)
+        );
+        used += block.chars().count();
+        if used > room {
             let rest = shown.len() - position;
             let _ = writeln!(out, "\nThe details of {rest} more are left out: a comment has no room for them.");
             break;
         }
-        let title = html(&words::title(&deployment.object));
-        let _ = writeln!(
-            out,
-            "\n<details><summary><code>{title}</code>: {}</summary>\n\n{block}\n</details>",
-            verdict(deployment)
-        );
+        out.push_str(&block);
     }
     out
 }
@@ -153,6 +169,17 @@ fn fenced(diff: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// GitHub refuses a comment that is longer.
+    #[test]
+    fn a_table_is_cut_where_there_is_no_room() {
+        let rows = |count: usize| (0..count).map(|row| format!("| {row:0>98}|\n"));
+        assert_eq!(table("| n |\n", rows(2)).lines().count(), 4);
+        let cut = table("| n |\n", rows(1000));
+        assert!(cut.ends_with("|\n\nand 845 more.\n") && cut.chars().count() < MOST_ROWS + 100, "{}", cut.len());
+        // Three tables leave room for what is folded away.
+        const { assert!(3 * MOST_ROWS < MOST) };
+    }
 
     /// What a user writes stays text: it opens no tag, ends no cell and no block.
     #[test]

@@ -86,7 +86,7 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
     let (sign, color) = match (deployment.action, deployment.class) {
         (Action::Created, _) => ("+", Paint::Green),
         (Action::Deleted, _) => ("-", Paint::Red),
-        (_, Some(class)) if class >= Class::NoEffect => ("!", Paint::Red),
+        (_, Some(class)) if is_alarming(class) => ("!", Paint::Red),
         _ => ("~", Paint::Bold),
     };
     let title = paint(&format!("{sign} {}", words::title(&deployment.object)), Paint::Bold, style);
@@ -111,6 +111,9 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
     }
     if deployment.action == Action::Changed {
         out.extend(deployment.gpus.iter().map(|gpus| format!("  GPUs: {}\n", words::gpus(gpus))));
+    }
+    if deployment.action == Action::Deleted {
+        out.extend(words::kept(deployment).map(|line| format!("  {line}\n")));
     }
     for (changes, outputs) in words::side_by_side(&deployment.changes) {
         for change in changes {
@@ -165,8 +168,13 @@ fn gap(text: &str) -> &'static str {
     if text.is_empty() { "" } else { "  " }
 }
 
+/// Whether what runs afterwards may not be what is written.
+fn is_alarming(class: Class) -> bool {
+    class == Class::NoEffect || class >= Class::Unknown
+}
+
 fn class_word(class: Class, style: Style) -> String {
-    if class >= Class::NoEffect { paint(class.as_str(), Paint::Red, style) } else { class.as_str().to_owned() }
+    if is_alarming(class) { paint(class.as_str(), Paint::Red, style) } else { class.as_str().to_owned() }
 }
 
 /// Places in one object that are of one class for one reason, the gravest first.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kubefoundry::diagnostic::ObjectRef;
-use kubefoundry::plan::{Cause, Change, Choice, Class, GpuChange, OutputChange};
+use kubefoundry::plan::{Cause, Change, Choice, Class, DeploymentPlan, GpuChange, OutputChange};
 use serde_json::Value;
 
 use crate::style::printable;
@@ -106,6 +106,15 @@ pub(super) fn output(output: &OutputChange) -> (String, String) {
         return (String::new(), String::new());
     }
     (printable(&output.path).into_owned(), change(output.before.as_ref(), output.after.as_ref()))
+}
+
+/// What outlives a deployment that is deleted: a line for each claim.
+pub(super) fn kept(deployment: &DeploymentPlan) -> impl Iterator<Item = String> {
+    let claims = deployment.objects.iter().filter(|plan| &*plan.object.kind == "PersistentVolumeClaim");
+    claims.map(|plan| {
+        let name = name(&plan.object);
+        format!("PersistentVolumeClaim {name}: stays with its data until it is deleted; pruning it deletes the data")
+    })
 }
 
 /// `prod/llama`.

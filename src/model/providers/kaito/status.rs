@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::dialect::DIALECTS;
 use crate::model::provider::Endpoint;
 use crate::model::status::{Observed, Reading, Replicas, Source, Status, StatusError, integer_at};
-use crate::wire::Phase;
+use crate::wire::{ConditionStatus, Phase};
 
 const SOURCE: Source =
     Source { provider: "KAITO", group: "kaito.sh", versions: &["v1alpha1", "v1beta1"], kinds: &["Workspace", SET] };
@@ -20,7 +20,7 @@ const PORT: u16 = 80;
 
 pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
     let mut observed = Observed::of(object, &SOURCE)?;
-    let reading = if observed.kind == SET { inference_set(&observed) } else { workspace(&mut observed) };
+    let reading = if observed.kind == SET { inference_set(&mut observed) } else { workspace(&mut observed) };
     Ok(observed.into_status(reading))
 }
 
@@ -69,18 +69,24 @@ fn by_conditions(observed: &Observed<'_>) -> Phase {
     }
 }
 
-fn inference_set(observed: &Observed<'_>) -> Reading {
+fn inference_set(observed: &mut Observed<'_>) -> Reading {
     const READY: &str = "InferenceSetReady";
     let object = observed.object;
     let desired = integer_at(object, "/spec/replicas").unwrap_or(1);
     // Zero is left out by Go.
     let ready = (!observed.has_no_status()).then(|| integer_at(object, "/status/readyReplicas").unwrap_or(0));
+    if let Some(own) = observed.condition(READY)
+        && own.status == ConditionStatus::Unknown
+    {
+        observed.unknown(format!("status.conditions[{READY}].status"), ConditionStatus::Unknown.as_str());
+    }
     let phase = match (observed.reason_against(READY), ready) {
-        _ if observed.is_true(READY) => Phase::Running,
-        (Some("inferencesetFailed"), _) => Phase::Failed,
-        (None, None) => Phase::Pending,
-        (None, Some(ready)) if ready >= desired => Phase::Running,
-        _ => Phase::Deploying,
+        _ if observed.is_true(READY) => Some(Phase::Running),
+        (Some("inferencesetFailed"), _) => Some(Phase::Failed),
+        (None, _) if observed.has_unknown() => None,
+        (None, None) => Some(Phase::Pending),
+        (None, Some(ready)) if ready >= desired => Some(Phase::Running),
+        (Some(_), _) | (None, Some(_)) => Some(Phase::Deploying),
     };
     let said = observed.said_by(READY).map(str::to_owned);
     // The Service is one that is rendered beside the set: KAITO makes one for each Workspace of it.
@@ -88,7 +94,7 @@ fn inference_set(observed: &Observed<'_>) -> Reading {
         DIALECTS.iter().any(|dialect| annotations.contains_key(&dialect.label("model-deployment")))
     });
     Reading {
-        phase: Some(phase),
+        phase,
         message: said.unwrap_or_default(),
         replicas: Some(Replicas { desired: Some(desired), ready, available: None }),
         endpoint: is_ours.then(|| Endpoint { service: format!("{}-inference", observed.name), port: PORT }),
