@@ -190,6 +190,26 @@ pub fn mark_owned(manifest: &mut Manifest, dialect: &Dialect, annotation: &str, 
     manifest.metadata.annotations.insert(dialect.label(annotation), Value::from(owner));
 }
 
+/// Prefixes of the annotations by which clients of KRM functions keep their books.
+const BOOKKEEPING: [&str; 5] = [
+    "config.kubernetes.io/",
+    "internal.config.kubernetes.io/",
+    "config.k8s.io/",
+    "internal.config.k8s.io/",
+    "kustomize.config.k8s.io/",
+];
+
+/// Whether an annotation is a note that kustomize or kpt makes for itself, and not the user's word.
+///
+/// ```
+/// use kubefoundry::manifest::is_bookkeeping;
+/// assert!(is_bookkeeping("internal.config.kubernetes.io/path"));
+/// assert!(!is_bookkeeping("example.com/team"));
+/// ```
+pub fn is_bookkeeping(key: &str) -> bool {
+    BOOKKEEPING.iter().any(|prefix| key.starts_with(prefix))
+}
+
 /// How the annotation names an object: `namespace/name`, or just the name where there is no namespace.
 pub fn owner_name(namespace: Option<&str>, name: &str) -> String {
     namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))

@@ -3,6 +3,7 @@
 use kubefoundry::diagnostic::ObjectRef;
 use kubefoundry::dialect::DIALECTS;
 use kubefoundry::manifest::Identity;
+pub(crate) use kubefoundry::manifest::is_bookkeeping;
 use kubefoundry::transform;
 use kubefoundry::yaml::{Node, Value};
 
@@ -23,20 +24,6 @@ const KPT_SELECTED: [&str; 2] =
     ["internal.config.kubernetes.io/kpt-resource-id", "internal.config.k8s.io/kpt-resource-id"];
 /// Written by `kustomize build`, and by no other command.
 const KUSTOMIZE_BUILD: &str = "kustomize.config.k8s.io/id";
-
-/// Prefixes of the annotations by which clients keep their books.
-const BOOKKEEPING: [&str; 5] = [
-    "config.kubernetes.io/",
-    "internal.config.kubernetes.io/",
-    "config.k8s.io/",
-    "internal.config.k8s.io/",
-    "kustomize.config.k8s.io/",
-];
-
-/// Whether an annotation is a client's note and not the user's word.
-pub(crate) fn is_bookkeeping(key: &str) -> bool {
-    BOOKKEEPING.iter().any(|prefix| key.starts_with(prefix))
-}
 
 /// The file that an object comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::layout::Layout;
 use super::pod::{items, name_of};
 use super::{MANAGED_BY, MODE, RESTORE, RUNTIME, SIDECAR};
+use crate::manifest::is_bookkeeping;
 
 /// What is added to an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -294,6 +295,11 @@ impl Edit<'_> {
         let was_null = match map.get(key) {
             None => false,
             Some(Value::Null) => true,
+            // A client's own notes are not in the user's file: without them it is as absent as on the command line.
+            Some(Value::Object(notes)) if !notes.is_empty() && notes.keys().all(|note| is_bookkeeping(note)) => {
+                self.record.created.push(([parent, &[key]].concat().join("."), false));
+                return;
+            }
             Some(_) => return,
         };
         map.insert(key.to_owned(), new());

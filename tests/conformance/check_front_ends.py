@@ -67,14 +67,13 @@ def from_function(binaries, example):
             annotations["config.kubernetes.io/path"] = str(path.relative_to(example))
             annotations["config.kubernetes.io/index"] = str(index)
             items.append(document)
-    given = {identity(item) for item in items if "name" in item["metadata"]}
+    given = {identity(item): item for item in items if "name" in item["metadata"]}
     envelope = {"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items}
     if config:
         envelope["functionConfig"] = config
     answer = yaml.load(run([binaries / "kubefoundry-fn"], input=yaml.safe_dump(envelope)), Loader)
-    # A ModelDeployment for a provider of somebody else is passed on: changed, and otherwise what was given.
-    passed_on = [item for item in answer["items"] if "kubefoundry.ai/provider" in item["metadata"].get("annotations", {})]
-    made = [item for item in answer["items"] if identity(item) not in given or item in passed_on]
+    # A ModelDeployment for a provider of somebody else is passed on, and what an actor is added to is changed.
+    made = [item for item in answer["items"] if given.get(identity(item)) != item]
     for item in made:
         annotations = item["metadata"]["annotations"]
         for key in [key for key in annotations if key.startswith(PLACES)]:
