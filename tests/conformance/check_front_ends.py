@@ -71,7 +71,7 @@ def from_function(binaries, example):
     envelope = {"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items}
     if config:
         envelope["functionConfig"] = config
-    answer = yaml.load(run([binaries / "kubefoundry-fn"], input=yaml.safe_dump(envelope)), Loader)
+    answer = yaml.load(run([binaries / "kubefoundry-fn"], input=yaml.safe_dump(envelope, sort_keys=False)), Loader)
     # A ModelDeployment for a provider of somebody else is passed on, and what an actor is added to is changed.
     made = [item for item in answer["items"] if given.get(identity(item)) != item]
     for item in made:
