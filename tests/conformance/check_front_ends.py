@@ -63,6 +63,9 @@ def from_function(binaries, example):
             if path.name == "kubefoundry.yaml":
                 config = dict(document, metadata={"name": "options"})
                 continue
+            if "apiVersion" not in document:
+                # A server's configuration, not an object: kpt has it in .krmignore.
+                continue
             annotations = document.setdefault("metadata", {}).setdefault("annotations", {})
             annotations["config.kubernetes.io/path"] = str(path.relative_to(example))
             annotations["config.kubernetes.io/index"] = str(index)
