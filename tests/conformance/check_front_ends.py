@@ -70,13 +70,12 @@ def from_function(binaries, example):
             annotations["config.kubernetes.io/path"] = str(path.relative_to(example))
             annotations["config.kubernetes.io/index"] = str(index)
             items.append(document)
-    given = {identity(item): item for item in items if "name" in item["metadata"]}
     envelope = {"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items}
     if config:
         envelope["functionConfig"] = config
     answer = yaml.load(run([binaries / "kubefoundry-fn"], input=yaml.safe_dump(envelope, sort_keys=False)), Loader)
     # A ModelDeployment for a provider of somebody else is passed on, and what an actor is added to is changed.
-    made = [item for item in answer["items"] if given.get(identity(item)) != item]
+    made = [item for item in answer["items"] if item not in items]
     for item in made:
         annotations = item["metadata"]["annotations"]
         for key in [key for key in annotations if key.startswith(PLACES)]:
