@@ -79,7 +79,9 @@ class Client:
             with urllib.request.urlopen(request, context=self.context) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
+            text = error.read().decode(errors="replace")
+            # Of a group that it does not know the server says so in plain text.
+            return error.code, json.loads(text) if text.startswith("{") else {"message": text.strip()}
 
     def path_of(self, api_version, kind, namespace):
         """The collection of a kind."""
