@@ -176,9 +176,12 @@ fn owner_of(root: &Node<'_>) -> Option<String> {
     })
 }
 
-/// An annotation of one of the dialects.
+/// An annotation of one of the dialects. Asked several times of every document: no key is put together for it.
 pub(super) fn annotation<'n>(root: &'n Node<'_>, name: &str) -> Option<&'n str> {
     let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"))?;
-    let value = |dialect: &Dialect| annotations.get(&dialect.label(name)).and_then(Node::as_str);
+    let value = |dialect: &Dialect| {
+        let mut entries = annotations.entries().iter();
+        entries.find(|entry| entry.key.strip_prefix(dialect.label_prefix) == Some(name))?.node.as_str()
+    };
     crate::dialect::DIALECTS.iter().find_map(value)
 }
