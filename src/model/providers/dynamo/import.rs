@@ -158,6 +158,9 @@ fn engine(subject: &Subject<'_>, container: &Value) -> Result<EngineType, NotImp
     }
 }
 
+/// Where the operator mounts that cache in a worker's container unless the graph says otherwise: vLLM's own place for it.
+const COMPILATION_CACHE: &str = "/root/.cache/vllm";
+
 /// The cache that the operator mounts: a volume of a deployment by the claim's name.
 fn compilation_cache(component: &Component<'_>, subject: &Subject<'_>, draft: &mut Draft) {
     let (claim, path) = if component.is_old {
@@ -169,7 +172,7 @@ fn compilation_cache(component: &Component<'_>, subject: &Subject<'_>, draft: &m
         (cache("pvcName"), cache("mountPath"))
     };
     let Some(claim) = claim else { return };
-    let path = path.unwrap_or("/root/.cache/vllm");
+    let path = path.unwrap_or(COMPILATION_CACHE);
     // A claim of ours is called after the volume.
     let prefix = format!("{}-", subject.name());
     let taken = |name: &str| draft.volumes.iter().any(|volume| text(volume, "/name") == Some(name));
