@@ -1,0 +1,203 @@
+//! What the program is asked to do.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use kubefoundry::dialect::{DIALECTS, Dialect};
+
+use crate::role::Role;
+
+/// Turns ModelDeployments into the objects of the serving stack that runs them, in a cluster.
+#[derive(Debug, Parser)]
+#[command(name = "kubefoundry-operator", version, about, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the operator, all of it or some roles
+    Run(Run),
+    /// Print the objects that the operator needs in a cluster
+    Manifests(Manifests),
+    /// Apply those objects to a cluster
+    Install(Install),
+    /// Apply those of this version over an older one, and remove what is not needed any more
+    Upgrade(Install),
+    /// Remove them from a cluster; CRDs and ModelDeployments stay unless asked for
+    Uninstall(Uninstall),
+}
+
+/// How to reach the cluster.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Cluster {
+    /// Path of a kubeconfig; without it KUBECONFIG, then the pod's own account
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// The operator's own namespace
+    #[arg(long, value_name = "NAME", default_value = "kubefoundry-system")]
+    pub(crate) namespace: String,
+}
+
+/// How the operator runs.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) cluster: Cluster,
+    /// Roles of this process, with commas; all of them by default
+    #[arg(long, value_name = "ROLE", value_delimiter = ',', value_parser = Role::parse)]
+    pub(crate) roles: Vec<Role>,
+    /// API groups whose ModelDeployments are taken, with commas
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "kubefoundry.ai", value_parser = group)]
+    pub(crate) groups: Vec<&'static Dialect>,
+    /// A file with Render options (config.kubefoundry.ai/v1alpha1), such as a mounted ConfigMap
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where the admission webhooks listen
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9443")]
+    pub(crate) webhook_address: SocketAddr,
+    /// The Service through which the apiserver reaches the webhooks
+    #[arg(long, value_name = "NAME", default_value = "kubefoundry-webhooks")]
+    pub(crate) webhook_service: String,
+    /// Where the apiserver reaches the webhooks instead, as a URL; for tests and for running outside of the cluster
+    #[arg(long, value_name = "URL")]
+    pub(crate) webhook_url: Option<String>,
+    /// How long a certificate of the webhooks is valid; it is renewed after two thirds of that
+    #[arg(long, value_name = "TIME", default_value = "2160h", value_parser = duration)]
+    pub(crate) certificate_lifetime: Duration,
+    /// Ask the apiserver whether the user who writes a ModelDeployment may create the provider's objects
+    #[arg(long)]
+    pub(crate) check_access: bool,
+    /// Where metrics are served
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
+    pub(crate) metrics_address: SocketAddr,
+    /// Where health is served
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
+    pub(crate) health_address: SocketAddr,
+    /// Work without a Lease: only where one replica at most runs
+    #[arg(long)]
+    pub(crate) no_leader_election: bool,
+    /// How long a leader is believed without news
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
+    pub(crate) lease_duration: Duration,
+    /// How long to wait for an object to be gone before it is given up
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    pub(crate) finalizer_timeout: Duration,
+    /// How long an upstream status that should change may stay the same
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    pub(crate) stale_after: Duration,
+    /// How often a provider says that it is alive
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    pub(crate) heartbeat_interval: Duration,
+    /// After how long without a heartbeat a provider is not selected any more
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration)]
+    pub(crate) heartbeat_timeout: Duration,
+    /// How often everything is looked at again without a reason
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    pub(crate) resync: Duration,
+    /// How many deployments each controller works on at a time
+    #[arg(long, value_name = "NUMBER", default_value_t = 16)]
+    pub(crate) concurrency: u16,
+    /// What log lines look like
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+    /// What is logged: a level, or directives of tracing-subscriber
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    pub(crate) log: String,
+}
+
+/// What log lines look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One line of text for people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// What is printed or applied.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Manifests {
+    /// The operator's own namespace
+    #[arg(long, value_name = "NAME", default_value = "kubefoundry-system")]
+    pub(crate) namespace: String,
+    /// The operator's image
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: Option<String>,
+}
+
+/// What is applied, and where.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Install {
+    #[command(flatten)]
+    pub(crate) cluster: Cluster,
+    /// The operator's image
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: Option<String>,
+    /// Ask the apiserver what it would do, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// What is removed, and where.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Uninstall {
+    #[command(flatten)]
+    pub(crate) cluster: Cluster,
+    /// Say what would be removed, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+fn group(name: &str) -> Result<&'static Dialect, String> {
+    let ours = || DIALECTS.iter().filter(|dialect| dialect.has_crds);
+    ours().find(|dialect| dialect.group == name).ok_or_else(|| {
+        let names: Vec<&str> = ours().map(|dialect| dialect.group).collect();
+        format!("expected {}", names.join(" or "))
+    })
+}
+
+/// A time with its unit: `250ms`, `15s`, `5m`, `24h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let expected = || "expected a number with its unit, such as 250ms, 15s, 5m or 24h".to_owned();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| expected())?;
+    let milliseconds = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(expected()),
+    };
+    match number.checked_mul(milliseconds) {
+        Some(0) | None => Err("expected more than nothing, and less than forever".to_owned()),
+        Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_unit() {
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("24h"), Ok(Duration::from_secs(86_400)));
+        for wrong in ["", "5", "m", "0s", "-1s", "1.5s", "5 m", "99999999999999999h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory as _;
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,39 @@
+//! What every controller works with.
+
+use std::sync::Arc;
+
+use kube::core::ApiResource;
+use kube::runtime::reflector::Store;
+use kubefoundry::dialect::Dialect;
+
+use crate::args::Run;
+use crate::cached::Cached;
+use crate::engine::Snapshots;
+use crate::events::Events;
+use crate::metrics::Metrics;
+use crate::watch::{Namespaces, Upstream};
+
+/// Of one API group; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Context {
+    /// The connection to the apiserver.
+    pub(crate) client: kube::Client,
+    /// The flags.
+    pub(crate) settings: Arc<Run>,
+    /// The API group of the deployments.
+    pub(crate) dialect: &'static Dialect,
+    /// Their kind in it.
+    pub(crate) resource: ApiResource,
+    /// All deployments of the group.
+    pub(crate) deployments: Store<Cached>,
+    /// The objects that the providers of this process write.
+    pub(crate) upstream: Arc<Upstream>,
+    /// What namespaces allow.
+    pub(crate) namespaces: Arc<Namespaces>,
+    /// What the engine knows of the cluster: the latest, and when it changes.
+    pub(crate) snapshots: Snapshots,
+    /// Where events go.
+    pub(crate) events: Events,
+    /// Where measurements go.
+    pub(crate) metrics: Arc<Metrics>,
+}

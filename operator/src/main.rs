@@ -1,0 +1,53 @@
+//! `kubefoundry-operator`: the engine in the cluster. It adds watching, applying and status to it, and nothing else.
+//!
+//! ```text
+//! apiserver ─ watch ─ engine (catalog + CRDs + options) ─ controllers: core ─ selector ─ provider ─ apply, status ─ apiserver
+//!                                                          webhook (admission: the same engine)
+//! ```
+
+mod args;
+mod role;
+
+mod names;
+
+mod cached;
+mod error;
+
+mod engine;
+mod watch;
+
+mod events;
+mod metrics;
+mod status;
+
+mod context;
+mod controllers;
+mod leader;
+mod registration;
+
+mod http;
+mod webhook;
+
+mod run;
+
+mod install;
+mod manifests;
+
+mod logs;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match arguments.command {
+        Command::Run(run) => run::main(run),
+        Command::Manifests(manifests) => manifests::main(&manifests),
+        Command::Install(install) => install::install(&install),
+        Command::Upgrade(install) => install::upgrade(&install),
+        Command::Uninstall(uninstall) => install::uninstall(&uninstall),
+    }
+}
