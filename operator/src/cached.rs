@@ -18,6 +18,18 @@ pub(crate) struct Cached {
     /// Without managed fields and the last configuration of kubectl, which are long and of no use here.
     pub(crate) metadata: ObjectMeta,
     text: Box<str>,
+    /// `status.provider.name`, by which most events are sorted out.
+    chosen: Option<Box<str>>,
+    /// The managers that wrote `status.phase`.
+    phase_managers: Box<[Box<str>]>,
+}
+
+/// The managers that wrote `status.phase`.
+fn phase_managers(object: &Value) -> Box<[Box<str>]> {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array).map(Vec::as_slice);
+    let wrote = |entry: &&Value| entry.pointer("/fieldsV1/f:status/f:phase").is_some();
+    let managers = entries.unwrap_or_default().iter().filter(wrote);
+    managers.filter_map(|entry| entry.get("manager")?.as_str().map(Box::from)).collect()
 }
 
 /// An annotation that repeats the whole object.
@@ -29,6 +41,9 @@ impl Cached {
     /// # Errors
     /// When its metadata is not what metadata look like.
     pub(crate) fn new(mut object: Value) -> Result<Self, serde_json::Error> {
+        let phase_managers = phase_managers(&object);
+        let chosen = object.pointer("/status/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let chosen = chosen.map(Box::from);
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
@@ -36,7 +51,17 @@ impl Cached {
             }
         }
         let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
-        Ok(Self { metadata, text: object.to_string().into_boxed_str() })
+        Ok(Self { metadata, text: object.to_string().into_boxed_str(), chosen, phase_managers })
+    }
+
+    /// The same without what only its owner needs: kind and metadata.
+    #[must_use]
+    pub(crate) fn without_contents(self) -> Self {
+        let mut value = self.value();
+        if let Some(object) = value.as_object_mut() {
+            object.retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
+        }
+        Self { text: value.to_string().into_boxed_str(), ..self }
     }
 
     /// The whole object, without what is not kept.
@@ -58,6 +83,16 @@ impl Cached {
     /// Its uid.
     pub(crate) fn uid(&self) -> &str {
         self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// `status.provider.name`, unless it is empty.
+    pub(crate) fn chosen(&self) -> Option<&str> {
+        self.chosen.as_deref()
+    }
+
+    /// Whether a field manager wrote `status.phase`, and with it the fields that go with it.
+    pub(crate) fn has_phase_of(&self, manager: &str) -> bool {
+        self.phase_managers.iter().any(|known| **known == *manager)
     }
 
     /// One of its annotations.
@@ -136,18 +171,26 @@ mod tests {
             "metadata": {
                 "name": "phi", "namespace": "ml", "uid": "u",
                 "annotations": {"a": "b", LAST_CONFIGURATION: "{}"},
-                "managedFields": [{"manager": "kubectl", "operation": "Apply"}],
+                "managedFields": [
+                    {"manager": "kubectl", "operation": "Apply"},
+                    {"manager": "kaito-provider", "fieldsV1": {"f:status": {"f:phase": {}}}},
+                ],
                 "ownerReferences": [{"apiVersion": "v1", "kind": "X", "name": "x", "uid": "o", "controller": true}],
             },
             "spec": {"model": {"id": "org/phi"}},
+            "status": {"provider": {"name": "kaito"}},
         });
         let cached: Cached = serde_json::from_value(object).unwrap();
         assert_eq!((cached.name(), cached.namespace(), cached.uid()), ("phi", "ml", "u"));
         assert_eq!(cached.annotation("a"), Some("b"));
         assert_eq!(cached.annotation(LAST_CONFIGURATION), None);
         assert_eq!(cached.controller_uid(), Some("o"));
+        assert_eq!(cached.chosen(), Some("kaito"));
+        assert!(cached.has_phase_of("kaito-provider") && !cached.has_phase_of("kubectl"));
         let value = cached.value();
         assert_eq!(value["spec"]["model"]["id"], "org/phi");
         assert!(value["metadata"].get("managedFields").is_none());
+        let value = cached.without_contents().value();
+        assert_eq!((&value["kind"], value.get("spec")), (&json!("ModelDeployment"), None));
     }
 }
