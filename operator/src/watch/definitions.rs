@@ -94,8 +94,23 @@ fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
         object.remove("status");
         object.insert("metadata".to_owned(), serde_json::json!({"name": object_name(plural, group)}));
     }
+    remove_descriptions(&mut value);
     let text = value.to_string().into();
     Some(Definition { uid: object.uid().to_owned(), group: group.to_owned(), kind, plural: plural.to_owned(), text })
+}
+
+/// Descriptions are most of a schema, and say nothing to a program.
+fn remove_descriptions(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            // A property may have that name: then it is a schema.
+            fields.retain(|key, value| key != "description" || !value.is_string());
+            let inner = fields.iter_mut().filter(|(key, _)| !matches!(key.as_str(), "default" | "enum" | "example"));
+            inner.for_each(|(_, value)| remove_descriptions(value));
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_descriptions),
+        _ => {}
+    }
 }
 
 fn object_name(plural: &str, group: &str) -> String {

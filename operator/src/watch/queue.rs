@@ -109,6 +109,14 @@ impl Queues {
         }
     }
 
+    /// Something beside a deployment changed, which only its provider looks at.
+    pub(crate) fn push_to_providers(&self, deployment: &Cached) {
+        let providers = self.all.iter().filter(|(role, _)| matches!(role, Role::Provider(_)));
+        for (_, queue) in providers.filter(|(role, _)| self.concerns(*role, deployment)) {
+            queue.push(Key::of(deployment));
+        }
+    }
+
     /// The same for the controller of one provider, whether or not it seems to concern it.
     pub(crate) fn push_to_provider(&self, provider: &str, key: &Key) {
         for (_, queue) in self.all.iter().filter(|(role, _)| matches!(role, Role::Provider(_)) && role.name() == provider) {

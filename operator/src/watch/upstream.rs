@@ -301,7 +301,7 @@ impl Upstream {
 
 fn push_if_known(owners: &Owners, key: &Key) {
     if let Some(deployment) = owners.deployments.get(&key.reference(&owners.resource)) {
-        owners.queues.push(&deployment);
+        owners.queues.push_to_providers(&deployment);
     }
 }
 
