@@ -10,12 +10,12 @@ use kube::Resource;
 use kube::core::ApiResource;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// An object of the cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Cached {
-    /// Without managed fields and the last configuration of kubectl, which are long and of no use here.
+    /// Without managed fields and the last configuration of kubectl, which are long.
     pub(crate) metadata: ObjectMeta,
     text: Box<str>,
 }
@@ -29,6 +29,7 @@ impl Cached {
     /// # Errors
     /// When its metadata is not what metadata look like.
     pub(crate) fn new(mut object: Value) -> Result<Self, serde_json::Error> {
+        let mut managers = managers(&object);
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
@@ -36,10 +37,13 @@ impl Cached {
             }
         }
         let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
+        if let Some(kept) = object.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| !managers.is_empty()) {
+            kept.insert("managedFields".to_owned(), Value::Array(std::mem::take(&mut managers)));
+        }
         Ok(Self { metadata, text: object.to_string().into_boxed_str() })
     }
 
-    /// The whole object, without what is not kept.
+    /// The whole object, without what is not kept: of managed fields, who wrote when, and what of the status.
     pub(crate) fn value(&self) -> Value {
         // It was written from a tree, so it can be read.
         serde_json::from_str(&self.text).unwrap_or_default()
@@ -75,6 +79,35 @@ impl Cached {
         let owners = self.metadata.owner_references.as_deref()?;
         owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
     }
+}
+
+/// Who wrote an object, when, and whether that was its status. What of the status of a deployment each manager wrote is kept
+/// by name: managers take turns in it, and each must know what it still has to take away.
+fn managers(object: &Value) -> Vec<Value> {
+    let is_deployment = object.get("kind").and_then(Value::as_str) == Some("ModelDeployment");
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let kept = |entry: &Value| {
+        let mut kept = Map::new();
+        for name in ["manager", "operation", "subresource", "time"] {
+            if let Some(value) = entry.get(name) {
+                kept.insert(name.to_owned(), value.clone());
+            }
+        }
+        if let Some(status) = entry.pointer("/fieldsV1/f:status") {
+            // Down to `f:conditions`, `k:{"type":"Ready"}`; of other objects only that it is there.
+            let status = cut(status, if is_deployment { 2 } else { 0 });
+            kept.insert("fieldsV1".to_owned(), json!({"f:status": status}));
+        }
+        Value::Object(kept)
+    };
+    entries.into_iter().flatten().map(kept).collect()
+}
+
+/// A tree down to a depth.
+fn cut(tree: &Value, depth: usize) -> Value {
+    let fields = tree.as_object().filter(|_| depth > 0);
+    let below = |(name, below): (&String, &Value)| (name.clone(), cut(below, depth - 1));
+    Value::Object(fields.into_iter().flatten().map(below).collect())
 }
 
 impl<'de> Deserialize<'de> for Cached {
@@ -124,8 +157,6 @@ impl Resource for Cached {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -136,7 +167,13 @@ mod tests {
             "metadata": {
                 "name": "phi", "namespace": "ml", "uid": "u",
                 "annotations": {"a": "b", LAST_CONFIGURATION: "{}"},
-                "managedFields": [{"manager": "kubectl", "operation": "Apply"}],
+                "managedFields": [
+                    {"manager": "kubectl", "operation": "Apply", "fieldsV1": {"f:spec": {"f:model": {}}}},
+                    {"manager": "kaito-provider", "operation": "Apply", "subresource": "status", "fieldsV1": {"f:status": {
+                        "f:phase": {}, "f:provider": {"f:resourceName": {}},
+                        "f:conditions": {"k:{\"type\":\"Ready\"}": {".": {}, "f:status": {}}},
+                    }}},
+                ],
                 "ownerReferences": [{"apiVersion": "v1", "kind": "X", "name": "x", "uid": "o", "controller": true}],
             },
             "spec": {"model": {"id": "org/phi"}},
@@ -148,6 +185,16 @@ mod tests {
         assert_eq!(cached.controller_uid(), Some("o"));
         let value = cached.value();
         assert_eq!(value["spec"]["model"]["id"], "org/phi");
-        assert!(value["metadata"].get("managedFields").is_none());
+        assert_eq!(
+            value["metadata"]["managedFields"],
+            json!([
+                {"manager": "kubectl", "operation": "Apply"},
+                {"manager": "kaito-provider", "operation": "Apply", "subresource": "status", "fieldsV1": {"f:status": {
+                    "f:phase": {}, "f:provider": {"f:resourceName": {}},
+                    "f:conditions": {"k:{\"type\":\"Ready\"}": {}},
+                }}},
+            ])
+        );
+        assert!(cached.metadata.managed_fields.is_none());
     }
 }
