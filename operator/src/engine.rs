@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 /// What is known at a moment.
 pub(crate) struct Snapshot {
-    // pub(crate) engine: kubefoundry::engine::Engine (always with options.owner_references = true)
+    /// Always with owner references.
+    pub(crate) engine: kubefoundry::engine::Engine,
 }
 
 /// The latest snapshot, and when it changes.

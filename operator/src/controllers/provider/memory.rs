@@ -35,10 +35,10 @@ struct Remembered {
     failures: u32,
     corrections: u32,
     corrected: Option<Instant>,
-    /// The version of an object that differs from what is rendered, and that applying does not change.
-    unmoved: Option<(String, String)>,
-    /// Secrets were missing when they were looked for last.
-    misses_secrets: bool,
+    /// The versions of objects that differ from what is rendered, and that applying does not change.
+    unmoved: BTreeMap<String, String>,
+    /// The generation for which Secrets were looked for, and whether all were found.
+    secrets: Option<(i64, bool)>,
 }
 
 struct Seen {
@@ -114,7 +114,7 @@ impl Memory {
 
     /// A deletion did not come about.
     pub(super) fn kept(&self, deployment: &Cached, uid: &str) {
-        self.with(deployment.uid(), |it| it.objects.remove(uid));
+        self.with(deployment.uid(), |it| drop(it.objects.remove(uid)));
     }
 
     /// Whether an object is known as it was before it was applied last.
@@ -163,26 +163,26 @@ impl Memory {
     /// Applying does not change an object of this version.
     pub(super) fn unmoved(&self, uid: &str, key: &str, object: &Cached) {
         let version = object.metadata.resource_version.clone().unwrap_or_default();
-        self.with(uid, |it| it.unmoved = Some((key.to_owned(), version)));
+        self.with(uid, |it| drop(it.unmoved.insert(key.to_owned(), version)));
     }
 
     /// Whether applying does not change an object, as far as is known.
     pub(super) fn is_unmoved(&self, uid: &str, key: &str, object: &Cached) -> bool {
         let all = self.lock();
-        let unmoved = all.get(uid).and_then(|it| it.unmoved.as_ref());
-        unmoved.is_some_and(|(of, version)| of == key && object.metadata.resource_version.as_deref() == Some(version))
+        let unmoved = all.get(uid).and_then(|it| it.unmoved.get(key));
+        unmoved.is_some() && unmoved == object.metadata.resource_version.as_ref()
     }
 
-    /// Whether Secrets were missing.
-    pub(super) fn misses_secrets(&self, uid: &str) -> bool {
-        self.lock().get(uid).is_some_and(|it| it.misses_secrets)
+    /// What was found when Secrets were looked for: `None` when that was not done, or for another generation.
+    pub(super) fn secrets(&self, uid: &str, generation: Option<i64>) -> Option<bool> {
+        let all = self.lock();
+        let (of, found) = all.get(uid)?.secrets?;
+        (Some(of) == generation).then_some(found)
     }
 
-    /// Whether Secrets are missing.
-    pub(super) fn found_secrets(&self, uid: &str, misses: bool) {
-        if misses || self.misses_secrets(uid) {
-            self.with(uid, |it| it.misses_secrets = misses);
-        }
+    /// Secrets were looked for: whether all are there.
+    pub(super) fn found_secrets(&self, uid: &str, generation: Option<i64>, found: bool) {
+        self.with(uid, |it| it.secrets = generation.map(|generation| (generation, found)));
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn somebody_who_keeps_changing_an_object_is_answered_later_each_time() {
         let memory = Memory::default();
-        let mut corrected = || {
+        let corrected = || {
             memory.corrected("u");
             memory.patience("u").map(|rest| rest.as_millis().div_ceil(500) * 500)
         };

@@ -8,6 +8,7 @@
 //! What is to be done follows from what is in the cluster alone: the process may end at every request, and the next one goes
 //! on. [`memory`] saves requests, and nothing depends on it.
 
+mod compare;
 mod converge;
 mod dry_run;
 mod finalizer;

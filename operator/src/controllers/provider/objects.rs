@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
 use kubefoundry::dialect::Dialect;
 use kubefoundry::manifest::owner_name;
 use kubefoundry::model::provider::Provider;
@@ -92,12 +92,14 @@ pub(super) fn is_same(owned: &Owned, wanted: &Value) -> bool {
 
 /// Whether a deployment may write an object: it is its controller. A claim names it in an annotation instead: its data
 /// stay when the deployment goes, so it has no owner.
-pub(super) fn is_ours(object: &Cached, kind: &str, deployment: &Cached, dialect: &Dialect) -> bool {
+pub(super) fn is_ours(metadata: &ObjectMeta, kind: &str, deployment: &Cached, dialect: &Dialect) -> bool {
     if kind == CLAIM {
         let owner = owner_name(Some(deployment.namespace()), deployment.name());
-        return object.annotation(&dialect.label("model-deployment")) == Some(owner.as_str());
+        let named = metadata.annotations.as_ref().and_then(|all| all.get(&dialect.label("model-deployment")));
+        return named == Some(&owner);
     }
-    object.controller_uid() == Some(deployment.uid())
+    let owners = metadata.owner_references.as_deref().unwrap_or_default();
+    owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == deployment.uid())
 }
 
 /// A hash of what is rendered, without owners: the same for the same fields in another cluster.
@@ -175,7 +177,7 @@ mod tests {
         let deployment = Cached::new(json!({"metadata": {"name": "phi", "namespace": "ml", "uid": "u"}})).unwrap();
         let dialect = Dialect::of_group("kubefoundry.ai").unwrap();
         let ours = |kind: &str, metadata: Value| {
-            is_ours(&Cached::new(json!({"metadata": metadata})).unwrap(), kind, &deployment, dialect)
+            is_ours(&Cached::new(json!({"metadata": metadata})).unwrap().metadata, kind, &deployment, dialect)
         };
         let by = |uid: &str, controller: bool| {
             json!({"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "phi", "uid": uid, "controller": controller}]})

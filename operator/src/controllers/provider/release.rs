@@ -27,7 +27,8 @@ impl Turn<'_> {
             self.delete(owned, false).await?;
         }
         let waits_for: Vec<String> = owned.iter().map(|owned| objects::live_title(owned)).collect();
-        self.say(&farewell(&waits_for.join(", ")), Force::No).await?;
+        let is_deleted = self.deployment.is_terminating();
+        self.say(&farewell(is_deleted, &waits_for.join(", ")), Force::No).await?;
         Ok(self.deadline().map_or_else(Action::await_change, Action::requeue))
     }
 
@@ -65,11 +66,12 @@ impl Turn<'_> {
     }
 }
 
-/// What is said while objects are going.
-fn farewell(waits_for: &str) -> Statement {
+/// What is said while objects are going, for good or for those of another provider.
+fn farewell(is_deleted: bool, waits_for: &str) -> Statement {
     let message = format!("waiting for {waits_for} to be gone");
+    let (phase, reason) = if is_deleted { ("Terminating", "Terminating") } else { ("Pending", "Migrating") };
     Statement::default()
-        .field("phase", "Terminating")
+        .field("phase", phase)
         .field("message", message.as_str())
-        .condition(Condition::new(condition::READY, false, "Terminating", message))
+        .condition(Condition::new(condition::READY, false, reason, message))
 }

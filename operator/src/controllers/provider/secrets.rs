@@ -29,19 +29,20 @@ impl Turn<'_> {
     pub(super) async fn look_for_secrets(&self) -> Result<(), Error> {
         let names = named(&self.value);
         let uid = self.deployment.uid();
+        let generation = self.deployment.metadata.generation;
         let seen = self.value.pointer("/status/observedGeneration").and_then(Value::as_i64);
-        let is_new = seen != self.deployment.metadata.generation;
-        if names.is_empty() || !(is_new || self.context.memory.misses_secrets(uid)) {
+        let is_known = self.context.memory.secrets(uid, generation).unwrap_or(seen == generation);
+        if names.is_empty() || is_known {
             return Ok(());
         }
         let namespace = self.deployment.namespace();
         let api: Api<Secret> = Api::namespaced(self.shared().client.clone(), namespace);
-        let mut misses = false;
+        let mut found = true;
         for name in names {
             match api.get_metadata_opt(name).await {
                 Ok(Some(_)) => {}
                 Ok(None) => {
-                    misses = true;
+                    found = false;
                     let message = format!("Secret '{name}' not found in namespace '{namespace}'");
                     self.shared().events.publish(self.deployment, Happening::SecretNotFound, &message).await;
                 }
@@ -50,7 +51,7 @@ impl Turn<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        self.context.memory.found_secrets(uid, misses);
+        self.context.memory.found_secrets(uid, generation, found);
         Ok(())
     }
 }
