@@ -11,7 +11,7 @@ use common::{case_folders, read_case, texts};
 use kubefoundry::compile::OutputRole;
 use kubefoundry::diagnostic::{Diagnostic, Severity};
 use kubefoundry::engine::{Chosen, Engine, Evaluation, Providers};
-use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry::{Compilation, Decision, Purpose, SourceSet, Thoroughness, compile, yaml};
 use serde_json::{Value, json};
 
 const NO_CRDS: &str =
@@ -95,23 +95,27 @@ fn run(context: &SourceSet, deployment: &Value, thoroughness: Thoroughness) -> C
     compile(&sources, thoroughness)
 }
 
-/// What differs between the two, apart from what the apiserver adds.
-fn assert_same(evaluation: &Evaluation, compilation: &Compilation, case: &str) {
+/// What differs between the two.
+fn differences(evaluation: &Evaluation, compilation: &Compilation) -> Vec<String> {
     let made = compilation.outputs.iter().filter(|output| output.role == OutputRole::Generated);
-    let made: Vec<&Value> =
-        if compilation.has_errors() { Vec::new() } else { made.map(|output| &output.object).collect() };
-    assert_eq!(evaluation.objects.iter().collect::<Vec<_>>(), made, "{case}");
-    assert_eq!(messages(&evaluation.diagnostics), messages(&compilation.diagnostics), "{case}");
-    assert_eq!(evaluation.has_errors(), compilation.has_errors(), "{case}");
-    let decision = compilation.decisions.first();
-    let reason = |decision: Option<&kubefoundry::Decision>| decision.and_then(|it| it.reason().map(str::to_owned));
-    assert_eq!(reason(evaluation.decision.as_ref()), reason(decision), "{case}");
+    let made = made.map(|output| output.object.clone()).filter(|_| !compilation.has_errors());
+    let reason = |decision: Option<&Decision>| decision.and_then(|it| it.reason().map(str::to_owned));
+    let alone = (
+        &evaluation.objects,
+        messages(&evaluation.diagnostics),
+        evaluation.has_errors(),
+        reason(evaluation.decision.as_ref()),
+    );
+    let made: Vec<Value> = made.collect();
+    let together =
+        (&made, messages(&compilation.diagnostics), compilation.has_errors(), reason(compilation.decisions.first()));
+    if alone == together { Vec::new() } else { vec![format!("{alone:#?}\n{together:#?}")] }
 }
 
 /// Every golden and example: the same objects, the same findings, the same reason, however it is stored.
 #[test]
 fn an_engine_says_what_a_run_says() {
-    let mut compared = 0;
+    let (mut compared, mut different) = (0, Vec::new());
     for folder in case_folders() {
         let (context, deployments) = parts(&read_case(&folder));
         let Ok(engine) = Engine::new(&context, Providers::All) else { continue };
@@ -129,12 +133,17 @@ fn an_engine_says_what_a_run_says() {
                 } else {
                     stored["metadata"].as_object_mut().unwrap().shift_remove("uid");
                 }
-                let evaluation = engine.validate(&stored, thoroughness);
-                assert_same(&evaluation, &run(&context, &deployment, thoroughness), &folder.display().to_string());
-                compared += 1;
+                let compilation = run(&context, &deployment, thoroughness);
+                // Limits are on texts.
+                if compilation.diagnostics.iter().all(|found| found.code.name != "limit-exceeded") {
+                    let found = differences(&engine.validate(&stored, thoroughness), &compilation);
+                    different.extend(found.into_iter().map(|it| format!("{}: {it}", folder.display())));
+                    compared += 1;
+                }
             }
         }
     }
+    assert!(different.is_empty(), "{}", different.join("\n"));
     assert!(compared > 300, "{compared}");
 }
 
