@@ -7,6 +7,7 @@ use kube::core::ApiResource;
 use crate::cached::Cached;
 
 /// An object that a provider's controller wrote, and its kind.
+#[derive(Debug)]
 pub(crate) struct Owned {
     pub(crate) resource: ApiResource,
     pub(crate) object: Cached,

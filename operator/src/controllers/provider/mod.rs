@@ -191,6 +191,9 @@ impl Turn<'_> {
             Verdict::Incompatible(reason, message) => (Outcome::Incompatible(reason, message), None),
             Verdict::Invalid(message) => (Outcome::Invalid(message), None),
         };
+        if let Outcome::CatchUp = outcome {
+            return Ok(Action::requeue(memory::LAG));
+        }
         let again = self.tell(&outcome, wanted.as_ref(), force).await?;
         match (failure, outcome) {
             // It is tried again, later each time.
