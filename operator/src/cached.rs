@@ -15,74 +15,16 @@ use serde_json::{Map, Value, json};
 /// An object of the cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Cached {
-    /// Without managed fields and the last configuration of kubectl, which are long.
+    /// Without managed fields and the last configuration of kubectl, which are long. The text has of managed fields who wrote
+    /// when, and what of the status.
     pub(crate) metadata: ObjectMeta,
     text: Box<str>,
+    /// `status.provider.name`, by which most events are sorted out.
+    chosen: Option<Box<str>>,
 }
 
-/// An annotation that repeats the whole object.
-const LAST_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-impl Cached {
-    /// Keeps an object.
-    ///
-    /// # Errors
-    /// When its metadata is not what metadata look like.
-    pub(crate) fn new(mut object: Value) -> Result<Self, serde_json::Error> {
-        let mut managers = managers(&object);
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-            if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-                annotations.remove(LAST_CONFIGURATION);
-            }
-        }
-        let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
-        if let Some(kept) = object.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| !managers.is_empty()) {
-            kept.insert("managedFields".to_owned(), Value::Array(std::mem::take(&mut managers)));
-        }
-        Ok(Self { metadata, text: object.to_string().into_boxed_str() })
-    }
-
-    /// The whole object, without what is not kept: of managed fields, who wrote when, and what of the status.
-    pub(crate) fn value(&self) -> Value {
-        // It was written from a tree, so it can be read.
-        serde_json::from_str(&self.text).unwrap_or_default()
-    }
-
-    /// Its name.
-    pub(crate) fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
-    }
-
-    /// Its namespace; empty without one.
-    pub(crate) fn namespace(&self) -> &str {
-        self.metadata.namespace.as_deref().unwrap_or_default()
-    }
-
-    /// Its uid.
-    pub(crate) fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
-    }
-
-    /// One of its annotations.
-    pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
-        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
-    }
-
-    /// Whether it is being deleted.
-    pub(crate) fn is_terminating(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
-    }
-
-    /// The uid of the controller that owns it.
-    pub(crate) fn controller_uid(&self) -> Option<&str> {
-        let owners = self.metadata.owner_references.as_deref()?;
-        owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
-    }
-}
-
-/// Who wrote an object, when, and whether that was its status. What of the status of a deployment each manager wrote is kept
-/// by name: managers take turns in it, and each must know what it still has to take away.
+/// Who wrote an object, when, and whether that was its status. What each manager said in the status of a deployment is kept by
+/// name: they take turns, and each takes back what it does not say any more.
 fn managers(object: &Value) -> Vec<Value> {
     let is_deployment = object.get("kind").and_then(Value::as_str) == Some("ModelDeployment");
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
@@ -108,6 +50,85 @@ fn cut(tree: &Value, depth: usize) -> Value {
     let fields = tree.as_object().filter(|_| depth > 0);
     let below = |(name, below): (&String, &Value)| (name.clone(), cut(below, depth - 1));
     Value::Object(fields.into_iter().flatten().map(below).collect())
+}
+
+/// An annotation that repeats the whole object.
+const LAST_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+impl Cached {
+    /// Keeps an object.
+    ///
+    /// # Errors
+    /// When its metadata is not what metadata look like.
+    pub(crate) fn new(mut object: Value) -> Result<Self, serde_json::Error> {
+        let managers = managers(&object);
+        let chosen = object.pointer("/status/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let chosen = chosen.map(Box::from);
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            match managers.as_slice() {
+                [] => metadata.remove("managedFields"),
+                _ => metadata.insert("managedFields".to_owned(), Value::Array(managers)),
+            };
+            if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+                annotations.remove(LAST_CONFIGURATION);
+            }
+        }
+        let metadata = object.get("metadata").map_or_else(|| Ok(ObjectMeta::default()), ObjectMeta::deserialize)?;
+        let metadata = ObjectMeta { managed_fields: None, ..metadata };
+        Ok(Self { metadata, text: object.to_string().into_boxed_str(), chosen })
+    }
+
+    /// The same without what only an owner needs: kind and metadata.
+    #[must_use]
+    pub(crate) fn without_contents(self) -> Self {
+        let mut value = self.value();
+        if let Some(object) = value.as_object_mut() {
+            object.retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
+        }
+        Self { text: value.to_string().into_boxed_str(), ..self }
+    }
+
+    /// The whole object, without what is not kept.
+    pub(crate) fn value(&self) -> Value {
+        // It was written from a tree, so it can be read.
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Its namespace; empty without one.
+    pub(crate) fn namespace(&self) -> &str {
+        self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Its uid.
+    pub(crate) fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// `status.provider.name`, unless it is empty.
+    pub(crate) fn chosen(&self) -> Option<&str> {
+        self.chosen.as_deref()
+    }
+
+    /// One of its annotations.
+    pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Whether it is being deleted.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The uid of the controller that owns it.
+    pub(crate) fn controller_uid(&self) -> Option<&str> {
+        let owners = self.metadata.owner_references.as_deref()?;
+        owners.iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
+    }
 }
 
 impl<'de> Deserialize<'de> for Cached {
@@ -168,33 +189,33 @@ mod tests {
                 "name": "phi", "namespace": "ml", "uid": "u",
                 "annotations": {"a": "b", LAST_CONFIGURATION: "{}"},
                 "managedFields": [
-                    {"manager": "kubectl", "operation": "Apply", "fieldsV1": {"f:spec": {"f:model": {}}}},
-                    {"manager": "kaito-provider", "operation": "Apply", "subresource": "status", "fieldsV1": {"f:status": {
-                        "f:phase": {}, "f:provider": {"f:resourceName": {}},
-                        "f:conditions": {"k:{\"type\":\"Ready\"}": {".": {}, "f:status": {}}},
-                    }}},
+                    {"manager": "kubectl", "operation": "Apply"},
+                    {"manager": "kaito-provider", "operation": "Apply", "subresource": "status", "time": "2026-01-01T00:00:00Z",
+                     "fieldsV1": {"f:status": {"f:phase": {}, "f:endpoint": {"f:port": {".": {}}}}}},
                 ],
                 "ownerReferences": [{"apiVersion": "v1", "kind": "X", "name": "x", "uid": "o", "controller": true}],
             },
             "spec": {"model": {"id": "org/phi"}},
+            "status": {"provider": {"name": "kaito"}},
         });
         let cached: Cached = serde_json::from_value(object).unwrap();
         assert_eq!((cached.name(), cached.namespace(), cached.uid()), ("phi", "ml", "u"));
         assert_eq!(cached.annotation("a"), Some("b"));
         assert_eq!(cached.annotation(LAST_CONFIGURATION), None);
         assert_eq!(cached.controller_uid(), Some("o"));
+        assert_eq!(cached.chosen(), Some("kaito"));
         let value = cached.value();
         assert_eq!(value["spec"]["model"]["id"], "org/phi");
+        assert_eq!(cached.metadata.managed_fields, None);
         assert_eq!(
             value["metadata"]["managedFields"],
             json!([
                 {"manager": "kubectl", "operation": "Apply"},
-                {"manager": "kaito-provider", "operation": "Apply", "subresource": "status", "fieldsV1": {"f:status": {
-                    "f:phase": {}, "f:provider": {"f:resourceName": {}},
-                    "f:conditions": {"k:{\"type\":\"Ready\"}": {}},
-                }}},
+                {"manager": "kaito-provider", "operation": "Apply", "subresource": "status", "time": "2026-01-01T00:00:00Z",
+                 "fieldsV1": {"f:status": {"f:phase": {}, "f:endpoint": {"f:port": {}}}}},
             ])
         );
-        assert!(cached.metadata.managed_fields.is_none());
+        let value = cached.without_contents().value();
+        assert_eq!((&value["kind"], value.get("spec")), (&json!("ModelDeployment"), None));
     }
 }

@@ -237,7 +237,7 @@ impl Turn<'_> {
         if live.is_terminating() {
             return Err(going(object));
         }
-        let live = Owned { resource: objects::resource(object), object: live };
+        let live = Owned { resource: objects::resource(object).into(), object: live };
         if compare::differs(object, &live) {
             self.overwrite(object).await?;
         }
@@ -290,7 +290,7 @@ impl Turn<'_> {
 
 /// A main object as it was given back.
 pub(super) fn applied(object: &Value, stored: Cached) -> Arc<Owned> {
-    Arc::new(Owned { resource: objects::resource(object), object: stored })
+    Arc::new(Owned { resource: objects::resource(object).into(), object: stored })
 }
 
 pub(super) fn until_gone(what: &str) -> String {

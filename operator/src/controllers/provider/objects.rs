@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn owned(object: Value) -> Owned {
-        Owned { resource: resource(&object), object: Cached::new(object).unwrap() }
+        Owned { resource: resource(&object).into(), object: Cached::new(object).unwrap() }
     }
 
     #[test]

@@ -89,8 +89,10 @@ impl<'r> Report<'r> {
         }
         let Some(status) = &self.status else { return String::new() };
         let unknown = status.unrecognized.iter().map(ToString::to_string);
-        let said = Some(status.message.clone()).filter(|message| !message.is_empty());
-        said.into_iter().chain(unknown).collect::<Vec<_>>().join("; ")
+        let mut said = vec![status.message.clone()];
+        said.extend(unknown.filter(|unknown| !status.message.contains(unknown)));
+        said.retain(|message| !message.is_empty());
+        said.join("; ")
     }
 
     /// Why the objects are not as rendered: the condition's reason, and the message.
@@ -251,7 +253,7 @@ mod tests {
             ]},
             "status": status,
         });
-        Arc::new(Owned { resource: objects::resource(&object), object: Cached::new(object).unwrap() })
+        Arc::new(Owned { resource: objects::resource(&object).into(), object: Cached::new(object).unwrap() })
     }
 
     fn report<'r>(outcome: &'r Outcome, live: Option<&Owned>) -> Report<'r> {

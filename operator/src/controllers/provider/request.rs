@@ -45,7 +45,7 @@ impl Turn<'_> {
             ..DeleteParams::default()
         };
         let client = self.shared().client.clone();
-        let api: Api<Cached> = Api::namespaced_with(client, self.deployment.namespace(), &owned.resource);
+        let api: Api<Cached> = Api::namespaced_with(client, self.deployment.namespace(), &*owned.resource);
         match api.delete(name, &how).await {
             Ok(_) => {
                 tracing::info!(
