@@ -16,6 +16,7 @@ use crate::model::catalog::Catalog;
 use crate::model::defaults;
 use crate::model::providers;
 use crate::model::select::Chosen;
+use crate::model::status::text_at;
 use crate::options::Options;
 use crate::source::{SourceId, SourceSet};
 use crate::yaml::{self, Node, Span};
@@ -239,7 +240,7 @@ impl Engine {
     }
 
     /// Finds what is wrong with a deployment: with [`Thoroughness::EveryRule`] all that `kubefoundry lint` finds in one
-    /// object, fields without effect included.
+    /// object, fields without effect included. One that is not stored yet needs no uid, whatever the options.
     ///
     /// ```
     /// use kubefoundry::engine::{Engine, Providers};
@@ -257,6 +258,10 @@ impl Engine {
     /// ]);
     /// ```
     pub fn validate(&self, deployment: &Value, thoroughness: Thoroughness) -> Evaluation {
+        if self.options.owner_references && text_at(deployment, "/metadata/uid").is_empty() {
+            let options = Options { owner_references: false, ..Options::clone(&self.options) };
+            return Self { options: Arc::new(options), ..self.clone() }.run(deployment, None, thoroughness);
+        }
         self.run(deployment, None, thoroughness)
     }
 
@@ -366,32 +371,29 @@ impl Engine {
         crds.zip(provider).map(|(crds, provider)| crds.installed(provider)).unwrap_or_default()
     }
 
-    /// The CRD version that is written for a provider: by the options, or the first that is installed. None when
-    /// [`Engine::crds_problem`] says why, and for a provider that this program does not render.
-    pub fn target(&self, provider: &str) -> Option<String> {
-        self.find_target(provider).0
+    /// The CRD version that is written for a provider: by the options, or the first that is installed.
+    ///
+    /// # Errors
+    /// What [`Engine::crds_problem`] says; nothing for a provider that this program does not render.
+    pub fn target(&self, provider: &str) -> Result<String, Option<Box<Diagnostic>>> {
+        let provider = providers::find(provider).ok_or(None)?;
+        let root = Node { value: yaml::Value::Null, span: Span::default() };
+        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
+        let mut findings = Findings::new(scope);
+        let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
+        target.ok_or_else(|| {
+            let problem = findings.into_diagnostics().into_iter().next();
+            problem.map(|problem| {
+                // Of what is missing there is no place.
+                let location = problem.location.filter(|location| location.source != self.source);
+                Box::new(Diagnostic { location, ..problem })
+            })
+        })
     }
 
     /// Why nothing can be rendered for a provider of this program: its CRD is not installed, or not in a version that is
     /// known, or cannot be read. None when something can be, and when nobody knows what is installed.
     pub fn crds_problem(&self, provider: &str) -> Option<Diagnostic> {
-        self.find_target(provider).1
-    }
-
-    fn find_target(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
-        let Some(provider) = providers::find(provider) else { return (None, None) };
-        let root = Node { value: yaml::Value::Null, span: Span::default() };
-        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
-        let mut findings = Findings::new(scope);
-        let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
-        let problem = findings.into_diagnostics().into_iter().next();
-        (
-            target,
-            problem.map(|problem| {
-                // Of what is missing there is no place.
-                let location = problem.location.filter(|location| location.source != self.source);
-                Diagnostic { location, ..problem }
-            }),
-        )
+        self.target(provider).err().flatten().map(|problem| *problem)
     }
 }
