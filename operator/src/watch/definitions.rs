@@ -91,6 +91,9 @@ fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
         return None;
     }
     if let Some(object) = value.as_object_mut() {
+        // Items of a list do not say what they are.
+        object.insert("apiVersion".to_owned(), Value::from("apiextensions.k8s.io/v1"));
+        object.insert("kind".to_owned(), Value::from("CustomResourceDefinition"));
         object.remove("status");
         object.insert("metadata".to_owned(), serde_json::json!({"name": object_name(plural, group)}));
     }
