@@ -12,12 +12,7 @@ pub(super) fn review(request: &Request, engine: &Engine) -> Verdict {
     if request.is_going() || !request.changes_spec() {
         return Verdict::allow();
     }
-    let with_defaults = defaults(engine, written);
+    let with_defaults = engine.default_values(written);
     let patch = json_patch::diff(written, &with_defaults);
     if patch.is_empty() { Verdict::allow() } else { Verdict::change(json!(patch)) }
-}
-
-/// Until the engine writes defaults: the object as it is.
-fn defaults(_engine: &Engine, written: &serde_json::Value) -> serde_json::Value {
-    written.clone()
 }
