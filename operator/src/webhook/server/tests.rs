@@ -194,7 +194,7 @@ fn defaults_are_written_where_the_specification_is() {
         let mut object = object.clone();
         if let Some(patch) = response.get("patch") {
             let patch: k8s_openapi::ByteString = serde_json::from_value(patch.clone()).unwrap();
-            json_patch::patch(&mut object, &serde_json::from_slice(&patch.0).unwrap()).unwrap();
+            json_patch::patch(&mut object, &serde_json::from_slice::<json_patch::Patch>(&patch.0).unwrap()).unwrap();
         }
         object
     };
