@@ -261,7 +261,7 @@ fn what_is_not_installed_is_said() {
     }
     let unknown = engine(&[], Providers::All);
     assert_eq!((unknown.crds_problem("kaito"), unknown.crds_problem("modal")), (None, None));
-    assert_eq!(unknown.target("kaito").as_deref(), Some("kaito.sh/v1beta1"));
+    assert_eq!(unknown.target("kaito").unwrap(), "kaito.sh/v1beta1");
 }
 
 /// The fingerprint of what is installed is the one that a decision names.
@@ -296,7 +296,7 @@ fn what_is_installed_has_a_fingerprint() {
         let installed = engine.installed(provider);
         let used = installed.iter().find(|it| format!("{}/{}", it.group, it.version) == target && *it.kind == **main);
         assert_eq!(used.map(|it| it.fingerprint.clone()), decision.schema_fingerprint, "{provider}");
-        assert_eq!(engine.target(provider), Some(target));
+        assert_eq!(engine.target(provider).unwrap(), target);
         assert_eq!(engine.crds_problem(provider), None);
     }
 }
@@ -364,6 +364,10 @@ fn options_and_annotations_count() {
     let evaluation = engine.evaluate(&as_stored(&phi()), None);
     let owner = &evaluation.objects.last().unwrap()["metadata"]["ownerReferences"][0];
     assert_eq!(owner["uid"], "8c2f6a1e-0000-4000-8000-000000000001");
+    // Before it is stored it has no uid; what is applied needs its owner's.
+    let is_without_owner = |found: &Diagnostic| found.code.name == "owner-without-uid";
+    assert!(!engine.validate(&phi(), Thoroughness::EveryRule).diagnostics.iter().any(is_without_owner));
+    assert!(engine.evaluate(&phi(), None).diagnostics.iter().any(is_without_owner));
     let said: Vec<&str> = evaluation.diagnostics.iter().map(|found| found.code.id).collect();
     assert!(!said.is_empty(), "a runtime that is not pinned is an info");
     let mut quiet = as_stored(&phi());
