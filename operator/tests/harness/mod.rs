@@ -18,6 +18,7 @@ pub mod cluster;
 pub mod crds;
 pub mod operator;
 pub mod process;
+pub mod render;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
