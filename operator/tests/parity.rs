@@ -36,7 +36,9 @@ fn corpus() -> Vec<Subject> {
         for mut object in readable(&file) {
             let kinds = [DEPLOYMENT, AIRUNWAY_DEPLOYMENT];
             let kind = kinds.into_iter().find(|kind| {
-                object["apiVersion"] == kind.api_version && object["kind"] == kind.kind && object["metadata"].is_object()
+                object["apiVersion"] == kind.api_version
+                    && object["kind"] == kind.kind
+                    && object["metadata"].is_object()
             });
             let Some(kind) = kind else { continue };
             if !object["metadata"]["name"].is_string() {
@@ -44,7 +46,9 @@ fn corpus() -> Vec<Subject> {
             }
             let metadata = object["metadata"].as_object_mut().unwrap();
             // What another cluster knows of it.
-            for field in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "ownerReferences"] {
+            for field in
+                ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "ownerReferences"]
+            {
                 metadata.remove(field);
             }
             object.as_object_mut().unwrap().remove("status");
