@@ -168,6 +168,8 @@ mod tests {
             let finalizer = names::finalizer(dialect, provider.name());
             rows.push([code(&names::provider_manager(provider.name())), code(&finalizer), writes.into()]);
         }
+        let webhooks = "the Secret of the webhooks, and every `caBundle`".into();
+        rows.push([code(crate::webhook::ca_bundle::MANAGER), String::new(), webhooks]);
         rows.push([code(crate::install::MANAGER), String::new(), "what `install` and `upgrade` apply".into()]);
         table(["manager", "finalizer", "writes"], rows)
     }
