@@ -371,29 +371,29 @@ impl Engine {
         crds.zip(provider).map(|(crds, provider)| crds.installed(provider)).unwrap_or_default()
     }
 
-    /// The CRD version that is written for a provider: by the options, or the first that is installed.
-    ///
-    /// # Errors
-    /// What [`Engine::crds_problem`] says; nothing for a provider that this program does not render.
-    pub fn target(&self, provider: &str) -> Result<String, Option<Box<Diagnostic>>> {
-        let provider = providers::find(provider).ok_or(None)?;
-        let root = Node { value: yaml::Value::Null, span: Span::default() };
-        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
-        let mut findings = Findings::new(scope);
-        let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
-        target.ok_or_else(|| {
-            let problem = findings.into_diagnostics().into_iter().next();
-            problem.map(|problem| {
-                // Of what is missing there is no place.
-                let location = problem.location.filter(|location| location.source != self.source);
-                Box::new(Diagnostic { location, ..problem })
-            })
-        })
+    /// The CRD version that is written for a provider: by the options, or the first that is installed. None when
+    /// [`Engine::crds_problem`] says why, and for a provider that this program does not render.
+    pub fn target(&self, provider: &str) -> Option<String> {
+        self.find_target(provider).0
     }
 
     /// Why nothing can be rendered for a provider of this program: its CRD is not installed, or not in a version that is
     /// known, or cannot be read. None when something can be, and when nobody knows what is installed.
     pub fn crds_problem(&self, provider: &str) -> Option<Diagnostic> {
-        self.target(provider).err().flatten().map(|problem| *problem)
+        self.find_target(provider).1
+    }
+
+    fn find_target(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
+        let Some(provider) = providers::find(provider) else { return (None, None) };
+        let root = Node { value: yaml::Value::Null, span: Span::default() };
+        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
+        let mut findings = Findings::new(scope);
+        let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
+        let problem = findings.into_diagnostics().into_iter().next().map(|problem| {
+            // Of what is missing there is no place.
+            let location = problem.location.filter(|location| location.source != self.source);
+            Diagnostic { location, ..problem }
+        });
+        (target, problem)
     }
 }
