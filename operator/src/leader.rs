@@ -136,7 +136,7 @@ impl Election {
                 }
                 Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "the lease could not be renewed"),
                 Err(_) => {
-                    tracing::warn!(lease = self.name, "the apiserver does not answer to the renewal of the lease")
+                    tracing::warn!(lease = self.name, "the apiserver does not answer to the renewal of the lease");
                 }
             }
             if Instant::now() >= renewed + lasts && !self.unopposed {

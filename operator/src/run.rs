@@ -205,7 +205,7 @@ impl Start {
                 }
                 readiness.met("caches");
                 tracing::info!("ready");
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         };
         background.spawn(ready);
@@ -290,7 +290,6 @@ impl Start {
             settings: Arc::clone(run),
             dialect: owners.dialect,
             resource: owners.resource.clone(),
-            deployments: owners.deployments.clone(),
             upstream: Arc::clone(&upstream),
             namespaces: Arc::clone(&namespaces),
             snapshots: snapshots.clone(),
@@ -335,7 +334,7 @@ fn selector(run: &Run, client: &kube::Client, background: &mut JoinSet<()>) -> w
     } else {
         background.spawn(async move {
             let _kept = sender;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
     }
     receiver
