@@ -190,15 +190,12 @@ impl Election {
             ..LeaseSpec::default()
         };
         let params = PostParams::default();
-        let written = match current {
-            // With its resourceVersion: who is slower gets a conflict.
-            Some(lease) => {
-                self.api.replace(&self.name, &params, &Lease { metadata: lease.metadata, spec: Some(spec) }).await
-            }
-            None => {
-                let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
-                self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await
-            }
+        // With its resourceVersion: who is slower gets a conflict.
+        let written = if let Some(lease) = current {
+            self.api.replace(&self.name, &params, &Lease { metadata: lease.metadata, spec: Some(spec) }).await
+        } else {
+            let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+            self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await
         };
         match written {
             Ok(lease) => {
