@@ -8,7 +8,7 @@ use kube::runtime::controller::Action;
 use serde_json::Value;
 
 use super::selector::{self, Choice};
-use super::{explicit, is_paused};
+use super::{Memory, explicit, is_paused};
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
@@ -23,20 +23,25 @@ pub(crate) const NO_SELECTOR: &str = "No provider specified and provider-selecto
 ///
 /// # Errors
 /// When the apiserver does not take what is to be said.
-pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<Context>) -> Result<Action, Error> {
+pub(crate) async fn reconcile(
+    deployment: Arc<Cached>,
+    context: Arc<Context>,
+    memory: Arc<Memory>,
+) -> Result<Action, Error> {
     let object = deployment.value();
     measure(&deployment, &object, &context);
-    if deployment.is_terminating() || is_paused(&deployment, context.dialect) {
+    if deployment.is_terminating() || is_paused(&deployment, context.dialect) || memory.is_behind(&deployment) {
         return Ok(Action::await_change());
     }
     let has_selector = *context.has_selector.borrow();
     let (statement, pending) = statement(&deployment, &object, &context, has_selector);
-    if status::write(&context, &deployment, CORE_MANAGER, &statement, Force::No).await?.is_some() {
+    if let Some(written) = status::write(&context, &deployment, CORE_MANAGER, &statement, Force::No).await? {
+        memory.wrote(&written);
         let (namespace, name) = (deployment.namespace(), deployment.name());
         tracing::info!(controller = "core", namespace, deployment = name, pending, "validated");
     }
     if !has_selector {
-        selector::stand_in(&deployment, &object, &context).await?;
+        selector::stand_in(&deployment, &object, &context, &memory).await?;
     }
     Ok(Action::await_change())
 }

@@ -20,6 +20,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::cached::Cached;
+use crate::context::Context;
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::names;
@@ -65,73 +66,169 @@ pub(crate) struct Controller {
     pub(crate) concurrency: u16,
 }
 
-/// How often in a row something failed, and how.
-#[derive(Debug, Default)]
-struct Failures {
-    count: u32,
-    last: String,
+/// A reconciliation under way.
+type Reconciliation = Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>>;
+
+/// What a controller does.
+#[derive(Clone)]
+pub(crate) enum Reconciler {
+    Core(Arc<Context>, Arc<Memory>),
+    Selector(Arc<Context>, Arc<Memory>),
+    /// It measures itself, and says itself when it is tried again.
+    Provider(Arc<provider::ProviderContext>),
 }
 
-/// Failures of deployments that have not succeeded since.
-type AllFailures = Mutex<BTreeMap<Key, Failures>>;
+impl Reconciler {
+    pub(crate) fn core(context: Context) -> Self {
+        Self::Core(Arc::new(context), Arc::default())
+    }
 
-/// A reconciliation under way.
-pub(crate) type Reconciliation = Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>>;
+    pub(crate) fn selector(context: Context) -> Self {
+        Self::Selector(Arc::new(context), Arc::default())
+    }
+
+    fn reconcile(&self, deployment: Arc<Cached>) -> Reconciliation {
+        match self.clone() {
+            Self::Core(context, memory) => Box::pin(core::reconcile(deployment, context, memory)),
+            Self::Selector(context, memory) => Box::pin(selector::reconcile(deployment, context, memory)),
+            Self::Provider(context) => Box::pin(provider::reconcile(deployment, context)),
+        }
+    }
+
+    fn memory(&self) -> Option<(&Memory, &Metrics)> {
+        match self {
+            Self::Core(context, memory) | Self::Selector(context, memory) => Some((memory, &context.metrics)),
+            Self::Provider(_) => None,
+        }
+    }
+}
+
+/// What core and selector remember of deployments: nothing that anything depends on.
+#[derive(Debug, Default)]
+pub(crate) struct Memory(Mutex<BTreeMap<Key, Remembered>>);
+
+/// What is remembered of a deployment until it succeeds and is seen as it was written.
+#[derive(Debug, Default)]
+struct Remembered {
+    /// How often in a row it failed.
+    failures: u32,
+    said: String,
+    /// The version that was written last, of the object with this uid.
+    written: Option<(String, u64)>,
+}
+
+impl Memory {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Key, Remembered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers what the apiserver made of a status.
+    pub(crate) fn wrote(&self, written: &Cached) {
+        let Some(version) = version(written) else { return };
+        self.lock().entry(Key::of(written)).or_default().written = Some((written.uid().to_owned(), version));
+    }
+
+    /// Whether a deployment is older than what was written: what was written comes, and then it is looked at.
+    pub(crate) fn is_behind(&self, deployment: &Cached) -> bool {
+        let mut all = self.lock();
+        let Some(remembered) = all.get_mut(&Key::of(deployment)) else { return false };
+        let is_behind = remembered.written.as_ref().is_some_and(|(uid, written)| {
+            *uid == deployment.uid() && version(deployment).is_some_and(|version| version < *written)
+        });
+        if !is_behind {
+            remembered.written = None;
+        }
+        is_behind
+    }
+
+    fn succeeded(&self, deployment: &Cached) {
+        let mut all = self.lock();
+        let key = Key::of(deployment);
+        if let Some(remembered) = all.get_mut(&key) {
+            if remembered.written.is_none() {
+                all.remove(&key);
+            } else {
+                (remembered.failures, remembered.said) = (0, String::new());
+            }
+        }
+    }
+
+    fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
+    /// When to try again, and whether the same was said of it before.
+    fn failed(&self, deployment: &Cached, error: &Error) -> (Duration, bool) {
+        let mut all = self.lock();
+        let remembered = all.entry(Key::of(deployment)).or_default();
+        let wait = delay(error, remembered.failures);
+        remembered.failures = remembered.failures.saturating_add(1);
+        let said = error.to_string();
+        let is_known = remembered.said == said;
+        remembered.said = said;
+        (wait, is_known)
+    }
+}
+
+/// Versions are numbers that grow (Kubernetes 1.35 promises it, and etcd has always counted).
+fn version(object: &Cached) -> Option<u64> {
+    object.metadata.resource_version.as_deref()?.parse().ok()
+}
 
 /// Reconciles what the queue says, forever.
-pub(crate) async fn run(controller: Controller, reconcile: impl Fn(Arc<Cached>) -> Reconciliation + Send) {
+pub(crate) async fn run(controller: Controller, reconciler: Reconciler) {
     let Controller { name, resource, deployments, namespaces, queue, metrics, gate, concurrency } = controller;
-    let failures = Arc::new(AllFailures::default());
-    let reconciler = |deployment: Arc<Cached>, failures: Arc<AllFailures>| {
+    let work = |deployment: Arc<Cached>, reconciler: Arc<Reconciler>| {
         let (gate, metrics, namespaces) = (Arc::clone(&gate), Arc::clone(&metrics), Arc::clone(&namespaces));
-        let reconciliation = reconcile(Arc::clone(&deployment));
         Box::pin(async move {
             let Some(_permit) = gate.enter().await else { return Ok(Action::await_change()) };
             if !deployment.is_terminating() && !namespaces.is_known(deployment.namespace()) {
                 return Err(Error::Waiting(format!("namespace {} is not known yet", deployment.namespace())));
             }
             let started = Instant::now();
-            let result = reconciliation.await;
-            metrics.reconciled(name, started.elapsed());
-            match &result {
-                Ok(_) => drop(lock(&failures).remove(&Key::of(&deployment))),
-                Err(Error::Waiting(_)) => {}
-                Err(error) => metrics.failed(name, error.kind()),
+            let result = reconciler.reconcile(Arc::clone(&deployment)).await;
+            if let Some((memory, _)) = reconciler.memory() {
+                metrics.reconciled(name, started.elapsed());
+                if result.is_ok() {
+                    memory.succeeded(&deployment);
+                }
             }
             result
         })
     };
-    let policy = |deployment: Arc<Cached>, error: &Error, failures: Arc<AllFailures>| {
-        let mut failures = lock(&failures);
-        let failures = failures.entry(Key::of(&deployment)).or_default();
-        let wait = delay(error, failures.count);
-        failures.count = failures.count.saturating_add(1);
-        let said = error.to_string();
+    let policy = |deployment: Arc<Cached>, error: &Error, reconciler: Arc<Reconciler>| {
+        let (memory, metrics) = match &*reconciler {
+            Reconciler::Provider(context) => return provider::error_policy(deployment, error, Arc::clone(context)),
+            Reconciler::Core(context, memory) | Reconciler::Selector(context, memory) => (memory, &context.metrics),
+        };
+        let (wait, is_known) = memory.failed(&deployment, error);
         let (namespace, deployment) = (deployment.namespace(), deployment.name());
-        if matches!(error, Error::Waiting(_)) || failures.last == said {
-            tracing::debug!(controller = name, namespace, deployment, said, ?wait, "tried again later");
+        let is_expected = matches!(error, Error::Waiting(_));
+        if !is_expected {
+            metrics.failed(name, error.kind());
+        }
+        if is_expected || is_known {
+            tracing::debug!(controller = name, namespace, deployment, %error, ?wait, "tried again later");
         } else {
-            tracing::warn!(controller = name, namespace, deployment, error = said, ?wait, "failed, and tried again later");
-            failures.last = said;
+            tracing::warn!(controller = name, namespace, deployment, %error, ?wait, "failed, and tried again later");
         }
         Action::requeue(wait)
     };
+    let reconciler = Arc::new(reconciler);
     let config = controller::Config::default().concurrency(concurrency);
-    let requests = queue.stream(resource);
-    let results = applier(reconciler, policy, Arc::clone(&failures), deployments, requests, config);
+    let requests = Box::pin(queue.stream(resource));
+    let results = applier(work, policy, Arc::clone(&reconciler), deployments, requests, config);
     results
         .for_each(|result| {
             // What is gone needs nothing any more.
-            if let Err(controller::Error::ObjectNotFound(gone)) = result {
-                lock(&failures).remove(&Key::new(gone.namespace.as_deref().unwrap_or_default(), &gone.name));
+            if let Err(controller::Error::ObjectNotFound(gone)) = result
+                && let Some((memory, _)) = reconciler.memory()
+            {
+                memory.forget(&Key::new(gone.namespace.as_deref().unwrap_or_default(), &gone.name));
             }
             std::future::ready(())
         })
         .await;
-}
-
-fn lock(failures: &AllFailures) -> std::sync::MutexGuard<'_, BTreeMap<Key, Failures>> {
-    failures.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How long to wait after a number of failures before this one: twice as long each time.
@@ -164,6 +261,24 @@ mod tests {
         assert_eq!(delays, [200, 400, 800, 51_200, 60_000, 60_000]);
         assert_eq!(delay(&Error::Waiting(String::new()), 0).as_millis(), 100);
         assert_eq!(delay(&Error::Waiting(String::new()), 1000).as_millis(), 5000);
+    }
+
+    #[test]
+    fn what_was_written_is_waited_for() {
+        let deployment = |uid: &str, version: &str| {
+            let metadata = serde_json::json!({"name": "phi", "namespace": "ml", "uid": uid, "resourceVersion": version});
+            Cached::new(serde_json::json!({"metadata": metadata})).unwrap()
+        };
+        let memory = Memory::default();
+        assert!(!memory.is_behind(&deployment("1", "9")));
+        memory.wrote(&deployment("1", "10"));
+        memory.succeeded(&deployment("1", "9"));
+        assert!(memory.is_behind(&deployment("1", "9")));
+        assert!(!memory.is_behind(&deployment("2", "9")));
+        memory.wrote(&deployment("1", "10"));
+        assert!(!memory.is_behind(&deployment("1", "10")));
+        memory.succeeded(&deployment("1", "10"));
+        assert!(memory.lock().is_empty());
     }
 
     #[tokio::test]

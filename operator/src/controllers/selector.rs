@@ -8,7 +8,7 @@ use kubefoundry::diagnostic::{Diagnostic, codes};
 use serde_json::Value;
 
 use super::core::NO_SELECTOR;
-use super::{explicit, is_paused};
+use super::{Memory, explicit, is_paused};
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
@@ -49,11 +49,15 @@ impl fmt::Display for Fault {
 ///
 /// # Errors
 /// When the apiserver does not take the choice.
-pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<Context>) -> Result<Action, Error> {
-    if deployment.is_terminating() || is_paused(&deployment, context.dialect) {
+pub(crate) async fn reconcile(
+    deployment: Arc<Cached>,
+    context: Arc<Context>,
+    memory: Arc<Memory>,
+) -> Result<Action, Error> {
+    if deployment.is_terminating() || is_paused(&deployment, context.dialect) || memory.is_behind(&deployment) {
         return Ok(Action::await_change());
     }
-    select(&deployment, &deployment.value(), &context, true).await?;
+    select(&deployment, &deployment.value(), &context, &memory, true).await?;
     Ok(Action::await_change())
 }
 
@@ -62,17 +66,36 @@ pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<Context>) ->
 ///
 /// # Errors
 /// When the apiserver does not take the choice.
-pub(crate) async fn stand_in(deployment: &Cached, object: &Value, context: &Context) -> Result<(), Error> {
-    select(deployment, object, context, false).await
+pub(crate) async fn stand_in(
+    deployment: &Cached,
+    object: &Value,
+    context: &Context,
+    memory: &Memory,
+) -> Result<(), Error> {
+    select(deployment, object, context, memory, false).await
 }
 
-async fn select(deployment: &Cached, object: &Value, context: &Context, may_choose: bool) -> Result<(), Error> {
+async fn select(
+    deployment: &Cached,
+    object: &Value,
+    context: &Context,
+    memory: &Memory,
+    may_choose: bool,
+) -> Result<(), Error> {
+    let write = async |statement: Statement| {
+        let written = status::write(context, deployment, SELECTOR_MANAGER, &statement, Force::No).await?;
+        written.iter().for_each(|written| memory.wrote(written));
+        Ok::<bool, Error>(written.is_some())
+    };
     let current = deployment.chosen();
     let named = explicit(object);
     if let Some(current) = current
         && named.is_none_or(|named| named == current)
     {
-        return keep(deployment, object, context, current, named.is_some()).await;
+        if let Some(statement) = kept(object, current, named.is_some()) {
+            write(statement).await?;
+        }
+        return Ok(());
     }
     let choice = match choose(deployment, object, context) {
         Choice::Chosen { .. } if named.is_none() && !may_choose => {
@@ -91,14 +114,13 @@ async fn select(deployment: &Cached, object: &Value, context: &Context, may_choo
                 Some(current) => with_choice(statement, current, object["status"]["provider"]["selectedReason"].as_str()),
                 None => statement,
             };
-            if status::write(context, deployment, SELECTOR_MANAGER, &statement, Force::No).await?.is_some() {
+            if write(statement).await? {
                 tracing::info!(controller = "selector", namespace, deployment = name, reason, message, "no provider selected");
             }
             Ok(())
         }
         Choice::Chosen { provider, reason } => {
-            let statement = chosen(&provider, &reason);
-            if status::write(context, deployment, SELECTOR_MANAGER, &statement, Force::No).await?.is_some() {
+            if write(chosen(&provider, &reason)).await? {
                 tracing::info!(controller = "selector", namespace, deployment = name, provider, reason, "provider selected");
                 context.metrics.selected(&provider, &reason);
                 let message = format!("Selected provider '{provider}': {reason}");
@@ -109,19 +131,15 @@ async fn select(deployment: &Cached, object: &Value, context: &Context, may_choo
     }
 }
 
-/// Says a choice that was made before, where it is not said any more.
-async fn keep(deployment: &Cached, object: &Value, context: &Context, current: &str, is_named: bool) -> Result<(), Error> {
+/// What is to be said of a choice that was made before, where it is not said any more.
+fn kept(object: &Value, current: &str, is_named: bool) -> Option<Statement> {
     let live = &object["status"];
     let reason = live["provider"]["selectedReason"].as_str().filter(|reason| !reason.is_empty());
     let reason = if is_named { EXPLICIT } else { reason.unwrap_or("selected before") };
     // The generation of the condition is the one that the choice was made for.
     let is_said = status::find(live, condition::PROVIDER_SELECTED)
         .is_some_and(|said| said["status"] == "True" && said["message"] == reason);
-    if is_said && live["provider"]["selectedReason"] == reason {
-        return Ok(());
-    }
-    status::write(context, deployment, SELECTOR_MANAGER, &chosen(current, reason), Force::No).await?;
-    Ok(())
+    (!is_said || live["provider"]["selectedReason"] != reason).then(|| chosen(current, reason))
 }
 
 fn chosen(provider: &str, reason: &str) -> Statement {

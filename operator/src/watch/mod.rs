@@ -29,7 +29,7 @@ pub(crate) use definitions::{Definition, Definitions};
 pub(crate) use deployments::follow_deployments;
 pub(crate) use namespaces::Namespaces;
 pub(crate) use queue::{Key, Queue, Queues};
-pub(crate) use upstream::{Owned, Upstream};
+pub(crate) use upstream::{Owned, Owners, Upstream, Wanted};
 
 /// Follows all objects of a kind, forever.
 async fn follow<K>(what: &str, api: Api<K>, config: watcher::Config, mut handle: impl FnMut(Event<K>))
