@@ -32,9 +32,7 @@ async fn config(cluster: &Cluster) -> Result<Config, String> {
             let read = Kubeconfig::read_from(path).map_err(|error| error.to_string())?;
             Config::from_custom_kubeconfig(read, &options).await.map_err(|error| error.to_string())
         }
-        None if cluster.context.is_some() => {
-            Config::from_kubeconfig(&options).await.map_err(|error| error.to_string())
-        }
+        None if cluster.context.is_some() => Config::from_kubeconfig(&options).await.map_err(|error| error.to_string()),
         None => Config::infer().await.map_err(|error| error.to_string()),
     };
     config.map_err(|error| format!("no cluster: {error}"))

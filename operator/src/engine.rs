@@ -233,7 +233,10 @@ impl Sources {
                 Some(Arc::new(snapshot))
             }
             Ok(Err(found)) => {
-                tracing::error!(reason = lines(&found, "cluster"), "what is known of the cluster cannot be used: what was known before holds");
+                tracing::error!(
+                    reason = lines(&found, "cluster"),
+                    "what is known of the cluster cannot be used: what was known before holds"
+                );
                 None
             }
             Err(error) => {
@@ -259,7 +262,12 @@ fn say_what_changed(snapshot: &Snapshot, before: Option<&Snapshot>) {
     for problem in snapshot.engine.problems() {
         if problem.severity == Severity::Error && !known.iter().any(|known| known.message == problem.message) {
             let object = problem.object.as_ref().map(ToString::to_string).unwrap_or_default();
-            tracing::warn!(object, code = problem.code.id, reason = problem.message, "a provider configuration has an error");
+            tracing::warn!(
+                object,
+                code = problem.code.id,
+                reason = problem.message,
+                "a provider configuration has an error"
+            );
         }
     }
     if before.is_none_or(|before| before.known.options != snapshot.known.options) {
@@ -314,7 +322,8 @@ mod tests {
     fn options_that_cannot_be_used_are_told_with_their_place() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("options.yaml");
-        std::fs::write(&path, "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ntargets: {kaito: v9}\n").unwrap();
+        std::fs::write(&path, "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ntargets: {kaito: v9}\n")
+            .unwrap();
         let reason = read_options(&path).unwrap_err();
         assert!(reason.contains("KF0904") && reason.contains("targets.kaito"), "{reason}");
         assert!(read_options(&dir.path().join("absent.yaml")).unwrap_err().contains("absent.yaml"));

@@ -81,7 +81,9 @@ impl Happening {
             Self::ProviderSelected => "a provider was chosen; why is in the message",
             Self::ResourceCreated => "an object of the provider was made",
             Self::SecretNotFound => "a Secret that the deployment names is not in its namespace",
-            Self::ProviderError => "the provider reports an error, refuses an object, or an object of that name is not ours",
+            Self::ProviderError => {
+                "the provider reports an error, refuses an object, or an object of that name is not ours"
+            }
             Self::DriftDetected => "somebody changed a field that is rendered; it was set back",
             Self::FinalizerTimeout => "the provider's objects were not gone in time; they may still be there",
         }

@@ -129,7 +129,9 @@ impl Election {
                     return;
                 }
                 Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "the lease could not be renewed"),
-                Err(_) => tracing::warn!(lease = self.name, "the apiserver does not answer to the renewal of the lease"),
+                Err(_) => {
+                    tracing::warn!(lease = self.name, "the apiserver does not answer to the renewal of the lease")
+                }
             }
             if Instant::now() >= deadline && renewed + self.duration * 2 / 3 <= Instant::now() {
                 if self.unopposed {
@@ -148,7 +150,11 @@ impl Election {
         if !ours {
             return;
         }
-        let spec = LeaseSpec { holder_identity: Some(String::new()), lease_duration_seconds: Some(1), ..lease.spec.unwrap_or_default() };
+        let spec = LeaseSpec {
+            holder_identity: Some(String::new()),
+            lease_duration_seconds: Some(1),
+            ..lease.spec.unwrap_or_default()
+        };
         let released = Lease { spec: Some(spec), ..Lease { metadata: lease.metadata, ..Lease::default() } };
         match self.api.replace(&self.name, &PostParams::default(), &released).await {
             Ok(_) => tracing::info!(lease = self.name, "given back"),
@@ -162,7 +168,8 @@ impl Election {
         let now = Instant::now();
         self.seen.look(current.as_ref(), now);
         let holder = self.seen.holder(now, self.duration).map(str::to_owned);
-        let written_by_us = self.seen.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(&*self.identity);
+        let written_by_us =
+            self.seen.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(&*self.identity);
         if let Some(holder) = holder.filter(|_| !written_by_us && !self.unopposed) {
             return Ok(Attempt::Others(holder));
         }
@@ -182,7 +189,9 @@ impl Election {
         let params = PostParams::default();
         let written = match current {
             // With its resourceVersion: who is slower gets a conflict.
-            Some(lease) => self.api.replace(&self.name, &params, &Lease { metadata: lease.metadata, spec: Some(spec) }).await,
+            Some(lease) => {
+                self.api.replace(&self.name, &params, &Lease { metadata: lease.metadata, spec: Some(spec) }).await
+            }
             None => {
                 let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
                 self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await
@@ -193,14 +202,21 @@ impl Election {
                 self.seen.look(Some(&lease), Instant::now());
                 Ok(Attempt::Ours)
             }
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(Attempt::Others("another one, a moment earlier".to_owned())),
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                Ok(Attempt::Others("another one, a moment earlier".to_owned()))
+            }
             Err(error) => Err(error),
         }
     }
 }
 
 /// Looks whether some process holds the selector's Lease, forever.
-pub(crate) async fn follow_selector(client: kube::Client, namespace: String, duration: Duration, sender: watch::Sender<bool>) {
+pub(crate) async fn follow_selector(
+    client: kube::Client,
+    namespace: String,
+    duration: Duration,
+    sender: watch::Sender<bool>,
+) {
     let api: Api<Lease> = Api::namespaced(client, &namespace);
     let mut seen = Seen { spec: None, since: Instant::now() };
     loop {
@@ -209,7 +225,8 @@ pub(crate) async fn follow_selector(client: kube::Client, namespace: String, dur
             seen.look(lease.as_ref(), now);
             // Twice its time, so that a change of the leader is not seen as its end.
             let holder = seen.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
-            let is_there = holder.is_some_and(|holder| !holder.is_empty()) && now.duration_since(seen.since) < duration * 2;
+            let is_there =
+                holder.is_some_and(|holder| !holder.is_empty()) && now.duration_since(seen.since) < duration * 2;
             sender.send_if_modified(|known| std::mem::replace(known, is_there) != is_there);
         }
         tokio::time::sleep(duration / 3).await;

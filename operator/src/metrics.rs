@@ -284,10 +284,7 @@ fn header(metric: &Metric, text: &mut String) -> std::fmt::Result {
     writeln!(text, "# HELP {name} {meaning}\n# TYPE {name} {kind}")
 }
 
-fn each(
-    deployments: &Deployments,
-    mut write: impl FnMut(&str, &str, &State) -> std::fmt::Result,
-) -> std::fmt::Result {
+fn each(deployments: &Deployments, mut write: impl FnMut(&str, &str, &State) -> std::fmt::Result) -> std::fmt::Result {
     for (namespace, names) in deployments {
         let namespace = escaped(namespace);
         for (name, state) in names {

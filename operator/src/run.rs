@@ -24,13 +24,14 @@ use crate::args::Run;
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::controllers::Gate;
-use crate::engine::{self, Sources};
+use crate::engine::{self, Snapshots, Sources};
 use crate::events::Events;
 use crate::http::{Readiness, Security, Server};
 use crate::metrics::Metrics;
 use crate::role::Role;
 use crate::watch::{Configs, Definitions, Namespaces, Owners, Queues, Signal, Upstream, follow_deployments};
-use crate::{client, http, leader, logs, webhook};
+use crate::webhook::Webhooks;
+use crate::{client, http, leader, logs};
 use roles::Leading;
 
 /// How long reconciliations under way may take when the process is to stop.
@@ -133,12 +134,9 @@ async fn all(
     }
     let metrics = Arc::new(Metrics::new());
     let client = client::connect(&run.cluster, Arc::clone(&metrics)).await.map_err(End::Usage)?;
-    let identity = identity();
     let readiness = Readiness::default();
     readiness.waits("caches", "the cluster is being read");
 
-    // These go on for as long as the process does.
-    let mut background = JoinSet::new();
     // These end when they are told to.
     let mut serving = JoinSet::new();
     for (address, handler) in [
@@ -153,120 +151,17 @@ async fn all(
             Ok(())
         });
     }
-
-    let changed = Arc::new(Signal::default());
-    let definitions = Arc::new(Definitions::default());
-    spawn(&mut background, {
-        let (definitions, client, changed) = (Arc::clone(&definitions), client.clone(), Arc::clone(&changed));
-        async move { definitions.follow(client, changed).await }
-    });
-    let configs: Vec<Arc<Configs>> = run.groups.iter().map(|dialect| Arc::new(Configs::new(dialect))).collect();
-    for configs in &configs {
-        let (configs, client, changed) = (Arc::clone(configs), client.clone(), Arc::clone(&changed));
-        spawn(&mut background, async move { configs.follow(client, changed).await });
-    }
-
-    // One store and one set of queues for each group.
-    let mut writers = Vec::new();
-    let mut owners = Vec::new();
-    for dialect in &run.groups {
-        let resource = deployments(dialect);
-        let writer = Writer::<Cached>::new(resource.clone());
-        let queues = Arc::new(Queues::new(dialect, &run.roles));
-        owners.push(Owners { dialect, resource, deployments: writer.as_reader(), queues });
-        writers.push(writer);
-    }
-    let namespaces = Arc::new(Namespaces::default());
-    spawn(&mut background, {
-        let (namespaces, client, owners) = (Arc::clone(&namespaces), client.clone(), owners.clone());
-        async move {
-            let changed = |namespace: &str| look_again(&owners, |deployment| deployment.namespace() == namespace);
-            namespaces.follow(client, changed).await;
-        }
-    });
-    namespaces.filled().await;
-
-    let options = run.config.clone();
-    let sources = Sources { options, heartbeat_timeout: run.heartbeat_timeout, definitions, configs, changed };
-    let first = sources.first().await.map_err(End::Usage)?;
-    let providers = run.roles.iter().filter(|role| matches!(role, Role::Provider(_))).map(|role| role.name()).collect();
-    let upstream = Upstream::new(client.clone(), providers, owners.clone());
-    first.watch(&upstream);
-    let (sender, snapshots) = watch::channel(first);
-    spawn(&mut background, sources.follow(sender, Arc::clone(&upstream)));
-    for (owners, writer) in owners.iter().zip(writers) {
-        let (queues, metrics) = (Arc::clone(&owners.queues), Arc::clone(&metrics));
-        spawn(&mut background, follow_deployments(client.clone(), owners.resource.clone(), writer, queues, metrics));
-    }
-
-    let has_selector = selector(&run, &client, &mut background);
-    spawn(&mut background, {
-        let (owners, mut snapshots, mut has_selector) = (owners.clone(), snapshots.clone(), has_selector.clone());
-        async move {
-            loop {
-                let changed = tokio::select! {
-                    changed = snapshots.changed() => changed,
-                    changed = has_selector.changed() => changed,
-                    () = tokio::time::sleep(run.resync) => Ok(()),
-                };
-                if changed.is_err() {
-                    // The other end is gone: the process ends.
-                    std::future::pending::<()>().await;
-                }
-                look_again(&owners, |_| true);
-            }
-        }
-    });
-
-    let contexts: Vec<Context> = owners
-        .iter()
-        .map(|owners| Context {
-            client: client.clone(),
-            settings: Arc::clone(&run),
-            dialect: owners.dialect,
-            resource: owners.resource.clone(),
-            deployments: owners.deployments.clone(),
-            upstream: Arc::clone(&upstream),
-            namespaces: Arc::clone(&namespaces),
-            snapshots: snapshots.clone(),
-            has_selector: has_selector.clone(),
-            events: Events::new(client.clone(), &identity),
-            metrics: Arc::clone(&metrics),
-        })
-        .collect();
+    let (known, contexts) = watch::channel(Vec::new());
     if run.roles.contains(&Role::Webhooks) {
-        let (contexts, readiness, stop) = (contexts.clone(), readiness.clone(), stop.clone());
-        let address = run.webhook_address;
+        let (readiness, settings, client) = (readiness.clone(), Arc::clone(&run), client.clone());
+        let (address, stop) = (run.webhook_address, stop.clone());
         serving.spawn(async move {
-            let served = webhook::run(contexts, readiness, stop).await;
+            let served = Webhooks { client, settings, contexts, readiness }.run(stop).await;
             served.map_err(|error| End::Usage(format!("cannot listen at {address}: {error}")))
         });
     }
-    let leading = Arc::new(Leading { run, identity, contexts, owners, gate, drained });
-    for role in leading.run.roles.iter().copied().filter(|role| *role != Role::Webhooks) {
-        serving.spawn(Arc::clone(&leading).lead(role));
-    }
-    let ready = async {
-        for owners in &leading.owners {
-            // A writer that is gone shows as a task that ended.
-            let _ = owners.deployments.wait_until_ready().await;
-        }
-        readiness.met("caches");
-        tracing::info!("ready");
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        end = serve(&mut serving, stop) => end,
-        ended = background.join_next() => {
-            let reason = ended.and_then(Result::err).map(|error| error.to_string()).unwrap_or_default();
-            Err(End::Broken(format!("a watch ended: {reason}")))
-        }
-        () = ready => Ok(()),
-    }
-}
-
-/// Waits for everything that ends when it is told to. When one of them ends before, that is the end of all.
-async fn serve(serving: &mut JoinSet<Result<(), End>>, stop: watch::Receiver<bool>) -> Result<(), End> {
+    let (stop, start) = (stop, Start { run, client, metrics, readiness, known, gate, drained });
+    serving.spawn(start.work());
     while let Some(ended) = serving.join_next().await {
         match ended {
             Ok(Ok(())) if *stop.borrow() => {}
@@ -275,11 +170,159 @@ async fn serve(serving: &mut JoinSet<Result<(), End>>, stop: watch::Receiver<boo
             Err(error) => return Err(End::Broken(format!("a part of the process broke: {error}"))),
         }
     }
-    if *stop.borrow() { Ok(()) } else { std::future::pending().await }
+    Ok(())
 }
 
-fn spawn(background: &mut JoinSet<()>, task: impl Future<Output = ()> + Send + 'static) {
-    background.spawn(task);
+/// What the caches and roles are started with.
+struct Start {
+    run: Arc<Run>,
+    client: kube::Client,
+    metrics: Arc<Metrics>,
+    readiness: Readiness,
+    /// Where the webhooks hear what is known.
+    known: watch::Sender<Vec<Context>>,
+    gate: Arc<Gate>,
+    drained: watch::Receiver<bool>,
+}
+
+impl Start {
+    /// Fills the caches, and has the roles led.
+    async fn work(self) -> Result<(), End> {
+        // These go on for as long as the process does.
+        let mut background = JoinSet::new();
+        let mut drained = self.drained.clone();
+        let leading = tokio::select! {
+            leading = self.fill(&mut background) => Arc::new(leading?),
+            _ = drained.wait_for(|drained| *drained) => return Ok(()),
+        };
+        self.known.send_replace(leading.contexts.clone());
+        let ready = {
+            let (owners, readiness) = (leading.owners.clone(), self.readiness.clone());
+            async move {
+                for owners in &owners {
+                    // A writer that is gone shows as a task that ended.
+                    let _ = owners.deployments.wait_until_ready().await;
+                }
+                readiness.met("caches");
+                tracing::info!("ready");
+                std::future::pending().await
+            }
+        };
+        background.spawn(ready);
+        let mut led = JoinSet::new();
+        for role in leading.run.roles.iter().copied().filter(|role| *role != Role::Webhooks) {
+            led.spawn(Arc::clone(&leading).lead(role));
+        }
+        loop {
+            tokio::select! {
+                ended = led.join_next() => match ended {
+                    Some(Ok(Ok(()))) => {}
+                    Some(Ok(Err(end))) => return Err(end),
+                    Some(Err(error)) => return Err(End::Broken(format!("a role broke: {error}"))),
+                    // Webhooks alone: there is nothing to lead.
+                    None => {
+                        let _ = drained.wait_for(|drained| *drained).await;
+                        return Ok(());
+                    }
+                },
+                ended = background.join_next() => {
+                    let reason = ended.and_then(Result::err).map(|error| error.to_string()).unwrap_or_default();
+                    return Err(End::Broken(format!("a watch ended: {reason}")));
+                }
+            }
+        }
+    }
+
+    /// Starts the watches, and waits for those that are needed to decide anything.
+    async fn fill(&self, background: &mut JoinSet<()>) -> Result<Leading, End> {
+        let Self { run, client, metrics, .. } = self;
+        let changed = Arc::new(Signal::default());
+        let definitions = Arc::new(Definitions::default());
+        background.spawn({
+            let (definitions, client, changed) = (Arc::clone(&definitions), client.clone(), Arc::clone(&changed));
+            async move { definitions.follow(client, changed).await }
+        });
+        let configs: Vec<Arc<Configs>> = run.groups.iter().map(|dialect| Arc::new(Configs::new(dialect))).collect();
+        for configs in &configs {
+            let (configs, client, changed) = (Arc::clone(configs), client.clone(), Arc::clone(&changed));
+            background.spawn(async move { configs.follow(client, changed).await });
+        }
+
+        // One store and one set of queues for each group.
+        let mut writers = Vec::new();
+        let mut owners = Vec::new();
+        for dialect in &run.groups {
+            let resource = deployments(dialect);
+            let writer = Writer::<Cached>::new(resource.clone());
+            let queues = Arc::new(Queues::new(dialect, &run.roles));
+            owners.push(Owners { dialect, resource, deployments: writer.as_reader(), queues });
+            writers.push(writer);
+        }
+        let namespaces = Arc::new(Namespaces::default());
+        background.spawn({
+            let (namespaces, client, owners) = (Arc::clone(&namespaces), client.clone(), owners.clone());
+            async move {
+                let changed = |namespace: &str| look_again(&owners, |deployment| deployment.namespace() == namespace);
+                namespaces.follow(client, changed).await;
+            }
+        });
+        namespaces.filled().await;
+
+        let options = run.config.clone();
+        let sources = Sources { options, heartbeat_timeout: run.heartbeat_timeout, definitions, configs, changed };
+        let first = sources.first().await.map_err(End::Usage)?;
+        let providers = run.roles.iter().filter(|role| matches!(role, Role::Provider(_))).map(|role| role.name());
+        let upstream = Upstream::new(client.clone(), providers.collect(), owners.clone());
+        first.watch(&upstream);
+        let (sender, snapshots) = watch::channel(first);
+        background.spawn(sources.follow(sender, Arc::clone(&upstream)));
+        for (owners, writer) in owners.iter().zip(writers) {
+            let (queues, metrics) = (Arc::clone(&owners.queues), Arc::clone(metrics));
+            background.spawn(follow_deployments(client.clone(), owners.resource.clone(), writer, queues, metrics));
+        }
+        let has_selector = selector(run, client, background);
+        background.spawn(look_again_on_changes(owners.clone(), snapshots.clone(), has_selector.clone(), run.resync));
+
+        let identity = identity();
+        let events = Events::new(client.clone(), &identity);
+        let context = |owners: &Owners| Context {
+            client: client.clone(),
+            settings: Arc::clone(run),
+            dialect: owners.dialect,
+            resource: owners.resource.clone(),
+            deployments: owners.deployments.clone(),
+            upstream: Arc::clone(&upstream),
+            namespaces: Arc::clone(&namespaces),
+            snapshots: snapshots.clone(),
+            has_selector: has_selector.clone(),
+            events: events.clone(),
+            metrics: Arc::clone(metrics),
+        };
+        let contexts = owners.iter().map(context).collect();
+        let (run, gate, drained) = (Arc::clone(run), Arc::clone(&self.gate), self.drained.clone());
+        Ok(Leading { run, identity, contexts, owners, gate, drained })
+    }
+}
+
+/// Has everything looked at again when what decides over it changes, and from time to time without a reason.
+async fn look_again_on_changes(
+    owners: Vec<Owners>,
+    mut snapshots: Snapshots,
+    mut has_selector: watch::Receiver<bool>,
+    resync: Duration,
+) {
+    loop {
+        let changed = tokio::select! {
+            changed = snapshots.changed() => changed,
+            changed = has_selector.changed() => changed,
+            () = tokio::time::sleep(resync) => Ok(()),
+        };
+        if changed.is_err() {
+            // The other end is gone: the process ends.
+            std::future::pending::<()>().await;
+        }
+        look_again(&owners, |_| true);
+    }
 }
 
 /// Whether some process selects: this one, or the one that holds the selector's Lease.
@@ -288,9 +331,9 @@ fn selector(run: &Run, client: &kube::Client, background: &mut JoinSet<()>) -> w
     let (sender, receiver) = watch::channel(is_here);
     let (client, namespace, duration) = (client.clone(), run.cluster.namespace.clone(), run.lease_duration);
     if !is_here && run.roles.contains(&Role::Core) {
-        spawn(background, leader::follow_selector(client, namespace, duration, sender));
+        background.spawn(leader::follow_selector(client, namespace, duration, sender));
     } else {
-        spawn(background, async move {
+        background.spawn(async move {
             let _kept = sender;
             std::future::pending().await
         });

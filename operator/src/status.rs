@@ -161,7 +161,8 @@ fn keys(tree: &Value) -> impl Iterator<Item = &str> {
 /// A condition as it is written: its time changes only with its status.
 fn written(condition: &Condition, before: Option<&Value>, generation: Option<i64>, now: Time) -> Value {
     let status = condition.holds.as_str();
-    let since = before.filter(|before| before["status"] == status).and_then(|before| before["lastTransitionTime"].as_str());
+    let since =
+        before.filter(|before| before["status"] == status).and_then(|before| before["lastTransitionTime"].as_str());
     let since = since.map_or_else(|| now.to_string(), str::to_owned);
     // None of these may be empty.
     let or = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
@@ -298,7 +299,8 @@ mod tests {
             let patch = statement.patch(&deployment(live.clone(), &json!({})), "kaito-provider", NOW).unwrap();
             patch["conditions"][0]["lastTransitionTime"].as_str().unwrap().to_owned()
         };
-        let ready = |holds, message| Statement::default().condition(Condition::new(condition::READY, holds, "R", message));
+        let ready =
+            |holds, message| Statement::default().condition(Condition::new(condition::READY, holds, "R", message));
         assert_eq!(time(ready(Holds::True, "another message"), &said()), "2023-11-14T22:13:20Z");
         assert_eq!(time(ready(Holds::False, "all replicas serve"), &said()), NOW.to_string());
     }

@@ -76,7 +76,8 @@ fn statement(
         Choice::Chosen { .. } => return (statement, None),
     };
     let generation = deployment.metadata.generation;
-    let statement = statement.field("phase", "Pending").field("message", &*message).field("observedGeneration", generation);
+    let statement =
+        statement.field("phase", "Pending").field("message", &*message).field("observedGeneration", generation);
     (statement, Some(message))
 }
 

@@ -266,7 +266,8 @@ mod tests {
     #[test]
     fn what_was_written_is_waited_for() {
         let deployment = |uid: &str, version: &str| {
-            let metadata = serde_json::json!({"name": "phi", "namespace": "ml", "uid": uid, "resourceVersion": version});
+            let metadata =
+                serde_json::json!({"name": "phi", "namespace": "ml", "uid": uid, "resourceVersion": version});
             Cached::new(serde_json::json!({"metadata": metadata})).unwrap()
         };
         let memory = Memory::default();

@@ -111,17 +111,33 @@ async fn select(
             let statement = Statement::default().condition(selected);
             // What runs, runs on: only the user can tell what is meant instead.
             let statement = match current {
-                Some(current) => with_choice(statement, current, object["status"]["provider"]["selectedReason"].as_str()),
+                Some(current) => {
+                    with_choice(statement, current, object["status"]["provider"]["selectedReason"].as_str())
+                }
                 None => statement,
             };
             if write(statement).await? {
-                tracing::info!(controller = "selector", namespace, deployment = name, reason, message, "no provider selected");
+                tracing::info!(
+                    controller = "selector",
+                    namespace,
+                    deployment = name,
+                    reason,
+                    message,
+                    "no provider selected"
+                );
             }
             Ok(())
         }
         Choice::Chosen { provider, reason } => {
             if write(chosen(&provider, &reason)).await? {
-                tracing::info!(controller = "selector", namespace, deployment = name, provider, reason, "provider selected");
+                tracing::info!(
+                    controller = "selector",
+                    namespace,
+                    deployment = name,
+                    provider,
+                    reason,
+                    "provider selected"
+                );
                 context.metrics.selected(&provider, &reason);
                 let message = format!("Selected provider '{provider}': {reason}");
                 context.events.publish(deployment, Happening::ProviderSelected, &message).await;
@@ -236,7 +252,9 @@ mod tests {
     fn errors_of_the_specification_are_told_from_those_of_a_provider() {
         let of = |code| is_about_specification(&Diagnostic::new(code, ""));
         assert!(of(&codes::WRONG_TYPE) && of(&codes::ENGINE_REQUIRES_GPU) && of(&codes::INVALID_ARGUMENT_VALUE));
-        assert!(!of(&codes::NO_COMPATIBLE_PROVIDER) && !of(&codes::CRD_NOT_INSTALLED) && !of(&codes::FIELD_NOT_SUPPORTED));
+        assert!(
+            !of(&codes::NO_COMPATIBLE_PROVIDER) && !of(&codes::CRD_NOT_INSTALLED) && !of(&codes::FIELD_NOT_SUPPORTED)
+        );
     }
 
     #[test]

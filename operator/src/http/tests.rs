@@ -67,7 +67,8 @@ fn a_request_gets_one_answer_whatever_becomes_of_it() {
         let limits = Limits { answer: Duration::from_millis(100), ..limits };
         let (address, ..) = start(Security::Plain, echo(), limits).await;
         let post = |length: usize, body: &str| {
-            format!("POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
+            format!("POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+                .into_bytes()
         };
         let chunked = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n";
         let cases: [(Vec<u8>, &str, &str); 8] = [

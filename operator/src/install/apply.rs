@@ -115,7 +115,9 @@ impl Session {
         }
         if self.dry_run && outcomes.contains(&Outcome::Unchecked) {
             let namespace = &self.namespace;
-            Self::note(&format!("namespace {namespace} does not exist yet: the apiserver could not check what goes in it"));
+            Self::note(&format!(
+                "namespace {namespace} does not exist yet: the apiserver could not check what goes in it"
+            ));
         }
         Ok(())
     }

@@ -133,7 +133,8 @@ impl Session {
             for found in self.all(&resource(dialect, kind, "inferenceproviderconfigs")).await? {
                 let name = found.metadata.name.unwrap_or_default();
                 if !PROVIDERS.iter().any(|provider| provider.name() == name) {
-                    refusals.push(format!("--delete-crds would delete {kind} {name}, which is not ours: delete it first"));
+                    refusals
+                        .push(format!("--delete-crds would delete {kind} {name}, which is not ours: delete it first"));
                 }
             }
         }
@@ -154,7 +155,9 @@ impl Session {
             for plural in ["modeldeployments", "inferenceproviderconfigs"] {
                 let name = format!("{plural}.{}", dialect.group);
                 let crd = self.api(&crds, None).get_metadata_opt(&name).await;
-                found.extend(crd.map_err(|error| Failure::of(&name, error))?.map(|crd| partial(crds.clone(), None, &crd)));
+                found.extend(
+                    crd.map_err(|error| Failure::of(&name, error))?.map(|crd| partial(crds.clone(), None, &crd)),
+                );
             }
         }
         Ok(found)

@@ -132,9 +132,8 @@ fn of_webhooks(groups: &[&'static Dialect], check_access: bool) -> Vec<Right> {
 }
 
 fn of_controller(groups: &[&'static Dialect], why: &'static str) -> Vec<Right> {
-    let status = groups
-        .iter()
-        .map(|dialect| everywhere(dialect.group, vec!["modeldeployments/status"], &["get", "patch"], why));
+    let status =
+        groups.iter().map(|dialect| everywhere(dialect.group, vec!["modeldeployments/status"], &["get", "patch"], why));
     status
         .chain([
             everywhere("events.k8s.io", vec!["events"], &["create", "patch"], "writes events"),
@@ -173,7 +172,8 @@ fn of_provider(provider: &'static dyn Provider, groups: &[&'static Dialect]) -> 
     let of_group = |wanted: &str| -> Vec<&'static str> {
         kinds.iter().filter(|kind| kind.group == wanted).map(|kind| kind.plural).collect()
     };
-    let mut upstream: Vec<&'static str> = kinds.iter().map(|kind| kind.group).filter(|group| !group.is_empty()).collect();
+    let mut upstream: Vec<&'static str> =
+        kinds.iter().map(|kind| kind.group).filter(|group| !group.is_empty()).collect();
     upstream.dedup();
     for group in upstream {
         rights.push(everywhere(group, of_group(group), MANAGE, "the provider's objects"));
@@ -252,14 +252,18 @@ mod tests {
             }
             let rights = rights(Role::Provider(*provider), &specified(), false);
             for kind in kinds {
-                let right = rights.iter().find(|right| right.group == kind.group && right.resources.contains(&kind.plural));
+                let right =
+                    rights.iter().find(|right| right.group == kind.group && right.resources.contains(&kind.plural));
                 assert!(right.is_some_and(|right| right.verbs.contains(&"patch")), "{kind:?}");
             }
             // Only the kinds of other groups are CRDs: whatever is no import has to be one of Kubernetes' own.
             let core = ["ConfigMap", "Service", "PersistentVolumeClaim"];
             let own = provider.behaviors().iter().map(|row| row.kind).filter(|kind| !core.contains(kind));
             for kind in own {
-                assert!(provider.imports().iter().any(|(_, import)| *import == kind), "the group of {kind} is not known");
+                assert!(
+                    provider.imports().iter().any(|(_, import)| *import == kind),
+                    "the group of {kind} is not known"
+                );
             }
         }
     }
@@ -268,7 +272,10 @@ mod tests {
     fn nobody_may_list_secrets_or_do_anything_with_everything() {
         for role in Role::all() {
             for right in rights(role, &specified(), true) {
-                assert!(!right.verbs.contains(&"*") && !right.resources.contains(&"*") && right.group != "*", "{right:?}");
+                assert!(
+                    !right.verbs.contains(&"*") && !right.resources.contains(&"*") && right.group != "*",
+                    "{right:?}"
+                );
                 assert!(!right.verbs.contains(&"deletecollection"), "{right:?}");
                 if right.resources.contains(&"secrets") && right.names.is_empty() {
                     assert!(matches!(right.verbs, ["get"] | ["create"]), "{right:?}");

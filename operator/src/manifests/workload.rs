@@ -41,9 +41,10 @@ const OPTIONS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\
 pub(super) fn namespace(plan: &Plan) -> Object {
     let mut metadata = cluster_metadata(&plan.namespace);
     let modes = ["enforce", "audit", "warn"];
-    metadata.labels.get_or_insert_default().extend(
-        modes.map(|mode| (format!("pod-security.kubernetes.io/{mode}"), "restricted".to_owned())),
-    );
+    metadata
+        .labels
+        .get_or_insert_default()
+        .extend(modes.map(|mode| (format!("pod-security.kubernetes.io/{mode}"), "restricted".to_owned())));
     Object::of(&Namespace { metadata, ..Namespace::default() })
 }
 
@@ -188,7 +189,10 @@ fn pod(plan: &Plan, unit: &Unit) -> PodSpec {
         containers: vec![container(plan, unit)],
         volumes: Some(vec![Volume {
             name: "options".to_owned(),
-            config_map: Some(ConfigMapVolumeSource { name: CONFIGURATION.to_owned(), ..ConfigMapVolumeSource::default() }),
+            config_map: Some(ConfigMapVolumeSource {
+                name: CONFIGURATION.to_owned(),
+                ..ConfigMapVolumeSource::default()
+            }),
             ..Volume::default()
         }]),
         ..PodSpec::default()
@@ -300,7 +304,8 @@ mod tests {
                 assert_eq!(run.cluster.namespace, plan.namespace);
                 assert_eq!(run.webhook_service, WEBHOOK_SERVICE);
                 assert_eq!(run.check_access, plan.check_access && unit.roles.contains(&Role::Webhooks));
-                let ports = [run.webhook_address, run.metrics_address, run.health_address].map(|address| address.port());
+                let ports =
+                    [run.webhook_address, run.metrics_address, run.health_address].map(|address| address.port());
                 assert_eq!(ports.map(i32::from), [WEBHOOK_PORT, METRICS_PORT, HEALTH_PORT]);
             }
         }

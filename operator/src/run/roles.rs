@@ -116,9 +116,7 @@ impl Leading {
                     wait.await;
                 }
                 let reconciler = match role {
-                    Role::Provider(provider) => {
-                        Reconciler::Provider(Arc::new(ProviderContext::new(context, provider)))
-                    }
+                    Role::Provider(provider) => Reconciler::Provider(Arc::new(ProviderContext::new(context, provider))),
                     Role::Selector => Reconciler::selector(context),
                     Role::Core | Role::Webhooks => Reconciler::core(context),
                 };

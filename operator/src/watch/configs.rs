@@ -90,7 +90,8 @@ impl Configs {
         follow(&what, Api::<Cached>::all_with(client, &resource), pages(), |event| {
             let is_done = matches!(event, kube::runtime::watcher::Event::InitDone);
             let before = self.all();
-            let read = |object: &Cached| (object.name().to_owned(), Some(registered(object, before.get(object.name()))));
+            let read =
+                |object: &Cached| (object.name().to_owned(), Some(registered(object, before.get(object.name()))));
             let changes = self.known.write().unwrap_or_else(PoisonError::into_inner).take(event, read);
             if is_done {
                 self.filled.set();

@@ -41,7 +41,13 @@ pub(crate) async fn follow_deployments(
 }
 
 /// Looks at what is not as it was. Gives how many there are.
-fn relist(store: &Store<Cached>, before: &[Arc<Cached>], resource: &ApiResource, queues: &Queues, metrics: &Metrics) -> usize {
+fn relist(
+    store: &Store<Cached>,
+    before: &[Arc<Cached>],
+    resource: &ApiResource,
+    queues: &Queues,
+    metrics: &Metrics,
+) -> usize {
     let version = |object: &Cached| (object.metadata.uid.clone(), object.metadata.resource_version.clone());
     let mut old: BTreeMap<(&str, &str), _> = BTreeMap::new();
     for object in before {

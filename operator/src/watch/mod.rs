@@ -24,7 +24,7 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
-pub(crate) use configs::{Configs, Registered};
+pub(crate) use configs::Configs;
 pub(crate) use definitions::{Definition, Definitions};
 pub(crate) use deployments::follow_deployments;
 pub(crate) use namespaces::Namespaces;
@@ -51,7 +51,9 @@ where
                 }
                 handle(event);
             }
-            Err(error) if is_too_old(&error) => tracing::debug!(watch = what, "the watch was too far behind: listing anew"),
+            Err(error) if is_too_old(&error) => {
+                tracing::debug!(watch = what, "the watch was too far behind: listing anew")
+            }
             Err(error) => {
                 if !is_broken {
                     tracing::warn!(watch = what, %error, "the watch broke, and is tried again");

@@ -70,7 +70,10 @@ impl Queue {
     }
 
     /// The keys as they come, for [`kube::runtime::applier`].
-    pub(crate) fn stream(self: Arc<Self>, resource: ApiResource) -> impl Stream<Item = Result<ObjectRef<Cached>, Infallible>> {
+    pub(crate) fn stream(
+        self: Arc<Self>,
+        resource: ApiResource,
+    ) -> impl Stream<Item = Result<ObjectRef<Cached>, Infallible>> {
         stream::unfold((self, resource), |(queue, resource)| async move {
             let key = queue.next().await;
             Some((Ok(key.reference(&resource)), (queue, resource)))
@@ -119,7 +122,9 @@ impl Queues {
 
     /// The same for the controller of one provider, whether or not it seems to concern it.
     pub(crate) fn push_to_provider(&self, provider: &str, key: &Key) {
-        for (_, queue) in self.all.iter().filter(|(role, _)| matches!(role, Role::Provider(_)) && role.name() == provider) {
+        for (_, queue) in
+            self.all.iter().filter(|(role, _)| matches!(role, Role::Provider(_)) && role.name() == provider)
+        {
             queue.push(key.clone());
         }
     }

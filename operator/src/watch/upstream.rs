@@ -247,9 +247,10 @@ impl Upstream {
         let touched = self.change(wanted, |known| {
             let before = std::mem::replace(known, objects);
             let version = |owned: &Owned| owned.object.metadata.resource_version.clone();
-            let came = known.all.iter().filter(|(key, owned)| {
-                before.all.get(*key).is_none_or(|before| version(before) != version(owned))
-            });
+            let came = known
+                .all
+                .iter()
+                .filter(|(key, owned)| before.all.get(*key).is_none_or(|before| version(before) != version(owned)));
             let went = before.all.iter().filter(|(key, _)| !known.all.contains_key(*key));
             came.chain(went).map(|(_, owned)| Arc::clone(owned)).collect()
         });
@@ -270,7 +271,8 @@ impl Upstream {
     /// The deployment that owns an object, and its group.
     fn owner(&self, object: &Cached) -> Option<(&Owners, Key)> {
         let references = object.metadata.owner_references.as_deref()?;
-        let owner = references.iter().find(|owner| owner.controller == Some(true) && owner.kind == "ModelDeployment")?;
+        let owner =
+            references.iter().find(|owner| owner.controller == Some(true) && owner.kind == "ModelDeployment")?;
         let (group, _) = owner.api_version.split_once('/')?;
         let owners = self.owners.iter().find(|owners| owners.dialect.group == group)?;
         Some((owners, Key::new(object.namespace(), &owner.name)))

@@ -114,7 +114,8 @@ impl Writer {
         self.readiness.waits(WHAT, "not written yet");
         let targets = targets(&self.dialects);
         let states = Mutex::new(vec![None; targets.len()]);
-        join_all(targets.iter().enumerate().map(|(index, target)| self.follow(target, index, &states, stop.clone()))).await;
+        join_all(targets.iter().enumerate().map(|(index, target)| self.follow(target, index, &states, stop.clone())))
+            .await;
     }
 
     /// Keeps one object.
@@ -183,7 +184,12 @@ impl Writer {
         }
     }
 
-    async fn write(&self, objects: &Api<DynamicObject>, name: &str, steps: Value) -> Result<DynamicObject, kube::Error> {
+    async fn write(
+        &self,
+        objects: &Api<DynamicObject>,
+        name: &str,
+        steps: Value,
+    ) -> Result<DynamicObject, kube::Error> {
         let steps = serde_json::from_value(steps).map_err(kube::Error::SerdeError)?;
         let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         objects.patch(name, &parameters, &Patch::Json::<()>(steps)).await
@@ -254,11 +260,14 @@ mod tests {
         let targets = targets(&[dialect]);
         let names: Vec<String> =
             targets.iter().map(|target| format!("{} {}", target.resource.plural, target.name)).collect();
-        assert_eq!(names, [
-            "mutatingwebhookconfigurations kubefoundry",
-            "validatingwebhookconfigurations kubefoundry",
-            "customresourcedefinitions modeldeployments.kubefoundry.ai",
-            "customresourcedefinitions inferenceproviderconfigs.kubefoundry.ai",
-        ]);
+        assert_eq!(
+            names,
+            [
+                "mutatingwebhookconfigurations kubefoundry",
+                "validatingwebhookconfigurations kubefoundry",
+                "customresourcedefinitions modeldeployments.kubefoundry.ai",
+                "customresourcedefinitions inferenceproviderconfigs.kubefoundry.ai",
+            ]
+        );
     }
 }

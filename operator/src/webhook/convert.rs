@@ -30,12 +30,17 @@ struct Request {
 pub(super) fn convert(body: &[u8]) -> Result<Value, String> {
     let review: Review = serde_json::from_slice(body).map_err(|error| format!("no {KIND}: {error}"))?;
     if review.api_version != API_VERSION || review.kind != KIND {
-        return Err(format!("the body is a {:?} of {:?}, expected {KIND} of {API_VERSION}", review.kind, review.api_version));
+        return Err(format!(
+            "the body is a {:?} of {:?}, expected {KIND} of {API_VERSION}",
+            review.kind, review.api_version
+        ));
     }
     let Request { uid, desired, objects } = review.request.ok_or_else(|| format!("the {KIND} has no request"))?;
     let response = match refusal(&desired, &objects) {
         None => json!({"uid": uid, "result": {"status": "Success"}, "convertedObjects": objects}),
-        Some(message) => json!({"uid": uid, "result": {"status": "Failure", "message": message}, "convertedObjects": []}),
+        Some(message) => {
+            json!({"uid": uid, "result": {"status": "Failure", "message": message}, "convertedObjects": []})
+        }
     };
     Ok(json!({"apiVersion": API_VERSION, "kind": KIND, "response": response}))
 }
@@ -56,7 +61,8 @@ mod tests {
     use super::*;
 
     fn ask(desired: &str, version: &str) -> Value {
-        let objects = json!([{"apiVersion": version, "kind": "ModelDeployment", "metadata": {"name": "a"}, "spec": {"x": 1.50}}]);
+        let objects =
+            json!([{"apiVersion": version, "kind": "ModelDeployment", "metadata": {"name": "a"}, "spec": {"x": 1.50}}]);
         let request = json!({"uid": "u", "desiredAPIVersion": desired, "objects": objects});
         let review = json!({"apiVersion": API_VERSION, "kind": KIND, "request": request});
         convert(review.to_string().as_bytes()).unwrap()["response"].clone()

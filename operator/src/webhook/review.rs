@@ -57,7 +57,10 @@ impl Request {
     pub(super) fn read(body: &[u8]) -> Result<Self, String> {
         let review: Review = serde_json::from_slice(body).map_err(|error| format!("no {KIND}: {error}"))?;
         if review.api_version != API_VERSION || review.kind != KIND {
-            return Err(format!("the body is a {:?} of {:?}, expected {KIND} of {API_VERSION}", review.kind, review.api_version));
+            return Err(format!(
+                "the body is a {:?} of {:?}, expected {KIND} of {API_VERSION}",
+                review.kind, review.api_version
+            ));
         }
         review.request.ok_or_else(|| format!("the {KIND} has no request"))
     }
@@ -107,9 +110,9 @@ impl Verdict {
     /// The specification is wrong; one cause for each error, as a field and what is said of it.
     pub(super) fn invalid(request: &Request, causes: &[(String, String)]) -> Self {
         let lines: Vec<String> = causes.iter().map(|(field, message)| line(field, message)).collect();
-        let causes = causes.iter().map(|(field, message)| {
-            json!({"reason": "FieldValueInvalid", "field": field, "message": message})
-        });
+        let causes = causes
+            .iter()
+            .map(|(field, message)| json!({"reason": "FieldValueInvalid", "field": field, "message": message}));
         let details = json!({
             "group": request.kind.group, "kind": request.kind.kind, "name": request.name,
             "causes": causes.collect::<Vec<_>>(),

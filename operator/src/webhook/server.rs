@@ -108,7 +108,10 @@ async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Answer 
                 None => return broke(),
             },
             (Known::NotYet, "ModelDeployment") => {
-                return text(StatusCode::SERVICE_UNAVAILABLE, "the operator is starting: its caches are not filled yet");
+                return text(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "the operator is starting: its caches are not filled yet",
+                );
             }
             (Known::All(_) | Known::NotYet, "InferenceProviderConfig") if task == Task::Validate => {
                 match apart(move || validate::configuration(&request)).await {

@@ -107,7 +107,8 @@ impl Keeper {
             }
             let Some(secret) = &mut latest else { continue };
             let kept = secret.as_ref().and_then(Kept::read);
-            let due = kept.as_ref().map_or(Due::Renewal, |kept| kept.due(&self.names, self.lifetime, SystemTime::now()));
+            let due =
+                kept.as_ref().map_or(Due::Renewal, |kept| kept.due(&self.names, self.lifetime, SystemTime::now()));
             if due != Due::Nothing && pace.wait(Instant::now()).is_zero() {
                 pace.attempt(Instant::now());
                 // What is served stays trusted, also when somebody deleted the Secret.
@@ -118,7 +119,9 @@ impl Keeper {
             }
             let kept = secret.as_ref().and_then(Kept::read);
             // What was not written now is tried again.
-            let is_due = kept.as_ref().is_none_or(|kept| kept.due(&self.names, self.lifetime, SystemTime::now()) != Due::Nothing);
+            let is_due = kept
+                .as_ref()
+                .is_none_or(|kept| kept.due(&self.names, self.lifetime, SystemTime::now()) != Due::Nothing);
             if let Some(kept) = kept {
                 self.offer(kept, &mut serving);
             }
@@ -133,7 +136,12 @@ impl Keeper {
     }
 
     /// Writes what is due, and gives what is stored then: ours, or that of a replica that was faster.
-    async fn write(&self, secret: Option<Secret>, kept: Option<&Kept>, due: Due) -> Result<Option<Secret>, kube::Error> {
+    async fn write(
+        &self,
+        secret: Option<Secret>,
+        kept: Option<&Kept>,
+        due: Due,
+    ) -> Result<Option<Secret>, kube::Error> {
         let next = match (due, kept) {
             (Due::Pruning, Some(kept)) => Ok(kept.pruned()),
             _ => Kept::renew(kept, &self.names, self.lifetime, SystemTime::now()),
@@ -217,4 +225,3 @@ pub(crate) fn for_tests(name: &str) -> (Arc<ServerConfig>, String) {
     let issued = issue::issue(&[name.to_owned()], Duration::from_secs(3600), SystemTime::now()).unwrap();
     (Arc::new(issue::server(&issued.pair).unwrap()), issued.authority)
 }
-
