@@ -80,7 +80,7 @@ impl Snapshot {
     fn wanted(&self) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         for provider in PROVIDERS {
-            let Ok(target) = self.engine.target(provider.name()) else { continue };
+            let Some(target) = self.engine.target(provider.name()) else { continue };
             for definition in self.known.definitions.values() {
                 let is_written = provider.imports().contains(&(&*definition.group, &*definition.kind));
                 let Some((group, version)) = target.split_once('/').filter(|_| is_written) else { continue };
@@ -162,7 +162,7 @@ impl Sources {
     /// Waits for what is needed, and gives the first snapshot.
     ///
     /// # Errors
-    /// Why the options file cannot be used.
+    /// Why what is known of the cluster cannot be used.
     pub(crate) async fn first(&self) -> Result<Arc<Snapshot>, String> {
         self.definitions.filled().await;
         for configs in &self.configs {

@@ -3,37 +3,26 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
-use super::document::Document;
-use super::found::Found;
-use super::map::Setting;
+use super::context::{catalog_of, crds_of, options_of};
 use super::relevance::Texts;
-use super::role::Role;
-use super::subject::Subject;
-use super::suppress::{self, Suppression};
 use super::survey::{First, Survey};
-use super::{Attempt, Decision, Providers, Thoroughness, catalog_of, conformance, crds_of, options_of, say_once};
+use super::{Decision, Providers, Thoroughness, conformance};
 use crate::crds::{Crds, Installed};
-use crate::diagnostic::{Diagnostic, Findings, Scope, Severity, codes};
-use crate::dialect::Dialect;
+use crate::diagnostic::{Diagnostic, Findings, Scope, Severity};
+use crate::drift::{self, FieldDrift};
+use crate::fingerprint;
 use crate::model::catalog::Catalog;
-use crate::model::ir::Deployment;
+use crate::model::defaults;
 use crate::model::providers;
-use crate::model::select::{self, Chosen, Steps};
-use crate::model::validate;
+use crate::model::select::Chosen;
+use crate::model::status::text_at;
 use crate::options::Options;
-use crate::path::FieldPath;
-use crate::source::{Purpose, SourceId, SourceSet};
-use crate::trace::accounting::{self, Accounting};
-use crate::wire::{ModelDeployment, Read as _, Reader};
-use crate::yaml::{self, Entry, Node, Span};
+use crate::source::{SourceId, SourceSet};
+use crate::yaml::{self, Node, Span};
 
-/// Fields of an object that say nothing of what is wanted, and may be most of it.
-const REPORTED: &[(&str, Option<&str>)] = &[("status", None), ("metadata", Some("managedFields"))];
-
-/// Bytes of a hash that are kept: nobody looks for two deployments of one hash.
-const HASH_BYTES: usize = 8;
+/// Digits of a hash that are kept: nobody looks for two deployments of one hash.
+const HASH_DIGITS: usize = 16;
 
 /// What the engine knows of a cluster at a moment: options, provider configurations, CRDs. It borrows nothing, is shared
 /// between threads, and a clone of it costs nothing.
@@ -97,9 +86,10 @@ impl Evaluation {
 }
 
 impl Engine {
-    /// Reads options ([`Purpose::Options`]), provider configurations ([`Purpose::Input`] or [`Purpose::Providers`]) and
-    /// CRDs ([`Purpose::Crds`]); other objects of the input are nothing to it. Without CRDs nobody knows what is installed:
-    /// every provider is rendered by its default. A `CustomResourceDefinitionList` without items says that nothing is.
+    /// Reads options, provider configurations and CRDs, each from the texts given for it ([`Purpose`](crate::Purpose));
+    /// configurations may also be among the input, whose other objects are nothing to it. Without CRDs nobody knows what is
+    /// installed: every provider is rendered by its default. A `CustomResourceDefinitionList` without items says that
+    /// nothing is.
     ///
     /// A configuration that cannot be used takes its provider out of selection, and no other: see [`Engine::problems`].
     ///
@@ -130,13 +120,34 @@ impl Engine {
         if diagnostics.iter().any(|found| found.severity == Severity::Error) {
             return Err(diagnostics);
         }
-        let mut survey = Survey::of(sources, &options, First::All, Texts::All);
-        let (catalog, problems) = catalog_of(sources, &options, providers, &mut survey);
-        let mut engine = Self::of(options, catalog, crds, sources);
-        survey.diagnostics.extend(problems);
-        survey.diagnostics.extend(survey.trouble.ours);
-        engine.problems = survey.diagnostics.into();
-        Ok(engine)
+        let catalog = Catalog::without_builtin(options.rule_limits);
+        Ok(Self::of(options, catalog, crds, sources).with_providers(sources, providers))
+    }
+
+    /// The same with the provider configurations of these texts. Options and CRDs stay: what was read of a CRD need not be read
+    /// again when a provider says that it is alive.
+    ///
+    /// ```
+    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::{SourceSet, model::providers};
+    /// let mut sources = SourceSet::default();
+    /// let engine = Engine::new(&sources, Providers::Given).unwrap();
+    /// assert_eq!(engine.provider_names().count(), 0);
+    /// sources.add("dynamo", providers::find("dynamo").unwrap().config());
+    /// let engine = engine.with_providers(&sources, Providers::Given);
+    /// assert_eq!(engine.provider_names().collect::<Vec<_>>(), ["dynamo"]);
+    /// ```
+    #[must_use]
+    pub fn with_providers(&self, sources: &SourceSet, providers: Providers) -> Self {
+        let mut survey = Survey::of(sources, &self.options, First::All, Texts::All);
+        let (catalog, problems) = catalog_of(sources, &self.options, providers, &mut survey);
+        let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.trouble.ours);
+        Self {
+            catalog: Arc::new(catalog),
+            problems: problems.collect(),
+            source: SourceId(sources.iter().count()),
+            ..self.clone()
+        }
     }
 
     /// Of these parts.
@@ -229,7 +240,7 @@ impl Engine {
     }
 
     /// Finds what is wrong with a deployment: with [`Thoroughness::EveryRule`] all that `kubefoundry lint` finds in one
-    /// object, fields without effect included.
+    /// object, fields without effect included. One that is not stored yet needs no uid, whatever the options.
     ///
     /// ```
     /// use kubefoundry::engine::{Engine, Providers};
@@ -247,7 +258,60 @@ impl Engine {
     /// ]);
     /// ```
     pub fn validate(&self, deployment: &Value, thoroughness: Thoroughness) -> Evaluation {
+        if self.options.owner_references && text_at(deployment, "/metadata/uid").is_empty() {
+            let options = Options { owner_references: false, ..Options::clone(&self.options) };
+            return Self { options: Arc::new(options), ..self.clone() }.run(deployment, None, thoroughness);
+        }
         self.run(deployment, None, thoroughness)
+    }
+
+    /// The deployment with the defaults that the specification states as values (spec/1 §4.1) written into its `spec`, where
+    /// it says nothing: what a defaulting webhook answers. It renders as before. One with errors stays as it is.
+    ///
+    /// ```
+    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::SourceSet;
+    /// use serde_json::json;
+    /// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let phi = json!({
+    ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
+    ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
+    /// });
+    /// let phi = engine.default_values(&phi);
+    /// assert_eq!(phi["spec"], json!({
+    ///     "model": {"id": "org/phi", "source": "huggingface"},
+    ///     "engine": {"type": "vllm", "trustRemoteCode": false, "enforceEager": false},
+    ///     "resources": {"gpu": {"count": 1}},
+    ///     "serving": {"mode": "aggregated"},
+    ///     "scaling": {"replicas": 1},
+    /// }));
+    /// assert_eq!(engine.default_values(&phi), phi);
+    /// ```
+    #[must_use]
+    pub fn default_values(&self, deployment: &Value) -> Value {
+        let mut with_defaults = deployment.clone();
+        if let (Some(read), false) = self.read(deployment) {
+            defaults::write(&read, &mut with_defaults);
+        }
+        with_defaults
+    }
+
+    /// The fields of a live object that are not as they are rendered; see [`drift()`](crate::drift::drift). Lists are told
+    /// apart by the keys that the installed CRDs name.
+    ///
+    /// ```
+    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::SourceSet;
+    /// use serde_json::json;
+    /// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let service = |replicas: u32| json!({
+    ///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"replicas": replicas},
+    /// });
+    /// assert!(engine.drift(&service(1), &service(1)).is_empty());
+    /// assert_eq!(engine.drift(&service(1), &service(2))[0].path, "spec.replicas");
+    /// ```
+    pub fn drift(&self, expected: &Value, live: &Value) -> Vec<FieldDrift> {
+        drift::drift(expected, live, self.crds.as_deref())
     }
 
     /// A hash of what makes a deployment another one to its provider: the provider, `model.id`, `model.source`,
@@ -272,12 +336,13 @@ impl Engine {
     /// assert_ne!(engine.identity_hash(&phi, "dynamo").as_ref(), Some(&hash));
     /// ```
     pub fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {
-        let deployment = self.deployment(deployment)?;
+        let deployment = self.read(deployment).0?;
         let (model, engine) = (&deployment.model, deployment.engine.kind.as_str());
         let (source, mode) = (model.source.value.as_str(), deployment.workload.mode().as_str());
         let identity = serde_json::json!([provider, model.id, source, engine, mode]);
-        let digest = Sha256::digest(identity.to_string().as_bytes());
-        Some(digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect())
+        let mut hash = fingerprint::sha256(identity.to_string().as_bytes());
+        hash.truncate(HASH_DIGITS);
+        Some(hash)
     }
 
     /// The versions of a provider's kinds that are installed, each with the fingerprint of its schema. None when that is not
@@ -306,142 +371,29 @@ impl Engine {
         crds.zip(provider).map(|(crds, provider)| crds.installed(provider)).unwrap_or_default()
     }
 
-    /// The CRD version that is written for a provider: by the options, or the first that is installed.
-    ///
-    /// # Errors
-    /// What [`Engine::crds_problem`] says; nothing for a provider that this program does not render.
-    pub fn target(&self, provider: &str) -> Result<String, Option<Diagnostic>> {
-        let provider = providers::find(provider).ok_or(None)?;
-        let root = Node { value: yaml::Value::Null, span: Span::default() };
-        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
-        let mut findings = Findings::new(scope);
-        let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
-        target.ok_or_else(|| {
-            let problem = findings.into_diagnostics().into_iter().next();
-            problem.map(|problem| Diagnostic { location: None, ..problem })
-        })
+    /// The CRD version that is written for a provider: by the options, or the first that is installed. None when
+    /// [`Engine::crds_problem`] says why, and for a provider that this program does not render.
+    pub fn target(&self, provider: &str) -> Option<String> {
+        self.find_target(provider).0
     }
 
     /// Why nothing can be rendered for a provider of this program: its CRD is not installed, or not in a version that is
     /// known, or cannot be read. None when something can be, and when nobody knows what is installed.
     pub fn crds_problem(&self, provider: &str) -> Option<Diagnostic> {
-        self.target(provider).err().flatten()
+        self.find_target(provider).1
     }
 
-    fn run(&self, deployment: &Value, chosen: Option<&Chosen>, thoroughness: Thoroughness) -> Evaluation {
-        let mut document = Document::without_text(self.source, wanted(deployment));
-        let mut findings = Findings::new(document.scope());
-        let role = Role::of(&document, Purpose::Input, false, &self.options, &mut findings);
-        if role != Role::Deployment && !findings.has_errors() {
-            let kind = &document.header.kind;
-            let message = format!("the object is a {kind:?}, expected a ModelDeployment");
-            findings.report(&codes::NO_MODEL_DEPLOYMENT, "kind", message);
-        }
-        let found = findings.into_diagnostics();
-        if role != Role::Deployment {
-            return Evaluation { decision: None, objects: Vec::new(), diagnostics: found };
-        }
-        let mut attempt = self.attempt(&document, chosen, thoroughness);
-        if thoroughness != Thoroughness::Needed && attempt.errors().is_empty() {
-            let without_effect = self.without_effect(&mut document, &attempt.findings);
-            attempt.findings.extend(without_effect);
-        }
-        let Attempt { mut objects, decision, findings } = attempt;
-        let mut found = Found::of(found);
-        findings.into_iter().for_each(|finding| found.add(finding));
-        let is_undecided = decision.as_ref().is_some_and(|decision| decision.provider().is_none());
-        if is_undecided && !found.has_errors() {
-            // Nothing is said of the deployment when what could not be read may have been the one.
-            self.problems.iter().cloned().for_each(|problem| found.add(problem));
-        }
-        if decision.as_ref().and_then(Decision::provider).is_some_and(|name| providers::find(name).is_none()) {
-            objects.clear();
-        }
-        let diagnostics = self.said(found, &document, thoroughness);
-        if diagnostics.iter().any(|found| found.severity == Severity::Error) {
-            objects.clear();
-        }
-        Evaluation { decision, objects, diagnostics }
+    fn find_target(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
+        let Some(provider) = providers::find(provider) else { return (None, None) };
+        let root = Node { value: yaml::Value::Null, span: Span::default() };
+        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
+        let mut findings = Findings::new(scope);
+        let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
+        let problem = findings.into_diagnostics().into_iter().next().map(|problem| {
+            // Of what is missing there is no place.
+            let location = problem.location.filter(|location| location.source != self.source);
+            Diagnostic { location, ..problem }
+        });
+        (target, problem)
     }
-
-    /// Runs one deployment.
-    pub(super) fn attempt(
-        &self,
-        document: &Document<'_>,
-        chosen: Option<&Chosen>,
-        thoroughness: Thoroughness,
-    ) -> Attempt {
-        let setting = Setting { chosen, thoroughness, ..self.setting() };
-        let mut steps = Steps::new(select::allowance(self.options.rule_limits, 0, 1));
-        Attempt::of(document, &setting, &mut steps)
-    }
-
-    fn setting(&self) -> Setting<'_> {
-        Setting {
-            catalog: &self.catalog,
-            crds: self.crds.as_deref(),
-            options: &self.options,
-            thoroughness: Thoroughness::Needed,
-            chosen: None,
-            keeps_set: false,
-        }
-    }
-
-    /// What `lint` says of fields that reach nothing and that nothing else is said of.
-    fn without_effect(&self, document: &mut Document<'_>, said: &[Diagnostic]) -> Vec<Diagnostic> {
-        let (kind, work) = accounting::Kind::of(&document.root);
-        let setting = self.setting();
-        let mut accounting = Accounting::new(self.options.rule_limits);
-        accounting.learn(vec![(kind, work, Subject::new(document, &setting))]);
-        let mut findings = Findings::new(document.scope());
-        said.iter().cloned().for_each(|said| findings.add(said));
-        accounting.report(kind, &document.root, &mut findings);
-        findings.into_diagnostics().split_off(said.len())
-    }
-
-    /// What is said of all that was found.
-    fn said(&self, mut found: Found, document: &Document<'_>, thoroughness: Thoroughness) -> Vec<Diagnostic> {
-        let suppressions = Suppression::of(document).into_iter().collect();
-        suppress::suppress(&mut found, suppressions, thoroughness != Thoroughness::Needed);
-        let found = found.into_parts().0.into_iter();
-        let mut said: Vec<Diagnostic> = found.filter_map(|found| self.options.adjust(found)).collect();
-        said.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
-        said.dedup();
-        say_once(&mut said);
-        said
-    }
-
-    /// A deployment with its defaults, as far as it can be read.
-    fn deployment(&self, deployment: &Value) -> Option<Deployment> {
-        let document = Document::without_text(self.source, wanted(deployment));
-        let dialect = Dialect::of_group(document.header.group())?;
-        let mut findings = Findings::new(document.scope());
-        let wire = ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
-        let engine = select::default_engine(&wire, dialect, &self.catalog);
-        validate::validate_for(&wire, dialect, engine, &mut findings)
-    }
-}
-
-/// What an object says is wanted, without what was reported of it.
-fn wanted(object: &Value) -> Node<'_> {
-    let Value::Object(fields) = object else { return Node::from(object) };
-    let is_reported = |outer: &str, inner: Option<&str>| REPORTED.contains(&(outer, inner));
-    let entries = fields.iter().filter(|(key, _)| !is_reported(key, None)).map(|(key, value)| {
-        let node = match value {
-            Value::Object(inner) => {
-                let inner = inner.iter().filter(|(name, _)| !is_reported(key, Some(name)));
-                mapping(inner.map(|(name, value)| (name.as_str(), Node::from(value))))
-            }
-            value => Node::from(value),
-        };
-        (key.as_str(), node)
-    });
-    mapping(entries)
-}
-
-/// A mapping that is in no text.
-fn mapping<'v>(entries: impl Iterator<Item = (&'v str, Node<'v>)>) -> Node<'v> {
-    let span = Span::default();
-    let entries = entries.map(|(key, node)| Entry { key: key.into(), key_span: span, node });
-    Node { value: yaml::Value::Mapping(entries.collect()), span }
 }
