@@ -52,7 +52,11 @@ async fn what_it_does_can_be_seen_and_costs_little() {
         models.until_condition(&format!("phi-{number}"), "ResourceCreated", "True").await;
     }
     let each = (requests(&operator).await - before) / f64::from(NUMBER);
-    assert!(each > 0.0 && each <= 10.0, "{each} requests for each deployment that is created\n{}", operator.metrics().await);
+    assert!(
+        each > 0.0 && each <= 10.0,
+        "{each} requests for each deployment that is created\n{}",
+        operator.metrics().await
+    );
 
     // Nothing happens: nothing is asked.
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -84,7 +88,8 @@ async fn what_it_does_can_be_seen_and_costs_little() {
     }
     let reason = r#"reason="default → dynamo (GPU inference default)""#;
     sample("kubefoundry_provider_selection", &[r#"provider="dynamo""#, reason], 10.0).await;
-    let reconciled = operator.metric("kubefoundry_reconciliation_duration_seconds_count", &[r#"provider="dynamo""#]).await;
+    let reconciled =
+        operator.metric("kubefoundry_reconciliation_duration_seconds_count", &[r#"provider="dynamo""#]).await;
     assert!(reconciled >= 10.0, "{reconciled}");
     let text = operator.metrics().await;
     for name in ["modeldeployment_total", "reconciliation_duration_seconds", "reconciliation_errors_total"] {

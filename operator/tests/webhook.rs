@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use harness::cluster::kinds::{DEPLOYMENT, GRAPH, MUTATING, NAMESPACE, VALIDATING, WORKSPACE};
 use harness::cluster::{Namespace, SOON};
-use harness::operator::{Operator, Options};
+use harness::operator::{Operator, Options, start_once};
 use harness::{ControlPlane, crds, eventually};
 use kubefoundry::yaml;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn invalid() -> Value {
 
 /// A namespace of a cluster whose webhooks answer. In the namespace `before` an object is stored that they would refuse.
 async fn namespace(name: &str) -> Option<Namespace> {
-    static OPERATOR: OnceCell<Operator> = OnceCell::const_new();
+    static OPERATOR: OnceCell<Option<Operator>> = OnceCell::const_new();
     let plane = ControlPlane::shared().await?;
     let client = plane.admin().await;
     let start = async || {
@@ -57,7 +57,7 @@ async fn namespace(name: &str) -> Option<Namespace> {
         .await;
         operator
     };
-    OPERATOR.get_or_init(start).await;
+    start_once(&OPERATOR, start()).await;
     Some(Namespace::create(&client, name).await)
 }
 

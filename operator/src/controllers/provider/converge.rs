@@ -94,9 +94,8 @@ impl Turn<'_> {
         self.hold().await?;
         let owned = self.owned();
         let main = wanted.main();
-        let is_stray = |owned: &&Arc<Owned>| {
-            objects::is_main_kind(owned, self.context.provider) && !objects::is_same(owned, main)
-        };
+        let is_stray =
+            |owned: &&Arc<Owned>| objects::is_main_kind(owned, self.context.provider) && !objects::is_same(owned, main);
         let strays: Vec<&Arc<Owned>> = owned.iter().filter(is_stray).collect();
         if !strays.is_empty() {
             return self.replace(wanted, &strays).await;
@@ -134,7 +133,9 @@ impl Turn<'_> {
     /// Objects of a kind or name that is not wanted any more make room.
     async fn replace(&self, wanted: &Wanted, strays: &[&Arc<Owned>]) -> Result<Outcome, Obstacle> {
         // What runs is given up only for what will be accepted.
-        if strays.iter().any(|stray| !stray.object.is_terminating()) && matches!(self.find(wanted.main()), Found::Nothing) {
+        if strays.iter().any(|stray| !stray.object.is_terminating())
+            && matches!(self.find(wanted.main()), Found::Nothing)
+        {
             self.apply(wanted.main(), Mode::DryRun, Force::No).await?;
         }
         for stray in strays {
