@@ -38,7 +38,8 @@ impl Fighter {
                     };
                     for object in list(&namespace, kind, "").await.unwrap_or_default() {
                         let name = text(&object, "/metadata/name");
-                        let parameters = PatchParams { field_manager: Some("a-fighter".to_owned()), ..PatchParams::default() };
+                        let parameters =
+                            PatchParams { field_manager: Some("a-fighter".to_owned()), ..PatchParams::default() };
                         if namespace.api(kind).patch(name, &parameters, &Patch::Merge(&patch)).await.is_ok() {
                             written.fetch_add(1, Ordering::SeqCst);
                         }

@@ -134,9 +134,7 @@ pub async fn apply_all(namespace: &Namespace, deployments: &[Value]) {
 /// Says what the upstream operator would of an object that serves.
 pub async fn serve(namespace: &Namespace, kind: Kind, object: &Value) -> Result<(), Error> {
     let now = "2026-01-30T09:12:00Z";
-    let condition = |kind: &str, reason: &str| {
-        json!({"type": kind, "status": "True", "reason": reason, "message": "it serves", "lastTransitionTime": now})
-    };
+    let condition = |kind: &str, reason: &str| json!({"type": kind, "status": "True", "reason": reason, "message": "it serves", "lastTransitionTime": now});
     let generation = &object["metadata"]["generation"];
     let status = match kind.kind {
         "Workspace" => json!({
@@ -283,7 +281,8 @@ pub async fn settled(namespace: &Namespace, invalid: &[&str]) -> Result<(), Stri
     }
     for deployment in waiting {
         let is_said = condition(deployment, "Validated").is_some_and(|it| it["status"] == "False");
-        if text(deployment, "/status/phase") != "Pending" || text(deployment, "/status/message").is_empty() || !is_said {
+        if text(deployment, "/status/phase") != "Pending" || text(deployment, "/status/message").is_empty() || !is_said
+        {
             wrong.push(format!("{} does not wait: {}", text(deployment, "/metadata/name"), deployment["status"]));
         }
     }
@@ -311,7 +310,8 @@ async fn is_settled(
     let main = rendered.last().ok_or("nothing is rendered")?;
     for object in rendered {
         let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
-        let found = live.get(&(kind.to_owned(), name.to_owned())).ok_or_else(|| format!("{kind} {name} is not there"))?;
+        let found =
+            live.get(&(kind.to_owned(), name.to_owned())).ok_or_else(|| format!("{kind} {name} is not there"))?;
         if found.pointer("/metadata/deletionTimestamp").is_some() {
             return Err(format!("{kind} {name} is being deleted"));
         }
@@ -325,7 +325,8 @@ async fn is_settled(
         }
         // In the version that was rendered.
         let (group, version) = text(object, "/apiVersion").split_once('/').unwrap_or(("", text(object, "/apiVersion")));
-        let known = MAIN.iter().chain(&SUPPORTING).find(|known| known.kind == kind).ok_or("a kind that is not known")?;
+        let known =
+            MAIN.iter().chain(&SUPPORTING).find(|known| known.kind == kind).ok_or("a kind that is not known")?;
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), known.plural);
         let api: Api<DynamicObject> = Api::namespaced_with(namespace.client.clone(), &namespace.name, &resource);
         let found = api.get(name).await.map_err(|error| format!("{kind} {name}: {error}"))?;
