@@ -460,3 +460,30 @@ async fn a_crd_is_removed_and_comes_back() {
 
 /// What is said of a provider whose kind is not there (spec/1 §8).
 const MISSING: &str = "Provider 'kaito' CRD not installed in cluster";
+
+/// What the tests are made of: the proxy, and deployments that are as right, or as wrong, as is said of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tools_of_these_tests_work() {
+    let Some(scene) = scene("tools").await else { return };
+    scene.deploy(10).await;
+    let wrong = world::invalid(&scene.namespace.name, "wrong");
+    scene.namespace.apply(kinds::DEPLOYMENT, &wrong).await.unwrap();
+    // Nothing runs, so nothing is settled.
+    let seen = world::settled(&scene.namespace, &["wrong"]).await.unwrap_err();
+    assert!(seen.contains("is not there") && seen.contains("6 more"), "{seen}");
+
+    let (proxy, _) = scene.proxied();
+    let path = proxy.kubeconfig(scene.plane.kubeconfig());
+    let config = kube::config::Kubeconfig::read_from(path).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(config, &kube::config::KubeConfigOptions::default()).await.unwrap();
+    let through = scene.namespace.of(&Client::try_from(config).unwrap());
+    assert_eq!(world::list(&through, kinds::DEPLOYMENT, "").await.unwrap().len(), 11);
+    proxy.refuse(true);
+    assert!(world::list(&through, kinds::DEPLOYMENT, "").await.is_err());
+    proxy.refuse(false);
+    assert_eq!(world::list(&through, kinds::DEPLOYMENT, "").await.unwrap().len(), 11);
+    let started = Instant::now();
+    proxy.delay(Duration::from_millis(100));
+    assert_eq!(world::list(&through, kinds::DEPLOYMENT, "").await.unwrap().len(), 11);
+    assert!(started.elapsed() >= Duration::from_millis(100));
+}
