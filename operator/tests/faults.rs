@@ -259,6 +259,32 @@ async fn the_watch_breaks_and_changes_are_made_meanwhile() {
     scene.serve(&operator).await;
 }
 
+impl Scene {
+    /// The resourceVersion of now.
+    async fn version(&self) -> String {
+        let list = self.namespace.api(kinds::DEPLOYMENT).list(&kube::api::ListParams::default()).await.unwrap();
+        list.metadata.resource_version.unwrap()
+    }
+
+    /// Waits until the apiserver does not know any more what followed a resourceVersion.
+    async fn until_forgotten(&self, seen: &str) {
+        eventually(LONG, "410 Gone", async || {
+            use futures::TryStreamExt as _;
+            let api = self.namespace.api(kinds::DEPLOYMENT);
+            let mut events = match api.watch(&WatchParams::default().timeout(2), seen).await {
+                Ok(events) => Box::pin(events),
+                Err(error) => return if error.to_string().contains("410") { Ok(()) } else { Err(error.to_string()) },
+            };
+            match events.try_next().await {
+                Ok(Some(kube::api::WatchEvent::Error(status))) if status.code == 410 => Ok(()),
+                Err(kube::Error::Api(status)) if status.code == 410 => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_watch_missed_is_forgotten_410() {
     let Some(scene) = scene("gone").await else { return };
@@ -267,26 +293,12 @@ async fn what_the_watch_missed_is_forgotten_410() {
     scene.deploy(10).await;
     scene.serve(&operator).await;
     let before = uids(&scene.namespace).await;
-    let list = scene.namespace.api(kinds::DEPLOYMENT).list(&kube::api::ListParams::default()).await.unwrap();
-    let seen = list.metadata.resource_version.unwrap();
+    let seen = scene.version().await;
     proxy.refuse(true);
     change_unseen(&scene).await;
     // The apiserver's memory of what happened goes with it: who asks for what followed is told that it is gone.
     scene.plane.restart().await;
-    eventually(LONG, "410 Gone", async || {
-        use futures::TryStreamExt as _;
-        let api = scene.namespace.api(kinds::DEPLOYMENT);
-        let mut events = match api.watch(&WatchParams::default().timeout(2), &seen).await {
-            Ok(events) => Box::pin(events),
-            Err(error) => return if error.to_string().contains("410") { Ok(()) } else { Err(error.to_string()) },
-        };
-        match events.try_next().await {
-            Ok(Some(kube::api::WatchEvent::Error(status))) if status.code == 410 => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 410 => Ok(()),
-            other => Err(format!("{other:?}")),
-        }
-    })
-    .await;
+    scene.until_forgotten(&seen).await;
     proxy.refuse(false);
     check_unseen(&scene, &operator, &before).await;
 }
@@ -475,7 +487,8 @@ async fn the_tools_of_these_tests_work() {
     let (proxy, _) = scene.proxied();
     let path = proxy.kubeconfig(scene.plane.kubeconfig());
     let config = kube::config::Kubeconfig::read_from(path).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(config, &kube::config::KubeConfigOptions::default()).await.unwrap();
+    let config =
+        kube::Config::from_custom_kubeconfig(config, &kube::config::KubeConfigOptions::default()).await.unwrap();
     let through = scene.namespace.of(&Client::try_from(config).unwrap());
     assert_eq!(world::list(&through, kinds::DEPLOYMENT, "").await.unwrap().len(), 11);
     proxy.refuse(true);
@@ -486,4 +499,10 @@ async fn the_tools_of_these_tests_work() {
     proxy.delay(Duration::from_millis(100));
     assert_eq!(world::list(&through, kinds::DEPLOYMENT, "").await.unwrap().len(), 11);
     assert!(started.elapsed() >= Duration::from_millis(100));
+
+    let seen = scene.version().await;
+    scene.deploy(11).await;
+    scene.plane.restart().await;
+    scene.until_forgotten(&seen).await;
+    assert_eq!(world::list(&scene.namespace, kinds::DEPLOYMENT, "").await.unwrap().len(), 12);
 }
