@@ -37,6 +37,7 @@ pub mod schemas;
 pub mod options;
 
 pub mod compile;
+pub mod engine;
 pub mod plan;
 
 pub mod live;

@@ -41,7 +41,7 @@ pub(crate) struct Cluster {
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
     /// The operator's own namespace
-    #[arg(long, value_name = "NAME", default_value = "kubefoundry-system")]
+    #[arg(long, value_name = "NAME", default_value = "kubefoundry-system", value_parser = namespace)]
     pub(crate) namespace: String,
 }
 
@@ -123,13 +123,44 @@ pub(crate) enum LogFormat {
 
 /// What is printed or applied.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Manifests {
-    /// The operator's own namespace
-    #[arg(long, value_name = "NAME", default_value = "kubefoundry-system")]
-    pub(crate) namespace: String,
-    /// The operator's image
+pub(crate) struct Package {
+    /// The operator's image; by default `kubefoundry-operator` with the version as its tag
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
+    /// Whether all roles run in one Deployment or are split into several
+    #[arg(long, value_enum, default_value_t = Layout::All)]
+    pub(crate) roles: Layout,
+    /// Replicas of each Deployment; more than one adds a PodDisruptionBudget
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub(crate) replicas: u16,
+    /// API groups whose ModelDeployments are taken, with commas
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "kubefoundry.ai", value_parser = group)]
+    pub(crate) groups: Vec<&'static Dialect>,
+    /// Leave the admission webhooks out
+    #[arg(long)]
+    pub(crate) no_webhooks: bool,
+    /// Let the webhooks ask whether the user who writes a ModelDeployment may create the provider's objects
+    #[arg(long, conflicts_with = "no_webhooks")]
+    pub(crate) check_access: bool,
+}
+
+/// Which roles run together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Layout {
+    /// All of them in one Deployment
+    All,
+    /// Webhooks and core, the selector and each provider in Deployments of their own
+    Split,
+}
+
+/// Where what is printed would go.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Manifests {
+    /// The operator's own namespace
+    #[arg(long, value_name = "NAME", default_value = "kubefoundry-system", value_parser = namespace)]
+    pub(crate) namespace: String,
+    #[command(flatten)]
+    pub(crate) package: Package,
 }
 
 /// What is applied, and where.
@@ -137,12 +168,14 @@ pub(crate) struct Manifests {
 pub(crate) struct Install {
     #[command(flatten)]
     pub(crate) cluster: Cluster,
-    /// The operator's image
-    #[arg(long, value_name = "IMAGE")]
-    pub(crate) image: Option<String>,
+    #[command(flatten)]
+    pub(crate) package: Package,
     /// Ask the apiserver what it would do, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Take over fields that others have set
+    #[arg(long)]
+    pub(crate) force_conflicts: bool,
 }
 
 /// What is removed, and where.
@@ -153,6 +186,23 @@ pub(crate) struct Uninstall {
     /// Say what would be removed, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Remove the CRDs as well; refused while there is a ModelDeployment or a provider's configuration that is not ours
+    #[arg(long)]
+    pub(crate) delete_crds: bool,
+    /// Remove the namespace as well, with everything that is in it
+    #[arg(long)]
+    pub(crate) delete_namespace: bool,
+}
+
+/// A name that a namespace can have: a DNS label.
+fn namespace(name: &str) -> Result<String, String> {
+    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_label = name.len() <= 63
+        && name.starts_with(alphanumeric)
+        && name.ends_with(alphanumeric)
+        && name.chars().all(|c| alphanumeric(c) || c == '-');
+    let expected = "expected lower case letters, digits and dashes, at most 63, with a letter or digit at both ends";
+    is_label.then(|| name.to_owned()).ok_or_else(|| expected.to_owned())
 }
 
 fn group(name: &str) -> Result<&'static Dialect, String> {
@@ -192,6 +242,14 @@ mod tests {
         assert_eq!(duration("24h"), Ok(Duration::from_secs(86_400)));
         for wrong in ["", "5", "m", "0s", "-1s", "1.5s", "5 m", "99999999999999999h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_namespace_is_a_dns_label() {
+        assert_eq!(namespace("kubefoundry-system"), Ok("kubefoundry-system".to_owned()));
+        for wrong in ["", "-a", "a-", "A", "a.b", "a b", &"a".repeat(64)] {
+            assert!(namespace(wrong).is_err(), "{wrong}");
         }
     }
 

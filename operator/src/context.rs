@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::core::ApiResource;
 use kube::runtime::reflector::Store;
 use kubefoundry::dialect::Dialect;
+use tokio::sync::watch;
 
 use crate::args::Run;
 use crate::cached::Cached;
@@ -32,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) namespaces: Arc<Namespaces>,
     /// What the engine knows of the cluster: the latest, and when it changes.
     pub(crate) snapshots: Snapshots,
+    /// Whether some process selects providers.
+    pub(crate) has_selector: watch::Receiver<bool>,
     /// Where events go.
     pub(crate) events: Events,
     /// Where measurements go.

@@ -1,11 +1,331 @@
 //! What the engine knows of the cluster at a moment: options, provider configurations, CRDs.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kubefoundry::diagnostic::{Diagnostic, Severity};
+use kubefoundry::engine::{Engine, Providers};
+use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry::source::{Purpose, SourceSet};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, Wanted};
 
 /// What is known at a moment.
 pub(crate) struct Snapshot {
-    // pub(crate) engine: kubefoundry::engine::Engine (always with options.owner_references = true)
+    /// Renders with owner references, for the providers that are registered and the CRDs that are installed.
+    pub(crate) engine: Engine,
+    known: Known,
+    /// Engines with fewer providers, by their names.
+    restricted: Mutex<BTreeMap<Vec<String>, Engine>>,
 }
 
 /// The latest snapshot, and when it changes.
-pub(crate) type Snapshots = tokio::sync::watch::Receiver<Arc<Snapshot>>;
+pub(crate) type Snapshots = watch::Receiver<Arc<Snapshot>>;
+
+/// Everything that a snapshot is made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Known {
+    options: Option<String>,
+    definitions: BTreeMap<String, Definition>,
+    /// Provider configurations by name, as JSON.
+    configs: BTreeMap<String, Arc<str>>,
+}
+
+/// What the operator needs whatever the options say.
+const ALWAYS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nownerReferences: true\n";
+/// A dump of a cluster in which no provider is installed.
+const NO_DEFINITIONS: &str =
+    r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
+/// How often the options file is read again.
+const OPTIONS_INTERVAL: Duration = Duration::from_secs(10);
+/// Changes that come together are taken together.
+const SETTLING: Duration = Duration::from_millis(50);
+/// How many engines with fewer providers are kept.
+const MOST_RESTRICTED: usize = 64;
+
+impl Snapshot {
+    /// Of these parts.
+    ///
+    /// # Errors
+    /// What is wrong with the options, or with a CRD.
+    fn new(known: Known) -> Result<Self, Vec<Diagnostic>> {
+        let engine = Engine::new(&known.sources(true, |_| true), Providers::Given)?;
+        Ok(Self { engine, known, restricted: Mutex::default() })
+    }
+
+    /// The same engine for selection among these providers alone; it does not know what is installed.
+    pub(crate) fn restricted_to(&self, providers: &[String]) -> Engine {
+        let mut providers = providers.to_vec();
+        providers.sort_unstable();
+        providers.dedup();
+        let mut restricted = self.restricted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(engine) = restricted.get(&providers) {
+            return engine.clone();
+        }
+        let sources = self.known.sources(false, |name| providers.iter().any(|allowed| allowed == name));
+        // The options were read before.
+        let Ok(engine) = Engine::new(&sources, Providers::Given) else { return self.engine.clone() };
+        if restricted.len() == MOST_RESTRICTED {
+            restricted.clear();
+        }
+        restricted.insert(providers, engine.clone());
+        engine
+    }
+
+    /// The kinds that a provider writes, in the version that it is written in, as far as they are installed.
+    fn wanted(&self) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        for provider in PROVIDERS {
+            let Ok(target) = self.engine.target(provider.name()) else { continue };
+            for definition in self.known.definitions.values() {
+                let is_written = provider.imports().contains(&(&*definition.group, &*definition.kind));
+                let Some((group, version)) = target.split_once('/').filter(|_| is_written) else { continue };
+                if *definition.group != *group {
+                    continue;
+                }
+                wanted.push(Wanted {
+                    group: group.to_owned(),
+                    version: version.to_owned(),
+                    kind: definition.kind.clone(),
+                    plural: definition.plural.clone(),
+                    definition: definition.uid.clone(),
+                    provider: Some(provider.name()),
+                    labels: None,
+                });
+            }
+        }
+        wanted
+    }
+}
+
+impl Known {
+    fn sources(&self, with_definitions: bool, is_allowed: impl Fn(&str) -> bool) -> SourceSet {
+        let mut sources = SourceSet::default();
+        if let Some(options) = &self.options {
+            sources.add_for(Purpose::Options, "options", options.as_str());
+        }
+        sources.add_for(Purpose::Options, "operator", ALWAYS);
+        for (name, text) in self.configs.iter().filter(|(name, _)| is_allowed(name)) {
+            sources.add(format!("InferenceProviderConfig/{name}.json"), &**text);
+        }
+        sources.add_for(Purpose::Crds, "installed.json", NO_DEFINITIONS);
+        if with_definitions {
+            for (name, definition) in &self.definitions {
+                sources.add_for(Purpose::Crds, format!("{name}.json"), &*definition.text);
+            }
+        }
+        sources
+    }
+}
+
+/// Reads the options file.
+///
+/// # Errors
+/// Why it cannot be used, a line for each reason.
+pub(crate) fn read_options(path: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut sources = SourceSet::default();
+    sources.add_for(Purpose::Options, path.display().to_string(), text.as_str());
+    // `auto` is fine: what is installed will be known.
+    sources.add_for(Purpose::Crds, "installed.json", NO_DEFINITIONS);
+    match Engine::new(&sources, Providers::Given) {
+        Ok(_) => Ok(text),
+        Err(found) => Err(lines(&found, &path.display().to_string())),
+    }
+}
+
+/// Errors, a line for each.
+fn lines(found: &[Diagnostic], file: &str) -> String {
+    let errors = found.iter().filter(|found| found.severity == Severity::Error);
+    let lines = errors.map(|found| {
+        let path = found.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
+        format!("{file}: {} {path}: {}", found.code.id, found.message).replace(" : ", ": ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Where snapshots come from.
+pub(crate) struct Sources {
+    pub(crate) options: Option<PathBuf>,
+    pub(crate) heartbeat_timeout: Duration,
+    pub(crate) definitions: Arc<Definitions>,
+    /// Of each group, the first with a configuration of a name counts.
+    pub(crate) configs: Vec<Arc<Configs>>,
+    pub(crate) changed: Arc<Signal>,
+}
+
+impl Sources {
+    /// Waits for what is needed, and gives the first snapshot.
+    ///
+    /// # Errors
+    /// Why the options file cannot be used.
+    pub(crate) async fn first(&self) -> Result<Arc<Snapshot>, String> {
+        self.definitions.filled().await;
+        for configs in &self.configs {
+            configs.filled().await;
+        }
+        let options = self.options.as_deref().map(read_options).transpose()?;
+        let known = self.known(options, Instant::now());
+        self.read(known, None).await.ok_or_else(|| "the options or the CRDs cannot be read".to_owned())
+    }
+
+    /// Makes a new snapshot whenever something of it is different, forever. What it wants is watched before it is seen.
+    pub(crate) async fn follow(self, sender: watch::Sender<Arc<Snapshot>>, upstream: Arc<Upstream>) {
+        let mut options = sender.borrow().known.options.clone();
+        let mut refused = None;
+        loop {
+            let next = self.next_silence(Instant::now());
+            let next = next.unwrap_or_else(|| Instant::now() + OPTIONS_INTERVAL).min(Instant::now() + OPTIONS_INTERVAL);
+            tokio::select! {
+                () = self.changed.wait() => tokio::time::sleep(SETTLING).await,
+                () = tokio::time::sleep_until(next) => {}
+            }
+            if let Some(path) = &self.options {
+                match read_options(path) {
+                    Ok(text) => {
+                        refused = None;
+                        options = Some(text);
+                    }
+                    Err(reason) => {
+                        if refused.as_ref() != Some(&reason) {
+                            tracing::error!(reason, "the options file cannot be used: what it said before holds");
+                            refused = Some(reason);
+                        }
+                    }
+                }
+            }
+            let known = self.known(options.clone(), Instant::now());
+            let current = Arc::clone(&sender.borrow());
+            if known == current.known {
+                continue;
+            }
+            let Some(snapshot) = self.read(known, Some(&current)).await else { continue };
+            upstream.want(snapshot.wanted());
+            sender.send_replace(snapshot);
+        }
+    }
+
+    fn known(&self, options: Option<String>, now: Instant) -> Known {
+        let mut configs = BTreeMap::new();
+        for group in &self.configs {
+            for (name, config) in group.all() {
+                configs.entry(name).or_insert_with(|| config.text_at(now, self.heartbeat_timeout));
+            }
+        }
+        Known { options, definitions: self.definitions.all(), configs }
+    }
+
+    /// When a provider counts as silent next.
+    fn next_silence(&self, now: Instant) -> Option<Instant> {
+        let configs = self.configs.iter().flat_map(|configs| configs.all().into_values());
+        configs.filter_map(|config| config.silent_from(self.heartbeat_timeout)).filter(|at| *at > now).min()
+    }
+
+    async fn read(&self, known: Known, before: Option<&Snapshot>) -> Option<Arc<Snapshot>> {
+        let made = tokio::task::spawn_blocking(move || Snapshot::new(known)).await;
+        match made {
+            Ok(Ok(snapshot)) => {
+                say_what_changed(&snapshot, before);
+                Some(Arc::new(snapshot))
+            }
+            Ok(Err(found)) => {
+                tracing::error!(
+                    reason = lines(&found, "cluster"),
+                    "what is known of the cluster cannot be used: what was known before holds"
+                );
+                None
+            }
+            Err(error) => {
+                tracing::error!(%error, "what is known of the cluster could not be read");
+                None
+            }
+        }
+    }
+}
+
+/// Tells the log.
+fn say_what_changed(snapshot: &Snapshot, before: Option<&Snapshot>) {
+    let ready = |snapshot: &Snapshot| -> BTreeSet<String> {
+        let candidates = snapshot.engine.catalog().candidates().iter();
+        candidates.filter(|candidate| candidate.ready != Some(false)).map(|candidate| candidate.name.clone()).collect()
+    };
+    let now = ready(snapshot);
+    if before.map(ready).as_ref() != Some(&now) {
+        let providers = now.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        tracing::info!(providers, "providers that can be selected");
+    }
+    let known: Vec<&Diagnostic> = before.iter().flat_map(|before| before.engine.problems()).collect();
+    for problem in snapshot.engine.problems() {
+        if problem.severity == Severity::Error && !known.iter().any(|known| known.message == problem.message) {
+            let object = problem.object.as_ref().map(ToString::to_string).unwrap_or_default();
+            tracing::warn!(
+                object,
+                code = problem.code.id,
+                reason = problem.message,
+                "a provider configuration has an error"
+            );
+        }
+    }
+    if before.is_none_or(|before| before.known.options != snapshot.known.options) {
+        tracing::info!(given = snapshot.known.options.is_some(), "options are read");
+    }
+}
+
+impl Snapshot {
+    /// Has the kinds watched that it writes.
+    pub(crate) fn watch(&self, upstream: &Arc<Upstream>) {
+        upstream.want(self.wanted());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(name: &str, ready: bool) -> (String, Arc<str>) {
+        let text = format!(
+            r#"{{"apiVersion": "kubefoundry.ai/v1alpha1", "kind": "InferenceProviderConfig", "metadata": {{"name": "{name}"}},
+            "spec": {{"capabilities": {{"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true}},
+            "selectionRules": [{{"condition": "true", "priority": 1}}]}}, "status": {{"ready": {ready}}}}}"#
+        );
+        (name.to_owned(), text.into())
+    }
+
+    fn phi() -> serde_json::Value {
+        serde_json::json!({
+            "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment",
+            "metadata": {"name": "phi", "namespace": "ml", "uid": "u"},
+            "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
+        })
+    }
+
+    #[test]
+    fn only_registered_providers_are_chosen_and_owners_are_written() {
+        let configs = [config("dynamo", true), config("kaito", false), config("kuberay", true)].into();
+        let snapshot = Snapshot::new(Known { configs, ..Known::default() }).unwrap();
+        assert!(snapshot.engine.options().owner_references);
+        let evaluation = snapshot.engine.evaluate(&phi(), None);
+        assert_eq!(evaluation.provider(), Some("dynamo"));
+        let crd = evaluation.errors().next().unwrap();
+        assert_eq!(crd.message, "Provider 'dynamo' CRD not installed in cluster");
+        let restricted = snapshot.restricted_to(&["kuberay".to_owned(), "kaito".to_owned()]);
+        assert_eq!(restricted.evaluate(&phi(), None).provider(), Some("kuberay"));
+        let none = snapshot.restricted_to(&["kaito".to_owned()]).evaluate(&phi(), None);
+        assert_eq!(none.errors().next().unwrap().message, "No healthy providers available");
+    }
+
+    #[test]
+    fn options_that_cannot_be_used_are_told_with_their_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("options.yaml");
+        std::fs::write(&path, "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ntargets: {kaito: v9}\n")
+            .unwrap();
+        let reason = read_options(&path).unwrap_err();
+        assert!(reason.contains("KF0904") && reason.contains("targets.kaito"), "{reason}");
+        assert!(read_options(&dir.path().join("absent.yaml")).unwrap_err().contains("absent.yaml"));
+    }
+}

@@ -11,6 +11,7 @@ mod role;
 mod names;
 
 mod cached;
+mod client;
 mod error;
 
 mod engine;

@@ -1,33 +1,381 @@
 //! Metrics (spec/1 §9), in Prometheus' text format.
+//!
+//! What is counted over time is kept by the `prometheus` crate. What is true of each deployment is kept once, in a small
+//! map, and written when somebody asks: ten thousand deployments as label sets of their own would take more memory than the
+//! deployments themselves.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kubefoundry::wire::{Phase, Word as _};
+use prometheus::{
+    GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
+
+/// A metric as the documentation lists it.
+#[derive(Debug)]
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    /// `gauge`, `counter` or `histogram`.
+    pub(crate) kind: &'static str,
+    pub(crate) labels: &'static [&'static str],
+    pub(crate) meaning: &'static str,
+}
+
+const DEPLOYMENTS: Metric = Metric {
+    name: "kubefoundry_modeldeployment_total",
+    kind: "gauge",
+    labels: &["namespace", "phase"],
+    meaning: "ModelDeployments of a namespace in a phase",
+};
+const DURATION: Metric = Metric {
+    name: "kubefoundry_reconciliation_duration_seconds",
+    kind: "histogram",
+    labels: &["provider"],
+    meaning: "How long a reconciliation took; `provider` is the controller: `core`, `selector` or a provider",
+};
+const ERRORS: Metric = Metric {
+    name: "kubefoundry_reconciliation_errors_total",
+    kind: "counter",
+    labels: &["provider", "error_type"],
+    meaning: "Reconciliations that failed and are tried again",
+};
+const SELECTION: Metric = Metric {
+    name: "kubefoundry_provider_selection",
+    kind: "counter",
+    labels: &["provider", "reason"],
+    meaning: "Selections of a provider, with the reason",
+};
+const REPLICAS: Metric = Metric {
+    name: "kubefoundry_deployment_replicas",
+    kind: "gauge",
+    labels: &["name", "namespace", "state"],
+    meaning: "Replicas of a deployment: `desired`, `ready` or `available`",
+};
+const PHASE: Metric = Metric {
+    name: "kubefoundry_deployment_phase",
+    kind: "gauge",
+    labels: &["name", "namespace", "phase"],
+    meaning: "1 for the phase that a deployment is in; its other phases have no series",
+};
+const REQUESTS: Metric = Metric {
+    name: "kubefoundry_api_requests_total",
+    kind: "counter",
+    labels: &["verb", "resource"],
+    meaning: "Requests sent to the apiserver",
+};
+const LEADER: Metric = Metric {
+    name: "kubefoundry_leader",
+    kind: "gauge",
+    labels: &["role"],
+    meaning: "1 where this process holds the Lease of a role, 0 where it waits for it",
+};
+const BUILD: Metric = Metric {
+    name: "kubefoundry_build_info",
+    kind: "gauge",
+    labels: &["version"],
+    meaning: "1, with the version of the operator",
+};
+
+/// Every metric: those of the specification, then ours.
+pub(crate) const METRICS: &[Metric] =
+    &[DEPLOYMENTS, DURATION, ERRORS, SELECTION, REPLICAS, PHASE, REQUESTS, LEADER, BUILD];
+
+/// Seconds; most reconciliations send no request, few send seven.
+const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+/// The longest label value: reasons come from whoever wrote a selection rule.
+const LABEL_BYTES: usize = 128;
+/// How many pairs of provider and reason are told apart; later ones count as the reason `other`.
+const REASONS: usize = 256;
+
 /// How many replicas a deployment has; what the provider does not say is absent.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Replicas {
     pub(crate) desired: Option<i64>,
     pub(crate) ready: Option<i64>,
     pub(crate) available: Option<i64>,
 }
 
+/// What is known of a deployment.
+struct State {
+    phase: &'static str,
+    replicas: Replicas,
+}
+
+/// By namespace, then by name.
+type Deployments = BTreeMap<Box<str>, BTreeMap<Box<str>, State>>;
+
 /// Where measurements go. `controller` is `core`, `selector` or a provider's name.
-pub(crate) struct Metrics {}
+pub(crate) struct Metrics {
+    registry: Registry,
+    duration: HistogramVec,
+    errors: IntCounterVec,
+    selection: IntCounterVec,
+    requests: IntCounterVec,
+    leader: IntGaugeVec,
+    reasons: Mutex<BTreeSet<String>>,
+    deployments: Mutex<Deployments>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Metrics {
+    /// Nothing measured yet.
+    pub(crate) fn new() -> Self {
+        let registry = Registry::new();
+        let build: GaugeVec = register(&registry, GaugeVec::new(options(&BUILD), BUILD.labels));
+        build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
+        let duration = HistogramOpts::new(DURATION.name, DURATION.meaning).buckets(BUCKETS.to_vec());
+        Self {
+            duration: register(&registry, HistogramVec::new(duration, DURATION.labels)),
+            errors: register(&registry, IntCounterVec::new(options(&ERRORS), ERRORS.labels)),
+            selection: register(&registry, IntCounterVec::new(options(&SELECTION), SELECTION.labels)),
+            requests: register(&registry, IntCounterVec::new(options(&REQUESTS), REQUESTS.labels)),
+            leader: register(&registry, IntGaugeVec::new(options(&LEADER), LEADER.labels)),
+            registry,
+            reasons: Mutex::default(),
+            deployments: Mutex::default(),
+        }
+    }
+
     /// A reconciliation came to its end, well or not.
-    pub(crate) fn reconciled(&self, _controller: &str, _took: Duration) {}
+    pub(crate) fn reconciled(&self, controller: &str, took: Duration) {
+        self.duration.with_label_values(&[controller]).observe(took.as_secs_f64());
+    }
+
     /// A reconciliation failed; `kind` is [`Error::kind`](crate::error::Error::kind).
-    pub(crate) fn failed(&self, _controller: &str, _kind: &'static str) {}
+    pub(crate) fn failed(&self, controller: &str, kind: &'static str) {
+        self.errors.with_label_values(&[controller, kind]).inc();
+    }
+
     /// A provider was selected.
-    pub(crate) fn selected(&self, _provider: &str, _reason: &str) {}
+    pub(crate) fn selected(&self, provider: &str, reason: &str) {
+        let (provider, reason) = (capped(provider), capped(reason));
+        let key = format!("{provider}\n{reason}");
+        let mut reasons = lock(&self.reasons);
+        let known = reasons.contains(&key);
+        if known || reasons.len() < REASONS {
+            if !known {
+                reasons.insert(key);
+            }
+            self.selection.with_label_values(&[provider, reason]).inc();
+        } else {
+            self.selection.with_label_values(&["other", "other"]).inc();
+        }
+    }
+
     /// The state of a deployment; `phase` as in its status.
-    pub(crate) fn observed(&self, _namespace: &str, _name: &str, _phase: &str, _replicas: Replicas) {}
+    pub(crate) fn observed(&self, namespace: &str, name: &str, phase: &str, replicas: Replicas) {
+        let state = State { phase: known_phase(phase), replicas };
+        let mut deployments = lock(&self.deployments);
+        // Keys are made only for what is new.
+        if let Some(names) = deployments.get_mut(namespace) {
+            if let Some(known) = names.get_mut(name) {
+                *known = state;
+            } else {
+                names.insert(name.into(), state);
+            }
+        } else {
+            deployments.insert(namespace.into(), BTreeMap::from([(name.into(), state)]));
+        }
+    }
+
     /// A deployment is gone.
-    pub(crate) fn forget(&self, _namespace: &str, _name: &str) {}
+    pub(crate) fn forget(&self, namespace: &str, name: &str) {
+        let mut deployments = lock(&self.deployments);
+        if let Some(names) = deployments.get_mut(namespace) {
+            names.remove(name);
+            if names.is_empty() {
+                deployments.remove(namespace);
+            }
+        }
+    }
+
     /// A request was sent; by verb (`get`, `apply`, …) and resource.
-    pub(crate) fn requested(&self, _verb: &'static str, _resource: &str) {}
+    pub(crate) fn requested(&self, verb: &'static str, resource: &str) {
+        self.requests.with_label_values(&[verb, resource]).inc();
+    }
+
+    /// This process became the leader of a role, or is it no longer.
+    pub(crate) fn leads(&self, role: &str, leads: bool) {
+        let gauge: IntGauge = self.leader.with_label_values(&[role]);
+        gauge.set(i64::from(leads));
+    }
+
     /// Prometheus' text format.
     pub(crate) fn text(&self) -> String {
-        String::new()
+        let mut text = String::new();
+        // Writing into a string does not fail, and families that are registered are sound.
+        let _ = TextEncoder::new().encode_utf8(&self.registry.gather(), &mut text);
+        let _ = write_deployments(&lock(&self.deployments), &mut text);
+        text
+    }
+}
+
+fn options(metric: &Metric) -> Opts {
+    Opts::new(metric.name, metric.meaning)
+}
+
+/// Registers a collector that was made from one of the rows above.
+#[expect(clippy::expect_used, reason = "names and labels are constants, and a test registers them all")]
+fn register<C: prometheus::core::Collector + Clone + 'static>(registry: &Registry, made: prometheus::Result<C>) -> C {
+    let collector = made.expect("names and labels are well-formed");
+    registry.register(Box::new(collector.clone())).expect("every name is registered once");
+    collector
+}
+
+/// A panic while a lock was held leaves measurements that are whole: each change is one insertion.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A phase as a word that lives as long as the program; a word that is none becomes `Unknown`.
+fn known_phase(phase: &str) -> &'static str {
+    Phase::WORDS.iter().map(|(word, _)| *word).find(|word| *word == phase).unwrap_or("Unknown")
+}
+
+/// The beginning of a label value that is too long.
+fn capped(value: &str) -> &str {
+    let mut end = value.len().min(LABEL_BYTES);
+    while !value.is_char_boundary(end) {
+        end -= 1;
+    }
+    value.get(..end).unwrap_or_default()
+}
+
+/// The families of [`DEPLOYMENTS`], [`REPLICAS`] and [`PHASE`].
+fn write_deployments(deployments: &Deployments, text: &mut String) -> std::fmt::Result {
+    header(&DEPLOYMENTS, text)?;
+    for (namespace, names) in deployments {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for state in names.values() {
+            *counts.entry(state.phase).or_default() += 1;
+        }
+        for (phase, count) in counts {
+            let namespace = escaped(namespace);
+            writeln!(text, "{}{{namespace=\"{namespace}\",phase=\"{phase}\"}} {count}", DEPLOYMENTS.name)?;
+        }
+    }
+    header(&REPLICAS, text)?;
+    each(deployments, |namespace, name, State { replicas: Replicas { desired, ready, available }, .. }| {
+        for (state, count) in [("desired", desired), ("ready", ready), ("available", available)] {
+            if let Some(count) = count {
+                let series = REPLICAS.name;
+                writeln!(text, "{series}{{name=\"{name}\",namespace=\"{namespace}\",state=\"{state}\"}} {count}")?;
+            }
+        }
+        Ok(())
+    })?;
+    header(&PHASE, text)?;
+    each(deployments, |namespace, name, State { phase, .. }| {
+        writeln!(text, "{}{{name=\"{name}\",namespace=\"{namespace}\",phase=\"{phase}\"}} 1", PHASE.name)
+    })
+}
+
+fn header(metric: &Metric, text: &mut String) -> std::fmt::Result {
+    let Metric { name, kind, meaning, .. } = metric;
+    writeln!(text, "# HELP {name} {meaning}\n# TYPE {name} {kind}")
+}
+
+fn each(deployments: &Deployments, mut write: impl FnMut(&str, &str, &State) -> std::fmt::Result) -> std::fmt::Result {
+    for (namespace, names) in deployments {
+        let namespace = escaped(namespace);
+        for (name, state) in names {
+            write(&namespace, &escaped(name), state)?;
+        }
+    }
+    Ok(())
+}
+
+/// A label value as the text format wants it.
+fn escaped(value: &str) -> std::borrow::Cow<'_, str> {
+    if value.contains(['\\', '"', '\n']) {
+        value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").into()
+    } else {
+        value.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replicas(desired: i64) -> Replicas {
+        Replicas { desired: Some(desired), ready: Some(1), available: None }
+    }
+
+    /// Everything that can be measured, once.
+    fn measured() -> Metrics {
+        let metrics = Metrics::new();
+        metrics.reconciled("kaito", Duration::from_millis(3));
+        metrics.failed("kaito", "conflict");
+        metrics.selected("dynamo", "default → dynamo (GPU inference default)");
+        metrics.requested("apply", "workspaces");
+        metrics.leads("core", true);
+        metrics.observed("ml", "phi", "Running", replicas(2));
+        metrics.observed("ml", "llama", "Pending", Replicas::default());
+        metrics
+    }
+
+    #[test]
+    fn text_has_every_metric_of_the_table_with_its_kind_and_labels() {
+        let text = measured().text();
+        for Metric { name, kind, labels, .. } in METRICS {
+            assert!(text.contains(&format!("# TYPE {name} {kind}\n")), "{name}\n{text}");
+            let series = text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| !rest.starts_with(' ')));
+            let series = series.unwrap_or_else(|| panic!("{name} has no series\n{text}"));
+            for label in *labels {
+                assert!(series.contains(&format!("{label}=\"")), "{series}");
+            }
+        }
+        let families = text.lines().filter(|line| line.starts_with("# TYPE ")).count();
+        assert_eq!(families, METRICS.len(), "{text}");
+    }
+
+    #[test]
+    fn the_state_of_deployments_is_written_and_forgotten() {
+        let metrics = measured();
+        let text = metrics.text();
+        for line in [
+            "kubefoundry_modeldeployment_total{namespace=\"ml\",phase=\"Pending\"} 1",
+            "kubefoundry_modeldeployment_total{namespace=\"ml\",phase=\"Running\"} 1",
+            "kubefoundry_deployment_replicas{name=\"phi\",namespace=\"ml\",state=\"desired\"} 2",
+            "kubefoundry_deployment_replicas{name=\"phi\",namespace=\"ml\",state=\"ready\"} 1",
+            "kubefoundry_deployment_phase{name=\"phi\",namespace=\"ml\",phase=\"Running\"} 1",
+        ] {
+            assert!(text.lines().any(|written| written == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("state=\"available\""), "{text}");
+
+        metrics.observed("ml", "phi", "Failed", Replicas::default());
+        let text = metrics.text();
+        assert!(!text.contains("phase=\"Running\"") && !text.contains("state="), "{text}");
+
+        metrics.forget("ml", "phi");
+        metrics.forget("ml", "llama");
+        metrics.forget("ml", "never-seen");
+        assert!(!metrics.text().contains("namespace=\"ml\""));
+    }
+
+    #[test]
+    fn label_values_are_escaped_and_bounded() {
+        let metrics = Metrics::new();
+        metrics.observed("a\"b", "c\\d\ne", "Dreaming", Replicas::default());
+        metrics.selected("edge", &"é".repeat(LABEL_BYTES));
+        for number in 0..2 * REASONS {
+            metrics.selected("edge", &format!("rule {number}"));
+        }
+        let text = metrics.text();
+        assert!(text.contains(r#"{name="c\\d\ne",namespace="a\"b",phase="Unknown"} 1"#), "{text}");
+        assert!(text.contains(&format!("reason=\"{}\"", "é".repeat(LABEL_BYTES / 2))), "{text}");
+        assert!(text.lines().filter(|line| line.starts_with(SELECTION.name)).count() <= REASONS + 1);
+        assert!(text.contains("kubefoundry_provider_selection{provider=\"other\",reason=\"other\"} 257"), "{text}");
     }
 }

@@ -1,1 +1,161 @@
-//! Being built.
+//! What a provider of ours says of itself in the cluster: its InferenceProviderConfig, and that it is alive (spec/1 §3.9).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::jiff::{Timestamp, Unit};
+use kube::api::{Api, Patch, PatchParams};
+use kubefoundry::dialect::Dialect;
+use kubefoundry::model::provider::Provider;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::cached::Cached;
+use crate::engine::{Snapshot, Snapshots};
+use crate::names;
+use crate::watch::Configs;
+
+/// The documentation that goes with it is that of this version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Writes the configuration and then a heartbeat at each interval, and at once when readiness changes, until the lease is
+/// lost. A configuration that somebody removes comes back.
+pub(crate) async fn register(
+    client: kube::Client,
+    dialect: &'static Dialect,
+    provider: &'static dyn Provider,
+    interval: Duration,
+    mut snapshots: Snapshots,
+) {
+    let resource = Configs::resource(dialect);
+    let api: Api<Cached> = Api::all_with(client, &resource);
+    let manager = names::provider_manager(provider.name());
+    let apply = PatchParams::apply(&manager).force();
+    let config = config(dialect, provider);
+    let mut said = String::new();
+    let mut is_configured = false;
+    loop {
+        let snapshot = Arc::clone(&snapshots.borrow_and_update());
+        let status = status(dialect, provider, &snapshot);
+        let written = async {
+            // Once, and again when it is not there: what people change in it stays until the next start.
+            if !is_configured || !snapshot.engine.provider_names().any(|name| name == provider.name()) {
+                api.patch(provider.name(), &apply, &Patch::Apply(&config)).await?;
+            }
+            api.patch_status(provider.name(), &apply, &Patch::Apply(&status)).await
+        };
+        let wait = match written.await {
+            Ok(_) => {
+                if !is_configured {
+                    tracing::info!(provider = provider.name(), "registered");
+                }
+                is_configured = true;
+                said.clear();
+                interval
+            }
+            Err(error) => {
+                is_configured &= !matches!(&error, kube::Error::Api(status) if status.code == 404);
+                let error = error.to_string();
+                if said != error {
+                    tracing::warn!(provider = provider.name(), error, "the provider could not be registered");
+                    said = error;
+                }
+                interval.min(Duration::from_secs(1))
+            }
+        };
+        let before = stated(&status);
+        let changed = async {
+            // Of everything that changes in a snapshot, only what is stated here matters.
+            while snapshots.changed().await.is_ok() {
+                let snapshot = Arc::clone(&snapshots.borrow_and_update());
+                let is_gone = !snapshot.engine.provider_names().any(|name| name == provider.name());
+                if stated(&self::status(dialect, provider, &snapshot)) != before || is_gone {
+                    return;
+                }
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            // Not at once, so that somebody who removes it all the time is not outrun.
+            () = changed => tokio::time::sleep(Duration::from_millis(200)).await,
+        }
+    }
+}
+
+/// The configuration that goes with this version.
+fn config(dialect: &Dialect, provider: &dyn Provider) -> Value {
+    let parsed = kubefoundry::yaml::parse(provider.config(), &kubefoundry::yaml::Limits::default());
+    let config = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
+    json!({
+        "apiVersion": dialect.api_version(),
+        "kind": "InferenceProviderConfig",
+        "metadata": {"name": provider.name()},
+        "spec": config["spec"],
+    })
+}
+
+/// Its state, with the time.
+fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Value {
+    let name = provider.name();
+    let target = snapshot.engine.target(name);
+    let mut status = json!({
+        "ready": target.is_ok(),
+        "version": format!("{}:v{VERSION}", names::provider_manager(name)),
+        "lastHeartbeat": Timestamp::now().round(Unit::Second).unwrap_or_default().to_string(),
+    });
+    if let Ok(target) = target {
+        let version = target.split_once('/').map(|(_, version)| version).unwrap_or_default();
+        let installed = snapshot.engine.installed(name);
+        let mut written: Vec<_> = installed.iter().filter(|installed| installed.version == version).collect();
+        written.sort();
+        let hash = match written.as_slice() {
+            [] => None,
+            [one] => Some(one.fingerprint.clone()),
+            // A provider with several kinds: one hash over them.
+            several => {
+                let text: String = several.iter().map(|one| format!("{}={}\n", one.kind, one.fingerprint)).collect();
+                let digest = Sha256::digest(text.as_bytes());
+                Some(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>())
+            }
+        };
+        if let Some(hash) = hash {
+            status["upstreamSchemaHash"] = hash.into();
+        }
+        status["upstreamCRDVersion"] = target.into();
+    }
+    json!({
+        "apiVersion": dialect.api_version(),
+        "kind": "InferenceProviderConfig",
+        "metadata": {"name": name},
+        "status": status,
+    })
+}
+
+/// A status without its time.
+fn stated(status: &Value) -> Value {
+    let mut stated = status.clone();
+    if let Some(fields) = stated.get_mut("status").and_then(Value::as_object_mut) {
+        fields.remove("lastHeartbeat");
+    }
+    stated
+}
+
+#[cfg(test)]
+mod tests {
+    use kubefoundry::dialect::DIALECTS;
+    use kubefoundry::model::providers::PROVIDERS;
+
+    use super::*;
+
+    #[test]
+    fn every_provider_has_a_configuration_to_register() {
+        for provider in PROVIDERS {
+            for dialect in DIALECTS.iter().filter(|dialect| dialect.has_crds) {
+                let config = config(dialect, *provider);
+                assert_eq!(config["metadata"], json!({"name": provider.name()}));
+                assert!(config["spec"]["capabilities"].is_object(), "{config}");
+            }
+        }
+    }
+}

@@ -106,6 +106,21 @@ impl<'t> Document<'t> {
 }
 
 impl<'t> Document<'t> {
+    /// A document that is in no text.
+    pub(super) fn without_text(source: SourceId, root: Node<'t>) -> Self {
+        Self {
+            source,
+            text: "",
+            index: 0,
+            span: root.span,
+            item: false,
+            header: Header::of(&root),
+            root,
+            problems: Vec::new(),
+            written: None,
+        }
+    }
+
     /// What transformations see of it.
     pub(super) fn into_object(self) -> Object<'t> {
         let Self { source, text, index, root, header, problems, .. } = self;

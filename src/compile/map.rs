@@ -18,7 +18,7 @@ use crate::model::ir::{Deployment, LeafEntry};
 use crate::model::provider::Context;
 use crate::model::providers;
 use crate::model::rule_types::Variables;
-use crate::model::select::{self, Selection, Steps};
+use crate::model::select::{self, Chosen, Selection, Steps};
 use crate::model::validate;
 use crate::options::Options;
 use crate::path::FieldPath;
@@ -31,6 +31,8 @@ pub(super) struct Setting<'s> {
     pub(super) crds: Option<&'s Crds<'s>>,
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
+    /// The choice that was made before, which is kept.
+    pub(super) chosen: Option<&'s Chosen>,
     /// Whether objects are kept that transformations may need to see.
     pub(super) keeps_set: bool,
 }
@@ -159,11 +161,17 @@ fn select_and_translate<O: Form>(
     steps: &mut Steps,
     findings: &mut Findings<'_>,
 ) -> (Decision, Vec<Made<O>>) {
-    let Setting { catalog, crds, options, thoroughness, .. } = *setting;
+    let Setting { catalog, crds, options, thoroughness, chosen, .. } = *setting;
     let dialect = deployment.dialect;
     let every_rule = thoroughness != Thoroughness::Needed;
-    let variables = Variables::new(&document.root, deployment);
-    let mut selection = select::select(deployment, catalog, variables, every_rule, steps, findings);
+    let kept = chosen.filter(|_| deployment.provider.name.is_none());
+    let mut selection = kept.map_or_else(
+        || {
+            let variables = Variables::new(&document.root, deployment);
+            select::select(deployment, catalog, variables, every_rule, steps, findings)
+        },
+        Selection::kept,
+    );
     let keeps_all = thoroughness == Thoroughness::Everything;
     if !keeps_all {
         // Of many deployments and many rules, more than the rest of the run.

@@ -7,6 +7,7 @@
 
 mod conformance;
 mod document;
+pub(crate) mod engine;
 mod form;
 mod found;
 mod inline_patch;
@@ -35,7 +36,7 @@ pub(crate) use document::report_failure;
 pub use form::{Form, YamlText};
 pub use renderer::{ListItems, Rendered, Renderer};
 pub use role::InputDocument;
-pub(crate) use subject::{Attempt, Catalogue, Prepared, Subject, prepared};
+pub(crate) use subject::{Attempt, Prepared, Subject, prepared};
 pub use text::may_hold_ours;
 pub(crate) use text::{Documents, report as report_text};
 
@@ -219,6 +220,17 @@ pub struct Field {
     pub origin: crate::model::ir::Origin,
 }
 
+/// Which providers can be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Providers {
+    /// The built-in ones, and those that are configured.
+    #[default]
+    All,
+    /// Those that are configured: what the built-in ones are chosen for, their own configurations say where they are
+    /// installed.
+    Given,
+}
+
 /// How thorough a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Thoroughness {
@@ -383,10 +395,9 @@ impl Run<'_> {
     fn read<O: Form>(&self, first: First, texts: Texts, keeps_set: bool) -> Traces<'_, O> {
         let Self { sources, crds, options, thoroughness } = *self;
         let mut survey = Survey::of(sources, options, first, texts);
-        let mut catalog = Catalog::builtin(options.rule_limits);
-        survey.add_configs(sources, &mut catalog);
-        read_inline_configs(sources, options, &mut catalog, &mut survey.diagnostics);
-        let setting = Setting { catalog: &catalog, crds, options, thoroughness, keeps_set };
+        let (catalog, mut problems) = catalog_of(sources, options, Providers::All, &mut survey);
+        survey.diagnostics.append(&mut problems);
+        let setting = Setting { catalog: &catalog, crds, options, thoroughness, chosen: None, keeps_set };
         let mut traces = stream::run(sources, &setting, &mut survey, texts);
         survey.diagnostics.drain(..).for_each(|found| traces.found.add(found));
         traces.trouble.append(survey.trouble);
@@ -456,6 +467,22 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
         }
         diagnostics.extend(text::report(id, &source.text, 0, &failures));
     }
+}
+
+/// The providers that can be chosen, and what is wrong with their configurations.
+fn catalog_of(
+    sources: &SourceSet,
+    options: &Options,
+    providers: Providers,
+    survey: &mut Survey<'_>,
+) -> (Catalog, Vec<Diagnostic>) {
+    let mut catalog = match providers {
+        Providers::All => Catalog::builtin(options.rule_limits),
+        Providers::Given => Catalog::without_builtin(options.rule_limits),
+    };
+    let mut problems = survey.add_configs(sources, &mut catalog);
+    read_inline_configs(sources, options, &mut catalog, &mut problems);
+    (catalog, problems)
 }
 
 /// Adds the configurations in options to the catalog.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::document::{Document, Header};
-use super::map::{self, Setting};
+use super::document::Document;
+use super::engine::Engine;
+use super::map;
 use super::role::{InputDocument, is_config};
 use super::text::Documents;
-use super::{Compilation, Decision, Thoroughness, read_inline_configs};
+use super::{Attempt, Compilation, Decision, Thoroughness, read_inline_configs};
 use crate::crds::Crds;
-use crate::diagnostic::{Findings, ObjectRef};
+use crate::diagnostic::{Findings, ObjectRef, Severity};
 use crate::model::catalog::Catalog;
-use crate::model::select::{self, Steps};
 use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId, SourceSet};
@@ -45,9 +45,7 @@ use crate::yaml::{self, Node, Span};
 #[derive(Debug, Clone)]
 pub struct Renderer<'s> {
     sources: &'s SourceSet,
-    options: Arc<Options>,
-    catalog: Arc<Catalog>,
-    crds: Option<Arc<Crds<'s>>>,
+    engine: Engine,
 }
 
 /// The items of lists, read with their lists; made by [`Renderer::list_items`].
@@ -75,36 +73,42 @@ impl<'s> Renderer<'s> {
         }
         read_inline_configs(sources, &options, &mut catalog, &mut Vec::new());
         let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
-        let crds = dumped.then(|| Arc::new(Crds::read(sources).0));
-        Self { sources, options: Arc::new(options), catalog: Arc::new(catalog), crds }
+        let crds = dumped.then(|| Crds::read(sources).0.into_owned());
+        let engine = Engine::of(options, catalog, crds, sources);
+        Self { sources, engine }
     }
 
     /// The same with another one's options.
     #[must_use]
     pub fn with_options_of(&self, other: &Self) -> Self {
-        let options = Options { crds: self.options.crds, ..Options::clone(&other.options) };
-        Self { options: Arc::new(options), ..self.clone() }
+        let options = Options { crds: self.engine.options.crds, ..Options::clone(&other.engine.options) };
+        self.with(Engine { options: Arc::new(options), ..self.engine.clone() })
     }
 
     /// The same with another one's provider configurations.
     #[must_use]
     pub fn with_providers_of(&self, other: &Self) -> Self {
-        Self { catalog: Arc::clone(&other.catalog), ..self.clone() }
+        self.with(Engine { catalog: Arc::clone(&other.engine.catalog), ..self.engine.clone() })
     }
 
     /// The same with another one's CRDs.
     #[must_use]
     pub fn with_crds_of(&self, other: &Self) -> Self {
-        let options = Options { crds: other.options.crds, ..Options::clone(&self.options) };
-        Self { options: Arc::new(options), crds: other.crds.clone(), ..self.clone() }
+        let options = Options { crds: other.engine.options.crds, ..Options::clone(&self.engine.options) };
+        let crds = other.engine.crds.clone();
+        self.with(Engine { options: Arc::new(options), crds, ..self.engine.clone() })
     }
 
     /// The same, writing this CRD version for a provider.
     #[must_use]
     pub fn with_target(&self, provider: &str, target: &str) -> Self {
-        let mut options = Options::clone(&self.options);
+        let mut options = Options::clone(&self.engine.options);
         options.targets.insert(provider.to_owned(), target.to_owned());
-        Self { options: Arc::new(options), ..self.clone() }
+        self.with(Engine { options: Arc::new(options), ..self.engine.clone() })
+    }
+
+    fn with(&self, engine: Engine) -> Self {
+        Self { sources: self.sources, engine }
     }
 
     /// The items of lists among some documents of the run: a list is read once for all of them.
@@ -112,7 +116,7 @@ impl<'s> Renderer<'s> {
         let lists: BTreeSet<SourceId> = inputs.into_iter().filter(|input| input.item).map(|it| it.source).collect();
         let mut items = BTreeMap::new();
         for id in lists {
-            for document in documents(self.sources, id, &self.options).iter().filter(|document| document.item) {
+            for document in documents(self.sources, id, &self.engine.options).iter().filter(|document| document.item) {
                 items.insert((id, document.index, document.span), map::with_header(document));
             }
         }
@@ -126,46 +130,24 @@ impl<'s> Renderer<'s> {
             return items.0.get(&(input.source, input.index, input.span)).cloned();
         }
         let text = self.sources.get(input.source).text.get(input.span.start..input.span.end)?;
-        yaml::documents(text, &self.options.limits).next().map(|document| document.root.to_json())
+        yaml::documents(text, &self.engine.options.limits).next().map(|document| document.root.to_json())
     }
 
     /// Fields of an object whose change the rules of the CRDs refuse, each with the rule's message; none without CRDs.
     pub fn check_change(&self, old: &Value, new: &Value) -> Vec<(FieldPath, String)> {
-        self.crds.as_ref().map(|crds| crds.check_change(old, new)).unwrap_or_default()
+        self.engine.crds.as_ref().map(|crds| crds.check_change(old, new)).unwrap_or_default()
     }
 
     /// What a ModelDeployment comes to on its own; none when it has errors, or is of another kind: those need the set.
     pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<Rendered> {
-        let root = Node::from(document);
-        let header = Header::of(&root);
-        let document = Document {
-            source: SourceId::default(),
-            text: "",
-            index: 0,
-            span: Span::default(),
-            item: false,
-            header,
-            root,
-            problems: Vec::new(),
-            written: None,
-        };
-        let setting = Setting {
-            catalog: &self.catalog,
-            crds: self.crds.as_deref(),
-            options: &self.options,
-            thoroughness,
-            keeps_set: false,
-        };
-        let mut steps = Steps::new(select::allowance(self.options.rule_limits, 0, 1));
-        let mut findings = Findings::new(document.scope());
-        let mapped = map::deployment::<Value>(&document, &setting, &mut steps, &mut findings)?;
-        if findings.has_errors() {
+        // It may come from either of two runs: where it stands is the same for both.
+        let document = Document::without_text(SourceId::default(), Node::from(document));
+        let Attempt { objects, decision, findings } = self.engine.attempt(&document, None, thoroughness);
+        if findings.iter().any(|found| found.severity == Severity::Error) {
             return None;
         }
-        let map::Mapped { mut decision, objects } = mapped;
-        let objects: Vec<(ObjectRef, Value)> =
-            objects.into_iter().map(|made| (made.reference(), made.object)).collect();
-        decision.objects = objects.iter().map(|(reference, _)| reference.clone()).collect();
+        let decision = decision?;
+        let objects = decision.objects.iter().cloned().zip(objects).collect();
         Some(Rendered { decision, objects })
     }
 }

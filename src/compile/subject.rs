@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::document::{Document, Header};
-use super::map::{self, Setting};
+use super::map::{self, Made, Mapped, Setting};
 use super::relevance::Texts;
 use super::role::Role;
 use super::survey::{First, Survey};
-use super::{Decision, Thoroughness, crds_of, options_of, read_inline_configs};
+use super::{Decision, Providers, Thoroughness, catalog_of, crds_of, options_of};
 use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Severity};
 use crate::dialect::Dialect;
 use crate::model::catalog::Catalog;
@@ -19,15 +19,6 @@ use crate::path::FieldPath;
 use crate::source::{SourceId, SourceSet};
 use crate::wire::{ModelDeployment, Read as _, Reader};
 use crate::yaml::Node;
-
-/// Which providers can be chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Catalogue {
-    /// The built-in ones, and those of the input.
-    All,
-    /// Those of the input.
-    Given,
-}
 
 /// A run before its first deployment: everything is read.
 pub(crate) struct Prepared<'p> {
@@ -42,7 +33,7 @@ pub(crate) struct Prepared<'p> {
 /// What is wrong with options or configurations; it is among the findings of every run.
 pub(crate) fn prepared<T>(
     sources: &SourceSet,
-    catalogue: Catalogue,
+    providers: Providers,
     work: impl FnOnce(&Prepared<'_>) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
@@ -53,14 +44,9 @@ pub(crate) fn prepared<T>(
     }
     let crds = crds_of(sources, &options, &mut diagnostics);
     let mut survey = Survey::of(sources, &options, First::All, Texts::All);
-    let mut catalog = match catalogue {
-        Catalogue::All => Catalog::builtin(options.rule_limits),
-        Catalogue::Given => Catalog::without_builtin(options.rule_limits),
-    };
-    let before = survey.diagnostics.len();
-    survey.add_configs(sources, &mut catalog);
-    read_inline_configs(sources, &options, &mut catalog, &mut survey.diagnostics);
-    if survey.diagnostics.iter().skip(before).any(is_error) {
+    let (catalog, problems) = catalog_of(sources, &options, providers, &mut survey);
+    if problems.iter().any(is_error) {
+        survey.diagnostics.extend(problems);
         return Err(survey.diagnostics);
     }
     let setting = Setting {
@@ -68,6 +54,7 @@ pub(crate) fn prepared<T>(
         crds: crds.as_ref(),
         options: &options,
         thoroughness: Thoroughness::Needed,
+        chosen: None,
         keeps_set: false,
     };
     let is_deployment = |document: &&Document<'_>| {
@@ -97,17 +84,7 @@ impl<'p> Prepared<'p> {
 
     /// Runs a deployment that is in no text.
     pub(crate) fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
-        let document = Document {
-            source: SourceId::default(),
-            text: "",
-            index: 0,
-            item: false,
-            span: root.span,
-            header: Header::of(root),
-            root: root.clone(),
-            problems: Vec::new(),
-            written: None,
-        };
+        let document = Document::without_text(SourceId::default(), root.clone());
         Attempt::of(&document, &Setting { thoroughness, ..*self.setting }, steps)
     }
 }
@@ -131,17 +108,17 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    fn of(document: &Document<'_>, setting: &Setting<'_>, steps: &mut Steps) -> Self {
+    pub(super) fn of(document: &Document<'_>, setting: &Setting<'_>, steps: &mut Steps) -> Self {
         let mut findings = Findings::new(document.scope());
         let mapped = map::deployment::<Value>(document, setting, steps, &mut findings);
         let failed = findings.has_errors();
         let findings = findings.into_diagnostics();
-        let (decision, objects) = match mapped {
-            Some(mapped) => (Some(mapped.decision), mapped.objects),
-            None => (None, Vec::new()),
+        let Some(Mapped { mut decision, objects }) = mapped else {
+            return Self { objects: Vec::new(), decision: None, findings };
         };
-        let objects = objects.into_iter().filter(|_| !failed).map(|made| made.object).collect();
-        Self { objects, decision, findings }
+        let objects = if failed { Vec::new() } else { objects };
+        decision.objects = objects.iter().map(Made::reference).collect();
+        Self { objects: objects.into_iter().map(|made| made.object).collect(), decision: Some(decision), findings }
     }
 
     /// Whether an error was found.

@@ -86,16 +86,18 @@ impl<'t> Survey<'t> {
         known.flatten()?.as_ref()
     }
 
-    /// Adds the configurations that were found to the catalog.
-    pub(super) fn add_configs(&mut self, sources: &SourceSet, catalog: &mut Catalog) {
+    /// Adds the configurations that were found to the catalog. Returns what is wrong with them.
+    pub(super) fn add_configs(&self, sources: &SourceSet, catalog: &mut Catalog) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
         for document in self.kept.values().flatten() {
             if is_config(&document.header) && !self.is_patch(sources.get(document.source)) {
                 let mut findings = Findings::new(document.scope());
                 document.report_problems(&mut findings);
                 catalog.add(&FieldPath::root(), &mut findings);
-                self.diagnostics.extend(findings.into_diagnostics());
+                problems.extend(findings.into_diagnostics());
             }
         }
+        problems
     }
 }
 

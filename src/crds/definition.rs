@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
 
-use super::schema::Schema;
-use super::{Origin, Problem};
+use super::schema::{self, Schema};
+use super::{Installed, Origin, Problem};
 use crate::diagnostic::codes;
 use crate::yaml::{self, Node};
 
@@ -113,6 +113,16 @@ impl Definition {
     /// The names of the versions that the apiserver answers to.
     pub fn served(&self) -> impl Iterator<Item = &str> {
         self.versions.iter().filter(|version| version.served).map(|version| version.name.as_str())
+    }
+
+    /// The versions that the apiserver answers to, each with the fingerprint of its schema.
+    pub(super) fn installed(&self) -> impl Iterator<Item = Installed> {
+        self.versions.iter().filter(|version| version.served).map(|version| Installed {
+            group: self.group.clone(),
+            version: version.name.clone(),
+            kind: self.kind.clone(),
+            fingerprint: schema::fingerprint(&version.schema),
+        })
     }
 
     /// A version that the apiserver answers to.

@@ -20,6 +20,8 @@ mod slot;
 mod strict;
 mod structure;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 pub use definition::{Definition, Version};
@@ -59,6 +61,19 @@ use crate::yaml::Span;
 #[derive(Debug)]
 pub struct Crds<'t> {
     slots: Vec<Slot<'t>>,
+}
+
+/// A version of a kind that is installed in a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Installed {
+    /// Its API group.
+    pub group: String,
+    /// Its version.
+    pub version: String,
+    /// The kind.
+    pub kind: String,
+    /// Its schema by its content: the same schema has the same fingerprint, however it is written and described.
+    pub fingerprint: String,
 }
 
 /// Where in the dump something is.
@@ -147,6 +162,18 @@ impl Ord for Violation {
 
 impl<'t> Crds<'t> {
     /// Looks through the texts given as [`Purpose::Crds`]. A problem is a text in which there is no CRD.
+    ///
+    /// A `CustomResourceDefinitionList` without items is a dump, too: of a cluster that has no CRD.
+    ///
+    /// ```
+    /// use kubefoundry::{Purpose, SourceSet, crds::Crds};
+    /// let mut sources = SourceSet::default();
+    /// let none = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
+    /// sources.add_for(Purpose::Crds, "installed CRDs", none);
+    /// let (crds, problems) = Crds::read(&sources);
+    /// assert!(problems.is_empty());
+    /// assert!(crds.find("kaito.sh", "Workspace").unwrap().is_none());
+    /// ```
     pub fn read(sources: &'t SourceSet) -> (Self, Vec<Diagnostic>) {
         let mut slots: Vec<Slot<'t>> = kinds().map(|(group, kind)| Slot::new(group, kind)).collect();
         let mut problems = Vec::new();
@@ -184,11 +211,36 @@ impl<'t> Crds<'t> {
                 let line = slice.lines().next().map_or(0, str::len);
                 for slot in slots.iter_mut().filter(|slot| slot.may_be_in(slice)) {
                     let span = Span { start: span.start, end: span.start + line };
-                    slot.candidates.push((Origin { source: id, file: source.name.clone(), span }, slice));
+                    slot.candidates
+                        .push((Origin { source: id, file: source.name.clone(), span }, Cow::Borrowed(slice)));
                 }
             }
         }
         (Self { slots }, problems)
+    }
+
+    /// The same with texts of its own, to be kept longer than the sources: those parts of the dump that may define a kind
+    /// that is asked for.
+    ///
+    /// ```
+    /// use kubefoundry::{Purpose, SourceSet, crds::Crds};
+    /// let crds: Crds<'static> = {
+    ///     let mut sources = SourceSet::default();
+    ///     sources.add_for(Purpose::Crds, "crds.yaml", "
+    /// apiVersion: apiextensions.k8s.io/v1
+    /// kind: CustomResourceDefinition
+    /// spec:
+    ///   group: ray.io
+    ///   names: {kind: RayService}
+    ///   versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]
+    /// ");
+    ///     Crds::read(&sources).0.into_owned()
+    /// };
+    /// assert!(crds.find("ray.io", "RayService").unwrap().is_some());
+    /// ```
+    #[must_use]
+    pub fn into_owned(self) -> Crds<'static> {
+        Crds { slots: self.slots.into_iter().map(Slot::into_owned).collect() }
     }
 
     /// The CRD of a kind, if the dump has it. It is parsed when it is asked for first.
@@ -217,6 +269,12 @@ impl<'t> Crds<'t> {
             served.extend(definition.served().map(|version| definition.name_of(version)));
         }
         served
+    }
+
+    /// The versions of a provider's kinds that the dump serves, each with the fingerprint of its schema.
+    pub(crate) fn installed(&self, provider: &dyn Provider) -> Vec<Installed> {
+        let served = self.definitions(provider).filter_map(Result::ok);
+        served.flat_map(Definition::installed).collect()
     }
 
     /// What is wrong with a CRD of a provider, when something is.
@@ -354,9 +412,12 @@ enum Named {
 
 fn names_crds(source: &Source) -> Named {
     const KIND: &str = "CustomResourceDefinition";
+    const LIST: &str = "CustomResourceDefinitionList";
     if source.not_text != Some(NotText::Utf16) {
         // An escape may stand for a part of the word.
-        return if slot::may_say(&source.text, KIND) { Named::Yes } else { Named::No };
+        // The list is named for the cluster that has none.
+        let is_named = slot::may_say(&source.text, KIND) || slot::may_say(&source.text, LIST);
+        return if is_named { Named::Yes } else { Named::No };
     }
     // A file that is named is meant to be a dump; in a directory it may be anything.
     let is_named = source.directory.is_none();

@@ -56,9 +56,7 @@ impl Schema {
             Problem::new(&codes::UNUSABLE_CRD, origin, message)
         })?;
         let unusable = unusable.lock().map(|mut found| std::mem::take(&mut *found)).unwrap_or_default();
-        let mut text = String::new();
-        canonical(raw, &mut text);
-        let fingerprint = format!("{:016x}", fnv1a_64(text.as_bytes()));
+        let fingerprint = fingerprint(raw);
         let (rules, machines) = (OnceLock::new(), Mutex::new(Vec::new()));
         Ok(Self { name, origin: origin.clone(), fingerprint, raw: raw.clone(), validator, unusable, rules, machines })
     }
@@ -137,6 +135,13 @@ impl Schema {
             machines.push(machine);
         }
     }
+}
+
+/// A short name for a schema.
+pub(super) fn fingerprint(raw: &Value) -> String {
+    let mut text = String::new();
+    canonical(raw, &mut text);
+    format!("{:016x}", fnv1a_64(text.as_bytes()))
 }
 
 /// The schema of a field of what a schema describes.

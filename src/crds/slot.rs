@@ -1,5 +1,6 @@
 //! The kinds that providers write, and what a dump has on each: text until it is needed, a CRD from then on.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use super::{Definition, Origin, Problem};
@@ -18,13 +19,20 @@ const LIMITS: Limits =
 pub(super) struct Slot<'t> {
     pub(super) group: &'static str,
     pub(super) kind: &'static str,
-    pub(super) candidates: Vec<(Origin, &'t str)>,
+    pub(super) candidates: Vec<(Origin, Cow<'t, str>)>,
     pub(super) found: OnceLock<Result<Option<Definition>, Problem>>,
 }
 
 impl Slot<'_> {
     pub(super) fn new(group: &'static str, kind: &'static str) -> Self {
         Self { group, kind, candidates: Vec::new(), found: OnceLock::new() }
+    }
+
+    /// The same with texts of its own.
+    pub(super) fn into_owned(self) -> Slot<'static> {
+        let Self { group, kind, candidates, found } = self;
+        let candidates = candidates.into_iter().map(|(origin, text)| (origin, Cow::Owned(text.into_owned())));
+        Slot { group, kind, candidates: candidates.collect(), found }
     }
 
     /// Whether a text may define the kind: it must at least say both names. How is for the parser to know. Of one that

@@ -33,6 +33,24 @@ pub struct Selection {
     pub candidates: Vec<Assessment>,
 }
 
+/// A choice that was made before, to be kept while nobody names another provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The provider.
+    pub provider: String,
+    /// Why it was chosen, for people.
+    pub reason: String,
+}
+
+impl Selection {
+    /// The choice that was made before.
+    pub(crate) fn kept(chosen: &Chosen) -> Self {
+        let Chosen { provider, reason } = chosen;
+        let (provider, reason) = (Some(provider.clone()), Some(reason.clone()));
+        Self { provider, reason, explicit: false, candidates: Vec::new() }
+    }
+}
+
 /// What was found about one candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

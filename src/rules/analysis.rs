@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::judge::{Verdict, document, judge, renders};
 use super::space::Space;
-use crate::compile::{Catalogue, Prepared, prepared};
+pub use crate::compile::Providers;
+use crate::compile::{Prepared, prepared};
 use crate::diagnostic::Diagnostic;
 use crate::model::select::Steps;
 use crate::path::FieldPath;
@@ -23,16 +24,6 @@ const RULE_STEPS: u64 = 16;
 
 /// Deployments that are looked through for a witness that renders without an error.
 const WITNESSES: usize = 8;
-
-/// Which providers are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Providers {
-    /// The built-in ones and those of the input, as in every run.
-    #[default]
-    All,
-    /// Those of the input alone.
-    Given,
-}
 
 /// What is to be said of the rules of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -156,11 +147,7 @@ pub struct Witness {
 /// # Errors
 /// What is wrong with options or configurations: with those the choice may be another one than meant.
 pub fn analyze(sources: &SourceSet, providers: Providers) -> Result<Analysis, Vec<Diagnostic>> {
-    let catalogue = match providers {
-        Providers::All => Catalogue::All,
-        Providers::Given => Catalogue::Given,
-    };
-    prepared(sources, catalogue, |prepared| Judged::all(prepared).analysis())
+    prepared(sources, providers, |prepared| Judged::all(prepared).analysis())
 }
 
 /// What is known of a rule.

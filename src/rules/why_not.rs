@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::space::{Space, edits};
 use crate::Thoroughness;
-use crate::compile::{Attempt, Catalogue, Subject, prepared};
+use crate::compile::{Attempt, Providers, Subject, prepared};
 use crate::diagnostic::{Diagnostic, ObjectRef};
 use crate::model::catalog::Candidate;
 use crate::model::select::{Assessment, Selection, Steps};
@@ -107,7 +107,7 @@ pub struct UnknownProvider {
 /// [`UnknownProvider`] when no configuration has the name.
 pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, UnknownProvider> {
     let answers: Result<Result<Vec<WhyNot>, UnknownProvider>, Vec<Diagnostic>> =
-        prepared(sources, Catalogue::All, |prepared| {
+        prepared(sources, Providers::All, |prepared| {
             let catalog = prepared.catalog();
             let Some(candidate) = catalog.get(provider) else {
                 let known: Vec<&str> = catalog.names().collect();

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::compile::{Catalogue, Subject, prepared};
+use crate::compile::{Providers, Subject, prepared};
 use crate::diagnostic::ObjectRef;
 use crate::model::catalog::Catalog;
 use crate::model::ir::Origin;
@@ -196,7 +196,7 @@ pub struct OutputTrace {
 /// assert!(output.from.contains(&"spec.engine.contextLength".to_owned()));
 /// ```
 pub fn trace(sources: &SourceSet) -> Vec<Trace> {
-    prepared(sources, Catalogue::All, |prepared| prepared.subjects().map(of_deployment).collect()).unwrap_or_default()
+    prepared(sources, Providers::All, |prepared| prepared.subjects().map(of_deployment).collect()).unwrap_or_default()
 }
 
 fn of_deployment(subject: Subject<'_>) -> Trace {

@@ -1,5 +1,233 @@
 //! The objects that the operator needs in a cluster.
+
+mod access;
+mod crds;
+pub(crate) mod object;
+pub(crate) mod rights;
+mod webhooks;
+mod workload;
+
+use std::io::Write as _;
 use std::process::ExitCode;
-pub(crate) fn main(_manifests: &crate::args::Manifests) -> ExitCode {
-    ExitCode::FAILURE
+
+use kubefoundry::dialect::Dialect;
+use kubefoundry::yaml::to_yaml;
+
+use crate::args::{Layout, Manifests, Package};
+use crate::role::Role;
+use object::Object;
+
+/// The Service through which the apiserver reaches the webhooks: the default of `--webhook-service`.
+pub(crate) const WEBHOOK_SERVICE: &str = "kubefoundry-webhooks";
+/// The Secret that holds their certificate and key.
+pub(crate) const WEBHOOK_SECRET: &str = "kubefoundry-webhooks-tls";
+/// What both webhook configurations are called.
+pub(crate) const WEBHOOK_CONFIGURATION: &str = "kubefoundry";
+/// The ConfigMap with the options: the user's, once it is there.
+pub(crate) const CONFIGURATION: &str = "kubefoundry-config";
+
+/// What is wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) namespace: String,
+    pub(crate) image: String,
+    pub(crate) layout: Layout,
+    pub(crate) replicas: u16,
+    pub(crate) webhooks: bool,
+    pub(crate) check_access: bool,
+    pub(crate) groups: Vec<&'static Dialect>,
+}
+
+/// A Deployment, and the roles that run in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unit {
+    pub(crate) name: String,
+    pub(crate) roles: Vec<Role>,
+}
+
+impl Plan {
+    /// What the flags ask for.
+    pub(crate) fn new(namespace: &str, package: &Package) -> Self {
+        let image = || format!("kubefoundry-operator:{}", env!("CARGO_PKG_VERSION"));
+        Self {
+            namespace: namespace.to_owned(),
+            image: package.image.clone().unwrap_or_else(image),
+            layout: package.roles,
+            replicas: package.replicas,
+            webhooks: !package.no_webhooks,
+            check_access: package.check_access,
+            groups: package.groups.clone(),
+        }
+    }
+
+    /// The Deployments, named as in spec/1 §2.1 and §3.7.
+    pub(crate) fn units(&self) -> Vec<Unit> {
+        let mut roles = Role::all();
+        roles.retain(|role| self.webhooks || *role != Role::Webhooks);
+        if self.layout == Layout::All {
+            return vec![Unit { name: "kubefoundry-controller".to_owned(), roles }];
+        }
+        let mut units: Vec<Unit> = Vec::new();
+        for role in roles {
+            let name = match role {
+                Role::Webhooks | Role::Core => "kubefoundry-core".to_owned(),
+                Role::Selector => "provider-selector".to_owned(),
+                Role::Provider(provider) => format!("{}-provider", provider.name()),
+            };
+            match units.iter_mut().find(|unit| unit.name == name) {
+                Some(unit) => unit.roles.push(role),
+                None => units.push(Unit { name, roles: vec![role] }),
+            }
+        }
+        units
+    }
+
+    /// Everything, in the order in which it is applied: what others refer to first, and the webhooks last.
+    pub(crate) fn objects(&self) -> Vec<Object> {
+        let mut objects = crds::crds(&self.groups);
+        objects.push(workload::namespace(self));
+        objects.extend(access::objects(self));
+        objects.extend(workload::objects(self));
+        if self.webhooks {
+            objects.extend(webhooks::objects(self));
+        }
+        objects
+    }
+}
+
+/// Objects as one YAML text.
+pub(crate) fn to_text(objects: &[Object]) -> String {
+    let mut text = String::new();
+    for (position, object) in objects.iter().enumerate() {
+        if position > 0 {
+            text.push_str("---\n");
+        }
+        to_yaml(&object.value, &mut text);
+    }
+    text
+}
+
+/// `kubefoundry-operator manifests`.
+pub(crate) fn main(manifests: &Manifests) -> ExitCode {
+    let text = to_text(&Plan::new(&manifests.namespace, &manifests.package).objects());
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        // Whoever reads no further has what they wanted.
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "kubefoundry-operator: standard output: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeSet;
+
+    use k8s_openapi::api::apps::v1::Deployment;
+    use kubefoundry::dialect::DIALECTS;
+
+    use super::*;
+
+    /// Every combination of what changes the shape of the objects.
+    pub(crate) fn plans() -> Vec<Plan> {
+        let mut plans = Vec::new();
+        let groups: Vec<&'static Dialect> = DIALECTS.iter().filter(|dialect| dialect.has_crds).collect();
+        for layout in [Layout::All, Layout::Split] {
+            for (webhooks, check_access) in [(true, true), (true, false), (false, false)] {
+                for replicas in [1, 2] {
+                    for groups in [&groups[..1], &groups[..]] {
+                        plans.push(Plan {
+                            namespace: "serving".to_owned(),
+                            image: "registry.example.com/operator:1".to_owned(),
+                            layout,
+                            replicas,
+                            webhooks,
+                            check_access,
+                            groups: groups.to_vec(),
+                        });
+                    }
+                }
+            }
+        }
+        plans
+    }
+
+    #[test]
+    fn each_object_is_there_once_and_can_be_found_by_its_labels() {
+        for plan in plans() {
+            let mut seen = BTreeSet::new();
+            for object in plan.objects() {
+                assert!(seen.insert((object.reference(), object.namespace.clone())), "{} twice", object.reference());
+                for (key, value) in [object::NAME, object::PART_OF] {
+                    assert_eq!(object.value["metadata"]["labels"][key], value, "{}", object.reference());
+                }
+                assert!(object.namespace.is_none() || object.namespace.as_deref() == Some("serving"));
+            }
+        }
+    }
+
+    #[test]
+    fn every_role_runs_once_and_has_its_rights_where_it_runs() {
+        for plan in plans() {
+            let units = plan.units();
+            let mut roles: Vec<&str> = units.iter().flat_map(|unit| &unit.roles).map(|role| role.name()).collect();
+            roles.sort_unstable();
+            let mut all: Vec<&str> = Role::all().iter().map(|role| role.name()).collect();
+            all.retain(|role| plan.webhooks || *role != "webhooks");
+            all.sort_unstable();
+            assert_eq!(roles, all);
+
+            let objects = plan.objects();
+            for (unit, role) in units.iter().flat_map(|unit| unit.roles.iter().map(move |role| (unit, role))) {
+                let name = format!("kubefoundry-{}", role.name());
+                for kind in ["ClusterRoleBinding", "RoleBinding"] {
+                    let binding = objects.iter().find(|object| object.is(kind) && object.name == name);
+                    let binding = binding.unwrap_or_else(|| panic!("no {kind} {name}"));
+                    assert_eq!(binding.value["subjects"][0]["name"], unit.name.as_str());
+                    let role = kind.trim_end_matches("Binding");
+                    assert!(objects.iter().any(|object| object.is(role) && object.name == name), "no {role} {name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pods_are_restricted() {
+        for plan in plans() {
+            for object in plan.objects().into_iter().filter(|object| object.is("Deployment")) {
+                let deployment: Deployment = serde_json::from_value(object.value).unwrap();
+                let spec = deployment.spec.unwrap();
+                let labels = spec.template.metadata.unwrap().labels.unwrap();
+                for (key, value) in spec.selector.match_labels.unwrap() {
+                    assert_eq!(labels.get(&key), Some(&value));
+                }
+                let pod = spec.template.spec.unwrap();
+                let security = pod.security_context.unwrap();
+                assert_eq!(security.run_as_non_root, Some(true));
+                for container in pod.containers {
+                    let security = container.security_context.unwrap();
+                    assert_eq!(security.allow_privilege_escalation, Some(false));
+                    assert_eq!(security.read_only_root_filesystem, Some(true));
+                    assert_eq!(security.capabilities.unwrap().drop, Some(vec!["ALL".to_owned()]));
+                    assert_eq!(security.seccomp_profile.unwrap().type_, "RuntimeDefault");
+                    let resources = container.resources.unwrap();
+                    assert!(resources.requests.is_some() && resources.limits.is_some());
+                    assert!(container.liveness_probe.is_some() && container.readiness_probe.is_some());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_webhooks_nothing_of_them_is_left() {
+        for plan in plans() {
+            let text = to_text(&plan.objects());
+            assert_eq!(text.contains("kubefoundry-webhooks"), plan.webhooks);
+            assert_eq!(text.contains("admissionregistration.k8s.io"), plan.webhooks);
+            assert_eq!(text.contains("kind: PodDisruptionBudget"), plan.replicas > 1);
+            assert_eq!(text.contains("--check-access"), plan.check_access);
+        }
+    }
 }

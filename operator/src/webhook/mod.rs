@@ -1,1 +1,116 @@
-//! Being built.
+//! Admission webhooks: defaults, validation, and what namespaces and users are allowed, over TLS with a certificate of
+//! their own.
+//!
+//! ```text
+//! apiserver ─ http ─ server ─┬─ review ─┬─ default ── patch
+//!     │                      │          └─ validate ─ allow_list ─ access_review ─ verdict
+//!     │                      └─ convert
+//!     └─ certificates (Secret) ─ ca_bundle
+//! ```
+
+mod access_review;
+mod allow_list;
+pub(crate) mod ca_bundle;
+pub(crate) mod certificates;
+mod convert;
+mod default;
+mod pace;
+mod review;
+mod server;
+mod validate;
+
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use tokio::sync::watch;
+
+use self::server::{Cluster, Knowledge, Known};
+use crate::args::Run;
+use crate::context::Context;
+use crate::http::{Readiness, Security, Server, Stop};
+use crate::names::ALLOWED_PROVIDERS;
+
+/// What the webhooks are started with.
+pub(crate) struct Webhooks {
+    /// The connection to the apiserver.
+    pub(crate) client: kube::Client,
+    /// The flags.
+    pub(crate) settings: Arc<Run>,
+    /// What is known of each API group; empty until the caches are filled. Until then nothing is admitted.
+    pub(crate) contexts: watch::Receiver<Vec<Context>>,
+    /// Hears what is missing.
+    pub(crate) readiness: Readiness,
+}
+
+impl Webhooks {
+    /// Serves until it is told to stop.
+    ///
+    /// # Errors
+    /// When the address cannot be had.
+    pub(crate) async fn run(self, stop: Stop) -> std::io::Result<()> {
+        let Self { client, settings, contexts, readiness } = self;
+        let (bundle, to_trust) = watch::channel(None);
+        let (trusted, is_trusted) = watch::channel(None);
+        let (configuration, security) = watch::channel(None);
+        let published = certificates::Published { bundle, trusted: is_trusted, server: configuration };
+        let keeper = certificates::Keeper::new(client.clone(), &settings, readiness.clone(), published);
+        let dialects = settings.groups.clone();
+        let writer = ca_bundle::Writer { client: client.clone(), dialects, readiness, bundle: to_trust, trusted };
+
+        let address = settings.webhook_address;
+        let handler = server::handler(Arc::new(Live { client, settings, contexts }));
+        let server = Server::bind(address, Security::Tls(security), handler).await?;
+        tracing::info!(%address, "serving webhooks");
+        tokio::join!(keeper.run(stop.clone()), writer.run(stop.clone()), server.run(stop));
+        Ok(())
+    }
+}
+
+/// The cluster as the caches know it.
+struct Live {
+    client: kube::Client,
+    settings: Arc<Run>,
+    contexts: watch::Receiver<Vec<Context>>,
+}
+
+impl Cluster for Live {
+    fn engine(&self, group: &str) -> Known {
+        if !self.settings.groups.iter().any(|dialect| dialect.group == group) {
+            return Known::Nothing;
+        }
+        let contexts = self.contexts.borrow();
+        let context = contexts.iter().find(|context| context.dialect.group == group);
+        context.map_or(Known::NotYet, |context| {
+            let snapshot = context.snapshots.borrow().clone();
+            let engine = snapshot.engine.clone();
+            Known::All(Knowledge { engine, among: Arc::new(move |allowed| snapshot.restricted_to(allowed)) })
+        })
+    }
+
+    fn allowed<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>> {
+        async move {
+            let namespaces = self.contexts.borrow().first().map(|context| Arc::clone(&context.namespaces));
+            if let Some(namespaces) = namespaces.filter(|namespaces| namespaces.is_known(namespace)) {
+                return Ok(namespaces.list(namespace));
+            }
+            // A namespace that was made a moment ago, or while the watch is broken.
+            let namespaces = Api::<Namespace>::all(self.client.clone());
+            let namespace = namespaces.get_metadata(namespace).await.map_err(|error| error.to_string())?;
+            let annotations = namespace.metadata.annotations.unwrap_or_default();
+            Ok(annotations.get(ALLOWED_PROVIDERS).map(|list| allow_list::read(list)))
+        }
+        .boxed()
+    }
+
+    fn checks_access(&self) -> bool {
+        self.settings.check_access
+    }
+
+    fn access(&self, question: SubjectAccessReview) -> BoxFuture<'_, Option<String>> {
+        access_review::ask(self.client.clone(), question).boxed()
+    }
+}

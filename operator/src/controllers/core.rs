@@ -1,0 +1,91 @@
+//! Validation of what is stored (spec/1 §8): also of what was stored while the webhook was away.
+//!
+//! It says `Validated`, and as long as no provider is chosen why not: from then on the rest of the status is the provider's.
+
+use std::sync::Arc;
+
+use kube::runtime::controller::Action;
+use serde_json::Value;
+
+use super::selector::{self, Choice};
+use super::{Memory, explicit, is_paused};
+use crate::cached::Cached;
+use crate::context::Context;
+use crate::error::Error;
+use crate::metrics::Replicas;
+use crate::names::{CORE_MANAGER, condition};
+use crate::status::{self, Condition, Force, Statement};
+
+/// What is said where nobody selects (spec/1 §3.5.2).
+pub(crate) const NO_SELECTOR: &str = "No provider specified and provider-selector not installed";
+
+/// Looks at one deployment.
+///
+/// # Errors
+/// When the apiserver does not take what is to be said.
+pub(crate) async fn reconcile(
+    deployment: Arc<Cached>,
+    context: Arc<Context>,
+    memory: Arc<Memory>,
+) -> Result<Action, Error> {
+    let object = deployment.value();
+    measure(&deployment, &object, &context);
+    if deployment.is_terminating() || is_paused(&deployment, context.dialect) || memory.is_behind(&deployment) {
+        return Ok(Action::await_change());
+    }
+    let has_selector = *context.has_selector.borrow();
+    let (statement, pending) = statement(&deployment, &object, &context, has_selector);
+    if let Some(written) = status::write(&context, &deployment, CORE_MANAGER, &statement, Force::No).await? {
+        memory.wrote(&written);
+        let (namespace, name) = (deployment.namespace(), deployment.name());
+        tracing::info!(controller = "core", namespace, deployment = name, pending, "validated");
+    }
+    if !has_selector {
+        selector::stand_in(&deployment, &object, &context, &memory).await?;
+    }
+    Ok(Action::await_change())
+}
+
+/// All that core says, and why the deployment waits, if it does.
+fn statement(
+    deployment: &Cached,
+    object: &Value,
+    context: &Context,
+    has_selector: bool,
+) -> (Statement, Option<String>) {
+    let choice = selector::choose(deployment, object, context);
+    let validated = match &choice {
+        Choice::Invalid { errors } => {
+            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            Condition::new(condition::VALIDATED, false, "Invalid", selector::shortened(&lines.join("\n")))
+        }
+        _ => Condition::new(condition::VALIDATED, true, "Valid", "the specification has no error"),
+    };
+    let statement = Statement::default().condition(validated);
+    if deployment.chosen().is_some() {
+        return (statement, None);
+    }
+    let message = match choice {
+        Choice::Invalid { errors } => {
+            let lines: Vec<String> = errors.into_iter().map(|error| error.message).collect();
+            selector::shortened(&lines.join("\n"))
+        }
+        Choice::None { message, .. } => message,
+        Choice::Chosen { .. } if !has_selector && explicit(object).is_none() => NO_SELECTOR.to_owned(),
+        // The selector, or we in its place, says so in a moment.
+        Choice::Chosen { .. } => return (statement, None),
+    };
+    let generation = deployment.metadata.generation;
+    let statement =
+        statement.field("phase", "Pending").field("message", &*message).field("observedGeneration", generation);
+    (statement, Some(message))
+}
+
+/// What is measured of a deployment is what its status says.
+fn measure(deployment: &Cached, object: &Value, context: &Context) {
+    let status = &object["status"];
+    let phase = status["phase"].as_str().unwrap_or("Pending");
+    let count = |name: &str| status["replicas"][name].as_i64();
+    let replicas = Replicas { desired: count("desired"), ready: count("ready"), available: count("available") };
+    context.metrics.observed(deployment.namespace(), deployment.name(), phase, replicas);
+}

@@ -1,0 +1,214 @@
+use std::io::ErrorKind;
+
+use proptest::prelude::*;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::*;
+use crate::webhook::certificates;
+
+const NAME: &str = "hooks.system.svc";
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Answers with the length of the body; `/panic` does, `/slow` takes 200 ms.
+fn echo() -> Handler {
+    Arc::new(|request| {
+        async move {
+            match request.path.as_str() {
+                "/panic" => panic!("on purpose"),
+                "/slow" => sleep(Duration::from_millis(200)).await,
+                _ => {}
+            }
+            text(StatusCode::OK, format!("{} {}", request.method, request.body.len()))
+        }
+        .boxed()
+    })
+}
+
+/// A server on a free port, and what stops it.
+async fn start(
+    security: Security,
+    handler: Handler,
+    limits: Limits,
+) -> (SocketAddr, watch::Sender<bool>, tokio::task::JoinHandle<()>) {
+    let address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let mut server = Server::bind(address, security, handler).await.unwrap();
+    server.limits = limits;
+    let address = server.listener.local_addr().unwrap();
+    let (stop, stopped) = watch::channel(false);
+    (address, stop, tokio::spawn(server.run(stopped)))
+}
+
+/// Sends bytes and gives all that comes back.
+async fn send(address: SocketAddr, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // The server may have hung up by then.
+    let _ = stream.write_all(bytes).await;
+    let mut answer = Vec::new();
+    let _ = timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn get(path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").into_bytes()
+}
+
+#[test]
+fn a_request_gets_one_answer_whatever_becomes_of_it() {
+    runtime().block_on(async {
+        let limits = Limits { body: 10, read: Duration::from_millis(100), ..Limits::default() };
+        let limits = Limits { answer: Duration::from_millis(100), ..limits };
+        let (address, ..) = start(Security::Plain, echo(), limits).await;
+        let post = |length: usize, body: &str| {
+            format!("POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+                .into_bytes()
+        };
+        let chunked = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n";
+        let cases: [(Vec<u8>, &str, &str); 8] = [
+            (get("/"), "200 OK", "GET 0\n"),
+            (post(5, "12345"), "200 OK", "POST 5\n"),
+            (post(11, "12345678901"), "413 Payload Too Large", "too large\n"),
+            (chunked.to_vec(), "413 Payload Too Large", "too large\n"),
+            (post(5, "123"), "408 Request Timeout", "took too long\n"),
+            (get("/panic"), "500 Internal Server Error", "internal error\n"),
+            (get("/slow"), "503 Service Unavailable", "took too long\n"),
+            (b"nonsense\r\n\r\n".to_vec(), "400 Bad Request", ""),
+        ];
+        for (request, status, end) in cases {
+            let answer = send(address, &request).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
+            assert!(answer.ends_with(end), "{answer}");
+        }
+    });
+}
+
+#[test]
+fn a_client_that_says_nothing_is_not_waited_for() {
+    runtime().block_on(async {
+        let limits = Limits { head: Duration::from_millis(100), connections: 1, ..Limits::default() };
+        let (address, ..) = start(Security::Plain, echo(), limits).await;
+        let silent = TcpStream::connect(address).await.unwrap();
+        // It takes the only place there is, for a while.
+        let answer = send(address, &get("/")).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        drop(silent);
+    });
+}
+
+#[test]
+fn what_is_under_way_comes_to_its_end_when_the_server_stops() {
+    runtime().block_on(async {
+        let (address, stop, server) = start(Security::Plain, echo(), Limits::default()).await;
+        let idle = TcpStream::connect(address).await.unwrap();
+        let slow = tokio::spawn(async move { send(address, &get("/slow")).await });
+        sleep(Duration::from_millis(50)).await;
+        stop.send(true).unwrap();
+        timeout(Duration::from_secs(2), server).await.unwrap().unwrap();
+        assert!(slow.await.unwrap().ends_with("GET 0\n"));
+        assert_eq!(TcpStream::connect(address).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        drop(idle);
+    });
+}
+
+#[test]
+fn health_says_what_is_missing() {
+    runtime().block_on(async {
+        let readiness = Readiness::default();
+        readiness.waits("caches", "being filled");
+        let (address, ..) = start(Security::Plain, health(readiness.clone()), Limits::default()).await;
+        assert!(send(address, &get("/healthz")).await.starts_with("HTTP/1.1 200"));
+        let answer = send(address, &get("/readyz")).await;
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.ends_with("caches: being filled\n"), "{answer}");
+        readiness.met("caches");
+        readiness.still_waits("caches", "it was there before");
+        assert!(send(address, &get("/readyz")).await.ends_with("ok\n"));
+        assert!(send(address, &get("/")).await.starts_with("HTTP/1.1 404"));
+        let post = b"POST /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        assert!(send(address, post).await.starts_with("HTTP/1.1 405"));
+    });
+}
+
+/// A client that trusts these certificates alone.
+async fn connect(address: SocketAddr, bundle: &str) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
+        roots.add(certificate.unwrap()).unwrap();
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let client = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let client = client.with_root_certificates(roots).with_no_client_auth();
+    let stream = TcpStream::connect(address).await.unwrap();
+    TlsConnector::from(Arc::new(client)).connect(ServerName::try_from(NAME).unwrap(), stream).await
+}
+
+async fn ask(stream: &mut TlsStream<TcpStream>) -> String {
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"GET 0\n") {
+        let mut part = [0; 512];
+        let read = stream.read(&mut part).await.unwrap();
+        assert!(read > 0, "hung up");
+        answer.extend(&part[..read]);
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+#[test]
+fn a_certificate_is_replaced_without_a_restart() {
+    runtime().block_on(async {
+        let [old, new] = [(); 2].map(|()| {
+            std::thread::sleep(Duration::from_millis(5));
+            certificates::for_tests(NAME)
+        });
+        let (configuration, current) = watch::channel(None);
+        let (address, ..) = start(Security::Tls(current), echo(), Limits::default()).await;
+        // Nobody is let in before there is one.
+        assert!(connect(address, &old.1).await.is_err());
+        configuration.send_replace(Some(old.0));
+        let mut standing = connect(address, &old.1).await.unwrap();
+        assert!(ask(&mut standing).await.starts_with("HTTP/1.1 200"));
+        assert!(connect(address, &new.1).await.is_err());
+        configuration.send_replace(Some(new.0));
+        let mut fresh = connect(address, &new.1).await.unwrap();
+        assert!(ask(&mut fresh).await.starts_with("HTTP/1.1 200"));
+        assert!(connect(address, &old.1).await.is_err());
+        // The connection that stood goes on.
+        assert!(ask(&mut standing).await.starts_with("HTTP/1.1 200"));
+        // What is no TLS is hung up on.
+        assert_eq!(send(address, &get("/")).await.lines().count(), 0);
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_bytes_are_survived(requests in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..4), is_tls: bool) {
+        runtime().block_on(async {
+            let limits = Limits { head: Duration::from_millis(50), handshake: Duration::from_millis(50), ..Limits::default() };
+            let limits = Limits { read: Duration::from_millis(50), ..limits };
+            let (configuration, authority) = certificates::for_tests(NAME);
+            let (sender, current) = watch::channel(Some(configuration));
+            let security = if is_tls { Security::Tls(current) } else { Security::Plain };
+            let (address, stop, server) = start(security, echo(), limits).await;
+            for request in &requests {
+                send(address, request).await;
+            }
+            if is_tls {
+                assert!(ask(&mut connect(address, &authority).await.unwrap()).await.starts_with("HTTP/1.1 200"));
+            } else {
+                assert!(send(address, &get("/")).await.starts_with("HTTP/1.1 200"));
+            }
+            stop.send(true).unwrap();
+            server.await.unwrap();
+            drop(sender);
+        });
+    }
+}

@@ -1,0 +1,58 @@
+//! Our CustomResourceDefinitions, as `cargo xtask generate` wrote them.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::ApiResource;
+use kubefoundry::dialect::Dialect;
+use kubefoundry::schemas::SCHEMAS;
+use kubefoundry::yaml::{self, Limits};
+use serde_json::Value;
+
+use super::object::{self, Object};
+
+/// The CRDs of these API groups.
+pub(super) fn crds(groups: &[&'static Dialect]) -> Vec<Object> {
+    let of_group = |name: &str| groups.iter().any(|dialect| name.strip_prefix(dialect.group).is_some_and(is_kind));
+    let crds = SCHEMAS.iter().filter(|schema| schema.is_crd && of_group(schema.name));
+    crds.map(|schema| {
+        let parsed = yaml::parse(schema.text, &Limits::default());
+        let mut value = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            let labels = object::labels().into_iter().map(|(key, value)| (key, Value::from(value))).collect();
+            metadata.insert("labels".to_owned(), Value::Object(labels));
+        }
+        let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let resource = ApiResource::erase::<CustomResourceDefinition>(&());
+        Object { resource, namespace: None, name, value }
+    })
+    .collect()
+}
+
+/// The names of the CRDs of these API groups.
+pub(super) fn names(groups: &[&'static Dialect]) -> Vec<String> {
+    crds(groups).into_iter().map(|crd| crd.name).collect()
+}
+
+/// Whether this is what follows the group in the name of a schema.
+fn is_kind(rest: &str) -> bool {
+    rest.starts_with('_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_two_crds_that_kubernetes_types_can_read() {
+        for (group, other) in [("kubefoundry.ai", "kubeairunway.ai"), ("kubeairunway.ai", "kubefoundry.ai")] {
+            let dialect = Dialect::of_group(group).unwrap();
+            let crds = crds(&[dialect]);
+            assert_eq!(crds.len(), 2);
+            for crd in crds {
+                let typed: CustomResourceDefinition = serde_json::from_value(crd.value).unwrap();
+                assert_eq!((typed.spec.group.as_str(), typed.metadata.name), (group, Some(crd.name)));
+                assert_ne!(typed.spec.group, other);
+                assert_eq!(typed.metadata.labels, Some(object::labels()));
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The InferenceProviderConfigs of a group: who can be chosen, and who is alive.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+use kube::core::ApiResource;
+use kube::{Api, Client};
+use kubefoundry::dialect::Dialect;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{Filled, Known, Signal, follow, pages};
+use crate::cached::Cached;
+
+/// A configuration, without its heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Registered {
+    /// As JSON: kind, name, specification, readiness.
+    pub(crate) text: Arc<str>,
+    heartbeat: Option<Heartbeat>,
+}
+
+/// What a provider says of being alive, and since when we know that it says so: nobody else's clock is needed for more
+/// than the first look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Heartbeat {
+    said: String,
+    seen: Instant,
+    /// How old it was when it was seen first.
+    age: Duration,
+}
+
+impl Registered {
+    /// When the provider counts as silent; never when it sends no heartbeat.
+    pub(crate) fn silent_from(&self, timeout: Duration) -> Option<Instant> {
+        let heartbeat = self.heartbeat.as_ref()?;
+        Some(heartbeat.seen + timeout.saturating_sub(heartbeat.age))
+    }
+
+    /// The text, saying `ready: false` when the provider is silent.
+    pub(crate) fn text_at(&self, now: Instant, timeout: Duration) -> Arc<str> {
+        if self.silent_from(timeout).is_none_or(|from| now < from) {
+            return Arc::clone(&self.text);
+        }
+        let mut value: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        value["status"]["ready"] = Value::Bool(false);
+        value.to_string().into()
+    }
+}
+
+/// Those of one group, by name.
+#[derive(Debug)]
+pub(crate) struct Configs {
+    pub(crate) dialect: &'static Dialect,
+    known: RwLock<Known<Registered>>,
+    filled: Filled,
+}
+
+impl Configs {
+    pub(crate) fn new(dialect: &'static Dialect) -> Self {
+        Self { dialect, known: RwLock::default(), filled: Filled::default() }
+    }
+
+    /// The kind in a group.
+    pub(crate) fn resource(dialect: &Dialect) -> ApiResource {
+        ApiResource {
+            group: dialect.group.to_owned(),
+            version: dialect.version.to_owned(),
+            api_version: dialect.api_version(),
+            kind: "InferenceProviderConfig".to_owned(),
+            plural: "inferenceproviderconfigs".to_owned(),
+        }
+    }
+
+    pub(crate) fn all(&self) -> BTreeMap<String, Registered> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).all.clone()
+    }
+
+    /// Waits until all are known.
+    pub(crate) async fn filled(&self) {
+        self.filled.wait().await;
+    }
+
+    /// Keeps them as the cluster is, forever.
+    pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
+        let resource = Self::resource(self.dialect);
+        let what = format!("{}.{}", resource.plural, resource.group);
+        follow(&what, Api::<Cached>::all_with(client, &resource), pages(), |event| {
+            let is_done = matches!(event, kube::runtime::watcher::Event::InitDone);
+            let before = self.all();
+            let read =
+                |object: &Cached| (object.name().to_owned(), Some(registered(object, before.get(object.name()))));
+            let changes = self.known.write().unwrap_or_else(PoisonError::into_inner).take(event, read);
+            if is_done {
+                self.filled.set();
+            }
+            // Who listens compares texts: a heartbeat only moves the moment of silence.
+            if is_done || !changes.is_empty() {
+                changed.raise();
+            }
+        })
+        .await;
+    }
+}
+
+fn registered(object: &Cached, before: Option<&Registered>) -> Registered {
+    let value = object.value();
+    let said = value.pointer("/status/lastHeartbeat").and_then(Value::as_str);
+    let known = before.and_then(|before| before.heartbeat.as_ref());
+    let heartbeat = said.map(|said| match known {
+        Some(known) if known.said == said => known.clone(),
+        // It beats while we look, whatever its clock says.
+        Some(_) => Heartbeat { said: said.to_owned(), seen: Instant::now(), age: Duration::ZERO },
+        None => Heartbeat { said: said.to_owned(), seen: Instant::now(), age: age(said, Timestamp::now()) },
+    });
+    let mut kept = json!({
+        "apiVersion": value["apiVersion"], "kind": value["kind"],
+        "metadata": {"name": object.name()}, "spec": value["spec"],
+    });
+    if let Some(ready) = value.pointer("/status/ready") {
+        kept["status"] = json!({"ready": ready});
+    }
+    Registered { text: kept.to_string().into(), heartbeat }
+}
+
+/// How old a time is; nothing when it lies ahead, or is no time.
+fn age(said: &str, now: Timestamp) -> Duration {
+    let then = said.parse::<Timestamp>().unwrap_or(now);
+    Duration::try_from(now.duration_since(then)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(heartbeat: Option<&str>, before: Option<&Registered>) -> Registered {
+        let object = json!({
+            "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "InferenceProviderConfig", "metadata": {"name": "kaito"},
+            "spec": {"documentation": "https://example.com"}, "status": {"ready": true, "lastHeartbeat": heartbeat},
+        });
+        registered(&Cached::new(object).unwrap(), before)
+    }
+
+    #[test]
+    fn a_silent_provider_is_not_ready() {
+        let timeout = Duration::from_secs(120);
+        let ready_at = |config: &Registered, now| !config.text_at(now, timeout).contains("false");
+        let ready = |config: &Registered| ready_at(config, Instant::now());
+        let quiet = config(None, None);
+        let old = config(Some("2020-01-01T00:00:00Z"), None);
+        assert!(ready(&quiet) && !ready(&old));
+        // The clock of the other is wrong by years, and it lives.
+        let beating = config(Some("2020-01-01T00:00:30Z"), Some(&old));
+        assert!(ready(&beating));
+        assert_eq!(beating.text, old.text);
+        let later = Instant::now() + timeout;
+        assert!(ready_at(&quiet, later) && !ready_at(&beating, later));
+        assert!(!ready_at(&config(Some("2020-01-01T00:00:30Z"), Some(&beating)), later));
+    }
+
+    #[test]
+    fn a_time_ahead_has_no_age() {
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        assert_eq!(age("2026-01-01T00:00:00Z", now), Duration::from_secs(60));
+        assert_eq!(age("2027-01-01T00:00:00Z", now), Duration::ZERO);
+        assert_eq!(age("yesterday", now), Duration::ZERO);
+    }
+}

@@ -1,0 +1,143 @@
+//! The CRDs of the kinds that providers write, as text for the engine.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::ApiResource;
+use kube::runtime::watcher;
+use kube::{Api, Client};
+use kubefoundry::model::provider::Provider;
+use kubefoundry::model::providers::PROVIDERS;
+use serde_json::Value;
+
+use super::{Filled, Known, Signal, follow};
+use crate::cached::Cached;
+
+/// The CRD of a kind of a provider, once the apiserver serves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Definition {
+    pub(crate) uid: String,
+    pub(crate) group: String,
+    pub(crate) kind: String,
+    pub(crate) plural: String,
+    /// The whole CRD as JSON.
+    pub(crate) text: Arc<str>,
+}
+
+/// Those that are installed, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    known: RwLock<Known<Definition>>,
+    filled: Filled,
+}
+
+impl Definitions {
+    /// Those that are installed now.
+    pub(crate) fn all(&self) -> BTreeMap<String, Definition> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).all.clone()
+    }
+
+    /// Waits until all are known.
+    pub(crate) async fn filled(&self) {
+        self.filled.wait().await;
+    }
+
+    /// Keeps them as the cluster is, forever.
+    pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
+        let resource = ApiResource::erase::<CustomResourceDefinition>(&());
+        // Schemas are long: few at a time.
+        let config = watcher::Config::default().page_size(10);
+        let groups = groups();
+        follow("customresourcedefinitions", Api::<Cached>::all_with(client, &resource), config, |event| {
+            let is_done = matches!(event, watcher::Event::InitDone);
+            let read = |object: &Cached| (object.name().to_owned(), definition(object, &groups));
+            let names = self.known.write().unwrap_or_else(PoisonError::into_inner).take(event, read);
+            for name in &names {
+                tracing::info!(definition = name, "a CRD of a provider came, changed or went");
+            }
+            if is_done {
+                self.filled.set();
+            }
+            if is_done || !names.is_empty() {
+                changed.raise();
+            }
+        })
+        .await;
+    }
+}
+
+/// The API groups of all providers' kinds.
+fn groups() -> Vec<&'static str> {
+    let of = |provider: &&'static dyn Provider| provider.imports().iter().map(|(group, _)| *group);
+    PROVIDERS.iter().flat_map(of).collect()
+}
+
+/// What is kept of a CRD; nothing of those that no provider writes, or that cannot be used yet.
+fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
+    // Its name is `<plural>.<group>`.
+    let (plural, group) = object.name().split_once('.')?;
+    if !groups.contains(&group) || object.is_terminating() {
+        return None;
+    }
+    let mut value = object.value();
+    let conditions = value.pointer("/status/conditions").and_then(Value::as_array)?;
+    let is_established = |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
+    if !conditions.iter().any(is_established) {
+        return None;
+    }
+    let kind = value.pointer("/spec/names/kind")?.as_str()?.to_owned();
+    if !PROVIDERS.iter().any(|provider| provider.imports().contains(&(group, &*kind))) {
+        return None;
+    }
+    if let Some(object) = value.as_object_mut() {
+        object.remove("status");
+        object.insert("metadata".to_owned(), serde_json::json!({"name": object_name(plural, group)}));
+    }
+    remove_descriptions(&mut value);
+    let text = value.to_string().into();
+    Some(Definition { uid: object.uid().to_owned(), group: group.to_owned(), kind, plural: plural.to_owned(), text })
+}
+
+/// Descriptions are most of a schema, and say nothing to a program.
+fn remove_descriptions(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            // A property may have that name: then it is a schema.
+            fields.retain(|key, value| key != "description" || !value.is_string());
+            let inner = fields.iter_mut().filter(|(key, _)| !matches!(key.as_str(), "default" | "enum" | "example"));
+            inner.for_each(|(_, value)| remove_descriptions(value));
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_descriptions),
+        _ => {}
+    }
+}
+
+fn object_name(plural: &str, group: &str) -> String {
+    format!("{plural}.{group}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_crd_counts_once_it_is_established() {
+        let read = |group: &str, established: &str| {
+            let object = json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": format!("workspaces.{group}"), "uid": "u", "generation": 3},
+                "spec": {"group": group, "names": {"kind": "Workspace", "plural": "workspaces"}},
+                "status": {"conditions": [{"type": "Established", "status": established}]},
+            });
+            definition(&Cached::new(object).unwrap(), &groups())
+        };
+        assert_eq!(read("kaito.sh", "False"), None);
+        assert_eq!(read("example.com", "True"), None);
+        let found = read("kaito.sh", "True").unwrap();
+        assert_eq!((&*found.kind, &*found.plural, &*found.uid), ("Workspace", "workspaces", "u"));
+        assert!(found.text.contains("workspaces.kaito.sh") && !found.text.contains("generation"));
+    }
+}

@@ -1,0 +1,65 @@
+//! The ModelDeployments of one group: a store, and word to every controller of what changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::core::ApiResource;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher::Event;
+use kube::{Api, Client};
+
+use super::{Queues, follow, pages};
+use crate::cached::Cached;
+use crate::metrics::Metrics;
+
+/// Keeps the store as the cluster is, forever.
+pub(crate) async fn follow_deployments(
+    client: Client,
+    resource: ApiResource,
+    mut writer: Writer<Cached>,
+    queues: Arc<Queues>,
+    metrics: Arc<Metrics>,
+) {
+    let store = writer.as_reader();
+    let what = format!("{}.{}", resource.plural, resource.group);
+    let api = Api::all_with(client, &resource);
+    follow(&what, api, pages(), |event| {
+        let before = if matches!(event, Event::InitDone) { store.state() } else { Vec::new() };
+        writer.apply_watcher_event(&event);
+        match &event {
+            Event::Apply(deployment) => queues.push(deployment),
+            Event::Delete(deployment) => metrics.forget(deployment.namespace(), deployment.name()),
+            Event::InitDone => {
+                let known = relist(&store, &before, &resource, &queues, &metrics);
+                tracing::info!(watch = what, known, "listed");
+            }
+            Event::Init | Event::InitApply(_) => {}
+        }
+    })
+    .await;
+}
+
+/// Looks at what is not as it was. Gives how many there are.
+fn relist(
+    store: &Store<Cached>,
+    before: &[Arc<Cached>],
+    resource: &ApiResource,
+    queues: &Queues,
+    metrics: &Metrics,
+) -> usize {
+    let version = |object: &Cached| (object.metadata.uid.clone(), object.metadata.resource_version.clone());
+    let mut old: BTreeMap<(&str, &str), _> = BTreeMap::new();
+    for object in before {
+        old.insert((object.namespace(), object.name()), version(object));
+        let reference = ObjectRef::new_with(object.name(), resource.clone()).within(object.namespace());
+        if store.get(&reference).is_none() {
+            metrics.forget(object.namespace(), object.name());
+        }
+    }
+    let now = store.state();
+    let is_new = |object: &&Arc<Cached>| old.get(&(object.namespace(), object.name())) != Some(&version(object));
+    let changed: Vec<&Cached> = now.iter().filter(is_new).map(|object| &**object).collect();
+    queues.extend(changed.into_iter());
+    now.len()
+}

@@ -1,0 +1,91 @@
+//! Namespaces, as far as they say which providers their deployments may use.
+
+use std::sync::{PoisonError, RwLock};
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher::Event;
+use kube::{Api, Client, ResourceExt as _};
+
+use super::{Filled, Known, follow, pages};
+use crate::names::ALLOWED_PROVIDERS;
+
+/// What namespaces allow.
+#[derive(Debug, Default)]
+pub(crate) struct Namespaces {
+    known: RwLock<Known<Allowed>>,
+    filled: Filled,
+}
+
+/// The providers that are allowed; all of them where nothing is said.
+type Allowed = Option<Box<str>>;
+
+impl Namespaces {
+    /// Whether deployments of a namespace may use a provider ([`ALLOWED_PROVIDERS`]). Of a namespace that is not known yet,
+    /// nobody has said that they may not: controllers wait until it [is](Self::is_known).
+    pub(crate) fn allow(&self, namespace: &str, provider: &str) -> bool {
+        self.list(namespace).is_none_or(|list| list.iter().any(|name| name == provider))
+    }
+
+    /// The providers that a namespace allows; none when it allows all.
+    pub(crate) fn list(&self, namespace: &str) -> Option<Vec<String>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let list = known.all.get(namespace)?.as_deref()?;
+        Some(list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Whether a namespace was seen.
+    pub(crate) fn is_known(&self, namespace: &str) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).all.contains_key(namespace)
+    }
+
+    /// Waits until all namespaces are known.
+    pub(crate) async fn filled(&self) {
+        self.filled.wait().await;
+    }
+
+    /// Keeps them as the cluster is, forever, and says which allow something else than before.
+    pub(crate) async fn follow(&self, client: Client, changed: impl Fn(&str)) {
+        let api = Api::<PartialObjectMeta<Namespace>>::all(client);
+        follow("namespaces", api, pages(), |event| {
+            for name in self.take(event) {
+                changed(&name);
+            }
+        })
+        .await;
+    }
+
+    fn take(&self, event: Event<PartialObjectMeta<Namespace>>) -> Vec<String> {
+        let is_done = matches!(event, Event::InitDone);
+        let read = |namespace: &PartialObjectMeta<Namespace>| {
+            let allowed = namespace.annotations().get(ALLOWED_PROVIDERS).map(|list| list.as_str().into());
+            (namespace.name_any(), Some(allowed))
+        };
+        let changed = self.known.write().unwrap_or_else(PoisonError::into_inner).take(event, read);
+        if is_done {
+            self.filled.set();
+        }
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_list_allows_nothing() {
+        let namespaces = Namespaces::default();
+        for (name, list) in [("open", None), ("some", Some(" kaito, dynamo,")), ("closed", Some(""))] {
+            let annotations = list.map(|list| json!({ALLOWED_PROVIDERS: list}));
+            let namespace = json!({"metadata": {"name": name, "annotations": annotations}});
+            assert_eq!(namespaces.take(Event::Apply(serde_json::from_value(namespace).unwrap())), [name]);
+        }
+        assert!(namespaces.allow("open", "kaito") && namespaces.allow("unknown", "kaito"));
+        assert!(namespaces.allow("some", "kaito") && namespaces.allow("some", "dynamo"));
+        assert!(!namespaces.allow("some", "kuberay") && !namespaces.allow("closed", "kaito"));
+        assert!(namespaces.is_known("closed") && !namespaces.is_known("unknown"));
+    }
+}

@@ -1,0 +1,348 @@
+//! The objects that providers' controllers wrote, by kind. A watch starts when the CRD of its kind is there, and ends when
+//! it is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use kube::core::ApiResource;
+use kube::runtime::reflector::Store;
+use kube::runtime::watcher::Event;
+use kube::{Api, Client};
+use kubefoundry::dialect::Dialect;
+use tokio::task::JoinHandle;
+
+use super::{Key, Queues, follow, pages};
+use crate::cached::Cached;
+
+/// An object that a provider's controller wrote, and its kind.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    pub(crate) resource: Arc<ApiResource>,
+    pub(crate) object: Cached,
+}
+
+/// A kind that is to be watched, and for whom.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Wanted {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) plural: String,
+    /// Another when the CRD was removed and came back.
+    pub(crate) definition: String,
+    /// The provider that writes it; of the built-in kinds any.
+    pub(crate) provider: Option<&'static str>,
+    /// Of the built-in kinds only ours are looked at.
+    pub(crate) labels: Option<String>,
+}
+
+impl Wanted {
+    fn resource(&self) -> ApiResource {
+        let api_version =
+            if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) };
+        ApiResource {
+            group: self.group.clone(),
+            version: self.version.clone(),
+            api_version,
+            kind: self.kind.clone(),
+            plural: self.plural.clone(),
+        }
+    }
+}
+
+/// The deployments of a group, as far as events are passed on to them.
+#[derive(Clone)]
+pub(crate) struct Owners {
+    pub(crate) dialect: &'static Dialect,
+    pub(crate) resource: ApiResource,
+    pub(crate) deployments: Store<Cached>,
+    pub(crate) queues: Arc<Queues>,
+}
+
+/// The objects of the kinds that the providers of this process write.
+pub(crate) struct Upstream {
+    client: Client,
+    providers: Vec<&'static str>,
+    owners: Vec<Owners>,
+    kinds: RwLock<Option<BTreeMap<Wanted, Kind>>>,
+}
+
+/// What is known of a kind.
+struct Kind {
+    resource: Arc<ApiResource>,
+    objects: Objects,
+    is_complete: bool,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Kind {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Objects by namespace and name, and by owner.
+#[derive(Default)]
+struct Objects {
+    all: BTreeMap<Key, Arc<Owned>>,
+    by_owner: BTreeMap<String, BTreeSet<Key>>,
+}
+
+impl Objects {
+    fn insert(&mut self, owned: Owned) -> Option<Arc<Owned>> {
+        let key = Key::of(&owned.object);
+        let owner = owned.object.controller_uid().map(str::to_owned);
+        let before = self.all.insert(key.clone(), Arc::new(owned));
+        let old = before.as_ref().and_then(|before| before.object.controller_uid());
+        if old != owner.as_deref() {
+            self.disown(old, &key);
+        }
+        if let Some(owner) = owner {
+            self.by_owner.entry(owner).or_default().insert(key);
+        }
+        before
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Arc<Owned>> {
+        let before = self.all.remove(key)?;
+        self.disown(before.object.controller_uid(), key);
+        Some(before)
+    }
+
+    fn disown(&mut self, owner: Option<&str>, key: &Key) {
+        let Some(owner) = owner else { return };
+        if let Some(keys) = self.by_owner.get_mut(owner) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_owner.remove(owner);
+            }
+        }
+    }
+
+    fn owned(&self, uid: &str) -> impl Iterator<Item = Arc<Owned>> {
+        self.by_owner.get(uid).into_iter().flatten().filter_map(|key| self.all.get(key)).cloned()
+    }
+}
+
+impl Upstream {
+    /// Watches nothing until it is told [what](Self::want).
+    pub(crate) fn new(client: Client, providers: Vec<&'static str>, owners: Vec<Owners>) -> Arc<Self> {
+        Arc::new(Self { client, providers, owners, kinds: RwLock::new(None) })
+    }
+
+    /// Whether everything of a provider's kinds that is installed is known.
+    pub(crate) fn is_ready(&self, provider: &str) -> bool {
+        let kinds = self.read();
+        let of_provider = |wanted: &Wanted| wanted.provider.is_none_or(|name| name == provider);
+        kinds.as_ref().is_some_and(|kinds| kinds.iter().all(|(wanted, kind)| kind.is_complete || !of_provider(wanted)))
+    }
+
+    /// The objects whose controller is the deployment with this uid.
+    pub(crate) fn owned(&self, uid: &str) -> Vec<Arc<Owned>> {
+        self.read().iter().flatten().flat_map(|(_, kind)| kind.objects.owned(uid)).collect()
+    }
+
+    /// An object by kind and name, whoever owns it; of the built-in kinds only if it has our labels.
+    pub(crate) fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<Owned>> {
+        let key = Key::new(namespace, name);
+        let kinds = self.read();
+        let same = |kind: &&Kind| kind.resource.group == resource.group && kind.resource.kind == resource.kind;
+        kinds.iter().flatten().map(|(_, kind)| kind).filter(same).find_map(|kind| kind.objects.all.get(&key).cloned())
+    }
+
+    /// Watches exactly these kinds from now on, and ConfigMaps and Services that bear our labels.
+    pub(crate) fn want(self: &Arc<Self>, kinds: impl IntoIterator<Item = Wanted>) {
+        let ours = |wanted: &Wanted| wanted.provider.is_some_and(|provider| self.providers.contains(&provider));
+        let mut wanted: BTreeSet<Wanted> = kinds.into_iter().filter(ours).collect();
+        if !self.providers.is_empty() {
+            for owners in &self.owners {
+                for (kind, plural) in [("ConfigMap", "configmaps"), ("Service", "services")] {
+                    wanted.insert(Wanted {
+                        group: String::new(),
+                        version: "v1".to_owned(),
+                        kind: kind.to_owned(),
+                        plural: plural.to_owned(),
+                        definition: String::new(),
+                        provider: None,
+                        labels: Some(format!("{}={}", owners.dialect.label("managed-by"), owners.dialect.manager)),
+                    });
+                }
+            }
+        }
+        let mut kinds = self.write();
+        let kinds = kinds.get_or_insert_default();
+        kinds.retain(|known, _| wanted.contains(known));
+        for wanted in wanted {
+            let start = || Kind {
+                resource: Arc::new(wanted.resource()),
+                objects: Objects::default(),
+                is_complete: false,
+                task: tokio::spawn(Arc::clone(self).follow(wanted.clone())),
+            };
+            kinds.entry(wanted.clone()).or_insert_with(start);
+        }
+    }
+
+    /// Keeps what is known of a kind as the cluster is, until it is not wanted any more.
+    async fn follow(self: Arc<Self>, wanted: Wanted) {
+        let resource = Arc::new(wanted.resource());
+        let what = [&*wanted.plural, &*wanted.group].join(".");
+        let what = what.trim_end_matches('.');
+        let config = match &wanted.labels {
+            Some(labels) => pages().labels(labels),
+            None => pages(),
+        };
+        let mut listed = Vec::new();
+        let keep = |object: Cached| {
+            // Of what others own, nothing but that is looked at.
+            let object = if self.owner(&object).is_some() { object } else { object.without_contents() };
+            Owned { resource: Arc::clone(&resource), object }
+        };
+        follow(what, Api::<Cached>::all_with(self.client.clone(), &resource), config, |event| {
+            let touched = match event {
+                Event::Init => {
+                    listed.clear();
+                    return;
+                }
+                Event::InitApply(object) => {
+                    listed.push(keep(object));
+                    return;
+                }
+                Event::InitDone => {
+                    tracing::info!(watch = what, known = listed.len(), "listed");
+                    self.replace(&wanted, std::mem::take(&mut listed))
+                }
+                Event::Apply(object) => {
+                    let owned = keep(object);
+                    let key = Key::of(&owned.object);
+                    self.change(&wanted, |objects| {
+                        let before = objects.insert(owned);
+                        before.into_iter().chain(objects.all.get(&key).cloned()).collect()
+                    })
+                }
+                Event::Delete(object) => {
+                    let key = Key::of(&object);
+                    self.change(&wanted, |objects| objects.remove(&key).into_iter().collect())
+                }
+            };
+            for owned in touched {
+                self.tell(&wanted, &owned.object);
+            }
+        })
+        .await;
+    }
+
+    fn change(&self, wanted: &Wanted, change: impl FnOnce(&mut Objects) -> Vec<Arc<Owned>>) -> Vec<Arc<Owned>> {
+        let mut kinds = self.write();
+        let kind = kinds.as_mut().and_then(|kinds| kinds.get_mut(wanted));
+        kind.map(|kind| change(&mut kind.objects)).unwrap_or_default()
+    }
+
+    /// Takes a whole list. Gives what is not as it was; at the first time all owners are told that it is there.
+    fn replace(&self, wanted: &Wanted, listed: Vec<Owned>) -> Vec<Arc<Owned>> {
+        let mut objects = Objects::default();
+        for owned in listed {
+            objects.insert(owned);
+        }
+        let touched = self.change(wanted, |known| {
+            let before = std::mem::replace(known, objects);
+            let version = |owned: &Owned| owned.object.metadata.resource_version.clone();
+            let came = known
+                .all
+                .iter()
+                .filter(|(key, owned)| before.all.get(*key).is_none_or(|before| version(before) != version(owned)));
+            let went = before.all.iter().filter(|(key, _)| !known.all.contains_key(*key));
+            came.chain(went).map(|(_, owned)| Arc::clone(owned)).collect()
+        });
+        let was_complete = {
+            let mut kinds = self.write();
+            let kind = kinds.as_mut().and_then(|kinds| kinds.get_mut(wanted));
+            kind.is_none_or(|kind| std::mem::replace(&mut kind.is_complete, true))
+        };
+        if !was_complete {
+            for owners in &self.owners {
+                let deployments = owners.deployments.state();
+                owners.queues.extend(deployments.iter().map(|deployment| &**deployment));
+            }
+        }
+        touched
+    }
+
+    /// The deployment that owns an object, and its group.
+    fn owner(&self, object: &Cached) -> Option<(&Owners, Key)> {
+        let references = object.metadata.owner_references.as_deref()?;
+        let owner =
+            references.iter().find(|owner| owner.controller == Some(true) && owner.kind == "ModelDeployment")?;
+        let (group, _) = owner.api_version.split_once('/')?;
+        let owners = self.owners.iter().find(|owners| owners.dialect.group == group)?;
+        Some((owners, Key::new(object.namespace(), &owner.name)))
+    }
+
+    /// Has the deployment of an object looked at.
+    fn tell(&self, wanted: &Wanted, object: &Cached) {
+        if let Some((owners, key)) = self.owner(object) {
+            match wanted.provider {
+                Some(provider) => owners.queues.push_to_provider(provider, &key),
+                None => push_if_known(owners, &key),
+            }
+        } else {
+            // It may stand where one of ours is to stand.
+            let key = Key::of(object);
+            self.owners.iter().for_each(|owners| push_if_known(owners, &key));
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Option<BTreeMap<Wanted, Kind>>> {
+        self.kinds.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Option<BTreeMap<Wanted, Kind>>> {
+        self.kinds.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn push_if_known(owners: &Owners, key: &Key) {
+    if let Some(deployment) = owners.deployments.get(&key.reference(&owners.resource)) {
+        owners.queues.push_to_providers(&deployment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn owned(name: &str, owner: Option<&str>) -> Owned {
+        let owners = owner.map(|uid| {
+            json!([{"apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "name": "d", "uid": uid, "controller": true}])
+        });
+        let object = json!({"metadata": {"name": name, "namespace": "ml", "ownerReferences": owners}});
+        let resource = ApiResource {
+            group: "kaito.sh".to_owned(),
+            version: "v1beta1".to_owned(),
+            api_version: "kaito.sh/v1beta1".to_owned(),
+            kind: "Workspace".to_owned(),
+            plural: "workspaces".to_owned(),
+        };
+        Owned { resource: Arc::new(resource), object: Cached::new(object).unwrap() }
+    }
+
+    #[test]
+    fn objects_are_found_by_their_owner_while_it_owns_them() {
+        let mut objects = Objects::default();
+        let names = |objects: &Objects, uid: &str| {
+            objects.owned(uid).map(|owned| owned.object.name().to_owned()).collect::<Vec<_>>()
+        };
+        objects.insert(owned("a", Some("1")));
+        objects.insert(owned("b", Some("1")));
+        objects.insert(owned("c", None));
+        assert_eq!(names(&objects, "1"), ["a", "b"]);
+        objects.insert(owned("a", Some("2")));
+        objects.insert(owned("b", None));
+        assert_eq!((names(&objects, "1"), names(&objects, "2")), (vec![], vec!["a".to_owned()]));
+        objects.remove(&Key::new("ml", "a"));
+        assert!(names(&objects, "2").is_empty() && objects.by_owner.is_empty());
+        assert_eq!(objects.all.len(), 2);
+    }
+}

@@ -1,0 +1,273 @@
+//! Tells the apiserver by which authority it knows the webhooks: `caBundle` of the webhook configurations, and of the CRDs
+//! that are converted by a webhook. Whoever empties it finds it written again, ever later when it goes on.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use futures::future::join_all;
+use k8s_openapi::ByteString;
+use kube::api::{Patch, PatchParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client};
+use kubefoundry::dialect::Dialect;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::certificates::{self, Bundle};
+use super::pace::Pace;
+use crate::http::{Readiness, Stop, stopped};
+
+/// The name of both webhook configurations.
+pub(crate) const CONFIGURATION: &str = "kubefoundry";
+/// Who writes it.
+const MANAGER: &str = "kubefoundry-webhooks";
+/// How long a bundle stays that has ours in it and more: another replica may know better.
+const OTHERS: Duration = Duration::from_secs(10);
+/// What readiness waits for.
+const WHAT: &str = "caBundle";
+
+/// So many objects, the first, are such that the webhooks are not reached without their bundle.
+const NEEDED: usize = 2;
+
+/// An object that holds the bundle.
+struct Target {
+    resource: ApiResource,
+    name: String,
+}
+
+/// All of them, the configurations first.
+fn targets(dialects: &[&'static Dialect]) -> Vec<Target> {
+    let resource = |group: &str, kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    let configurations = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"].map(|kind| Target {
+        resource: resource("admissionregistration.k8s.io", kind),
+        name: CONFIGURATION.to_owned(),
+    });
+    let definitions = dialects.iter().flat_map(|dialect| {
+        ["modeldeployments", "inferenceproviderconfigs"].map(|plural| Target {
+            resource: resource("apiextensions.k8s.io", "CustomResourceDefinition"),
+            name: format!("{plural}.{}", dialect.group),
+        })
+    });
+    configurations.into_iter().chain(definitions).collect()
+}
+
+/// The patch that brings a bundle into an object, as JSON patch; nothing where it is, and where there is no place for it.
+///
+/// Each place is tested before it is written: what changed meanwhile is looked at again.
+fn patch(object: &Value, bundle: &str) -> Option<Value> {
+    let wanted = json!(ByteString(bundle.as_bytes().to_vec()));
+    let mut steps = Vec::new();
+    let webhooks = object.get("webhooks").and_then(Value::as_array);
+    for (index, webhook) in webhooks.into_iter().flatten().enumerate() {
+        if webhook.pointer("/clientConfig/caBundle") != Some(&wanted) {
+            steps.push(json!({"op": "test", "path": format!("/webhooks/{index}/name"), "value": webhook.get("name")}));
+            let path = format!("/webhooks/{index}/clientConfig/caBundle");
+            steps.push(json!({"op": "add", "path": path, "value": wanted}));
+        }
+    }
+    let conversion = object.pointer("/spec/conversion");
+    if conversion.and_then(|conversion| conversion.get("strategy")) == Some(&json!("Webhook"))
+        && conversion.and_then(|it| it.pointer("/webhook/clientConfig")).is_some_and(Value::is_object)
+        && conversion.and_then(|it| it.pointer("/webhook/clientConfig/caBundle")) != Some(&wanted)
+    {
+        steps.push(json!({"op": "test", "path": "/spec/conversion/strategy", "value": "Webhook"}));
+        let path = "/spec/conversion/webhook/clientConfig/caBundle";
+        steps.push(json!({"op": "add", "path": path, "value": wanted}));
+    }
+    (!steps.is_empty()).then(|| Value::Array(steps))
+}
+
+/// Whether every place for a bundle has one with all of ours in it.
+fn covers(object: &Value, bundle: &str) -> bool {
+    let ours = certificates::read(bundle);
+    let has = |config: Option<&Value>| {
+        let encoded = config.and_then(|config| config.get("caBundle")).cloned().unwrap_or_default();
+        let there = serde_json::from_value(encoded).map(|ByteString(bytes)| bytes).unwrap_or_default();
+        let there = certificates::read(&String::from_utf8_lossy(&there));
+        ours.iter().all(|one| there.contains(one))
+    };
+    let webhooks = object.get("webhooks").and_then(Value::as_array);
+    let conversion = object.pointer("/spec/conversion");
+    let is_converted = conversion.and_then(|it| it.get("strategy")) == Some(&json!("Webhook"));
+    webhooks.into_iter().flatten().all(|webhook| has(webhook.get("clientConfig")))
+        && (!is_converted || has(conversion.and_then(|it| it.pointer("/webhook/clientConfig"))))
+}
+
+/// Writes bundles.
+pub(super) struct Writer {
+    pub(super) client: Client,
+    pub(super) dialects: Vec<&'static Dialect>,
+    pub(super) readiness: Readiness,
+    /// What is to be trusted.
+    pub(super) bundle: watch::Receiver<Bundle>,
+    /// What the apiserver was told to trust by now, everywhere.
+    pub(super) trusted: watch::Sender<Bundle>,
+}
+
+impl Writer {
+    /// Works until it is told to stop.
+    pub(super) async fn run(self, stop: Stop) {
+        self.readiness.waits(WHAT, "not written yet");
+        let targets = targets(&self.dialects);
+        let states = Mutex::new(vec![None; targets.len()]);
+        join_all(targets.iter().enumerate().map(|(index, target)| self.follow(target, index, &states, stop.clone())))
+            .await;
+    }
+
+    /// Keeps one object.
+    async fn follow(&self, target: &Target, index: usize, states: &Mutex<Vec<Bundle>>, stop: Stop) {
+        let objects = Api::<DynamicObject>::all_with(self.client.clone(), &target.resource);
+        let mut events = pin!(watcher::watch_object(objects.clone(), &target.name).default_backoff());
+        let mut stop = pin!(stopped(stop));
+        let mut bundles = self.bundle.clone();
+        let (mut latest, mut pace) = (None, Pace::default());
+        let (kind, name) = (&target.resource.kind, &target.name);
+        let (mut retry, mut covered): (Option<Duration>, Option<Instant>) = (None, None);
+        loop {
+            tokio::select! {
+                () = &mut stop => return,
+                event = events.next() => match event {
+                    Some(Ok(object)) => latest = Some(object),
+                    Some(Err(error)) => {
+                        tracing::warn!(kind, name, %error, "what holds a caBundle cannot be watched");
+                        continue;
+                    }
+                    None => return,
+                },
+                changed = bundles.changed() => if changed.is_err() { return },
+                () = sleep(retry.unwrap_or(Duration::from_secs(3600))) => {}
+            }
+            retry = None;
+            let Some(bundle) = bundles.borrow_and_update().clone() else { continue };
+            let Some(object) = &latest else { continue };
+            let value = object.as_ref().map(|object: &DynamicObject| json!(object)).unwrap_or_default();
+            let Some(steps) = patch(&value, &bundle) else {
+                self.settle(states, index, bundle);
+                covered = None;
+                continue;
+            };
+            if covers(&value, &bundle) {
+                // Another replica knows of a newer certificate, or of an older one that has not expired: it works as it is.
+                self.settle(states, index, Arc::clone(&bundle));
+                let since = covered.get_or_insert_with(Instant::now);
+                let left = OTHERS.saturating_sub(since.elapsed());
+                if !left.is_zero() {
+                    retry = Some(left);
+                    continue;
+                }
+            }
+            covered = None;
+            let wait = pace.wait(Instant::now());
+            if !wait.is_zero() {
+                retry = Some(wait);
+                continue;
+            }
+            pace.attempt(Instant::now());
+            match self.write(&objects, name, steps).await {
+                Ok(object) => {
+                    tracing::info!(kind, name, "wrote the caBundle");
+                    latest = Some(Some(object));
+                    self.settle(states, index, bundle);
+                }
+                Err(error) => {
+                    tracing::warn!(kind, name, %error, "the caBundle cannot be written");
+                    if index < NEEDED {
+                        self.readiness.still_waits(WHAT, format!("{kind} {name}: {error}"));
+                    }
+                    retry = Some(pace.wait(Instant::now()));
+                }
+            }
+        }
+    }
+
+    async fn write(
+        &self,
+        objects: &Api<DynamicObject>,
+        name: &str,
+        steps: Value,
+    ) -> Result<DynamicObject, kube::Error> {
+        let steps = serde_json::from_value(steps).map_err(kube::Error::SerdeError)?;
+        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        objects.patch(name, &parameters, &Patch::Json::<()>(steps)).await
+    }
+
+    /// One object has a bundle, or no place for it. When all have the same, the apiserver trusts it.
+    fn settle(&self, states: &Mutex<Vec<Bundle>>, index: usize, bundle: Arc<str>) {
+        let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = states.get_mut(index) {
+            *state = Some(bundle.clone());
+        }
+        let is_everywhere = |states: &[Bundle]| states.iter().all(|state| state.as_ref() == Some(&bundle));
+        // The configurations come first: without them nobody asks. A CRD may be none that we may watch.
+        if states.get(..NEEDED).is_some_and(is_everywhere) {
+            self.readiness.met(WHAT);
+        }
+        if is_everywhere(&states) {
+            self.trusted.send_replace(Some(bundle));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENCODED: &str = "UEVN";
+
+    #[test]
+    fn every_webhook_gets_the_bundle_and_one_that_has_it_is_left_alone() {
+        let mut configuration = json!({"webhooks": [
+            {"name": "a", "clientConfig": {"url": "https://x", "caBundle": ENCODED}},
+            {"name": "b", "clientConfig": {"service": {"name": "s", "namespace": "n"}}},
+            {"name": "c", "clientConfig": {"url": "https://x", "caBundle": "b2xk"}},
+        ]});
+        let steps = patch(&configuration, "PEM").unwrap();
+        json_patch::patch(&mut configuration, &serde_json::from_value::<json_patch::Patch>(steps).unwrap()).unwrap();
+        for webhook in configuration["webhooks"].as_array().unwrap() {
+            assert_eq!(webhook["clientConfig"]["caBundle"], ENCODED);
+        }
+        assert_eq!(patch(&configuration, "PEM"), None);
+    }
+
+    #[test]
+    fn a_webhook_that_moved_is_not_written_over() {
+        let before = json!({"webhooks": [{"name": "a", "clientConfig": {"url": "https://x"}}]});
+        let steps = patch(&before, "PEM").unwrap();
+        let mut after = json!({"webhooks": [{"name": "b", "clientConfig": {"url": "https://x"}}]});
+        let steps = serde_json::from_value::<json_patch::Patch>(steps).unwrap();
+        assert!(json_patch::patch(&mut after, &steps).is_err());
+    }
+
+    #[test]
+    fn a_crd_gets_it_only_when_it_is_converted_by_a_webhook() {
+        let crd = |conversion: Value| json!({"spec": {"conversion": conversion}});
+        assert_eq!(patch(&crd(json!({"strategy": "None"})), "PEM"), None);
+        assert_eq!(patch(&crd(json!({"strategy": "Webhook"})), "PEM"), None);
+        let mut converted = crd(json!({"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://x"}}}));
+        let steps = patch(&converted, "PEM").unwrap();
+        json_patch::patch(&mut converted, &serde_json::from_value::<json_patch::Patch>(steps).unwrap()).unwrap();
+        assert_eq!(patch(&converted, "PEM"), None);
+        assert_eq!(converted["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"], ENCODED);
+    }
+
+    #[test]
+    fn both_configurations_and_the_crds_of_every_group_are_kept() {
+        let dialect = Dialect::of_group("kubefoundry.ai").unwrap();
+        let targets = targets(&[dialect]);
+        let names: Vec<String> =
+            targets.iter().map(|target| format!("{} {}", target.resource.plural, target.name)).collect();
+        assert_eq!(
+            names,
+            [
+                "mutatingwebhookconfigurations kubefoundry",
+                "validatingwebhookconfigurations kubefoundry",
+                "customresourcedefinitions modeldeployments.kubefoundry.ai",
+                "customresourcedefinitions inferenceproviderconfigs.kubefoundry.ai",
+            ]
+        );
+    }
+}

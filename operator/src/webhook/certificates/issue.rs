@@ -1,0 +1,190 @@
+//! Makes certificates: a certificate authority that signs one serving certificate, and is forgotten then.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose,
+};
+use rustls::ServerConfig;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier as _;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{RootCertStore, version};
+use thiserror::Error;
+
+/// How far the clocks of a cluster may be apart: a certificate is valid from so long before it is made.
+const SKEW: Duration = Duration::from_secs(3600);
+
+/// The longest life of a certificate: what is longer cannot be written in one.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Why there is no certificate, or why one is of no use. None of them says anything of a key.
+#[derive(Debug, Error)]
+pub(super) enum Unusable {
+    /// Nothing can be made of it.
+    #[error("the certificate cannot be made: {0}")]
+    NotMade(#[from] rcgen::Error),
+    /// A part of it is missing, or no PEM.
+    #[error("{0} is missing, or is no PEM")]
+    Missing(&'static str),
+    /// The key does not belong to the certificate, or a client would refuse it.
+    #[error("{0}")]
+    Refused(#[from] rustls::Error),
+    /// A name under which nobody can be reached.
+    #[error("{0:?} is no name of a server")]
+    Name(String),
+}
+
+/// A serving certificate with its key, as PEM. Never printed: it has no `Debug` on purpose.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) certificate: String,
+    pub(super) key: String,
+}
+
+/// A pair that is new, and the certificate of the authority that vouches for it.
+pub(super) struct Issued {
+    pub(super) pair: Pair,
+    pub(super) authority: String,
+    pub(super) expires: SystemTime,
+}
+
+/// Makes an authority, and a certificate by it for these names. The authority's key is gone when this returns: nobody can
+/// sign with it again, so that trust in it is trust in this certificate alone.
+pub(super) fn issue(names: &[String], lifetime: Duration, now: SystemTime) -> Result<Issued, Unusable> {
+    let expires = now.checked_add(lifetime.min(LONGEST)).unwrap_or(now);
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    let valid = (epoch + since_epoch(now).saturating_sub(SKEW), epoch + since_epoch(expires));
+    let subject = |name: &str| {
+        let mut subject = DistinguishedName::new();
+        subject.push(DnType::OrganizationName, "kubefoundry");
+        subject.push(DnType::CommonName, name);
+        subject
+    };
+    // A name of its own for each authority: with the same name verifiers would try the key of the wrong one first.
+    let serial = since_epoch(now).as_millis();
+    let mut parameters = CertificateParams::default();
+    (parameters.not_before, parameters.not_after) = valid;
+    parameters.distinguished_name = subject(&format!("kubefoundry webhooks CA {serial}"));
+    parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    let authority = CertifiedIssuer::self_signed(parameters, KeyPair::generate()?)?;
+
+    let key = KeyPair::generate()?;
+    let mut parameters = CertificateParams::new(names)?;
+    (parameters.not_before, parameters.not_after) = valid;
+    parameters.distinguished_name = subject("kubefoundry webhooks");
+    parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    parameters.use_authority_key_identifier_extension = true;
+    let certificate = parameters.signed_by(&key, &authority)?;
+    let pair = Pair { certificate: certificate.pem(), key: key.serialize_pem() };
+    Ok(Issued { pair, authority: authority.pem(), expires })
+}
+
+fn since_epoch(time: SystemTime) -> Duration {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The names under which the webhooks are reached: of the Service, and of a URL, where there is one.
+pub(super) fn names(service: &str, namespace: &str, url: Option<&str>) -> Vec<String> {
+    let mut names = vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}.svc.cluster.local")];
+    let host = url.and_then(|url| url.parse::<http::Uri>().ok()?.host().map(str::to_owned));
+    // Brackets belong to the URL, not to the address in it.
+    names.extend(host.map(|host| host.trim_matches(['[', ']']).to_owned()));
+    names
+}
+
+/// What a TLS server of this pair is set up with.
+pub(super) fn server(pair: &Pair) -> Result<ServerConfig, Unusable> {
+    let chain = certificates(&pair.certificate);
+    if chain.is_empty() {
+        return Err(Unusable::Missing("tls.crt"));
+    }
+    let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).map_err(|_| Unusable::Missing("tls.key"))?;
+    let mut server = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    server.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(server)
+}
+
+/// Whether the apiserver will trust the certificate at this time under all of these names, with this bundle.
+pub(super) fn check(certificate: &str, bundle: &str, names: &[String], at: SystemTime) -> Result<(), Unusable> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificates(bundle));
+    if roots.is_empty() {
+        return Err(Unusable::Missing("ca.crt"));
+    }
+    let provider = Arc::new(ring::default_provider());
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+    let verifier = verifier.map_err(|_| Unusable::Missing("ca.crt"))?;
+    let chain = certificates(certificate);
+    let (serving, between) = chain.split_first().ok_or(Unusable::Missing("tls.crt"))?;
+    let at = UnixTime::since_unix_epoch(since_epoch(at));
+    for name in names {
+        let server = ServerName::try_from(name.as_str()).map_err(|_| Unusable::Name(name.clone()))?;
+        verifier.verify_server_cert(serving, between, &server, &[], at)?;
+    }
+    Ok(())
+}
+
+/// Whether something can be a name in a certificate.
+pub(super) fn is_name(name: &str) -> bool {
+    name.parse::<IpAddr>().is_ok() || ServerName::try_from(name).is_ok()
+}
+
+/// The certificates of a PEM text, as far as they can be read.
+pub(super) fn certificates(text: &str) -> Vec<CertificateDer<'static>> {
+    CertificateDer::pem_slice_iter(text.as_bytes()).filter_map(Result::ok).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds)
+    }
+
+    #[test]
+    fn the_certificate_is_trusted_for_its_names_and_as_long_as_it_lives() {
+        let names = names("hooks", "system", Some("https://127.0.0.1:9443/x"));
+        assert_eq!(names, ["hooks.system.svc", "hooks.system.svc.cluster.local", "127.0.0.1"]);
+        let issued = issue(&names, Duration::from_secs(3600), at(0)).unwrap();
+        let (certificate, authority) = (&issued.pair.certificate, &issued.authority);
+        check(certificate, authority, &names, at(0)).unwrap();
+        check(certificate, authority, &names, at(3599)).unwrap();
+        let expired = check(certificate, authority, &names, at(3602)).unwrap_err();
+        assert!(matches!(expired, Unusable::Refused(_)), "{expired}");
+        assert!(check(certificate, authority, &["other.system.svc".to_owned()], at(0)).is_err());
+        server(&issued.pair).unwrap();
+    }
+
+    #[test]
+    fn no_authority_vouches_for_the_certificate_of_another() {
+        let names = names("hooks", "system", Some("https://[::1]:9443"));
+        assert_eq!(names.last().unwrap(), "::1");
+        let [first, second] = [0, 1].map(|time| issue(&names, Duration::from_secs(3600), at(time)).unwrap());
+        assert!(check(&first.pair.certificate, &second.authority, &names, at(1)).is_err());
+        let both = second.authority + &first.authority;
+        check(&first.pair.certificate, &both, &names, at(1)).unwrap();
+        check(&second.pair.certificate, &both, &names, at(1)).unwrap();
+        // A key of the one and a certificate of the other make no server.
+        assert!(server(&Pair { certificate: first.pair.certificate, key: second.pair.key }).is_err());
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_none() {
+        for text in ["", "nonsense", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+            assert!(check(text, text, &["a.b.svc".to_owned()], at(0)).is_err());
+            assert!(server(&Pair { certificate: text.to_owned(), key: text.to_owned() }).is_err());
+        }
+    }
+}

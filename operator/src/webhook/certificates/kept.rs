@@ -1,0 +1,235 @@
+//! The certificate as all replicas share it: a Secret.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::ObjectMeta;
+
+use super::issue::{Issued, Pair, Unusable, check, is_name, issue, server};
+
+/// Its keys, as in any Secret of type `kubernetes.io/tls`; the bundle under the key that cert-manager uses, too.
+const CERTIFICATE: &str = "tls.crt";
+const KEY: &str = "tls.key";
+const BUNDLE: &str = "ca.crt";
+/// When the certificate expires.
+const EXPIRES: &str = "kubefoundry.ai/expires";
+/// When the ones before it have expired, whose authorities are still in the bundle.
+const PREVIOUS_EXPIRE: &str = "kubefoundry.ai/previous-expire";
+/// The names in the certificate: replicas that are told different ones, as during an upgrade, share one for all.
+const NAMES: &str = "kubefoundry.ai/names";
+/// So many authorities are in a bundle, and so many names in a certificate, at the most.
+const AUTHORITIES: usize = 3;
+const MOST_NAMES: usize = 16;
+
+/// What the Secret holds. Without `Debug`: there is a key in it.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) pair: Pair,
+    pub(super) bundle: String,
+    names: Vec<String>,
+    expires: Option<SystemTime>,
+    previous_expire: Option<SystemTime>,
+}
+
+/// What is to be done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Nothing.
+    Nothing,
+    /// Two thirds of its life are over, or it is of no use at all.
+    Renewal,
+    /// The authorities of expired certificates go.
+    Pruning,
+}
+
+impl Kept {
+    /// Reads a Secret; nothing when a part is missing.
+    pub(super) fn read(secret: &Secret) -> Option<Self> {
+        let text = |key| String::from_utf8(secret.data.as_ref()?.get(key)?.0.clone()).ok();
+        let annotation = |key| secret.metadata.annotations.as_ref()?.get(key).map(String::as_str);
+        let time = |key| Some(SystemTime::from(annotation(key)?.parse::<Timestamp>().ok()?));
+        let names = annotation(NAMES).unwrap_or_default().split(',');
+        Some(Self {
+            pair: Pair { certificate: text(CERTIFICATE)?, key: text(KEY)? },
+            bundle: text(BUNDLE)?,
+            names: names.filter(|name| is_name(name)).map(str::to_owned).collect(),
+            expires: time(EXPIRES),
+            previous_expire: time(PREVIOUS_EXPIRE),
+        })
+    }
+
+    /// A first certificate, or the next after one that there was.
+    pub(super) fn renew(
+        before: Option<&Self>,
+        names: &[String],
+        lifetime: Duration,
+        now: SystemTime,
+    ) -> Result<Self, Unusable> {
+        let mut names = names.to_vec();
+        let others = before.iter().flat_map(|before| before.names.clone());
+        names.extend(others.filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        names.truncate(MOST_NAMES);
+        let Issued { pair, authority, expires } = issue(&names, lifetime, now)?;
+        let Some(before) = before else {
+            return Ok(Self { pair, bundle: authority, names, expires: Some(expires), previous_expire: None });
+        };
+        // Where nothing is known of the old certificate, it lives as long as the new one.
+        let previous_expire = before.expires.unwrap_or(expires).max(before.previous_expire.unwrap_or(now));
+        let old = blocks(&before.bundle).into_iter().take(AUTHORITIES - 1);
+        let bundle = std::iter::once(authority.as_str()).chain(old).map(with_line_end).collect();
+        Ok(Self { pair, bundle, names, expires: Some(expires), previous_expire: Some(previous_expire) })
+    }
+
+    /// Without the authorities of certificates that have expired.
+    pub(super) fn pruned(&self) -> Self {
+        let bundle = blocks(&self.bundle).first().copied().map(with_line_end).unwrap_or_default();
+        Self { bundle, previous_expire: None, ..self.clone() }
+    }
+
+    /// Whether a server can be run with it now that the apiserver trusts.
+    pub(super) fn works(&self, names: &[String], now: SystemTime) -> Result<(), Unusable> {
+        server(&self.pair)?;
+        check(&self.pair.certificate, &self.bundle, names, now)
+    }
+
+    /// What is due now.
+    pub(super) fn due(&self, names: &[String], lifetime: Duration, now: SystemTime) -> Due {
+        let later = now.checked_add(lifetime / 3).unwrap_or(now);
+        let lasts = check(&self.pair.certificate, &self.bundle, names, later);
+        if self.works(names, now).is_err() || lasts.is_err() {
+            Due::Renewal
+        } else if self.previous_expire.is_some_and(|expire| expire <= now) {
+            Due::Pruning
+        } else {
+            Due::Nothing
+        }
+    }
+
+    /// Writes it into a Secret: into the one that there is, or into a new one.
+    pub(super) fn write(&self, secret: Option<Secret>, name: &str, namespace: &str) -> Secret {
+        let mut secret = secret.unwrap_or_else(|| Secret {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                namespace: Some(namespace.to_owned()),
+                ..ObjectMeta::default()
+            },
+            type_: Some("kubernetes.io/tls".to_owned()),
+            ..Secret::default()
+        });
+        let data = [(CERTIFICATE, &self.pair.certificate), (KEY, &self.pair.key), (BUNDLE, &self.bundle)];
+        let bytes = |text: &String| ByteString(text.clone().into_bytes());
+        secret.data = Some(data.map(|(key, text)| (key.to_owned(), bytes(text))).into());
+        secret.metadata.managed_fields = None;
+        let labels = secret.metadata.labels.get_or_insert_with(BTreeMap::new);
+        labels.insert("kubefoundry.ai/managed-by".to_owned(), "kubefoundry".to_owned());
+        let annotations = secret.metadata.annotations.get_or_insert_with(BTreeMap::new);
+        annotations.insert(NAMES.to_owned(), self.names.join(","));
+        for (key, time) in [(EXPIRES, self.expires), (PREVIOUS_EXPIRE, self.previous_expire)] {
+            match time.and_then(|time| Timestamp::try_from(time).ok()) {
+                Some(time) => annotations.insert(key.to_owned(), time.to_string()),
+                None => annotations.remove(key),
+            };
+        }
+        secret
+    }
+}
+
+/// The certificates of a bundle, each as the text that it is.
+fn blocks(bundle: &str) -> Vec<&str> {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let parts = bundle.split_inclusive(END).filter(|part| part.ends_with(END));
+    parts.filter_map(|part| part.get(part.rfind(BEGIN)?..)).collect()
+}
+
+fn with_line_end(block: &str) -> String {
+    format!("{}\n", block.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    const LIFETIME: Duration = Duration::from_secs(9000);
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds)
+    }
+
+    fn names() -> Vec<String> {
+        vec!["hooks.system.svc".to_owned()]
+    }
+
+    fn first() -> Kept {
+        Kept::renew(None, &names(), LIFETIME, at(0)).unwrap()
+    }
+
+    #[test]
+    fn a_secret_says_what_was_written_into_it() {
+        let kept = Kept::renew(Some(&first()), &names(), LIFETIME, at(10)).unwrap();
+        let secret = kept.write(None, "tls", "system");
+        assert_eq!(secret.type_.as_deref(), Some("kubernetes.io/tls"));
+        assert!(Kept::read(&secret).unwrap() == kept);
+        // What others wrote beside it stays.
+        let mut changed = secret.clone();
+        changed.metadata.labels.as_mut().unwrap().insert("team".to_owned(), "a".to_owned());
+        let again = first().write(Some(changed), "tls", "system");
+        assert_eq!(again.metadata.labels.as_ref().unwrap().len(), 2);
+        assert!(!again.metadata.annotations.as_ref().unwrap().contains_key(PREVIOUS_EXPIRE));
+        let mut broken = secret;
+        broken.data.as_mut().unwrap().remove(KEY);
+        assert!(Kept::read(&broken).is_none());
+    }
+
+    #[test]
+    fn it_is_renewed_at_two_thirds_and_the_old_authority_stays_until_the_old_certificate_expires() {
+        let old = first();
+        assert_eq!(old.due(&names(), LIFETIME, at(5900)), Due::Nothing);
+        assert_eq!(old.due(&names(), LIFETIME, at(6100)), Due::Renewal);
+        let new = Kept::renew(Some(&old), &names(), LIFETIME, at(6100)).unwrap();
+        assert_eq!(blocks(&new.bundle).len(), 2);
+        // A replica that has not heard of it serves the old one: the new bundle still vouches for it.
+        check(&old.pair.certificate, &new.bundle, &names(), at(6100)).unwrap();
+        check(&new.pair.certificate, &new.bundle, &names(), at(6100)).unwrap();
+        assert_eq!(new.due(&names(), LIFETIME, at(8999)), Due::Nothing);
+        assert_eq!(new.due(&names(), LIFETIME, at(9000)), Due::Pruning);
+        let pruned = new.pruned();
+        assert_eq!(blocks(&pruned.bundle).len(), 1);
+        pruned.works(&names(), at(9000)).unwrap();
+        assert_eq!(pruned.due(&names(), LIFETIME, at(9000)), Due::Nothing);
+    }
+
+    #[test]
+    fn replicas_that_are_told_different_names_agree_on_all_of_them() {
+        let other = vec!["renamed.system.svc".to_owned()];
+        let old = first();
+        assert_eq!(old.due(&other, LIFETIME, at(0)), Due::Renewal);
+        let new = Kept::renew(Some(&old), &other, LIFETIME, at(1)).unwrap();
+        assert_eq!(new.due(&other, LIFETIME, at(1)), Due::Nothing);
+        assert_eq!(new.due(&names(), LIFETIME, at(1)), Due::Nothing);
+    }
+
+    #[test]
+    fn a_bundle_grows_to_three_and_not_further() {
+        let mut kept = first();
+        for time in 1..6 {
+            kept = Kept::renew(Some(&kept), &names(), LIFETIME, at(time)).unwrap();
+        }
+        assert_eq!(blocks(&kept.bundle).len(), 3);
+        assert_eq!(super::super::issue::certificates(&kept.bundle).len(), 3);
+    }
+
+    #[test]
+    fn what_somebody_broke_is_made_anew() {
+        let mut kept = first();
+        kept.bundle = "-----END CERTIFICATE-----".to_owned();
+        assert_eq!(kept.due(&names(), LIFETIME, at(0)), Due::Renewal);
+        let new = Kept::renew(Some(&kept), &names(), LIFETIME, at(0)).unwrap();
+        new.works(&names(), at(0)).unwrap();
+    }
+}

@@ -1,0 +1,184 @@
+//! `/mutate`, `/validate` and `/convert`.
+
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{Method, StatusCode};
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use kubefoundry::engine::Engine;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::review::{Request, Verdict};
+use super::validate::{Creates, Outcome};
+use super::{access_review, convert, default, validate};
+use crate::http::{self as server, Answer, Handler, answer, not_allowed};
+
+/// So many objects are looked at in a moment; what comes besides waits. An object is looked at in milliseconds.
+const AT_A_TIME: usize = 8;
+
+/// What is to be known of the cluster.
+pub(super) trait Cluster: Send + Sync + 'static {
+    /// What the engine knows for an API group.
+    fn engine(&self, group: &str) -> Known;
+    /// The providers that a namespace allows; all of them without a list.
+    fn allowed<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>>;
+    /// Whether access is checked at all.
+    fn checks_access(&self) -> bool;
+    /// Why a user may not do something, if so.
+    fn access(&self, question: SubjectAccessReview) -> BoxFuture<'_, Option<String>>;
+}
+
+/// What is known for an API group.
+pub(super) enum Known {
+    /// It is not ours.
+    Nothing,
+    /// The caches are still filling.
+    NotYet,
+    /// This.
+    All(Knowledge),
+}
+
+/// What the engine knows.
+#[derive(Clone)]
+pub(super) struct Knowledge {
+    /// All of it.
+    pub(super) engine: Engine,
+    /// The same for selection among these providers alone.
+    pub(super) among: Arc<dyn Fn(&[String]) -> Engine + Send + Sync>,
+}
+
+/// What is to be done with a request.
+#[derive(Clone, Copy, PartialEq)]
+enum Task {
+    Default,
+    Validate,
+}
+
+/// Answers the apiserver.
+pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
+    let places = Arc::new(Semaphore::new(AT_A_TIME));
+    Arc::new(move |request| {
+        let (cluster, places) = (Arc::clone(&cluster), Arc::clone(&places));
+        async move {
+            let task = match request.path.as_str() {
+                "/mutate" => Some(Task::Default),
+                "/validate" => Some(Task::Validate),
+                "/convert" => None,
+                _ => return text(StatusCode::NOT_FOUND, "expected /mutate, /validate or /convert"),
+            };
+            if request.method != Method::POST {
+                return not_allowed("POST");
+            }
+            let content_type = request.content_type.as_deref().unwrap_or_default();
+            if content_type.split(';').next().unwrap_or_default().trim() != "application/json" {
+                return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected application/json");
+            }
+            // A few requests at a time: each holds a tree of its object.
+            let Ok(_place) = places.acquire().await else {
+                return text(StatusCode::SERVICE_UNAVAILABLE, "stopping");
+            };
+            let body = request.body;
+            let Some(task) = task else {
+                return match apart(move || convert::convert(&body)).await {
+                    Some(converted) => json(converted),
+                    None => broke(),
+                };
+            };
+            let Some(read) = apart(move || Request::read(&body)).await else { return broke() };
+            match read {
+                Ok(request) => admit(&*cluster, task, request).await,
+                Err(error) => text(StatusCode::BAD_REQUEST, error),
+            }
+        }
+        .boxed()
+    })
+}
+
+/// Answers an admission request.
+async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Answer {
+    let uid = request.uid.clone();
+    let verdict = if request.written().is_none() {
+        Verdict::allow()
+    } else {
+        match (cluster.engine(&request.kind.group), request.kind.kind.as_str()) {
+            (Known::All(knowledge), "ModelDeployment") => match deployment(cluster, task, knowledge, request).await {
+                Some(verdict) => verdict,
+                None => return broke(),
+            },
+            (Known::NotYet, "ModelDeployment") => {
+                return text(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "the operator is starting: its caches are not filled yet",
+                );
+            }
+            (Known::All(_) | Known::NotYet, "InferenceProviderConfig") if task == Task::Validate => {
+                match apart(move || validate::configuration(&request)).await {
+                    Some(outcome) => outcome.verdict,
+                    None => return broke(),
+                }
+            }
+            _ => Verdict::allow(),
+        }
+    };
+    json(Ok(verdict.answer(&uid)))
+}
+
+/// Answers about a ModelDeployment; nothing when that broke.
+async fn deployment<C: Cluster>(cluster: &C, task: Task, knowledge: Knowledge, request: Request) -> Option<Verdict> {
+    if task == Task::Default {
+        return apart(move || default::review(&request, &knowledge.engine)).await;
+    }
+    let allowed = if request.changes_spec() { cluster.allowed(&request.namespace).await } else { Ok(None) };
+    let allowed = match allowed {
+        Ok(allowed) => allowed,
+        Err(error) => {
+            let message = format!("what namespace {:?} allows cannot be read: {error}", request.namespace);
+            return Some(Verdict::forbid(&message));
+        }
+    };
+    let request = Arc::new(request);
+    let about = Arc::clone(&request);
+    let Outcome { verdict, creates } =
+        apart(move || validate::deployment(&about, &knowledge, allowed.as_deref())).await?;
+    let refusal = match creates {
+        Creates::Nothing => None,
+        _ if !cluster.checks_access() => None,
+        Creates::Unknown => Some("the access of the user cannot be checked: no provider can be chosen yet".to_owned()),
+        Creates::Kind(kind) => {
+            cluster.access(access_review::question(&request.user_info, &kind, &request.namespace)).await
+        }
+    };
+    let verdict = refusal.map_or(verdict, |refusal| Verdict::forbid(&refusal));
+    if !verdict.is_allowed() {
+        let (namespace, name) = (&request.namespace, &request.name);
+        let user = request.user_info.username.as_deref().unwrap_or_default();
+        tracing::info!(namespace, name, user, "refused a ModelDeployment");
+    }
+    Some(verdict)
+}
+
+/// Does work on a thread of its own, so that no large object keeps others from being served. Nothing when it panicked.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+fn broke() -> Answer {
+    tracing::error!("an admission request could not be answered; this is a bug");
+    text(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
+}
+
+fn text(status: StatusCode, words: impl Into<String>) -> Answer {
+    server::text(status, words)
+}
+
+fn json(body: Result<Value, String>) -> Answer {
+    match body {
+        Ok(body) => answer(StatusCode::OK, "application/json", body.to_string()),
+        Err(error) => text(StatusCode::BAD_REQUEST, error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,10 @@
+//! The engine for whoever keeps running: an operator, an admission webhook, an editor.
+//!
+//! [`compile`](crate::compile()) takes all texts of a run. An [`Engine`] holds what changes seldom (options, provider
+//! configurations, CRDs) and takes one deployment at a time, as the apiserver gives it. What comes out is the same: both
+//! send the deployment through the same code.
+
+pub use crate::compile::Providers;
+pub use crate::compile::engine::{Engine, Evaluation};
+pub use crate::crds::Installed;
+pub use crate::model::select::Chosen;
