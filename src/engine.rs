@@ -7,4 +7,7 @@
 pub use crate::compile::Providers;
 pub use crate::compile::engine::{Engine, Evaluation};
 pub use crate::crds::Installed;
+pub use crate::drift::{FieldDrift, drift};
 pub use crate::model::select::Chosen;
+pub use crate::plan::{UpstreamChange, changes};
+pub use crate::status::{Judgement, Observation, observe};

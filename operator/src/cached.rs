@@ -10,40 +10,46 @@ use kube::Resource;
 use kube::core::ApiResource;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// An object of the cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Cached {
-    /// Without managed fields and the last configuration of kubectl, which are long. The text has of managed fields what
-    /// controllers say in the status of a ModelDeployment.
+    /// Without managed fields and the last configuration of kubectl, which are long. The text has of managed fields who wrote
+    /// when, and what of the status.
     pub(crate) metadata: ObjectMeta,
     text: Box<str>,
     /// `status.provider.name`, by which most events are sorted out.
     chosen: Option<Box<str>>,
 }
 
-/// Of a ModelDeployment, who says what in its status: a controller takes back what it does not say any more.
-fn status_managers(object: &Value) -> Option<Value> {
-    if object.get("kind")? != "ModelDeployment" {
-        return None;
-    }
-    let entries = object.pointer("/metadata/managedFields")?.as_array()?;
-    let of_status = |entry: &&Value| entry["subresource"] == "status" && entry["operation"] == "Apply";
-    let kept = entries.iter().filter(of_status).map(|entry| {
-        let mut status = entry.pointer("/fieldsV1/f:status").cloned().unwrap_or_default();
-        // Fields of status and of its maps; what is deeper is said with them.
-        for below in status.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
-            for deeper in below.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
-                *deeper = Value::Object(serde_json::Map::new());
+/// Who wrote an object, when, and whether that was its status. What each manager said in the status of a deployment is kept by
+/// name: they take turns, and each takes back what it does not say any more.
+fn managers(object: &Value) -> Vec<Value> {
+    let is_deployment = object.get("kind").and_then(Value::as_str) == Some("ModelDeployment");
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let kept = |entry: &Value| {
+        let mut kept = Map::new();
+        for name in ["manager", "operation", "subresource", "time"] {
+            if let Some(value) = entry.get(name) {
+                kept.insert(name.to_owned(), value.clone());
             }
         }
-        serde_json::json!({
-            "manager": entry["manager"], "operation": "Apply", "subresource": "status",
-            "fieldsV1": {"f:status": status},
-        })
-    });
-    Some(Value::Array(kept.collect()))
+        if let Some(status) = entry.pointer("/fieldsV1/f:status") {
+            // Down to `f:conditions`, `k:{"type":"Ready"}`; of other objects only that it is there.
+            let status = cut(status, if is_deployment { 2 } else { 0 });
+            kept.insert("fieldsV1".to_owned(), json!({"f:status": status}));
+        }
+        Value::Object(kept)
+    };
+    entries.into_iter().flatten().map(kept).collect()
+}
+
+/// A tree down to a depth.
+fn cut(tree: &Value, depth: usize) -> Value {
+    let fields = tree.as_object().filter(|_| depth > 0);
+    let below = |(name, below): (&String, &Value)| (name.clone(), cut(below, depth - 1));
+    Value::Object(fields.into_iter().flatten().map(below).collect())
 }
 
 /// An annotation that repeats the whole object.
@@ -55,13 +61,13 @@ impl Cached {
     /// # Errors
     /// When its metadata is not what metadata look like.
     pub(crate) fn new(mut object: Value) -> Result<Self, serde_json::Error> {
-        let managed = status_managers(&object);
+        let managers = managers(&object);
         let chosen = object.pointer("/status/provider/name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let chosen = chosen.map(Box::from);
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            match managed {
-                Some(managed) => metadata.insert("managedFields".to_owned(), managed),
-                None => metadata.remove("managedFields"),
+            match managers.as_slice() {
+                [] => metadata.remove("managedFields"),
+                _ => metadata.insert("managedFields".to_owned(), Value::Array(managers)),
             };
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
                 annotations.remove(LAST_CONFIGURATION);
@@ -172,8 +178,6 @@ impl Resource for Cached {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -205,8 +209,11 @@ mod tests {
         assert_eq!(cached.metadata.managed_fields, None);
         assert_eq!(
             value["metadata"]["managedFields"],
-            json!([{"manager": "kaito-provider", "operation": "Apply", "subresource": "status",
-                    "fieldsV1": {"f:status": {"f:phase": {}, "f:endpoint": {"f:port": {}}}}}])
+            json!([
+                {"manager": "kubectl", "operation": "Apply"},
+                {"manager": "kaito-provider", "operation": "Apply", "subresource": "status", "time": "2026-01-01T00:00:00Z",
+                 "fieldsV1": {"f:status": {"f:phase": {}, "f:endpoint": {"f:port": {}}}}},
+            ])
         );
         let value = cached.without_contents().value();
         assert_eq!((&value["kind"], value.get("spec")), (&json!("ModelDeployment"), None));

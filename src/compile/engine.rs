@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::document::Document;
+use super::document::{Document, Header};
 use super::found::Found;
 use super::map::Setting;
 use super::relevance::Texts;
@@ -16,8 +16,10 @@ use super::survey::{First, Survey};
 use super::{Attempt, Decision, Providers, Thoroughness, catalog_of, conformance, crds_of, options_of, say_once};
 use crate::crds::{Crds, Installed};
 use crate::diagnostic::{Diagnostic, Findings, Scope, Severity, codes};
-use crate::dialect::Dialect;
+use crate::dialect::{DIALECTS, Dialect};
+use crate::drift::{self, FieldDrift};
 use crate::model::catalog::Catalog;
+use crate::model::defaults;
 use crate::model::ir::Deployment;
 use crate::model::providers;
 use crate::model::select::{self, Chosen, Steps};
@@ -250,6 +252,55 @@ impl Engine {
         self.run(deployment, None, thoroughness)
     }
 
+    /// The deployment with the defaults that the specification states as values (spec/1 §4.1) written into its `spec`, where
+    /// it says nothing: what a defaulting webhook answers. It renders as before. One with errors stays as it is.
+    ///
+    /// ```
+    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::SourceSet;
+    /// use serde_json::json;
+    /// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let phi = json!({
+    ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
+    ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
+    /// });
+    /// let phi = engine.default_values(&phi);
+    /// assert_eq!(phi["spec"], json!({
+    ///     "model": {"id": "org/phi", "source": "huggingface"},
+    ///     "engine": {"type": "vllm", "trustRemoteCode": false, "enforceEager": false},
+    ///     "resources": {"gpu": {"count": 1}},
+    ///     "serving": {"mode": "aggregated"},
+    ///     "scaling": {"replicas": 1},
+    /// }));
+    /// assert_eq!(engine.default_values(&phi), phi);
+    /// ```
+    #[must_use]
+    pub fn default_values(&self, deployment: &Value) -> Value {
+        let mut with_defaults = deployment.clone();
+        if let (Some(read), false) = self.read(deployment) {
+            defaults::write(&read, &mut with_defaults);
+        }
+        with_defaults
+    }
+
+    /// The fields of a live object that are not as they are rendered; see [`drift()`](crate::drift::drift). Lists are told
+    /// apart by the keys that the installed CRDs name.
+    ///
+    /// ```
+    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::SourceSet;
+    /// use serde_json::json;
+    /// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let service = |replicas: u32| json!({
+    ///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"replicas": replicas},
+    /// });
+    /// assert!(engine.drift(&service(1), &service(1)).is_empty());
+    /// assert_eq!(engine.drift(&service(1), &service(2))[0].path, "spec.replicas");
+    /// ```
+    pub fn drift(&self, expected: &Value, live: &Value) -> Vec<FieldDrift> {
+        drift::drift(expected, live, self.crds.as_deref())
+    }
+
     /// A hash of what makes a deployment another one to its provider: the provider, `model.id`, `model.source`,
     /// `engine.type` and `serving.mode` (spec/1 §4.7), after defaults. When it changes, what runs is deleted and made anew.
     /// None when the deployment cannot be read so far.
@@ -272,7 +323,7 @@ impl Engine {
     /// assert_ne!(engine.identity_hash(&phi, "dynamo").as_ref(), Some(&hash));
     /// ```
     pub fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {
-        let deployment = self.deployment(deployment)?;
+        let deployment = self.read(deployment).0?;
         let (model, engine) = (&deployment.model, deployment.engine.kind.as_str());
         let (source, mode) = (model.source.value.as_str(), deployment.workload.mode().as_str());
         let identity = serde_json::json!([provider, model.id, source, engine, mode]);
@@ -333,8 +384,10 @@ impl Engine {
         let mut findings = Findings::new(document.scope());
         let role = Role::of(&document, Purpose::Input, false, &self.options, &mut findings);
         if role != Role::Deployment && !findings.has_errors() {
-            let kind = &document.header.kind;
-            let message = format!("the object is a {kind:?}, expected a ModelDeployment");
+            let Header { api_version, kind, .. } = &document.header;
+            let expected = DIALECTS.iter().map(Dialect::api_version).collect::<Vec<_>>().join(" or ");
+            let message =
+                format!("the object is a {kind:?} of {api_version:?}, expected a ModelDeployment of {expected}");
             findings.report(&codes::NO_MODEL_DEPLOYMENT, "kind", message);
         }
         let found = findings.into_diagnostics();
@@ -405,20 +458,30 @@ impl Engine {
         suppress::suppress(&mut found, suppressions, thoroughness != Thoroughness::Needed);
         let found = found.into_parts().0.into_iter();
         let mut said: Vec<Diagnostic> = found.filter_map(|found| self.options.adjust(found)).collect();
+        for found in &mut said {
+            // There is no text that a machine may mend; people may.
+            let fix = found.fix.take();
+            found.help = found.help.take().or_else(|| fix.map(|fix| fix.title));
+        }
         said.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
         said.dedup();
         say_once(&mut said);
         said
     }
 
-    /// A deployment with its defaults, as far as it can be read.
-    fn deployment(&self, deployment: &Value) -> Option<Deployment> {
+    /// A deployment with its defaults, as far as it can be read, and whether anything is wrong with it.
+    fn read(&self, deployment: &Value) -> (Option<Deployment>, bool) {
         let document = Document::without_text(self.source, wanted(deployment));
-        let dialect = Dialect::of_group(document.header.group())?;
         let mut findings = Findings::new(document.scope());
-        let wire = ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
-        let engine = select::default_engine(&wire, dialect, &self.catalog);
-        validate::validate_for(&wire, dialect, engine, &mut findings)
+        let mut read = || {
+            let dialect = Dialect::of_group(document.header.group())?;
+            let reader = &mut Reader::strict(&mut findings);
+            let wire = ModelDeployment::read(&document.root, &FieldPath::root(), reader)?;
+            let engine = select::default_engine(&wire, dialect, &self.catalog);
+            validate::validate_for(&wire, dialect, engine, &mut findings)
+        };
+        let read = read();
+        (read, findings.has_errors())
     }
 }
 

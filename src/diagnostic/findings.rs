@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::{Code, Diagnostic, Edit, Fix, Location, ObjectRef, Place, Related, Severity};
-use crate::path::FieldPath;
+use crate::path::{FieldPath, Segment};
 use crate::source::SourceId;
 use crate::text::one_line;
 use crate::yaml::{Node, Span, Target, Value};
@@ -31,6 +31,18 @@ impl Scope<'_> {
             span = self.root.locate(&place.path, Target::Key);
         }
         Location { source: self.source, document: self.document, span, path: place.path.clone() }
+    }
+
+    /// What a finding points at, as it is written; of a document without a text, as it is read.
+    fn named<'s>(&'s self, code: &'static Code, location: &'s Location) -> &'s str {
+        if !self.text.is_empty() {
+            return self.text.get(location.span.start..location.span.end).unwrap_or_default();
+        }
+        let is_key = *code == codes::UNKNOWN_FIELD || *code == codes::INVALID_ARGUMENT_KEY;
+        match location.path.segments().last() {
+            Some(Segment::Key(key)) if is_key => key,
+            _ => self.root.at(&location.path).and_then(Node::as_str).unwrap_or_default(),
+        }
     }
 
     /// Whether a value is a block mapping or list, whose brackets are its indentation.
@@ -106,8 +118,7 @@ impl<'d> Findings<'d> {
             return Reported { findings: self, kept: false };
         }
         let mut message = one_line(message);
-        let named = self.scope.text.get(location.span.start..location.span.end).unwrap_or_default();
-        message.push_str(&look_alikes(code, named));
+        message.push_str(&look_alikes(code, self.scope.named(code, &location)));
         let mut diagnostic = Diagnostic::new(code, readable(message));
         diagnostic.location = Some(location);
         diagnostic.object.clone_from(&self.scope.object);

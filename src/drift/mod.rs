@@ -204,11 +204,7 @@ fn outcome(expected: &Value, result: Outcome, message: String) -> Object {
 fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Object {
     let placed = placed(expected, live);
     let expected = placed.as_ref().unwrap_or(expected);
-    let schema = crds.and_then(|crds| crds.schema(text_at(expected, "/apiVersion"), text_at(expected, "/kind")).ok());
-    let schema = schema.map(crate::crds::Schema::raw);
-    let managers = managers::Managers::of(&live.value);
-    let (mut fields, found) = compare::compare(expected, &live.value, schema, &managers);
-    fields.extend(leftover::leftover(expected, &live.value, &managers));
+    let (fields, found) = fields(expected, &live.value, crds);
     let deletion = text_at(&live.value, "/metadata/deletionTimestamp");
     let result = match (deletion, fields.is_empty()) {
         ("", true) => Outcome::Same,
@@ -217,6 +213,41 @@ fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Obj
     };
     let message = if deletion.is_empty() { String::new() } else { format!("since {deletion}") };
     Object { fields, found: Some(found), ..outcome(expected, result, message) }
+}
+
+/// The fields of a live object that are not as they are rendered, in order: another value, missing, or applied with the
+/// object once and rendered no more. What the apiserver defaults and what others add is theirs. Both are one object as JSON;
+/// with CRDs, lists are told apart by the keys that those name.
+///
+/// ```
+/// use kubefoundry::drift::drift;
+/// use serde_json::json;
+/// let expected = json!({
+///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"},
+///     "spec": {"memory": "1Gi", "containers": [{"name": "a", "image": "x:1"}]},
+/// });
+/// let mut live = expected.clone();
+/// live["status"] = json!({"serviceStatus": "Running"});
+/// live["spec"]["memory"] = "1024Mi".into();
+/// live["spec"]["containers"] = json!([{"name": "injected"}, {"name": "a", "image": "x:1", "tty": false}]);
+/// assert!(drift(&expected, &live, None).is_empty());
+/// live["spec"]["containers"][1]["image"] = "x:2".into();
+/// let drift = drift(&expected, &live, None);
+/// assert_eq!(drift.len(), 1);
+/// assert_eq!(drift[0].path, "spec.containers[0].image");
+/// assert_eq!(drift[0].difference.found, Some(json!("x:2")));
+/// ```
+pub fn drift(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> Vec<FieldDrift> {
+    fields(expected, live, crds).0
+}
+
+/// The fields that differ, and the live object as far as it is rendered.
+fn fields(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> (Vec<FieldDrift>, Value) {
+    let schema = crds.and_then(|crds| crds.schema(text_at(expected, "/apiVersion"), text_at(expected, "/kind")).ok());
+    let managers = managers::Managers::of(live);
+    let (mut fields, found) = compare::compare(expected, live, schema.map(crate::crds::Schema::raw), &managers);
+    fields.extend(leftover::leftover(expected, live, &managers));
+    (fields, found)
 }
 
 /// What is rendered without a namespace, with the owner that the operator names in the object's own namespace.

@@ -1,6 +1,7 @@
 //! The `ModelDeployment` transformation: wire object, validated deployment, provider, manifests.
 
 pub mod catalog;
+pub(crate) mod defaults;
 pub mod draft;
 pub mod engines;
 pub mod ir;

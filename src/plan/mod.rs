@@ -16,6 +16,7 @@ mod movement;
 mod pair;
 mod report;
 mod selection;
+mod upstream;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +34,7 @@ pub use report::{
     Action, Cause, Change, Changed, Choice, DeploymentPlan, GpuChange, ObjectPlan, OutputChange, Plan, SelectionChange,
     Summary, WinningRule,
 };
+pub use upstream::{UpstreamChange, changes};
 
 /// Why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

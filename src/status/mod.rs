@@ -12,7 +12,7 @@ mod staleness;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use staleness::{LastWrite, Observation, STALE_AFTER};
+pub use staleness::{LastWrite, Observation, STALE_AFTER, observe};
 
 use crate::diagnostic::{Diagnostic, ObjectRef};
 use crate::live::time::Time;

@@ -42,8 +42,24 @@ fn as_text<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S:
     serializer.collect_str(time)
 }
 
-/// Judges the status of an object.
-pub(super) fn observe(object: &Value, status: &Status, judgement: Judgement) -> Observation {
+/// Judges the status of an object, as the apiserver gives it: when it was written, and whether that is too long ago.
+/// `status` is what its provider reads from it.
+///
+/// ```
+/// use kubefoundry::live::time::Time;
+/// use kubefoundry::model::providers;
+/// use kubefoundry::status::{Judgement, observe};
+/// let workspace = serde_json::json!({
+///     "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
+///     "metadata": {"name": "phi", "creationTimestamp": "2026-01-30T09:59:00Z"},
+/// });
+/// let status = providers::find("kaito").unwrap().translate_status(&workspace).unwrap();
+/// let at = |now: &str| Judgement { now: Time::parse(now), ..Judgement::default() };
+/// assert_eq!(observe(&workspace, &status, at("2026-01-30T10:00:00Z")).stale, Some(false));
+/// assert_eq!(observe(&workspace, &status, at("2026-01-30T11:00:00Z")).stale, Some(true));
+/// assert_eq!(observe(&workspace, &status, Judgement::default()).stale, None);
+/// ```
+pub fn observe(object: &Value, status: &Status, judgement: Judgement) -> Observation {
     let last_write = last_write(object);
     let Some(now) = judgement.now else { return Observation { last_write, stale: None } };
     let is_settled = matches!(status.phase, Some(Phase::Running | Phase::Failed));

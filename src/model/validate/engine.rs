@@ -95,10 +95,11 @@ fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
             reported.help(format!("give {parent:?} the whole setting as a JSON value"))
         }
         _ if bare.contains(['=', ' ']) => reported.help("a flag's value is the value of its key"),
+        _ if rename => reported.help(format!("rename it to {bare}")),
         _ => reported,
     };
     if let Some(replacement) = replacement {
-        reported.help(format!("rename it to {bare}")).replace_with(format!("rename it to {bare}"), replacement);
+        reported.replace_with(format!("rename it to {bare}"), replacement);
     }
 }
 

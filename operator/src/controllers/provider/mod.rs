@@ -1,22 +1,254 @@
-//! Being built.
+//! The controller of a provider: everything about what a deployment becomes in the cluster, and what is reported of it
+//! (spec/1 §4.3).
+//!
+//! ```text
+//! deployment ─ step (whose turn is it?) ─┬─ wanted (engine) ─ converge (create, update, recreate, drift) ─ report ─ status
+//!                                        └─ release (delete, wait) ─ finalizer
+//! ```
+//! What is to be done follows from what is in the cluster alone: the process may end at every request, and the next one goes
+//! on. [`memory`] saves requests, and nothing depends on it.
+
+mod compare;
+mod converge;
+mod dry_run;
+mod finalizer;
+mod memory;
+mod objects;
+mod release;
+mod report;
+mod request;
+mod secrets;
+mod step;
+mod update;
+mod wanted;
+
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use kube::runtime::controller::Action;
+use kubefoundry::live::time::Time;
 use kubefoundry::model::provider::Provider;
+use serde_json::Value;
 
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
+use crate::events::Happening;
+use crate::metrics::Replicas;
+use crate::names::{self, DRY_RUN, DRY_RUN_RESULT, PAUSED};
+use crate::status::{self, Force, Statement};
+use crate::watch::Owned;
+use converge::Outcome;
+use memory::Memory;
+use report::Report;
+use step::{Situation, Step};
+use wanted::{Verdict, Wanted};
 
-pub(crate) struct ProviderContext {}
+/// What the controller of a provider works with.
+pub(crate) struct ProviderContext {
+    shared: Context,
+    provider: &'static dyn Provider,
+    /// Its field manager.
+    manager: String,
+    /// Its finalizer.
+    finalizer: String,
+    memory: Memory,
+}
+
 impl ProviderContext {
-    pub(crate) fn new(_shared: Context, _provider: &'static dyn Provider) -> Self {
-        Self {}
+    pub(crate) fn new(shared: Context, provider: &'static dyn Provider) -> Self {
+        let manager = names::provider_manager(provider.name());
+        let finalizer = names::finalizer(shared.dialect, provider.name());
+        Self { shared, provider, manager, finalizer, memory: Memory::default() }
     }
 }
-pub(crate) async fn reconcile(_deployment: Arc<Cached>, _context: Arc<ProviderContext>) -> Result<Action, Error> {
-    Ok(Action::await_change())
+
+/// Brings what a deployment becomes for this provider to where it should be, one step.
+///
+/// # Errors
+/// What the apiserver says, or what has to be waited for; [`error_policy`] says when it is tried again.
+pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<ProviderContext>) -> Result<Action, Error> {
+    let started = Instant::now();
+    let turn = Turn { value: deployment.value(), deployment: &deployment, context: &context };
+    let step = turn.step();
+    if matches!(step, Step::Nothing) {
+        return Ok(Action::await_change());
+    }
+    let result = turn.take(step).await;
+    let provider = context.provider.name();
+    context.shared.metrics.reconciled(provider, started.elapsed());
+    if result.is_ok() {
+        context.memory.succeeded(deployment.uid());
+    }
+    result
 }
-pub(crate) fn error_policy(_deployment: Arc<Cached>, _error: &Error, _context: Arc<ProviderContext>) -> Action {
-    Action::await_change()
+
+/// When a deployment is looked at again after an error: later each time, and soon when something is waited for.
+pub(crate) fn error_policy(deployment: Arc<Cached>, error: &Error, context: Arc<ProviderContext>) -> Action {
+    let (namespace, name, provider) = (deployment.namespace(), deployment.name(), context.provider.name());
+    let is_expected = matches!(error, Error::Waiting(_)) || error.is(409);
+    let delay = context.memory.failed(deployment.uid(), is_expected);
+    if is_expected {
+        tracing::debug!(namespace, name, provider, %error, ?delay, "tried again");
+    } else {
+        context.shared.metrics.failed(provider, error.kind());
+        tracing::warn!(namespace, name, provider, %error, ?delay, "tried again");
+    }
+    Action::requeue(delay)
+}
+
+/// A look at one deployment.
+struct Turn<'t> {
+    deployment: &'t Cached,
+    /// The deployment, read.
+    value: Value,
+    context: &'t ProviderContext,
+}
+
+impl Turn<'_> {
+    fn shared(&self) -> &Context {
+        &self.context.shared
+    }
+
+    /// The provider's objects of the deployment, as they are known.
+    fn owned(&self) -> Vec<Arc<Owned>> {
+        let mut owned = self.shared().upstream.owned(self.deployment.uid());
+        owned.retain(|owned| objects::is_of(owned, self.context.provider, &self.context.manager));
+        owned
+    }
+
+    fn annotated(&self, name: &str) -> bool {
+        self.deployment.annotation(&self.shared().dialect.label(name)) == Some("true")
+    }
+
+    fn has_finalizer(&self) -> bool {
+        finalizer::has(self.deployment, &self.context.finalizer)
+    }
+
+    fn step(&self) -> Step {
+        let limit = self.shared().settings.finalizer_timeout;
+        let now = status::now();
+        let since = |time: Option<Time>| time.is_some_and(|time| Duration::from_secs(now.since(time)) >= limit);
+        let deletion = self.deployment.metadata.deletion_timestamp.as_ref();
+        let deletion = deletion.and_then(|time| Time::parse(&time.0.to_string()));
+        let name = self.context.provider.name();
+        let chosen = self.value.pointer("/status/provider/name").and_then(Value::as_str).unwrap_or_default();
+        let asked = self.value.pointer("/spec/provider/name").and_then(Value::as_str).unwrap_or_default();
+        let ready = self.shared().upstream.is_ready(name);
+        step::next(&Situation {
+            is_paused: self.annotated(PAUSED),
+            is_deleted: self.deployment.is_terminating(),
+            is_overdue: since(deletion),
+            choice: step::Choice::of(name, chosen, asked),
+            is_behind: self.context.memory.is_behind(self.deployment),
+            is_ready: ready,
+            has_finalizer: self.has_finalizer(),
+            has_said: !status::owned(&self.value, &self.context.manager).is_null(),
+            remains: ready && !self.owned().is_empty(),
+            predecessor: report::predecessor(&self.value, self.deployment, self.shared().dialect, &self.context.manager),
+            predecessor_is_overdue: since(report::chosen_at(&self.value)),
+        })
+    }
+
+    async fn take(&self, step: Step) -> Result<Action, Error> {
+        match step {
+            Step::Nothing => Ok(Action::await_change()),
+            Step::CatchUp => Ok(Action::requeue(memory::LAG)),
+            Step::Wait(why) => Err(Error::Waiting(why)),
+            Step::Clear => self.clear().await,
+            Step::Leave => self.leave().await,
+            Step::Abandon => self.abandon().await,
+            Step::Work { force } => self.work(force).await,
+        }
+    }
+
+    /// What the deployment should become, made so, and reported.
+    async fn work(&self, force: Force) -> Result<Action, Error> {
+        let engine = self.shared().snapshots.borrow().engine.clone();
+        let verdict = self.wanted(&engine);
+        if let Verdict::Fine(_) = verdict {
+            self.look_for_secrets().await?;
+        }
+        let is_dry = self.annotated(DRY_RUN);
+        if !is_dry && self.deployment.annotation(&self.shared().dialect.label(DRY_RUN_RESULT)).is_some() {
+            self.write_result(None).await?;
+        }
+        let mut failure = None;
+        let (outcome, wanted) = match verdict {
+            Verdict::Fine(wanted) if is_dry => (self.dry_run(&wanted).await?, Some(wanted)),
+            Verdict::Fine(wanted) => {
+                let outcome = self.converge(&wanted).await;
+                let outcome = outcome.or_else(|error| match request::refusal(&error) {
+                    Some(message) => {
+                        failure = Some(error);
+                        Ok(Outcome::Refused(message))
+                    }
+                    None => Err(error),
+                })?;
+                (outcome, Some(wanted))
+            }
+            Verdict::NotAllowed(message) => (Outcome::NotAllowed(message), None),
+            Verdict::Incompatible(reason, message) => (Outcome::Incompatible(reason, message), None),
+            Verdict::Invalid(message) => (Outcome::Invalid(message), None),
+        };
+        if let Outcome::CatchUp = outcome {
+            return Ok(Action::requeue(memory::LAG));
+        }
+        let again = self.tell(&outcome, wanted.as_ref(), force).await?;
+        match (failure, outcome) {
+            // It is tried again, later each time.
+            (Some(error), _) => Err(error),
+            (None, Outcome::Deferred(delay)) => Ok(Action::requeue(again.map_or(delay, |again| again.min(delay)))),
+            _ => Ok(again.map_or_else(Action::await_change, Action::requeue)),
+        }
+    }
+
+    /// Reports what is. Gives when it has to be looked at again without a reason: when what is reported gets stale.
+    async fn tell(
+        &self,
+        outcome: &Outcome,
+        wanted: Option<&Wanted>,
+        force: Force,
+    ) -> Result<Option<Duration>, Error> {
+        let owned = self.owned();
+        let main = wanted.map(Wanted::main);
+        let live = objects::main(&owned, main).filter(|_| !matches!(outcome, Outcome::NotOwned(_)));
+        let stale_after = self.shared().settings.stale_after;
+        let report = Report::of(self.context.provider, outcome, main, live.as_deref(), status::now(), stale_after);
+        let statement = report.statement(&self.value);
+        let before = &self.value["status"];
+        let error = report.error(before);
+        self.say(&statement, force).await?;
+        if let Some(message) = error {
+            self.shared().events.publish(self.deployment, Happening::ProviderError, &message).await;
+        }
+        self.measure(&report);
+        Ok(report.again)
+    }
+
+    fn measure(&self, report: &Report) {
+        let phase = report.phase(&self.value["status"]);
+        let replicas = report.replicas().unwrap_or_default();
+        let replicas =
+            Replicas { desired: replicas.desired, ready: replicas.ready, available: replicas.available };
+        let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
+        self.shared().metrics.observed(namespace, name, phase, replicas);
+    }
+
+    /// Writes the status, when it is not what is there.
+    async fn say(&self, statement: &Statement, force: Force) -> Result<(), Error> {
+        let written = status::write(self.shared(), self.deployment, &self.context.manager, statement, force).await;
+        match written {
+            Ok(Some(written)) => {
+                self.context.memory.wrote(&written);
+                Ok(())
+            }
+            Ok(None) => Ok(()),
+            // Another one has to give its fields up first.
+            Err(error) if error.is(409) => Err(Error::Waiting("another controller still speaks for it".to_owned())),
+            // It is gone, or another one of its name is there.
+            Err(error) if error.is(404) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
 }

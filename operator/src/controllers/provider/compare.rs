@@ -1,0 +1,54 @@
+//! What differs, and what the provider makes of it.
+
+use kubefoundry::drift::drift;
+use kubefoundry::model::provider::Provider;
+use kubefoundry::plan::{Class, changes};
+use serde_json::Value;
+
+use super::objects;
+use crate::watch::Owned;
+
+/// Whether a live object is not what is wanted. Those of another version have other fields, and are not compared.
+pub(super) fn differs(wanted: &Value, live: &Owned) -> bool {
+    let live = objects::value(live);
+    live["apiVersion"] == wanted["apiVersion"] && !drift(wanted, &live, None).is_empty()
+}
+
+/// The fields that a live object has another way.
+pub(super) fn drifted(wanted: &Value, live: &Value) -> Vec<String> {
+    drift(wanted, live, None).into_iter().map(|field| field.path).collect()
+}
+
+/// Why what runs would not follow a change: the field, and what becomes of it.
+pub(super) fn replaces(provider: &dyn Provider, before: &Value, after: &Value) -> Option<String> {
+    let is_fixed = |class: Class| matches!(class, Class::Refused | Class::NoEffect | Class::Recreate);
+    let change = changes(provider, before, after).into_iter().find(|change| is_fixed(change.class))?;
+    Some(format!("{}: {}", change.path, change.class.meaning()))
+}
+
+#[cfg(test)]
+mod tests {
+    use kubefoundry::model::providers;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_provider_ignores_or_refuses_is_made_anew() {
+        let kaito = providers::find("kaito").unwrap();
+        let workspace = |instance: &str, config: &str, image: &str, label: &str| {
+            json!({
+                "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
+                "metadata": {"name": "phi", "labels": {"a": label}},
+                "resource": {"instanceType": instance},
+                "inference": {"config": config, "template": {"spec": {"containers": [{"name": "a", "image": image}]}}},
+            })
+        };
+        let before = workspace("a", "a", "a", "a");
+        let why = |after: Value| replaces(kaito, &before, &after);
+        assert_eq!(why(before.clone()), None);
+        assert_eq!(why(workspace("a", "b", "a", "b")), None);
+        assert!(why(workspace("b", "a", "a", "a")).unwrap().starts_with("resource.instanceType: "));
+        assert!(why(workspace("a", "a", "b", "a")).unwrap().starts_with("inference.template"));
+    }
+}

@@ -1,0 +1,307 @@
+//! From what is in the cluster to what is wanted, one step.
+//!
+//! ```text
+//! main object:  not there ─ create      being deleted ─ wait       of another kind or name ─ delete, wait
+//!               same hash ─ same: nothing ─ changed by somebody: drift     other hash ─ update
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::core::{DynamicObject, ObjectMeta};
+use kube::{Api, Resource as _};
+use serde_json::Value;
+
+use super::request::Mode;
+use super::wanted::Wanted;
+use super::{Turn, compare, objects};
+use crate::cached::Cached;
+use crate::error::Error;
+use crate::events::Happening;
+use crate::names::RENDERED_HASH;
+use crate::status::Force;
+use crate::watch::Owned;
+
+/// Where it got to.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// Everything is as rendered.
+    Settled,
+    /// The main object was applied: as the apiserver gave it back.
+    Applied(Arc<Owned>),
+    /// The watch is behind what was applied.
+    CatchUp,
+    /// An object has to go first: what is waited for.
+    Recreating(String),
+    /// Somebody keeps changing an object; it is corrected after this time.
+    Deferred(Duration),
+    /// The apiserver or the provider refuses an object.
+    Refused(String),
+    /// An object of the name is there, and not ours.
+    NotOwned(String),
+    /// Nothing is applied, for the deployment asks for a dry run: what would be.
+    DryRun(String),
+    /// Nothing is applied, for the namespace does not allow the provider.
+    NotAllowed(String),
+    /// Nothing is applied, for the provider cannot run it: the condition's reason, and why.
+    Incompatible(&'static str, String),
+    /// Nothing is applied, for there are errors in the deployment.
+    Invalid(String),
+}
+
+/// What is in the way of an object.
+pub(super) enum Obstacle {
+    /// Another one of its name.
+    NotOwned(String),
+    Error(Error),
+}
+
+impl From<Error> for Obstacle {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// What there is for an object that is wanted.
+enum Found {
+    Nothing,
+    /// It is being deleted.
+    Going,
+    Foreign,
+    Ours(Arc<Owned>),
+}
+
+impl Turn<'_> {
+    pub(super) async fn converge(&self, wanted: &Wanted) -> Result<Outcome, Error> {
+        match self.try_converge(wanted).await {
+            Ok(outcome) => Ok(outcome),
+            Err(Obstacle::NotOwned(message)) => Ok(Outcome::NotOwned(message)),
+            Err(Obstacle::Error(error)) => Err(error),
+        }
+    }
+
+    async fn try_converge(&self, wanted: &Wanted) -> Result<Outcome, Obstacle> {
+        let known = |object: &Value| {
+            let upstream = &self.shared().upstream;
+            let found = upstream.find(&objects::resource(object), self.deployment.namespace(), objects::name(object));
+            let found = found.as_ref().map(|found| &found.object);
+            !self.context.memory.is_object_behind(self.deployment, &objects::key(object), found)
+        };
+        if !wanted.objects().all(known) {
+            return Ok(Outcome::CatchUp);
+        }
+        // Before anything of it is there.
+        self.hold().await?;
+        let owned = self.owned();
+        let main = wanted.main();
+        let is_stray = |owned: &&Arc<Owned>| {
+            objects::is_main_kind(owned, self.context.provider) && !objects::is_same(owned, main)
+        };
+        let strays: Vec<&Arc<Owned>> = owned.iter().filter(is_stray).collect();
+        if !strays.is_empty() {
+            return self.replace(wanted, &strays).await;
+        }
+        match self.find(main) {
+            Found::Nothing => self.create(wanted).await,
+            Found::Going => Ok(Outcome::Recreating(until_gone(&objects::title(main)))),
+            Found::Foreign => Err(not_owned(main)),
+            Found::Ours(live) => {
+                let hash = live.object.annotation(&self.shared().dialect.label(RENDERED_HASH));
+                if hash == Some(wanted.hash.as_str()) {
+                    self.keep(wanted, &owned).await
+                } else {
+                    self.update(wanted, &live).await
+                }
+            }
+        }
+    }
+
+    fn find(&self, object: &Value) -> Found {
+        let (kind, namespace) = (objects::text(object, "/kind"), self.deployment.namespace());
+        let found = self.shared().upstream.find(&objects::resource(object), namespace, objects::name(object));
+        match found {
+            None => Found::Nothing,
+            Some(found) if !self.is_ours(&found.object.metadata, kind) => Found::Foreign,
+            Some(found) if found.object.is_terminating() => Found::Going,
+            Some(found) => Found::Ours(found),
+        }
+    }
+
+    fn is_ours(&self, metadata: &ObjectMeta, kind: &str) -> bool {
+        objects::is_ours(metadata, kind, self.deployment, self.shared().dialect)
+    }
+
+    /// Objects of a kind or name that is not wanted any more make room.
+    async fn replace(&self, wanted: &Wanted, strays: &[&Arc<Owned>]) -> Result<Outcome, Obstacle> {
+        // What runs is given up only for what will be accepted.
+        if strays.iter().any(|stray| !stray.object.is_terminating()) && matches!(self.find(wanted.main()), Found::Nothing) {
+            self.apply(wanted.main(), Mode::DryRun, Force::No).await?;
+        }
+        for stray in strays {
+            self.delete(stray, true).await?;
+        }
+        let titles: Vec<String> = strays.iter().map(|stray| objects::live_title(stray)).collect();
+        Ok(Outcome::Recreating(until_gone(&titles.join(", "))))
+    }
+
+    async fn create(&self, wanted: &Wanted) -> Result<Outcome, Obstacle> {
+        for object in wanted.supporting() {
+            self.ensure(object).await?;
+        }
+        let main = wanted.main();
+        let live = self.make(main).await?;
+        let message = format!("Created {}", objects::title(main));
+        self.shared().events.publish(self.deployment, Happening::ResourceCreated, &message).await;
+        Ok(Outcome::Applied(applied(main, live)))
+    }
+
+    /// Nothing changed but, perhaps, what is in the cluster.
+    async fn keep(&self, wanted: &Wanted, owned: &[Arc<Owned>]) -> Result<Outcome, Obstacle> {
+        let uid = self.deployment.uid();
+        let mut changed = Vec::new();
+        for object in wanted.objects().filter(|object| objects::text(object, "/kind") != objects::CLAIM) {
+            match self.find(object) {
+                Found::Nothing => changed.push((object, None)),
+                Found::Foreign => return Err(not_owned(object)),
+                Found::Going => {}
+                Found::Ours(live) => {
+                    let key = objects::key(object);
+                    if compare::differs(object, &live) && !self.context.memory.is_unmoved(uid, &key, &live.object) {
+                        changed.push((object, Some(live)));
+                    }
+                }
+            }
+        }
+        if changed.is_empty() {
+            self.prune(wanted, owned).await?;
+            return Ok(Outcome::Settled);
+        }
+        if let Some(delay) = self.context.memory.patience(uid) {
+            return Ok(Outcome::Deferred(delay));
+        }
+        let mut corrected = None;
+        for (object, live) in changed {
+            let stored = match live {
+                None => self.make(object).await?,
+                Some(live) => {
+                    let tried = self.apply(object, Mode::DryRun, Force::Yes).await?;
+                    if objects::desired(&tried.value()) == objects::desired(&objects::value(&live)) {
+                        // The apiserver writes it another way.
+                        self.context.memory.unmoved(uid, &objects::key(object), &live.object);
+                        continue;
+                    }
+                    self.store(object, Force::Yes).await?
+                }
+            };
+            corrected = Some((object, stored));
+        }
+        let Some((object, stored)) = corrected else { return Ok(Outcome::Settled) };
+        self.context.memory.corrected(uid);
+        let message = "Provider resource was modified directly, reconciling";
+        self.shared().events.publish(self.deployment, Happening::DriftDetected, message).await;
+        let is_main = objects::key(object) == objects::key(wanted.main());
+        Ok(if is_main { Outcome::Applied(applied(object, stored)) } else { Outcome::Settled })
+    }
+
+    /// Deletes supporting objects that are not wanted any more.
+    async fn prune(&self, wanted: &Wanted, owned: &[Arc<Owned>]) -> Result<(), Error> {
+        let is_wanted = |owned: &Owned| wanted.objects().any(|object| objects::is_same(owned, object));
+        for stale in owned.iter().filter(|owned| !is_wanted(owned)) {
+            self.delete(stale, true).await?;
+        }
+        Ok(())
+    }
+
+    /// Brings a supporting object to what is wanted.
+    pub(super) async fn ensure(&self, object: &Value) -> Result<(), Obstacle> {
+        if objects::text(object, "/kind") == objects::CLAIM {
+            return self.ensure_claim(object).await;
+        }
+        match self.find(object) {
+            Found::Nothing => self.make(object).await.map(drop),
+            Found::Foreign => Err(not_owned(object)),
+            Found::Going => Err(going(object)),
+            Found::Ours(live) if !compare::differs(object, &live) => Ok(()),
+            Found::Ours(_) => Ok(self.overwrite(object).await.map(drop)?),
+        }
+    }
+
+    /// Claims are not watched: they are many, and theirs are the data of users. One that is there may grow.
+    async fn ensure_claim(&self, object: &Value) -> Result<(), Obstacle> {
+        let Some(live) = self.api(object).get_opt(objects::name(object)).await.map_err(Error::from)? else {
+            return self.make(object).await.map(drop);
+        };
+        if !self.is_ours(&live.metadata, objects::CLAIM) {
+            return Err(not_owned(object));
+        }
+        if live.is_terminating() {
+            return Err(going(object));
+        }
+        let live = Owned { resource: objects::resource(object).into(), object: live };
+        if compare::differs(object, &live) {
+            self.overwrite(object).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes an object that is not there, as far as is known. One that is there after all is written only when it is ours.
+    async fn make(&self, object: &Value) -> Result<Cached, Obstacle> {
+        let exists = match self.apply(object, Mode::DryRun, Force::No).await {
+            // What would be made has no version yet.
+            Ok(tried) => tried.metadata.resource_version.is_some_and(|version| !version.is_empty()),
+            Err(error) if error.is(409) => true,
+            Err(error) => return Err(error.into()),
+        };
+        if !exists {
+            // Without force, one that was made meanwhile is in conflict.
+            return Ok(self.store(object, Force::No).await?);
+        }
+        let resource = objects::resource(object);
+        let client = self.shared().client.clone();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, self.deployment.namespace(), &resource);
+        match api.get_metadata_opt(objects::name(object)).await.map_err(Error::from)? {
+            Some(live) if !self.is_ours(live.meta(), &resource.kind) => Err(not_owned(object)),
+            Some(live) if live.metadata.deletion_timestamp.is_some() => Err(going(object)),
+            Some(_) => Ok(self.overwrite(object).await?),
+            None => Err(going(object)),
+        }
+    }
+
+    /// Writes an object of ours, after the apiserver said that it would accept it.
+    async fn overwrite(&self, object: &Value) -> Result<Cached, Error> {
+        self.apply(object, Mode::DryRun, Force::Yes).await?;
+        self.store(object, Force::Yes).await
+    }
+
+    /// Applies an object; a dry run went before.
+    pub(super) async fn store(&self, object: &Value, force: Force) -> Result<Cached, Error> {
+        let stored = self.apply(object, Mode::Real, force).await?;
+        self.context.memory.applied(self.deployment, &objects::key(object), &stored);
+        tracing::info!(
+            namespace = self.deployment.namespace(),
+            deployment = self.deployment.name(),
+            kind = objects::text(object, "/kind"),
+            name = objects::name(object),
+            "applied"
+        );
+        Ok(stored)
+    }
+}
+
+/// A main object as it was given back.
+pub(super) fn applied(object: &Value, stored: Cached) -> Arc<Owned> {
+    Arc::new(Owned { resource: objects::resource(object).into(), object: stored })
+}
+
+pub(super) fn until_gone(what: &str) -> String {
+    format!("waiting for {what} to be gone before it is made anew")
+}
+
+fn not_owned(object: &Value) -> Obstacle {
+    let title = objects::title(object);
+    Obstacle::NotOwned(format!("{title} is there and not owned by this ModelDeployment: it is left alone"))
+}
+
+fn going(object: &Value) -> Obstacle {
+    Obstacle::Error(Error::Waiting(format!("{} is being deleted", objects::title(object))))
+}

@@ -1,0 +1,110 @@
+//! A dry run (spec/1 §5, phase 2): what would be applied goes into an annotation, and the apiserver is asked whether it would
+//! take it. Nothing is applied; what runs stays.
+
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use kubefoundry::yaml::to_yaml_stream;
+use serde_json::{Value, json};
+
+use super::converge::Outcome;
+use super::request::{self, Mode};
+use super::wanted::Wanted;
+use super::{Turn, objects};
+use crate::cached::Cached;
+use crate::error::Error;
+use crate::names::{DRY_RUN_RESULT, condition};
+use crate::status::{self, Force};
+
+/// The largest result in an annotation, in bytes: all annotations of an object together may have 256 kB.
+const LARGEST: usize = 200_000;
+
+impl Turn<'_> {
+    pub(super) async fn dry_run(&self, wanted: &Wanted) -> Result<Outcome, Error> {
+        let key = self.shared().dialect.label(DRY_RUN_RESULT);
+        let result = result(&wanted.rendered);
+        if self.deployment.annotation(&key) == Some(result.as_str())
+            && let Some(said) = said(&self.value)
+        {
+            return Ok(Outcome::DryRun(said.to_owned()));
+        }
+        let mut refusals = Vec::new();
+        for object in wanted.objects() {
+            let namespace = self.deployment.namespace();
+            let live = self.shared().upstream.find(&objects::resource(object), namespace, objects::name(object));
+            let is_ours = live.is_some_and(|live| live.object.controller_uid() == Some(self.deployment.uid()));
+            let force = if is_ours { Force::Yes } else { Force::No };
+            if let Err(error) = self.apply(object, Mode::DryRun, force).await {
+                let conflict = error.is(409).then(|| error.to_string());
+                let Some(refusal) = conflict.or_else(|| request::refusal(&error)) else { return Err(error) };
+                refusals.push(format!("{} would be refused: {refusal}", objects::title(object)));
+            }
+        }
+        self.write_result(Some(&result)).await?;
+        let message = if refusals.is_empty() {
+            let titles: Vec<String> = wanted.rendered.iter().map(objects::title).collect();
+            format!("would be applied: {}; annotation {key} has the text", titles.join(", "))
+        } else {
+            refusals.join("; ")
+        };
+        Ok(Outcome::DryRun(message))
+    }
+
+    /// Writes the result, or takes it away.
+    pub(super) async fn write_result(&self, result: Option<&str>) -> Result<(), Error> {
+        let shared = self.shared();
+        let key = shared.dialect.label(DRY_RUN_RESULT);
+        if self.deployment.annotation(&key) == result {
+            return Ok(());
+        }
+        let api: Api<Cached> =
+            Api::namespaced_with(shared.client.clone(), self.deployment.namespace(), &shared.resource);
+        let patch = json!({"metadata": {"uid": self.deployment.uid(), "annotations": {key: result}}});
+        let how = PatchParams { field_manager: Some(self.context.manager.clone()), ..PatchParams::default() };
+        let written = api.patch(self.deployment.name(), &how, &Patch::Merge(&patch)).await?;
+        self.context.memory.wrote(&written);
+        Ok(())
+    }
+}
+
+/// What goes into the annotation.
+fn result(objects: &[Value]) -> String {
+    let text = to_yaml_stream(objects);
+    if text.len() <= LARGEST {
+        return text;
+    }
+    let bytes = text.len();
+    format!("# {bytes} bytes of YAML, more than the {LARGEST} that fit here; kubefoundry render prints them\n")
+}
+
+/// What was said of the same generation.
+fn said(deployment: &Value) -> Option<&str> {
+    let condition = status::find(&deployment["status"], condition::RESOURCE_CREATED)?;
+    let generation = deployment.pointer("/metadata/generation");
+    let is_it = condition["reason"] == "DryRun" && condition.get("observedGeneration") == generation;
+    condition["message"].as_str().filter(|_| is_it)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_named() {
+        let object = |length: usize| json!({"data": "x".repeat(length)});
+        assert_eq!(result(&[object(3), object(1)]), "data: xxx\n---\ndata: x\n");
+        let long = result(&[object(LARGEST)]);
+        assert_eq!(long, "# 200007 bytes of YAML, more than the 200000 that fit here; kubefoundry render prints them\n");
+    }
+
+    #[test]
+    fn a_dry_run_of_an_older_generation_is_done_again() {
+        let deployment = |generation: i64, reason: &str| {
+            json!({"metadata": {"generation": 2}, "status": {"conditions": [
+                {"type": "ResourceCreated", "reason": reason, "message": "m", "observedGeneration": generation},
+            ]}})
+        };
+        assert_eq!(said(&deployment(2, "DryRun")), Some("m"));
+        assert_eq!(said(&deployment(1, "DryRun")), None);
+        assert_eq!(said(&deployment(2, "Refused")), None);
+    }
+}

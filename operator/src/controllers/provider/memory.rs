@@ -1,0 +1,237 @@
+//! What saves requests, and nothing more: how far the watches have to be, how often something failed, what is known to be of
+//! no use. It is lost with the process.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::cached::Cached;
+
+/// How long a watch may be behind what was written. After that what it says is believed again: what was written may be gone.
+pub(super) const LAG: Duration = Duration::from_secs(3);
+
+/// The first and the longest delay after a failure.
+const FAILED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
+/// The same where something is waited for that others do.
+const EXPECTED: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// The same between corrections of an object that somebody else keeps changing; the first two come at once.
+const CORRECTED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+/// After this time without a correction, nobody keeps changing it any more.
+const QUIET: Duration = Duration::from_secs(300);
+/// How many deployments are remembered.
+const MOST: usize = 20_000;
+
+/// Of all deployments, by uid.
+#[derive(Default)]
+pub(super) struct Memory(Mutex<BTreeMap<String, Remembered>>);
+
+/// Of one deployment.
+#[derive(Default)]
+struct Remembered {
+    /// Its version after the last write.
+    written: Option<Seen>,
+    /// The versions of objects after they were applied, and those that were deleted, by uid.
+    objects: BTreeMap<String, Seen>,
+    failures: u32,
+    corrections: u32,
+    corrected: Option<Instant>,
+    /// The versions of objects that differ from what is rendered, and that applying does not change.
+    unmoved: BTreeMap<String, String>,
+    /// The generation for which Secrets were looked for, and whether all were found.
+    secrets: Option<(i64, bool)>,
+}
+
+struct Seen {
+    version: u64,
+    at: Instant,
+}
+
+impl Seen {
+    /// The version after a write; none when it is no number: then the watch is believed.
+    fn of(object: &Cached) -> Option<Self> {
+        let version = object.metadata.resource_version.as_deref()?.parse().ok()?;
+        Some(Self { version, at: Instant::now() })
+    }
+
+    fn is_behind(&self, known: Option<&Cached>) -> bool {
+        let version = known.and_then(|known| known.metadata.resource_version.as_deref()?.parse().ok());
+        self.at.elapsed() < LAG && version.unwrap_or(0_u64) < self.version
+    }
+}
+
+/// A delay that doubles.
+fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(times)).min(longest)
+}
+
+impl Memory {
+    fn with<R>(&self, uid: &str, change: impl FnOnce(&mut Remembered) -> R) -> R {
+        let mut all = self.lock();
+        if all.len() >= MOST && !all.contains_key(uid) {
+            all.clear();
+        }
+        change(all.entry(uid.to_owned()).or_default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Remembered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is gone.
+    pub(super) fn forget(&self, uid: &str) {
+        self.lock().remove(uid);
+    }
+
+    /// A deployment was written.
+    pub(super) fn wrote(&self, deployment: &Cached) {
+        self.with(deployment.uid(), |it| it.written = Seen::of(deployment));
+    }
+
+    /// Whether a deployment is known as it was before it was written last.
+    pub(super) fn is_behind(&self, deployment: &Cached) -> bool {
+        let all = self.lock();
+        let written = all.get(deployment.uid()).and_then(|it| it.written.as_ref());
+        written.is_some_and(|written| written.is_behind(Some(deployment)))
+    }
+
+    /// An object was applied.
+    pub(super) fn applied(&self, deployment: &Cached, key: &str, object: &Cached) {
+        self.with(deployment.uid(), |it| {
+            it.objects.retain(|_, seen| seen.at.elapsed() < LAG);
+            if let Some(seen) = Seen::of(object) {
+                it.objects.insert(key.to_owned(), seen);
+            }
+        });
+    }
+
+    /// An object is about to be deleted; whether that was asked for a moment ago already.
+    pub(super) fn deletes(&self, deployment: &Cached, uid: &str) -> bool {
+        self.with(deployment.uid(), |it| {
+            it.objects.retain(|_, seen| seen.at.elapsed() < LAG);
+            it.objects.insert(uid.to_owned(), Seen { version: u64::MAX, at: Instant::now() }).is_some()
+        })
+    }
+
+    /// A deletion did not come about.
+    pub(super) fn kept(&self, deployment: &Cached, uid: &str) {
+        self.with(deployment.uid(), |it| drop(it.objects.remove(uid)));
+    }
+
+    /// Whether an object is known as it was before it was applied last.
+    pub(super) fn is_object_behind(&self, deployment: &Cached, key: &str, known: Option<&Cached>) -> bool {
+        let all = self.lock();
+        let applied = all.get(deployment.uid()).and_then(|it| it.objects.get(key));
+        applied.is_some_and(|applied| applied.is_behind(known))
+    }
+
+    /// It came to its end.
+    pub(super) fn succeeded(&self, uid: &str) {
+        if let Some(it) = self.lock().get_mut(uid) {
+            it.failures = 0;
+        }
+    }
+
+    /// It did not; how long to wait.
+    pub(super) fn failed(&self, uid: &str, is_expected: bool) -> Duration {
+        self.with(uid, |it| {
+            let delay = doubled(if is_expected { EXPECTED } else { FAILED }, it.failures);
+            it.failures = it.failures.saturating_add(1);
+            delay
+        })
+    }
+
+    /// How long to wait before an object is corrected again.
+    pub(super) fn patience(&self, uid: &str) -> Option<Duration> {
+        self.with(uid, |it| {
+            let since = it.corrected?.elapsed();
+            if since > QUIET {
+                it.corrections = 0;
+            }
+            let delay = doubled(CORRECTED, it.corrections.checked_sub(2)?);
+            delay.checked_sub(since).filter(|rest| !rest.is_zero())
+        })
+    }
+
+    /// An object was corrected.
+    pub(super) fn corrected(&self, uid: &str) {
+        self.with(uid, |it| {
+            it.corrections = it.corrections.saturating_add(1);
+            it.corrected = Some(Instant::now());
+        });
+    }
+
+    /// Applying does not change an object of this version.
+    pub(super) fn unmoved(&self, uid: &str, key: &str, object: &Cached) {
+        let version = object.metadata.resource_version.clone().unwrap_or_default();
+        self.with(uid, |it| drop(it.unmoved.insert(key.to_owned(), version)));
+    }
+
+    /// Whether applying does not change an object, as far as is known.
+    pub(super) fn is_unmoved(&self, uid: &str, key: &str, object: &Cached) -> bool {
+        let all = self.lock();
+        let unmoved = all.get(uid).and_then(|it| it.unmoved.get(key));
+        unmoved.is_some() && unmoved == object.metadata.resource_version.as_ref()
+    }
+
+    /// What was found when Secrets were looked for: `None` when that was not done, or for another generation.
+    pub(super) fn secrets(&self, uid: &str, generation: Option<i64>) -> Option<bool> {
+        let all = self.lock();
+        let (of, found) = all.get(uid)?.secrets?;
+        (Some(of) == generation).then_some(found)
+    }
+
+    /// Secrets were looked for: whether all are there.
+    pub(super) fn found_secrets(&self, uid: &str, generation: Option<i64>, found: bool) {
+        self.with(uid, |it| it.secrets = generation.map(|generation| (generation, found)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(version: &str) -> Cached {
+        Cached::new(json!({"metadata": {"name": "phi", "uid": "u", "resourceVersion": version}})).unwrap()
+    }
+
+    #[test]
+    fn a_watch_may_be_behind_what_was_written() {
+        let memory = Memory::default();
+        assert!(!memory.is_behind(&object("3")));
+        memory.wrote(&object("5"));
+        assert!(memory.is_behind(&object("4")));
+        assert!(!memory.is_behind(&object("5")));
+        let deployment = object("5");
+        memory.applied(&deployment, "Workspace/phi", &object("9"));
+        assert!(memory.is_object_behind(&deployment, "Workspace/phi", None));
+        assert!(memory.is_object_behind(&deployment, "Workspace/phi", Some(&object("8"))));
+        assert!(!memory.is_object_behind(&deployment, "Workspace/phi", Some(&object("10"))));
+        assert!(!memory.is_object_behind(&deployment, "Service/phi", None));
+        // What is no number is believed.
+        memory.wrote(&object("x"));
+        assert!(!memory.is_behind(&object("4")));
+    }
+
+    #[test]
+    fn failures_take_longer_each_time() {
+        let memory = Memory::default();
+        let millis = |expected: bool| memory.failed("u", expected).as_millis();
+        assert_eq!([millis(false), millis(false), millis(false)], [200, 400, 800]);
+        memory.succeeded("u");
+        assert_eq!([millis(true), millis(true)], [100, 200]);
+        (0..40).for_each(|_| drop(millis(false)));
+        assert_eq!((millis(false), millis(true)), (60_000, 5_000));
+    }
+
+    #[test]
+    fn somebody_who_keeps_changing_an_object_is_answered_later_each_time() {
+        let memory = Memory::default();
+        let corrected = || {
+            memory.corrected("u");
+            memory.patience("u").map(|rest| rest.as_millis().div_ceil(500) * 500)
+        };
+        assert_eq!([corrected(), corrected(), corrected(), corrected()], [None, Some(500), Some(1000), Some(2000)]);
+    }
+}

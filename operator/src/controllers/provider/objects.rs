@@ -1,0 +1,218 @@
+//! Objects of a provider: what they are called, whose they are, and what of them is compared.
+
+use std::sync::Arc;
+
+use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
+use kubefoundry::dialect::Dialect;
+use kubefoundry::manifest::owner_name;
+use kubefoundry::model::provider::Provider;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::cached::Cached;
+use crate::watch::Owned;
+
+/// The kind of claims: they outlive their deployment, and are not watched.
+pub(super) const CLAIM: &str = "PersistentVolumeClaim";
+
+/// The kind of an object, as it is asked for.
+pub(super) fn resource(object: &Value) -> ApiResource {
+    let (api_version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+}
+
+/// The text at a JSON pointer; empty when there is none.
+pub(super) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The name of an object.
+pub(super) fn name(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+/// An object within its namespace: `Workspace/phi`.
+pub(super) fn key(object: &Value) -> String {
+    format!("{}/{}", text(object, "/kind"), name(object))
+}
+
+/// An object for people: `Workspace 'phi'`.
+pub(super) fn title(object: &Value) -> String {
+    format!("{} '{}'", text(object, "/kind"), name(object))
+}
+
+/// The same of a live one.
+pub(super) fn live_title(owned: &Owned) -> String {
+    format!("{} '{}'", owned.resource.kind, owned.object.name())
+}
+
+/// A live object as a tree; items of lists do not say what they are.
+pub(super) fn value(owned: &Owned) -> Value {
+    let mut value = owned.object.value();
+    if let Some(object) = value.as_object_mut() {
+        object.entry("apiVersion").or_insert_with(|| Value::from(owned.resource.api_version.as_str()));
+        object.entry("kind").or_insert_with(|| Value::from(owned.resource.kind.as_str()));
+    }
+    value
+}
+
+/// Whether an object that a deployment owns is of a provider: its kind is the provider's, or the provider's manager wrote it.
+pub(super) fn is_of(owned: &Owned, provider: &dyn Provider, manager: &str) -> bool {
+    if is_main_kind(owned, provider) {
+        return true;
+    }
+    if !owned.resource.group.is_empty() {
+        return false;
+    }
+    let value = owned.object.value();
+    let managers = value.pointer("/metadata/managedFields").and_then(Value::as_array);
+    managers.is_none_or(|managers| managers.iter().any(|entry| entry["manager"] == manager))
+}
+
+/// Whether an object is of a kind that runs models.
+pub(super) fn is_main_kind(owned: &Owned, provider: &dyn Provider) -> bool {
+    let groups = provider.targets().iter().filter_map(|target| Some(target.rsplit_once('/')?.0));
+    groups.into_iter().any(|group| group == owned.resource.group)
+}
+
+/// The main object among those that a deployment owns: the one that is wanted, or any that runs models.
+pub(super) fn main(owned: &[Arc<Owned>], wanted: Option<&Value>) -> Option<Arc<Owned>> {
+    let mains = || owned.iter().filter(|owned| !owned.resource.group.is_empty());
+    let is_wanted = |owned: &&Arc<Owned>| wanted.is_some_and(|wanted| is_same(owned, wanted));
+    mains().find(is_wanted).or_else(|| mains().next()).cloned()
+}
+
+/// Whether a live object is the wanted one; the version does not matter.
+pub(super) fn is_same(owned: &Owned, wanted: &Value) -> bool {
+    let api_version = text(wanted, "/apiVersion");
+    let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    owned.resource.group == group && owned.resource.kind == text(wanted, "/kind") && owned.object.name() == name(wanted)
+}
+
+/// Whether a deployment may write an object: it is its controller. A claim names it in an annotation instead: its data
+/// stay when the deployment goes, so it has no owner.
+pub(super) fn is_ours(metadata: &ObjectMeta, kind: &str, deployment: &Cached, dialect: &Dialect) -> bool {
+    if kind == CLAIM {
+        let owner = owner_name(Some(deployment.namespace()), deployment.name());
+        let named = metadata.annotations.as_ref().and_then(|all| all.get(&dialect.label("model-deployment")));
+        return named == Some(&owner);
+    }
+    let owners = metadata.owner_references.as_deref().unwrap_or_default();
+    owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == deployment.uid())
+}
+
+/// A hash of what is rendered, without owners: the same for the same fields in another cluster.
+pub(super) fn rendered_hash(objects: &[Value]) -> String {
+    let mut hash = Sha256::new();
+    for object in objects {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("ownerReferences");
+        }
+        hash.update(object.to_string());
+        hash.update([0]);
+    }
+    hexadecimal(&hash.finalize())
+}
+
+/// A name that nothing else has, to try an object whose own name is taken.
+pub(super) fn trial_name(uid: &str) -> String {
+    format!("kf-{}", hexadecimal(&Sha256::digest(uid)))
+}
+
+fn hexadecimal(hash: &[u8]) -> String {
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Adds an annotation.
+pub(super) fn annotate(object: &mut Value, key: String, value: &str) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations.insert(key, Value::from(value));
+        }
+    }
+}
+
+/// What of an object somebody wants: no status, and nothing that the apiserver keeps for itself.
+pub(super) fn desired(object: &Value) -> Value {
+    let mut desired = object.clone();
+    if let Some(fields) = desired.as_object_mut() {
+        fields.remove("status");
+        if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
+            let kept = ["name", "namespace", "labels", "annotations", "ownerReferences"];
+            let kept: Map<String, Value> =
+                kept.iter().filter_map(|name| Some(((*name).to_owned(), metadata.remove(*name)?))).collect();
+            *metadata = kept;
+        }
+    }
+    desired
+}
+
+#[cfg(test)]
+mod tests {
+    use kubefoundry::model::providers;
+
+    use super::*;
+
+    fn owned(object: Value) -> Owned {
+        Owned { resource: resource(&object).into(), object: Cached::new(object).unwrap() }
+    }
+
+    #[test]
+    fn a_hash_is_of_what_is_rendered() {
+        let object = |uid: &str, replicas: i32| {
+            json!({"kind": "K", "metadata": {"name": "a", "ownerReferences": [{"uid": uid}]}, "spec": {"replicas": replicas}})
+        };
+        let hash = |objects: &[Value]| rendered_hash(objects);
+        assert_eq!(hash(&[object("1", 1)]), hash(&[object("2", 1)]));
+        assert_ne!(hash(&[object("1", 1)]), hash(&[object("1", 2)]));
+        assert_ne!(hash(&[object("1", 1)]), hash(&[object("1", 1), object("1", 1)]));
+        assert_eq!(hash(&[]).len(), 16);
+    }
+
+    #[test]
+    fn whose_an_object_is() {
+        let deployment = Cached::new(json!({"metadata": {"name": "phi", "namespace": "ml", "uid": "u"}})).unwrap();
+        let dialect = Dialect::of_group("kubefoundry.ai").unwrap();
+        let ours = |kind: &str, metadata: Value| {
+            is_ours(&Cached::new(json!({"metadata": metadata})).unwrap().metadata, kind, &deployment, dialect)
+        };
+        let by = |uid: &str, controller: bool| {
+            json!({"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "phi", "uid": uid, "controller": controller}]})
+        };
+        assert!(ours("Workspace", by("u", true)));
+        assert!(!ours("Workspace", by("u", false)));
+        // One of the same name that was there before.
+        assert!(!ours("Workspace", by("older", true)));
+        assert!(!ours("Workspace", json!({})));
+        let annotated = |owner: &str| json!({"annotations": {"kubefoundry.ai/model-deployment": owner}});
+        assert!(ours(CLAIM, annotated("ml/phi")));
+        assert!(!ours(CLAIM, annotated("ml/other")));
+        assert!(!ours(CLAIM, by("u", true)));
+        assert!(!ours("ConfigMap", annotated("ml/phi")));
+    }
+
+    #[test]
+    fn the_objects_of_a_provider() {
+        let kaito = providers::find("kaito").unwrap();
+        let is_of = |object: Value| is_of(&owned(object), kaito, "kaito-provider");
+        let managed = |by: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"managedFields": [{"manager": by}]}})
+        };
+        assert!(is_of(json!({"apiVersion": "kaito.sh/v1beta1", "kind": "InferenceSet", "metadata": {}})));
+        assert!(!is_of(json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {}})));
+        assert!(is_of(managed("kaito-provider")));
+        assert!(!is_of(managed("kuberay-provider")));
+    }
+
+    #[test]
+    fn what_is_wanted_has_no_state() {
+        let object = json!({
+            "kind": "K", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}},
+            "spec": {}, "status": {"a": 1},
+        });
+        assert_eq!(desired(&object), json!({"kind": "K", "metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {}}));
+    }
+}

@@ -1,0 +1,77 @@
+//! The end: objects are deleted and waited for, then what was said is given up, then the finalizer. Claims stay, with what
+//! is on them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::runtime::controller::Action;
+use kubefoundry::live::time::Time;
+
+use super::{Turn, objects};
+use crate::error::Error;
+use crate::events::Happening;
+use crate::names::condition;
+use crate::status::{self, Condition, Force, Statement};
+use crate::watch::Owned;
+
+/// The message of the event (spec/1 §9).
+const TIMED_OUT: &str = "Finalizer removed after timeout, provider resource may be orphaned";
+
+impl Turn<'_> {
+    /// Deletes what is there. What is left is waited for by its watch, and no longer than the finalizer may stay.
+    pub(super) async fn clear(&self) -> Result<Action, Error> {
+        let owned = self.owned();
+        let (mains, others): (Vec<&Arc<Owned>>, Vec<_>) =
+            owned.iter().partition(|owned| objects::is_main_kind(owned, self.context.provider));
+        for owned in mains.iter().chain(&others) {
+            self.delete(owned, false).await?;
+        }
+        let waits_for: Vec<String> = owned.iter().map(|owned| objects::live_title(owned)).collect();
+        let is_deleted = self.deployment.is_terminating();
+        self.say(&farewell(is_deleted, &waits_for.join(", ")), Force::No).await?;
+        Ok(self.deadline().map_or_else(Action::await_change, Action::requeue))
+    }
+
+    /// Nothing is left.
+    pub(super) async fn leave(&self) -> Result<Action, Error> {
+        if !self.deployment.is_terminating() {
+            self.say(&Statement::default(), Force::No).await?;
+        }
+        self.let_go().await?;
+        Ok(Action::await_change())
+    }
+
+    /// It took too long.
+    pub(super) async fn abandon(&self) -> Result<Action, Error> {
+        let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
+        let owned = self.owned();
+        if owned.is_empty() {
+            tracing::warn!(namespace, name, "the finalizer is removed, and what is left of the provider is not known");
+        }
+        for orphan in owned {
+            let (kind, orphan) = (&orphan.resource.kind, orphan.object.name());
+            tracing::warn!(namespace, name, %kind, orphan, "the finalizer is removed, and this object may stay");
+        }
+        self.let_go().await?;
+        self.shared().events.publish(self.deployment, Happening::FinalizerTimeout, TIMED_OUT).await;
+        Ok(Action::await_change())
+    }
+
+    /// How long the finalizer may stay.
+    fn deadline(&self) -> Option<Duration> {
+        let deletion = Time::parse(&self.deployment.metadata.deletion_timestamp.as_ref()?.0.to_string())?;
+        let gone = Duration::from_secs(status::now().since(deletion));
+        // To the second: then it is over.
+        Some(self.shared().settings.finalizer_timeout.saturating_sub(gone) + Duration::from_secs(1))
+    }
+}
+
+/// What is said while objects are going, for good or for those of another provider.
+fn farewell(is_deleted: bool, waits_for: &str) -> Statement {
+    let message = format!("waiting for {waits_for} to be gone");
+    let (phase, reason) = if is_deleted { ("Terminating", "Terminating") } else { ("Pending", "Migrating") };
+    Statement::default()
+        .field("phase", phase)
+        .field("message", message.as_str())
+        .condition(Condition::new(condition::READY, false, reason, message))
+}

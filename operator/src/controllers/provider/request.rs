@@ -1,0 +1,98 @@
+//! Requests for objects of providers.
+
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use serde_json::Value;
+
+use super::{Turn, objects};
+use crate::cached::Cached;
+use crate::error::Error;
+use crate::status::Force;
+use crate::watch::Owned;
+
+/// Whether something is really done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// The apiserver checks it as if it were, and stores nothing.
+    DryRun,
+    Real,
+}
+
+impl Turn<'_> {
+    pub(super) fn api(&self, object: &Value) -> Api<Cached> {
+        let resource = objects::resource(object);
+        Api::namespaced_with(self.shared().client.clone(), self.deployment.namespace(), &resource)
+    }
+
+    /// Server-side apply, with strict field validation.
+    pub(super) async fn apply(&self, object: &Value, mode: Mode, force: Force) -> Result<Cached, Error> {
+        let mut how = PatchParams::apply(&self.context.manager).validation_strict();
+        how.dry_run = mode == Mode::DryRun;
+        how.force = force == Force::Yes;
+        Ok(self.api(object).patch(objects::name(object), &how, &Patch::Apply(object)).await?)
+    }
+
+    /// Deletes an object and what it owns. `judged` is what was looked at: when it was changed since, nothing is deleted.
+    pub(super) async fn delete(&self, owned: &Owned, judged: bool) -> Result<(), Error> {
+        let (uid, name) = (owned.object.uid(), owned.object.name());
+        if owned.object.is_terminating() || self.context.memory.deletes(self.deployment, uid) {
+            return Ok(());
+        }
+        let version = owned.object.metadata.resource_version.clone().filter(|_| judged);
+        let how = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Background),
+            preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: version }),
+            ..DeleteParams::default()
+        };
+        let client = self.shared().client.clone();
+        let api: Api<Cached> = Api::namespaced_with(client, self.deployment.namespace(), &*owned.resource);
+        match api.delete(name, &how).await {
+            Ok(_) => {
+                tracing::info!(
+                    namespace = self.deployment.namespace(),
+                    deployment = self.deployment.name(),
+                    kind = owned.resource.kind,
+                    name,
+                    "deleted"
+                );
+                Ok(())
+            }
+            // It is gone, or another one of its name is there.
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+            Err(error) => {
+                self.context.memory.kept(self.deployment, uid);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// What the apiserver, or a webhook or rule of the provider, says against an object; none when the object is not to blame.
+pub(super) fn refusal(error: &Error) -> Option<String> {
+    let Error::Api(kube::Error::Api(status)) = error else { return None };
+    let is_webhook = status.code == 500 && status.message.contains("webhook");
+    (matches!(status.code, 400 | 403 | 413 | 422) || is_webhook).then(|| status.message.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn what_is_against_an_object_and_what_is_not() {
+        let refused = |code: u16, message: &str| {
+            let status = Status { code, message: message.to_owned(), ..Status::failure(message, "") };
+            refusal(&Error::Api(kube::Error::Api(Box::new(status))))
+        };
+        let webhook = "failed calling webhook \"validation.workspace.kaito.sh\": connection refused";
+        assert_eq!(refused(403, "admission webhook denied the request"), Some("admission webhook denied the request".into()));
+        assert_eq!(refused(422, "invalid").as_deref(), Some("invalid"));
+        assert_eq!(refused(500, webhook).as_deref(), Some(webhook));
+        for code in [404, 409, 429, 500, 503] {
+            assert_eq!(refused(code, "not now"), None, "{code}");
+        }
+        assert_eq!(refusal(&Error::Waiting("not now".to_owned())), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! Secrets that a deployment names: whether they are there. Their contents never leave the apiserver: only metadata are asked
+//! for (`PartialObjectMetadata`).
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use serde_json::Value;
+
+use super::{Turn, objects};
+use crate::error::Error;
+use crate::events::Happening;
+
+/// The Secrets that a deployment needs.
+fn named(deployment: &Value) -> BTreeSet<&str> {
+    let list = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+    let mut names = BTreeSet::from([objects::text(deployment, "/spec/secrets/huggingFaceToken")]);
+    names.extend(list("/spec/imagePullSecrets").map(|secret| objects::text(secret, "/name")));
+    let variables = list("/spec/env").filter_map(|variable| variable.pointer("/valueFrom/secretKeyRef"));
+    let whole = list("/spec/envFrom").filter_map(|source| source.get("secretRef"));
+    let needed = variables.chain(whole).filter(|reference| reference["optional"] != true);
+    names.extend(needed.map(|reference| objects::text(reference, "/name")));
+    names.remove("");
+    names
+}
+
+impl Turn<'_> {
+    /// Looks for them when the specification is new, or one was missing.
+    pub(super) async fn look_for_secrets(&self) -> Result<(), Error> {
+        let names = named(&self.value);
+        let uid = self.deployment.uid();
+        let generation = self.deployment.metadata.generation;
+        let seen = self.value.pointer("/status/observedGeneration").and_then(Value::as_i64);
+        let is_known = self.context.memory.secrets(uid, generation).unwrap_or(seen == generation);
+        if names.is_empty() || is_known {
+            return Ok(());
+        }
+        let namespace = self.deployment.namespace();
+        let api: Api<Secret> = Api::namespaced(self.shared().client.clone(), namespace);
+        let mut found = true;
+        for name in names {
+            match api.get_metadata_opt(name).await {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    found = false;
+                    let message = format!("Secret '{name}' not found in namespace '{namespace}'");
+                    self.shared().events.publish(self.deployment, Happening::SecretNotFound, &message).await;
+                }
+                // An operator that may not look does not look.
+                Err(kube::Error::Api(status)) if status.is_forbidden() => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.context.memory.found_secrets(uid, generation, found);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_may_be_missing_is_not_looked_for() {
+        let reference = |name: &str, optional: bool| json!({"name": name, "key": "k", "optional": optional});
+        let deployment = json!({"spec": {
+            "secrets": {"huggingFaceToken": "hf"},
+            "imagePullSecrets": [{"name": "registry"}, {"name": "hf"}],
+            "env": [
+                {"name": "A", "value": "x"},
+                {"name": "B", "valueFrom": {"secretKeyRef": reference("needed", false)}},
+                {"name": "C", "valueFrom": {"secretKeyRef": reference("optional", true)}},
+                {"name": "D", "valueFrom": {"configMapKeyRef": {"name": "map", "key": "k"}}},
+            ],
+        }});
+        assert_eq!(named(&deployment), BTreeSet::from(["hf", "needed", "registry"]));
+        assert!(named(&json!({"spec": {"secrets": {"huggingFaceToken": ""}}})).is_empty());
+    }
+}

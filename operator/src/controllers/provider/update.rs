@@ -1,0 +1,98 @@
+//! A change of what is wanted (spec/1 §4.11): in place, where the provider takes it; otherwise the object is deleted and made
+//! anew.
+
+use kube::Api;
+use kube::core::DynamicObject;
+use kubefoundry::model::provider::{Behavior, Provider, Reaction};
+use kubefoundry::path::FieldPath;
+use serde_json::Value;
+
+use super::converge::{self, Obstacle, Outcome};
+use super::request::{self, Mode};
+use super::wanted::Wanted;
+use super::{Turn, compare, objects};
+use crate::error::Error;
+use crate::names::IDENTITY_HASH;
+use crate::status::Force;
+use crate::watch::Owned;
+
+impl Turn<'_> {
+    /// The main object was rendered another way when it was applied last.
+    pub(super) async fn update(&self, wanted: &Wanted, live: &Owned) -> Result<Outcome, Obstacle> {
+        let identity = live.object.annotation(&self.shared().dialect.label(IDENTITY_HASH));
+        if identity.is_some_and(|identity| identity != wanted.identity) {
+            return self.recreate(wanted, live, "another model, engine or mode").await;
+        }
+        let main = wanted.main();
+        match self.apply(main, Mode::DryRun, Force::Yes).await {
+            Ok(tried) => {
+                let (before, after) = (objects::desired(&objects::value(live)), objects::desired(&tried.value()));
+                if let Some(why) = compare::replaces(self.context.provider, &before, &after) {
+                    return self.recreate(wanted, live, &why).await;
+                }
+            }
+            Err(error) => match (request::refusal(&error), self.refused_field(main).await?) {
+                (Some(_), Some(why)) => return self.recreate(wanted, live, &why).await,
+                _ => return Err(error.into()),
+            },
+        }
+        for object in wanted.supporting() {
+            self.ensure(object).await?;
+        }
+        let stored = self.store(main, Force::Yes).await?;
+        Ok(Outcome::Applied(converge::applied(main, stored)))
+    }
+
+    /// The field that the provider is known never to change, when one is about to be: a refusal is then no news. The live
+    /// object is read with its managed fields, which tell what is not rendered any more.
+    async fn refused_field(&self, main: &Value) -> Result<Option<String>, Error> {
+        let resource = objects::resource(main);
+        let client = self.shared().client.clone();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, self.deployment.namespace(), &resource);
+        let live = api.get(objects::name(main)).await?;
+        let live = serde_json::to_value(&live).map_err(kube::Error::SerdeError)?;
+        let paths = compare::drifted(main, &live);
+        Ok(paths.into_iter().find(|path| is_fixed(self.context.provider, &resource.kind, path)))
+    }
+
+    /// Deletes the main object, so that it is made anew once it is gone.
+    async fn recreate(&self, wanted: &Wanted, live: &Owned, why: &str) -> Result<Outcome, Obstacle> {
+        // What the new object refers to, as far as what runs does not use it by the same name.
+        for object in wanted.supporting().iter().filter(|object| objects::text(object, "/kind") != "Service") {
+            self.ensure(object).await?;
+        }
+        // What runs is given up only for what will be accepted; its name is taken as yet.
+        let mut trial = wanted.main().clone();
+        if let Some(name) = trial.pointer_mut("/metadata/name") {
+            *name = Value::from(objects::trial_name(live.object.uid()));
+        }
+        self.apply(&trial, Mode::DryRun, Force::No).await?;
+        let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
+        tracing::info!(namespace, name, why, "the provider's object is made anew");
+        self.delete(live, true).await?;
+        Ok(Outcome::Recreating(converge::until_gone(&objects::live_title(live))))
+    }
+}
+
+/// Whether a provider is known never to take a change of a field.
+fn is_fixed(provider: &dyn Provider, kind: &str, path: &str) -> bool {
+    let row = FieldPath::read(path).and_then(|path| Behavior::of(provider.behaviors(), kind, &path));
+    row.is_some_and(|row| matches!(row.reaction, Reaction::Refused | Reaction::NoEffect | Reaction::Grows))
+}
+
+#[cfg(test)]
+mod tests {
+    use kubefoundry::model::providers;
+
+    use super::*;
+
+    #[test]
+    fn what_is_known_to_be_refused() {
+        let kaito = providers::find("kaito").unwrap();
+        assert!(is_fixed(kaito, "Workspace", "resource.instanceType"));
+        assert!(is_fixed(kaito, "Workspace", "inference.template.spec.containers[0].image"));
+        assert!(!is_fixed(kaito, "Workspace", "metadata.labels[\"a/b\"]"));
+        assert!(!is_fixed(kaito, "Workspace", "inference.config"));
+        assert!(!is_fixed(kaito, "Unknown", "spec"));
+    }
+}

@@ -1,0 +1,140 @@
+//! What a deployment should become, or why it becomes nothing.
+
+use kubefoundry::diagnostic::Diagnostic;
+use kubefoundry::engine::{Chosen, Engine};
+use serde_json::Value;
+
+use super::{Turn, objects};
+use crate::names::{IDENTITY_HASH, RENDERED_HASH};
+
+/// The objects of a deployment.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// As they are rendered: supporting ones first, the main one last.
+    pub(super) rendered: Vec<Value>,
+    /// The main one as it is applied: with the hashes.
+    main: Value,
+    /// The hash of what is rendered.
+    pub(super) hash: String,
+    /// The hash of what makes it another deployment to its provider.
+    pub(super) identity: String,
+}
+
+impl Wanted {
+    pub(super) fn main(&self) -> &Value {
+        &self.main
+    }
+
+    pub(super) fn supporting(&self) -> &[Value] {
+        self.rendered.split_last().map_or(&[], |(_, supporting)| supporting)
+    }
+
+    /// All of them as they are applied, in that order.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &Value> {
+        self.supporting().iter().chain([&self.main])
+    }
+}
+
+/// What comes of a deployment.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    Fine(Wanted),
+    /// The namespace does not allow the provider.
+    NotAllowed(String),
+    /// The provider cannot run it: the condition's reason, and why.
+    Incompatible(&'static str, String),
+    /// There are errors in it.
+    Invalid(String),
+}
+
+impl Turn<'_> {
+    pub(super) fn wanted(&self, engine: &Engine) -> Verdict {
+        let (provider, namespace) = (self.context.provider, self.deployment.namespace());
+        if !self.shared().namespaces.allow(namespace, provider.name()) {
+            let name = provider.name();
+            return Verdict::NotAllowed(format!("namespace '{namespace}' does not allow provider '{name}'"));
+        }
+        let chosen = Chosen {
+            provider: provider.name().to_owned(),
+            reason: objects::text(&self.value, "/status/provider/selectedReason").to_owned(),
+        };
+        let mut evaluation = engine.evaluate(&self.value, Some(&chosen));
+        let errors: Vec<&Diagnostic> = evaluation.errors().collect();
+        if !errors.is_empty() {
+            return judged(&errors);
+        }
+        let Some(main) = evaluation.objects.last() else {
+            return Verdict::Invalid("it becomes no object".to_owned());
+        };
+        let dialect = self.shared().dialect;
+        let hash = objects::rendered_hash(&evaluation.objects);
+        let identity = engine.identity_hash(&self.value, provider.name()).unwrap_or_default();
+        let mut main = main.clone();
+        objects::annotate(&mut main, dialect.label(IDENTITY_HASH), &identity);
+        objects::annotate(&mut main, dialect.label(RENDERED_HASH), &hash);
+        Verdict::Fine(Wanted { rendered: std::mem::take(&mut evaluation.objects), main, hash, identity })
+    }
+}
+
+/// Whether errors are about the provider, or the deployment has them whatever runs it.
+fn judged(errors: &[&Diagnostic]) -> Verdict {
+    let mut messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+    messages.dedup();
+    let messages = messages.join("; ");
+    if errors.iter().any(|error| error.code.name == "crd-not-installed") {
+        Verdict::Incompatible("CRDNotInstalled", messages)
+    } else if errors.iter().any(|error| is_about_the_provider(error.code.id)) {
+        Verdict::Incompatible("Incompatible", messages)
+    } else {
+        Verdict::Invalid(messages)
+    }
+}
+
+/// Whether a code is of selection, translation, conformance, or of one provider (KF04 to KF08).
+fn is_about_the_provider(id: &str) -> bool {
+    id.get(..4).is_some_and(|family| ("KF04"..="KF08").contains(&family))
+}
+
+#[cfg(test)]
+mod tests {
+    use kubefoundry::engine::Providers;
+    use kubefoundry::{Purpose, SourceSet};
+    use serde_json::json;
+
+    use super::*;
+
+    fn verdict(spec: &Value, provider: &str, crds: &str) -> Verdict {
+        let mut sources = SourceSet::default();
+        if !crds.is_empty() {
+            sources.add_for(Purpose::Crds, "installed", crds);
+        }
+        let engine = Engine::new(&sources, Providers::All).unwrap();
+        let deployment = json!({
+            "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment",
+            "metadata": {"name": "phi", "namespace": "ml", "uid": "u"}, "spec": spec,
+        });
+        let chosen = Chosen { provider: provider.to_owned(), reason: "so".to_owned() };
+        let evaluation = engine.evaluate(&deployment, Some(&chosen));
+        judged(&evaluation.errors().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn errors_are_about_the_deployment_or_the_provider() {
+        let spec = |engine: &str, gpus: i32| {
+            json!({"model": {"id": "org/phi"}, "engine": {"type": engine}, "resources": {"gpu": {"count": gpus}}})
+        };
+        let none = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
+        for (spec, crds, expected) in [
+            (spec("vllm", 0), "", ("Invalid", "vLLM engine requires GPU (set resources.gpu.count > 0)")),
+            (spec("sglang", 1), "", ("Incompatible", "KAITO does not support sglang engine")),
+            (spec("vllm", 1), none, ("CRDNotInstalled", "Provider 'kaito' CRD not installed in cluster")),
+        ] {
+            let found = match verdict(&spec, "kaito", crds) {
+                Verdict::Invalid(message) => ("Invalid", message),
+                Verdict::Incompatible(reason, message) => (reason, message),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!((found.0, found.1.as_str()), expected, "{spec}");
+        }
+    }
+}
