@@ -39,8 +39,8 @@ pub mod kinds {
         kind("kubefoundry.ai/v1alpha1", "InferenceProviderConfig", "inferenceproviderconfigs");
     pub const WORKSPACE: Kind = kind("kaito.sh/v1beta1", "Workspace", "workspaces");
     pub const INFERENCE_SET: Kind = kind("kaito.sh/v1beta1", "InferenceSet", "inferencesets");
-    pub const GRAPH: Kind = kind("nvidia.com/v1beta1", "DynamoGraphDeployment", "dynamographdeployments");
-    pub const OLDER_GRAPH: Kind = kind("nvidia.com/v1alpha1", "DynamoGraphDeployment", "dynamographdeployments");
+    pub const GRAPH: Kind = kind("nvidia.com/v1alpha1", "DynamoGraphDeployment", "dynamographdeployments");
+    pub const BETA_GRAPH: Kind = kind("nvidia.com/v1beta1", "DynamoGraphDeployment", "dynamographdeployments");
     pub const RAY_SERVICE: Kind = kind("ray.io/v1", "RayService", "rayservices");
     pub const NAMESPACE: Kind = kind("v1", "Namespace", "namespaces");
     pub const CONFIG_MAP: Kind = kind("v1", "ConfigMap", "configmaps");

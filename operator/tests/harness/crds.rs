@@ -12,10 +12,11 @@ use super::{eventually, root};
 
 /// Files of CRDs by what they are about, in `../shared/crds`.
 pub const KAITO: &[&str] = &["kaito.sh_workspaces.yaml", "kaito.sh_inferencesets.yaml"];
+/// One that serves both versions and stores `v1alpha1`, the one that is written: without the conversion webhook of Dynamo,
+/// a later one keeps nothing of it.
+pub const DYNAMO: &[&str] = &["older/nvidia.com_dynamographdeployments.2026-05-06.yaml"];
 /// The newest, which stores `v1beta1`.
-pub const DYNAMO: &[&str] = &["nvidia.com_dynamographdeployments.yaml"];
-/// The newest of those that store `v1alpha1`: what that version does not know is not kept.
-pub const OLDER_DYNAMO: &[&str] = &["older/nvidia.com_dynamographdeployments.2026-05-06.yaml"];
+pub const NEWEST_DYNAMO: &[&str] = &["nvidia.com_dynamographdeployments.yaml"];
 /// `RayService`.
 pub const KUBERAY: &[&str] = &["ray.io_rayservices.yaml"];
 

@@ -21,6 +21,7 @@ pub mod operator;
 pub mod process;
 pub mod proxy;
 pub mod world;
+pub mod render;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
