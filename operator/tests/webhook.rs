@@ -24,11 +24,14 @@ fn with_dynamo() -> Value {
     json!({"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}})
 }
 
+/// Of what [`invalid`] is refused for.
+const REASON: &str = "expected one of auto, Workspace, InferenceSet";
+
 /// Two mistakes that the schema lets pass.
 fn invalid() -> Value {
     json!({
-        "model": {"id": "org/phi"}, "engine": {"type": "sglang"}, "resources": {"gpu": {"count": 1}},
-        "provider": {"name": "kaito", "overrides": {"instanceTyp": "x"}},
+        "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
+        "provider": {"name": "kaito", "overrides": {"instanceType": "NC24 ads", "workload": "Deployment"}},
     })
 }
 
@@ -93,14 +96,14 @@ async fn what_is_invalid_is_refused_with_all_that_is_wrong() {
     let Some(namespace) = namespace("refused").await else { return };
     let object = json!({"metadata": {"name": "phi"}, "spec": invalid()});
     let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
-    for expected in ["KAITO does not support sglang engine", "instanceTyp", "KF"] {
+    for expected in [REASON, "expected an instance type", "KF"] {
         assert!(refused.contains(expected), "{expected} is not in: {refused}");
     }
     assert_eq!(namespace.find(DEPLOYMENT, "phi").await, None);
     // Also when it becomes so later.
     namespace.deploy("phi", &with_dynamo()).await;
     let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
-    assert!(refused.contains("KAITO does not support sglang engine"), "{refused}");
+    assert!(refused.contains(REASON), "{refused}");
 }
 
 #[tokio::test]
@@ -150,7 +153,7 @@ async fn an_invalid_object_that_is_stored_can_be_deleted() {
     before.merge(DEPLOYMENT, "invalid", &json!({"metadata": {"labels": {"team": "search"}}})).await;
     before.merge(DEPLOYMENT, "invalid", &json!({"metadata": {"finalizers": ["example.com/held"]}})).await;
     let deployment = before.until_phase("invalid", "Pending").await;
-    assert!(deployment["status"]["message"].as_str().unwrap().contains("KAITO does not support sglang engine"));
+    assert!(deployment["status"]["message"].as_str().unwrap().contains(REASON));
     assert_eq!(before.find(WORKSPACE, "invalid").await, None);
     before.delete(DEPLOYMENT, "invalid").await;
     before.merge(DEPLOYMENT, "invalid", &json!({"metadata": {"finalizers": null}})).await;
@@ -172,7 +175,7 @@ async fn certificates_are_renewed_while_all_goes_on() {
     while started.elapsed() < Duration::from_secs(35) {
         let object = json!({"metadata": {"name": "phi"}, "spec": invalid()});
         let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
-        assert!(refused.contains("KAITO does not support sglang engine"), "after {:?}: {refused}", started.elapsed());
+        assert!(refused.contains(REASON), "after {:?}: {refused}", started.elapsed());
         let now = bundle().await;
         if bundles.last() != Some(&now) {
             bundles.push(now);
