@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::document::{Document, Header};
 use super::found::Found;
@@ -18,6 +17,7 @@ use crate::crds::{Crds, Installed};
 use crate::diagnostic::{Diagnostic, Findings, Scope, Severity, codes};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::drift::{self, FieldDrift};
+use crate::fingerprint;
 use crate::model::catalog::Catalog;
 use crate::model::defaults;
 use crate::model::ir::Deployment;
@@ -34,8 +34,8 @@ use crate::yaml::{self, Entry, Node, Span};
 /// Fields of an object that say nothing of what is wanted, and may be most of it.
 const REPORTED: &[(&str, Option<&str>)] = &[("status", None), ("metadata", Some("managedFields"))];
 
-/// Bytes of a hash that are kept: nobody looks for two deployments of one hash.
-const HASH_BYTES: usize = 8;
+/// Digits of a hash that are kept: nobody looks for two deployments of one hash.
+const HASH_DIGITS: usize = 16;
 
 /// What the engine knows of a cluster at a moment: options, provider configurations, CRDs. It borrows nothing, is shared
 /// between threads, and a clone of it costs nothing.
@@ -132,13 +132,34 @@ impl Engine {
         if diagnostics.iter().any(|found| found.severity == Severity::Error) {
             return Err(diagnostics);
         }
-        let mut survey = Survey::of(sources, &options, First::All, Texts::All);
-        let (catalog, problems) = catalog_of(sources, &options, providers, &mut survey);
-        let mut engine = Self::of(options, catalog, crds, sources);
-        survey.diagnostics.extend(problems);
-        survey.diagnostics.extend(survey.trouble.ours);
-        engine.problems = survey.diagnostics.into();
-        Ok(engine)
+        let catalog = Catalog::without_builtin(options.rule_limits);
+        Ok(Self::of(options, catalog, crds, sources).with_providers(sources, providers))
+    }
+
+    /// The same with the provider configurations of these texts. Options and CRDs stay: what was read of a CRD need not be read
+    /// again when a provider says that it is alive.
+    ///
+    /// ```
+    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::{SourceSet, model::providers};
+    /// let mut sources = SourceSet::default();
+    /// let engine = Engine::new(&sources, Providers::Given).unwrap();
+    /// assert_eq!(engine.provider_names().count(), 0);
+    /// sources.add("dynamo", providers::find("dynamo").unwrap().config());
+    /// let engine = engine.with_providers(&sources, Providers::Given);
+    /// assert_eq!(engine.provider_names().collect::<Vec<_>>(), ["dynamo"]);
+    /// ```
+    #[must_use]
+    pub fn with_providers(&self, sources: &SourceSet, providers: Providers) -> Self {
+        let mut survey = Survey::of(sources, &self.options, First::All, Texts::All);
+        let (catalog, problems) = catalog_of(sources, &self.options, providers, &mut survey);
+        let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.trouble.ours);
+        Self {
+            catalog: Arc::new(catalog),
+            problems: problems.collect(),
+            source: SourceId(sources.iter().count()),
+            ..self.clone()
+        }
     }
 
     /// Of these parts.
@@ -327,8 +348,9 @@ impl Engine {
         let (model, engine) = (&deployment.model, deployment.engine.kind.as_str());
         let (source, mode) = (model.source.value.as_str(), deployment.workload.mode().as_str());
         let identity = serde_json::json!([provider, model.id, source, engine, mode]);
-        let digest = Sha256::digest(identity.to_string().as_bytes());
-        Some(digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect())
+        let mut hash = fingerprint::sha256(identity.to_string().as_bytes());
+        hash.truncate(HASH_DIGITS);
+        Some(hash)
     }
 
     /// The versions of a provider's kinds that are installed, each with the fingerprint of its schema. None when that is not
@@ -357,26 +379,33 @@ impl Engine {
         crds.zip(provider).map(|(crds, provider)| crds.installed(provider)).unwrap_or_default()
     }
 
-    /// The CRD version that is written for a provider: by the options, or the first that is installed.
-    ///
-    /// # Errors
-    /// What [`Engine::crds_problem`] says; nothing for a provider that this program does not render.
-    pub fn target(&self, provider: &str) -> Result<String, Option<Diagnostic>> {
-        let provider = providers::find(provider).ok_or(None)?;
-        let root = Node { value: yaml::Value::Null, span: Span::default() };
-        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
-        let mut findings = Findings::new(scope);
-        let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
-        target.ok_or_else(|| {
-            let problem = findings.into_diagnostics().into_iter().next();
-            problem.map(|problem| Diagnostic { location: None, ..problem })
-        })
+    /// The CRD version that is written for a provider: by the options, or the first that is installed. None when
+    /// [`Engine::crds_problem`] says why, and for a provider that this program does not render.
+    pub fn target(&self, provider: &str) -> Option<String> {
+        self.find_target(provider).0
     }
 
     /// Why nothing can be rendered for a provider of this program: its CRD is not installed, or not in a version that is
     /// known, or cannot be read. None when something can be, and when nobody knows what is installed.
     pub fn crds_problem(&self, provider: &str) -> Option<Diagnostic> {
-        self.target(provider).err().flatten()
+        self.find_target(provider).1
+    }
+
+    fn find_target(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
+        let Some(provider) = providers::find(provider) else { return (None, None) };
+        let root = Node { value: yaml::Value::Null, span: Span::default() };
+        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
+        let mut findings = Findings::new(scope);
+        let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
+        let problem = findings.into_diagnostics().into_iter().next();
+        (
+            target,
+            problem.map(|problem| {
+                // Of what is missing there is no place.
+                let location = problem.location.filter(|location| location.source != self.source);
+                Diagnostic { location, ..problem }
+            }),
+        )
     }
 
     fn run(&self, deployment: &Value, chosen: Option<&Chosen>, thoroughness: Thoroughness) -> Evaluation {
@@ -401,7 +430,9 @@ impl Engine {
         }
         let Attempt { mut objects, decision, findings } = attempt;
         let mut found = Found::of(found);
-        findings.into_iter().for_each(|finding| found.add(finding));
+        for finding in findings {
+            found.add(finding);
+        }
         let is_undecided = decision.as_ref().is_some_and(|decision| decision.provider().is_none());
         if is_undecided && !found.has_errors() {
             // Nothing is said of the deployment when what could not be read may have been the one.
@@ -424,7 +455,7 @@ impl Engine {
         chosen: Option<&Chosen>,
         thoroughness: Thoroughness,
     ) -> Attempt {
-        let setting = Setting { chosen, thoroughness, ..self.setting() };
+        let setting = Setting { thoroughness, chosen, ..self.setting() };
         let mut steps = Steps::new(select::allowance(self.options.rule_limits, 0, 1));
         Attempt::of(document, &setting, &mut steps)
     }

@@ -1,6 +1,6 @@
 //! A CRD: its versions, and the schema of each.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ pub struct Version {
     group: String,
     kind: String,
     origin: Origin,
-    schema: Value,
+    schema: Arc<Value>,
     built: OnceLock<Result<Schema, Problem>>,
 }
 
@@ -85,7 +85,7 @@ impl Definition {
                 group: group.to_owned(),
                 kind: kind.to_owned(),
                 origin: origin.clone(),
-                schema: lean(schema),
+                schema: Arc::new(lean(schema)),
                 built: OnceLock::new(),
             })
         });

@@ -1,6 +1,6 @@
 //! The schema of one version of a CRD, ready to judge objects.
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use jsonschema::{Draft, Validator};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub(crate) struct Schema {
     pub(crate) origin: Origin,
     /// The same schema has the same fingerprint, however it is written and described.
     pub(crate) fingerprint: String,
-    raw: Value,
+    raw: Arc<Value>,
     validator: Validator,
     /// Its patterns that cannot be evaluated.
     unusable: Vec<(String, String)>,
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Schema {
 }
 
 impl Schema {
-    pub(super) fn build(name: String, raw: &Value, origin: &Origin) -> Result<Self, Problem> {
+    pub(super) fn build(name: String, raw: &Arc<Value>, origin: &Origin) -> Result<Self, Problem> {
         let unusable = Unusable::default();
         let options = jsonschema::options()
             .with_draft(Draft::Draft7)
@@ -58,7 +58,16 @@ impl Schema {
         let unusable = unusable.lock().map(|mut found| std::mem::take(&mut *found)).unwrap_or_default();
         let fingerprint = fingerprint(raw);
         let (rules, machines) = (OnceLock::new(), Mutex::new(Vec::new()));
-        Ok(Self { name, origin: origin.clone(), fingerprint, raw: raw.clone(), validator, unusable, rules, machines })
+        Ok(Self {
+            name,
+            origin: origin.clone(),
+            fingerprint,
+            raw: Arc::clone(raw),
+            validator,
+            unusable,
+            rules,
+            machines,
+        })
     }
 
     /// A finding about the schema itself, at the CRD.
@@ -73,7 +82,7 @@ impl Schema {
 
     /// Whether a field is in the schema. `*` stands for any key of a map, or any item of a list.
     pub(crate) fn has_field(&self, path: &str) -> bool {
-        path.split('.').try_fold(&self.raw, child).is_some()
+        path.split('.').try_fold(&*self.raw, child).is_some()
     }
 
     /// What the apiserver would not take of an object that is created, or would drop from it.

@@ -224,11 +224,11 @@ fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Obj
 /// use serde_json::json;
 /// let expected = json!({
 ///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"},
-///     "spec": {"memory": "1Gi", "containers": [{"name": "a", "image": "x:1"}]},
+///     "spec": {"resources": {"limits": {"memory": "1Gi"}}, "containers": [{"name": "a", "image": "x:1"}]},
 /// });
 /// let mut live = expected.clone();
 /// live["status"] = json!({"serviceStatus": "Running"});
-/// live["spec"]["memory"] = "1024Mi".into();
+/// live["spec"]["resources"]["limits"]["memory"] = "1024Mi".into();
 /// live["spec"]["containers"] = json!([{"name": "injected"}, {"name": "a", "image": "x:1", "tty": false}]);
 /// assert!(drift(&expected, &live, None).is_empty());
 /// live["spec"]["containers"][1]["image"] = "x:2".into();

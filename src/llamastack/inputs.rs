@@ -1,9 +1,6 @@
 //! What ConfigMaps of the input tell: the user's configuration, and the metadata of providers.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-
-use sha2::{Digest as _, Sha256};
 
 use super::merge::{self, Entry, Merged};
 use super::package::{self, ProviderPackage};
@@ -11,6 +8,7 @@ use super::pod::Mode;
 use super::server::{Provider, Server};
 use super::{codes, external, objects};
 use crate::diagnostic::{Findings, codes as shared};
+use crate::fingerprint;
 use crate::manifest::Manifest;
 use crate::path::FieldPath;
 use crate::transform::{Object, Set};
@@ -31,10 +29,7 @@ pub(super) fn data<'n>(config_map: &'n Node<'_>, key: &str) -> Option<&'n str> {
 pub(super) fn hash<'d>(data: impl Iterator<Item = (&'d str, &'d str)>) -> String {
     let sorted: BTreeMap<&str, &str> = data.collect();
     let json = serde_json::to_vec(&sorted).unwrap_or_default();
-    Sha256::digest(json).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    fingerprint::sha256(&json)
 }
 
 /// What the input has of the user's configuration.
