@@ -80,7 +80,7 @@ impl Snapshot {
     fn wanted(&self) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         for provider in PROVIDERS {
-            let Ok(target) = self.engine.target(provider.name()) else { continue };
+            let Some(target) = self.engine.target(provider.name()) else { continue };
             for definition in self.known.definitions.values() {
                 let is_written = provider.imports().contains(&(&*definition.group, &*definition.kind));
                 let Some((group, version)) = target.split_once('/').filter(|_| is_written) else { continue };

@@ -100,11 +100,11 @@ fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Va
     let name = provider.name();
     let target = snapshot.engine.target(name);
     let mut status = json!({
-        "ready": target.is_ok(),
+        "ready": target.is_some(),
         "version": format!("{}:v{VERSION}", names::provider_manager(name)),
         "lastHeartbeat": Timestamp::now().round(Unit::Second).unwrap_or_default().to_string(),
     });
-    if let Ok(target) = target {
+    if let Some(target) = target {
         let version = target.split_once('/').map(|(_, version)| version).unwrap_or_default();
         let installed = snapshot.engine.installed(name);
         let mut written: Vec<_> = installed.iter().filter(|installed| installed.version == version).collect();

@@ -136,7 +136,7 @@ impl Leading {
                 providers.iter().all(|provider| {
                     let ready = snapshot.engine.catalog().get(provider).map(|candidate| candidate.ready == Some(true));
                     // One whose CRD is missing is not ready, and never will be.
-                    ready.is_some_and(|ready| ready == snapshot.engine.target(provider).is_ok())
+                    ready.is_some_and(|ready| ready == snapshot.engine.target(provider).is_some())
                 })
             });
             if tokio::time::timeout(REGISTRATION, all).await.is_err() {
