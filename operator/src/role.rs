@@ -73,7 +73,7 @@ mod tests {
         }
         assert_eq!(
             Role::parse("vllm").unwrap_err(),
-            "expected one of webhooks, core, selector, dynamo, kaito, kuberay"
+            "expected one of webhooks, core, selector, kaito, dynamo, kuberay"
         );
     }
 }

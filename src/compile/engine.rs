@@ -4,35 +4,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::document::{Document, Header};
-use super::found::Found;
-use super::map::Setting;
+use super::context::{catalog_of, crds_of, options_of};
 use super::relevance::Texts;
-use super::role::Role;
-use super::subject::Subject;
-use super::suppress::{self, Suppression};
 use super::survey::{First, Survey};
-use super::{Attempt, Decision, Providers, Thoroughness, catalog_of, conformance, crds_of, options_of, say_once};
+use super::{Decision, Providers, Thoroughness, conformance};
 use crate::crds::{Crds, Installed};
-use crate::diagnostic::{Diagnostic, Findings, Scope, Severity, codes};
-use crate::dialect::{DIALECTS, Dialect};
+use crate::diagnostic::{Diagnostic, Findings, Scope, Severity};
 use crate::drift::{self, FieldDrift};
 use crate::fingerprint;
 use crate::model::catalog::Catalog;
 use crate::model::defaults;
-use crate::model::ir::Deployment;
 use crate::model::providers;
-use crate::model::select::{self, Chosen, Steps};
-use crate::model::validate;
+use crate::model::select::Chosen;
 use crate::options::Options;
-use crate::path::FieldPath;
-use crate::source::{Purpose, SourceId, SourceSet};
-use crate::trace::accounting::{self, Accounting};
-use crate::wire::{ModelDeployment, Read as _, Reader};
-use crate::yaml::{self, Entry, Node, Span};
-
-/// Fields of an object that say nothing of what is wanted, and may be most of it.
-const REPORTED: &[(&str, Option<&str>)] = &[("status", None), ("metadata", Some("managedFields"))];
+use crate::source::{SourceId, SourceSet};
+use crate::yaml::{self, Node, Span};
 
 /// Digits of a hash that are kept: nobody looks for two deployments of one hash.
 const HASH_DIGITS: usize = 16;
@@ -99,9 +85,10 @@ impl Evaluation {
 }
 
 impl Engine {
-    /// Reads options ([`Purpose::Options`]), provider configurations ([`Purpose::Input`] or [`Purpose::Providers`]) and
-    /// CRDs ([`Purpose::Crds`]); other objects of the input are nothing to it. Without CRDs nobody knows what is installed:
-    /// every provider is rendered by its default. A `CustomResourceDefinitionList` without items says that nothing is.
+    /// Reads options, provider configurations and CRDs, each from the texts given for it ([`Purpose`](crate::Purpose));
+    /// configurations may also be among the input, whose other objects are nothing to it. Without CRDs nobody knows what is
+    /// installed: every provider is rendered by its default. A `CustomResourceDefinitionList` without items says that
+    /// nothing is.
     ///
     /// A configuration that cannot be used takes its provider out of selection, and no other: see [`Engine::problems`].
     ///
@@ -407,135 +394,4 @@ impl Engine {
             }),
         )
     }
-
-    fn run(&self, deployment: &Value, chosen: Option<&Chosen>, thoroughness: Thoroughness) -> Evaluation {
-        let mut document = Document::without_text(self.source, wanted(deployment));
-        let mut findings = Findings::new(document.scope());
-        let role = Role::of(&document, Purpose::Input, false, &self.options, &mut findings);
-        if role != Role::Deployment && !findings.has_errors() {
-            let Header { api_version, kind, .. } = &document.header;
-            let expected = DIALECTS.iter().map(Dialect::api_version).collect::<Vec<_>>().join(" or ");
-            let message =
-                format!("the object is a {kind:?} of {api_version:?}, expected a ModelDeployment of {expected}");
-            findings.report(&codes::NO_MODEL_DEPLOYMENT, "kind", message);
-        }
-        let found = findings.into_diagnostics();
-        if role != Role::Deployment {
-            return Evaluation { decision: None, objects: Vec::new(), diagnostics: found };
-        }
-        let mut attempt = self.attempt(&document, chosen, thoroughness);
-        if thoroughness != Thoroughness::Needed && attempt.errors().is_empty() {
-            let without_effect = self.without_effect(&mut document, &attempt.findings);
-            attempt.findings.extend(without_effect);
-        }
-        let Attempt { mut objects, decision, findings } = attempt;
-        let mut found = Found::of(found);
-        for finding in findings {
-            found.add(finding);
-        }
-        let is_undecided = decision.as_ref().is_some_and(|decision| decision.provider().is_none());
-        if is_undecided && !found.has_errors() {
-            // Nothing is said of the deployment when what could not be read may have been the one.
-            self.problems.iter().cloned().for_each(|problem| found.add(problem));
-        }
-        if decision.as_ref().and_then(Decision::provider).is_some_and(|name| providers::find(name).is_none()) {
-            objects.clear();
-        }
-        let diagnostics = self.said(found, &document, thoroughness);
-        if diagnostics.iter().any(|found| found.severity == Severity::Error) {
-            objects.clear();
-        }
-        Evaluation { decision, objects, diagnostics }
-    }
-
-    /// Runs one deployment.
-    pub(super) fn attempt(
-        &self,
-        document: &Document<'_>,
-        chosen: Option<&Chosen>,
-        thoroughness: Thoroughness,
-    ) -> Attempt {
-        let setting = Setting { thoroughness, chosen, ..self.setting() };
-        let mut steps = Steps::new(select::allowance(self.options.rule_limits, 0, 1));
-        Attempt::of(document, &setting, &mut steps)
-    }
-
-    fn setting(&self) -> Setting<'_> {
-        Setting {
-            catalog: &self.catalog,
-            crds: self.crds.as_deref(),
-            options: &self.options,
-            thoroughness: Thoroughness::Needed,
-            chosen: None,
-            keeps_set: false,
-        }
-    }
-
-    /// What `lint` says of fields that reach nothing and that nothing else is said of.
-    fn without_effect(&self, document: &mut Document<'_>, said: &[Diagnostic]) -> Vec<Diagnostic> {
-        let (kind, work) = accounting::Kind::of(&document.root);
-        let setting = self.setting();
-        let mut accounting = Accounting::new(self.options.rule_limits);
-        accounting.learn(vec![(kind, work, Subject::new(document, &setting))]);
-        let mut findings = Findings::new(document.scope());
-        said.iter().cloned().for_each(|said| findings.add(said));
-        accounting.report(kind, &document.root, &mut findings);
-        findings.into_diagnostics().split_off(said.len())
-    }
-
-    /// What is said of all that was found.
-    fn said(&self, mut found: Found, document: &Document<'_>, thoroughness: Thoroughness) -> Vec<Diagnostic> {
-        let suppressions = Suppression::of(document).into_iter().collect();
-        suppress::suppress(&mut found, suppressions, thoroughness != Thoroughness::Needed);
-        let found = found.into_parts().0.into_iter();
-        let mut said: Vec<Diagnostic> = found.filter_map(|found| self.options.adjust(found)).collect();
-        for found in &mut said {
-            // There is no text that a machine may mend; people may.
-            let fix = found.fix.take();
-            found.help = found.help.take().or_else(|| fix.map(|fix| fix.title));
-        }
-        said.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
-        said.dedup();
-        say_once(&mut said);
-        said
-    }
-
-    /// A deployment with its defaults, as far as it can be read, and whether anything is wrong with it.
-    fn read(&self, deployment: &Value) -> (Option<Deployment>, bool) {
-        let document = Document::without_text(self.source, wanted(deployment));
-        let mut findings = Findings::new(document.scope());
-        let mut read = || {
-            let dialect = Dialect::of_group(document.header.group())?;
-            let reader = &mut Reader::strict(&mut findings);
-            let wire = ModelDeployment::read(&document.root, &FieldPath::root(), reader)?;
-            let engine = select::default_engine(&wire, dialect, &self.catalog);
-            validate::validate_for(&wire, dialect, engine, &mut findings)
-        };
-        let read = read();
-        (read, findings.has_errors())
-    }
-}
-
-/// What an object says is wanted, without what was reported of it.
-fn wanted(object: &Value) -> Node<'_> {
-    let Value::Object(fields) = object else { return Node::from(object) };
-    let is_reported = |outer: &str, inner: Option<&str>| REPORTED.contains(&(outer, inner));
-    let entries = fields.iter().filter(|(key, _)| !is_reported(key, None)).map(|(key, value)| {
-        let node = match value {
-            Value::Object(inner) => {
-                let inner = inner.iter().filter(|(name, _)| !is_reported(key, Some(name)));
-                mapping(inner.map(|(name, value)| (name.as_str(), Node::from(value))))
-            }
-            value => Node::from(value),
-        };
-        (key.as_str(), node)
-    });
-    mapping(entries)
-}
-
-/// A mapping that is in no text.
-fn mapping<'v>(entries: impl Iterator<Item = (&'v str, Node<'v>)>) -> Node<'v> {
-    let span = Span::default();
-    let entries = entries.map(|(key, node)| Entry { key: key.into(), key_span: span, node });
-    Node { value: yaml::Value::Mapping(entries.collect()), span }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::context::read_inline_configs;
 use super::document::Document;
 use super::engine::Engine;
 use super::map;
 use super::role::{InputDocument, is_config};
 use super::text::Documents;
-use super::{Attempt, Compilation, Decision, Thoroughness, read_inline_configs};
+use super::{Attempt, Compilation, Decision, Thoroughness};
 use crate::crds::Crds;
 use crate::diagnostic::{Findings, ObjectRef, Severity};
 use crate::model::catalog::Catalog;

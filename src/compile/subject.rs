@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
+use super::context::{catalog_of, crds_of, options_of};
 use super::document::{Document, Header};
 use super::map::{self, Made, Mapped, Setting};
 use super::relevance::Texts;
 use super::role::Role;
 use super::survey::{First, Survey};
-use super::{Decision, Providers, Thoroughness, catalog_of, crds_of, options_of};
+use super::{Decision, Providers, Thoroughness};
 use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Severity};
 use crate::dialect::Dialect;
 use crate::model::catalog::Catalog;

@@ -195,6 +195,7 @@ impl Upstream {
         let mut listed = Vec::new();
         let keep = |object: Cached| {
             // Of what others own, nothing but that is looked at.
+            let object = if wanted.group.is_empty() { object.of_kind(&resource) } else { object };
             let object = if self.owner(&object).is_some() { object } else { object.without_contents() };
             Owned { resource: Arc::clone(&resource), object }
         };
