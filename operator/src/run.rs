@@ -29,7 +29,7 @@ use crate::events::Events;
 use crate::http::{Readiness, Security, Server};
 use crate::metrics::Metrics;
 use crate::role::Role;
-use crate::watch::{Configs, Definitions, Namespaces, Owners, Queues, Signal, Upstream, follow_deployments};
+use crate::watch::{Configs, Definitions, Namespaces, Owners, Queues, Signal, Upstream, filled, follow_deployments};
 use crate::webhook::Webhooks;
 use crate::{client, http, leader, logs};
 use roles::Leading;
@@ -200,8 +200,7 @@ impl Start {
             let (owners, readiness) = (leading.owners.clone(), self.readiness.clone());
             async move {
                 for owners in &owners {
-                    // A writer that is gone shows as a task that ended.
-                    let _ = owners.deployments.wait_until_ready().await;
+                    filled(&owners.deployments).await;
                 }
                 readiness.met("caches");
                 tracing::info!("ready");

@@ -15,7 +15,7 @@ use crate::controllers::{self, Controller, Gate, Reconciler};
 use crate::leader::{Election, lease_name};
 use crate::registration;
 use crate::role::Role;
-use crate::watch::Owners;
+use crate::watch::{Owners, filled};
 
 /// How long the selector waits for the providers of its own process to say what they can.
 const REGISTRATION: Duration = Duration::from_secs(30);
@@ -115,6 +115,7 @@ impl Leading {
                 if let Some(wait) = wait {
                     wait.await;
                 }
+                filled(&controller.deployments).await;
                 let reconciler = match role {
                     Role::Provider(provider) => Reconciler::Provider(Arc::new(ProviderContext::new(context, provider))),
                     Role::Selector => Reconciler::selector(context),

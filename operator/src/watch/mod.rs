@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 
 pub(crate) use configs::Configs;
 pub(crate) use definitions::{Definition, Definitions};
-pub(crate) use deployments::follow_deployments;
+pub(crate) use deployments::{filled, follow_deployments};
 pub(crate) use namespaces::Namespaces;
 pub(crate) use queue::{Key, Queue, Queues};
 pub(crate) use upstream::{Owned, Owners, Upstream, Wanted};
