@@ -136,7 +136,7 @@ impl Findings {
             let passes = is_foreign || is(PASSING) || (!has_providers && is(WITHOUT_PROVIDERS));
             if found.severity == Severity::Error && !passes {
                 findings.errors.push(cause(found));
-            } else {
+            } else if !findings.warnings.contains(&said(found)) {
                 findings.warnings.push(said(found));
             }
         }

@@ -187,6 +187,36 @@ fn what_is_stored_with_errors_can_be_changed_in_all_else_and_let_go() {
 }
 
 #[test]
+fn defaults_are_written_where_the_specification_is() {
+    let patched = |object: &Value, old: Value| {
+        let response = ask(Fake::default(), "/mutate", &request(object.clone(), old));
+        allow(&response);
+        let mut object = object.clone();
+        if let Some(patch) = response.get("patch") {
+            let patch: k8s_openapi::ByteString = serde_json::from_value(patch.clone()).unwrap();
+            json_patch::patch(&mut object, &serde_json::from_slice::<json_patch::Patch>(&patch.0).unwrap()).unwrap();
+        }
+        object
+    };
+    let new = patched(&phi(good()), Value::Null);
+    assert_eq!(new["spec"]["model"]["source"], "huggingface");
+    assert_eq!(new["spec"]["serving"]["mode"], "aggregated");
+    assert_eq!(new["spec"]["model"]["id"], "org/phi");
+    assert_eq!(new["metadata"], phi(good())["metadata"]);
+    // Once more changes nothing, and neither does a change of something else.
+    assert_eq!(patched(&new, Value::Null), new);
+    let mut labelled = phi(good());
+    labelled["metadata"]["labels"] = json!({"team": "a"});
+    assert_eq!(patched(&labelled, phi(good())), labelled);
+    // What cannot be read is left as it is, for validation to say so.
+    assert_eq!(patched(&phi(json!({"model": 7})), Value::Null), phi(json!({"model": 7})));
+    // A name that is still to be made is none of its business.
+    let mut unnamed = phi(good());
+    unnamed["metadata"] = json!({"generateName": "phi-"});
+    assert_eq!(patched(&unnamed, Value::Null)["spec"]["model"]["source"], "huggingface");
+}
+
+#[test]
 fn deletions_and_the_status_are_not_looked_at() {
     let mut deletion = request(phi(bad()), phi(bad()));
     deletion["operation"] = json!("DELETE");
@@ -236,7 +266,8 @@ fn a_provider_outside_of_the_list_is_refused() {
     assert!(message(&response).ends_with(
         "\nspec.provider.name: namespace \"ml\" allows: kaito (annotation kubefoundry.ai/allowed-providers)"
     ));
-    let cpu = json!({"model": {"id": "org/phi"}, "engine": {"type": "llamacpp"}, "image": "registry.example.com/phi:1"});
+    let cpu = json!({"model": {"id": "org/phi"}, "engine": {"type": "llamacpp"}, "image": "registry.example.com/phi:1",
+        "provider": {"overrides": {"runner": "llama-server"}}});
     allow(&ask(only_kaito(), "/validate", &request(phi(cpu), Value::Null)));
     let none = Fake { allowed: Some(""), ..Fake::default() };
     message(&ask(none, "/validate", &request(phi(named.clone()), Value::Null)));
