@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// How long everything may take to settle. Nothing waits for all of it when all is well.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(60);
 
 /// The tests share two cores.
 static TURN: Mutex<()> = Mutex::const_new(());

@@ -20,7 +20,7 @@ use harness::{ControlPlane, crds, eventually, stays};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(60);
 /// How long a leader is believed, in these tests.
 const LEASE: Duration = Duration::from_secs(6);
 /// What a busy machine may add.

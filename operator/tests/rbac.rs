@@ -26,7 +26,7 @@ use kubefoundry::yaml;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(60);
 const SYSTEM: &str = "kubefoundry-system";
 
 static TURN: Mutex<()> = Mutex::const_new(());

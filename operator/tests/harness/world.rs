@@ -260,7 +260,9 @@ pub async fn settled(namespace: &Namespace, invalid: &[&str]) -> Result<(), Stri
     let deployments = list(namespace, kinds::DEPLOYMENT, "").await?;
     let mut live: BTreeMap<(String, String), Value> = BTreeMap::new();
     for kind in MAIN.iter().chain(&SUPPORTING) {
-        for object in list(namespace, *kind, OURS).await? {
+        // Claims bear no label of ours.
+        let selector = if *kind == kinds::CLAIM { "" } else { OURS };
+        for object in list(namespace, *kind, selector).await? {
             live.insert((kind.kind.to_owned(), text(&object, "/metadata/name").to_owned()), object);
         }
     }
