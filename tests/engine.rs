@@ -134,8 +134,9 @@ fn an_engine_says_what_a_run_says() {
                     stored["metadata"].as_object_mut().unwrap().shift_remove("uid");
                 }
                 let compilation = run(&context, &deployment, thoroughness);
-                // Limits are on texts.
-                if compilation.diagnostics.iter().all(|found| found.code.name != "limit-exceeded") {
+                // Limits are on texts, and a uid is asked for when something is applied.
+                let is_of_runs = |found: &Diagnostic| matches!(found.code.name, "limit-exceeded" | "owner-without-uid");
+                if !compilation.diagnostics.iter().any(is_of_runs) {
                     let found = differences(&engine.validate(&stored, thoroughness), &compilation);
                     different.extend(found.into_iter().map(|it| format!("{}: {it}", folder.display())));
                     compared += 1;
@@ -364,6 +365,10 @@ fn options_and_annotations_count() {
     let evaluation = engine.evaluate(&as_stored(&phi()), None);
     let owner = &evaluation.objects.last().unwrap()["metadata"]["ownerReferences"][0];
     assert_eq!(owner["uid"], "8c2f6a1e-0000-4000-8000-000000000001");
+    // Before it is stored it has no uid; what is applied needs its owner's.
+    let is_without_owner = |found: &Diagnostic| found.code.name == "owner-without-uid";
+    assert!(!engine.validate(&phi(), Thoroughness::EveryRule).diagnostics.iter().any(is_without_owner));
+    assert!(engine.evaluate(&phi(), None).diagnostics.iter().any(is_without_owner));
     let said: Vec<&str> = evaluation.diagnostics.iter().map(|found| found.code.id).collect();
     assert!(!said.is_empty(), "a runtime that is not pinned is an info");
     let mut quiet = as_stored(&phi());

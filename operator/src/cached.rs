@@ -78,6 +78,16 @@ impl Cached {
         Ok(Self { metadata, text: object.to_string().into_boxed_str(), chosen })
     }
 
+    /// The same saying of what kind it is: in lists of built-in kinds the apiserver leaves that out.
+    #[must_use]
+    pub(crate) fn of_kind(self, resource: &ApiResource) -> Self {
+        let mut value = self.value();
+        let Some(object) = value.as_object_mut().filter(|object| !object.contains_key("kind")) else { return self };
+        object.insert("apiVersion".to_owned(), resource.api_version.as_str().into());
+        object.insert("kind".to_owned(), resource.kind.as_str().into());
+        Self { text: value.to_string().into_boxed_str(), ..self }
+    }
+
     /// The same without what only an owner needs: kind and metadata.
     #[must_use]
     pub(crate) fn without_contents(self) -> Self {

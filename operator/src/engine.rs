@@ -162,7 +162,7 @@ impl Sources {
     /// Waits for what is needed, and gives the first snapshot.
     ///
     /// # Errors
-    /// Why the options file cannot be used.
+    /// Why what is known of the cluster cannot be used.
     pub(crate) async fn first(&self) -> Result<Arc<Snapshot>, String> {
         self.definitions.filled().await;
         for configs in &self.configs {

@@ -6,11 +6,19 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     /// The apiserver refused, or could not be reached.
-    #[error(transparent)]
+    #[error("{}", said(.0))]
     Api(#[from] kube::Error),
     /// Something is not as far as is needed yet: the caches are filling, another controller must go first.
     #[error("waiting: {0}")]
     Waiting(String),
+}
+
+/// What the apiserver said, without the rest of its answer.
+fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        other => other.to_string(),
+    }
 }
 
 impl Error {

@@ -9,14 +9,15 @@ mod remove;
 use std::future::Future;
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Arc;
 
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
-use kube::{Client, Config};
+use kube::Client;
 use thiserror::Error;
 
 use crate::args::{Cluster, Install, Uninstall};
+use crate::client;
 use crate::manifests::Plan;
 use crate::manifests::object::{NAME, Object, PART_OF};
 
@@ -53,7 +54,7 @@ enum Failure {
     #[error("{}", .0.join("\n"))]
     Refused(Vec<String>),
     /// There is no cluster to talk to.
-    #[error("no cluster: {0}")]
+    #[error("{0}")]
     Unreachable(String),
     #[error("standard output: {0}")]
     Output(#[from] std::io::Error),
@@ -68,7 +69,7 @@ impl Failure {
     fn of(what: &str, error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::refused(format!("{what}: {}", status.message)),
-            error => Self::Unreachable(chain(&error)),
+            error => Self::Unreachable(format!("no cluster: {}", chain(&error))),
         }
     }
 
@@ -131,20 +132,8 @@ fn run<F: Future<Output = Result<(), Failure>>>(
 async fn connect(cluster: &Cluster) -> Result<Client, Failure> {
     // Whoever installed one before meant this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let unreachable = |error: &dyn std::error::Error| Failure::Unreachable(chain(error));
-    let options = kube::config::KubeConfigOptions { context: cluster.context.clone(), ..Default::default() };
-    let mut config = match &cluster.kubeconfig {
-        Some(path) => {
-            let file = kube::config::Kubeconfig::read_from(path).map_err(|error| unreachable(&error))?;
-            Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unreachable(&error))?
-        }
-        None if cluster.context.is_some() => {
-            Config::from_kubeconfig(&options).await.map_err(|error| unreachable(&error))?
-        }
-        None => Config::infer().await.map_err(|error| unreachable(&error))?,
-    };
-    config.connect_timeout = Some(Duration::from_secs(10));
-    Client::try_from(config).map_err(|error| unreachable(&error))
+    // Nobody asks how many requests this took.
+    client::connect(cluster, Arc::default()).await.map_err(Failure::Unreachable)
 }
 
 impl Session {

@@ -19,6 +19,7 @@ mod watch;
 
 mod events;
 mod metrics;
+mod reference;
 mod status;
 
 mod context;

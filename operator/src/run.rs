@@ -270,7 +270,7 @@ impl Start {
 
         let options = run.config.clone();
         let sources = Sources { options, heartbeat_timeout: run.heartbeat_timeout, definitions, configs, changed };
-        let first = sources.first().await.map_err(End::Usage)?;
+        let first = sources.first().await.map_err(End::Broken)?;
         let providers = run.roles.iter().filter(|role| matches!(role, Role::Provider(_))).map(|role| role.name());
         let upstream = Upstream::new(client.clone(), providers.collect(), owners.clone());
         first.watch(&upstream);

@@ -59,7 +59,9 @@ impl Condition {
         reason: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        Self { name, holds: holds.into(), reason: reason.into(), message: message.into() }
+        let reason = reason.into();
+        debug_assert!(crate::reference::is_documented(name, &reason), "{name}: {reason} is not documented");
+        Self { name, holds: holds.into(), reason, message: message.into() }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::model::catalog::Catalog;
 use crate::model::defaults;
 use crate::model::providers;
 use crate::model::select::Chosen;
+use crate::model::status::text_at;
 use crate::options::Options;
 use crate::source::{SourceId, SourceSet};
 use crate::yaml::{self, Node, Span};
@@ -239,7 +240,7 @@ impl Engine {
     }
 
     /// Finds what is wrong with a deployment: with [`Thoroughness::EveryRule`] all that `kubefoundry lint` finds in one
-    /// object, fields without effect included.
+    /// object, fields without effect included. One that is not stored yet needs no uid, whatever the options.
     ///
     /// ```
     /// use kubefoundry::engine::{Engine, Providers};
@@ -257,6 +258,10 @@ impl Engine {
     /// ]);
     /// ```
     pub fn validate(&self, deployment: &Value, thoroughness: Thoroughness) -> Evaluation {
+        if self.options.owner_references && text_at(deployment, "/metadata/uid").is_empty() {
+            let options = Options { owner_references: false, ..Options::clone(&self.options) };
+            return Self { options: Arc::new(options), ..self.clone() }.run(deployment, None, thoroughness);
+        }
         self.run(deployment, None, thoroughness)
     }
 
@@ -384,14 +389,11 @@ impl Engine {
         let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
         let mut findings = Findings::new(scope);
         let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
-        let problem = findings.into_diagnostics().into_iter().next();
-        (
-            target,
-            problem.map(|problem| {
-                // Of what is missing there is no place.
-                let location = problem.location.filter(|location| location.source != self.source);
-                Diagnostic { location, ..problem }
-            }),
-        )
+        let problem = findings.into_diagnostics().into_iter().next().map(|problem| {
+            // Of what is missing there is no place.
+            let location = problem.location.filter(|location| location.source != self.source);
+            Diagnostic { location, ..problem }
+        });
+        (target, problem)
     }
 }

@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,20 +32,52 @@ type credentials struct {
 	pending string
 }
 
-// writeCredentials makes a certificate authority for this one run, and what is signed by it.
-func writeCredentials(dir string, port int) (credentials, error) {
+// openCredentials finds what an earlier run left in the directory, so that its clients stay valid, or makes it. It says on
+// which port the server is to listen.
+func openCredentials(dir string, port int) (credentials, int, error) {
+	files := credentialsIn(dir)
+	ready := filepath.Join(dir, "kubeconfig")
+	// Not ready again before this run is.
+	if err := os.Rename(ready, files.pending); err != nil && !os.IsNotExist(err) {
+		return files, 0, err
+	}
+	// It is written last: where it is, all of it is.
+	if _, err := os.Stat(files.pending); os.IsNotExist(err) {
+		return files, port, writeCredentials(files, port)
+	}
+	config, err := clientcmd.LoadFromFile(files.pending)
+	if err != nil {
+		return files, 0, err
+	}
+	cluster, found := config.Clusters["controlplane"]
+	if !found {
+		return files, 0, fmt.Errorf("%s names no cluster of ours", ready)
+	}
+	server, err := url.Parse(cluster.Server)
+	if err != nil {
+		return files, 0, err
+	}
+	port, err = strconv.Atoi(server.Port())
+	return files, port, err
+}
+
+func credentialsIn(dir string) credentials {
 	in := func(name string) string { return filepath.Join(dir, name) }
-	files := credentials{
+	return credentials{
 		ca: in("ca.crt"), serverCert: in("server.crt"), serverKey: in("server.key"),
 		accountKey: in("accounts.key"), accountPublic: in("accounts.pub"),
 		tokens: in("tokens.csv"), pending: in("kubeconfig.pending"),
 	}
+}
+
+// writeCredentials makes a certificate authority for this one directory, and what is signed by it.
+func writeCredentials(files credentials, port int) error {
 	authority, err := newPair(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "controlplane"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}, nil)
 	if err != nil {
-		return files, err
+		return err
 	}
 	server, err := newPair(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "kube-apiserver"},
@@ -52,22 +86,22 @@ func writeCredentials(dir string, port int) (credentials, error) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, authority)
 	if err != nil {
-		return files, err
+		return err
 	}
 	admin, err := newPair(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, authority)
 	if err != nil {
-		return files, err
+		return err
 	}
 	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return files, err
+		return err
 	}
 	accountKey, accountPublic, err := encodeKey(accounts)
 	if err != nil {
-		return files, err
+		return err
 	}
 	contents := map[string][]byte{
 		files.ca: authority.cert, files.serverCert: server.cert, files.serverKey: server.keyPEM,
@@ -76,7 +110,7 @@ func writeCredentials(dir string, port int) (credentials, error) {
 	}
 	for name, content := range contents {
 		if err := os.WriteFile(name, content, 0o600); err != nil {
-			return files, err
+			return err
 		}
 	}
 	config := api.NewConfig()
@@ -89,7 +123,7 @@ func writeCredentials(dir string, port int) (credentials, error) {
 		config.Contexts[user] = &api.Context{Cluster: "controlplane", AuthInfo: user}
 	}
 	config.CurrentContext = "admin"
-	return files, clientcmd.WriteToFile(*config, files.pending)
+	return clientcmd.WriteToFile(*config, files.pending)
 }
 
 type pair struct {

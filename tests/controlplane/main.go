@@ -3,7 +3,8 @@
 //
 // It makes its own certificates, picks free ports, and writes the file `kubeconfig` into its directory once it is ready.
 // Beside the administrator, `tokens` names a plain user without rights. Kill it with SIGKILL: its data is thrown away,
-// and a graceful end waits a minute for its own watches.
+// and a graceful end waits a minute for its own watches. Started again with the same directory, it is the same cluster on
+// the same port.
 package main
 
 import (
@@ -55,7 +56,7 @@ func run(dir string, port int) error {
 	if port == 0 {
 		port = ports[0]
 	}
-	files, err := writeCredentials(dir, port)
+	files, port, err := openCredentials(dir, port)
 	if err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}

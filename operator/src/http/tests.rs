@@ -65,12 +65,12 @@ fn a_request_gets_one_answer_whatever_becomes_of_it() {
     runtime().block_on(async {
         let limits = Limits { body: 10, read: Duration::from_millis(100), ..Limits::default() };
         let limits = Limits { answer: Duration::from_millis(100), ..limits };
-        let (address, ..) = start(Security::Plain, echo(), limits).await;
+        let (address, _stop, _) = start(Security::Plain, echo(), limits).await;
         let post = |length: usize, body: &str| {
             format!("POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
                 .into_bytes()
         };
-        let chunked = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n";
+        let chunked = b"POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n";
         let cases: [(Vec<u8>, &str, &str); 8] = [
             (get("/"), "200 OK", "GET 0\n"),
             (post(5, "12345"), "200 OK", "POST 5\n"),
@@ -93,7 +93,7 @@ fn a_request_gets_one_answer_whatever_becomes_of_it() {
 fn a_client_that_says_nothing_is_not_waited_for() {
     runtime().block_on(async {
         let limits = Limits { head: Duration::from_millis(100), connections: 1, ..Limits::default() };
-        let (address, ..) = start(Security::Plain, echo(), limits).await;
+        let (address, _stop, _) = start(Security::Plain, echo(), limits).await;
         let silent = TcpStream::connect(address).await.unwrap();
         // It takes the only place there is, for a while.
         let answer = send(address, &get("/")).await;
@@ -122,7 +122,7 @@ fn health_says_what_is_missing() {
     runtime().block_on(async {
         let readiness = Readiness::default();
         readiness.waits("caches", "being filled");
-        let (address, ..) = start(Security::Plain, health(readiness.clone()), Limits::default()).await;
+        let (address, _stop, _) = start(Security::Plain, health(readiness.clone()), Limits::default()).await;
         assert!(send(address, &get("/healthz")).await.starts_with("HTTP/1.1 200"));
         let answer = send(address, &get("/readyz")).await;
         assert!(answer.starts_with("HTTP/1.1 503") && answer.ends_with("caches: being filled\n"), "{answer}");
@@ -168,7 +168,7 @@ fn a_certificate_is_replaced_without_a_restart() {
             certificates::for_tests(NAME)
         });
         let (configuration, current) = watch::channel(None);
-        let (address, ..) = start(Security::Tls(current), echo(), Limits::default()).await;
+        let (address, _stop, _) = start(Security::Tls(current), echo(), Limits::default()).await;
         // Nobody is let in before there is one.
         assert!(connect(address, &old.1).await.is_err());
         configuration.send_replace(Some(old.0));
@@ -182,7 +182,7 @@ fn a_certificate_is_replaced_without_a_restart() {
         // The connection that stood goes on.
         assert!(ask(&mut standing).await.starts_with("HTTP/1.1 200"));
         // What is no TLS is hung up on.
-        assert_eq!(send(address, &get("/")).await.lines().count(), 0);
+        assert!(!send(address, &get("/")).await.contains("HTTP/"));
     });
 }
 

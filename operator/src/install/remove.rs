@@ -12,9 +12,10 @@ use kubefoundry::dialect::{DIALECTS, Dialect};
 use kubefoundry::model::providers::PROVIDERS;
 
 use super::{Failure, Session, kinds};
-use crate::manifests::WEBHOOK_SECRET;
+use crate::leader::lease_name;
 use crate::manifests::object::Object;
 use crate::role::Role;
+use crate::webhook::certificates;
 
 /// How long a Deployment may take to be gone with its pods.
 const GONE: Duration = Duration::from_secs(60);
@@ -38,8 +39,9 @@ impl Session {
             self.delete(object).await?;
         }
         // What the operator made while it ran.
-        self.delete_named::<Secret>(&[WEBHOOK_SECRET.to_owned()]).await?;
-        self.delete_named::<Lease>(&lease_names()).await?;
+        self.delete_named::<Secret>(&[certificates::SECRET.to_owned()]).await?;
+        let leases: Vec<String> = Role::all().into_iter().map(lease_name).collect();
+        self.delete_named::<Lease>(&leases).await?;
         if delete_crds {
             // Somebody may have been quicker.
             self.may_lose_crds(&self.deployments().await?).await?;
@@ -171,12 +173,6 @@ impl Session {
             Err(error) => Err(Failure::of(&resource.plural, error)),
         }
     }
-}
-
-/// The Leases of the operator.
-fn lease_names() -> Vec<String> {
-    let of_roles = Role::all().into_iter().map(|role| format!("kubefoundry-{}", role.name()));
-    of_roles.chain(["kubefoundry-provider-selector".to_owned()]).collect()
 }
 
 fn with_crds() -> impl Iterator<Item = &'static Dialect> {

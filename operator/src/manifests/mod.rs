@@ -19,10 +19,6 @@ use object::Object;
 
 /// The Service through which the apiserver reaches the webhooks: the default of `--webhook-service`.
 pub(crate) const WEBHOOK_SERVICE: &str = "kubefoundry-webhooks";
-/// The Secret that holds their certificate and key.
-pub(crate) const WEBHOOK_SECRET: &str = "kubefoundry-webhooks-tls";
-/// What both webhook configurations are called.
-pub(crate) const WEBHOOK_CONFIGURATION: &str = "kubefoundry";
 /// The ConfigMap with the options: the user's, once it is there.
 pub(crate) const CONFIGURATION: &str = "kubefoundry-config";
 

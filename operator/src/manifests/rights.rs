@@ -4,8 +4,9 @@
 use kubefoundry::dialect::Dialect;
 use kubefoundry::model::provider::Provider;
 
-use super::WEBHOOK_SECRET;
+use crate::leader::{SELECTOR_LEASE, lease_name};
 use crate::role::Role;
+use crate::webhook::{ca_bundle, certificates};
 
 /// Where a right holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +74,10 @@ pub(crate) fn rights(role: Role, groups: &[&'static Dialect], check_access: bool
     let mut rights = common(groups);
     match role {
         Role::Webhooks => rights.extend(of_webhooks(groups, check_access)),
-        Role::Core => rights.extend(of_controller(groups, "writes the condition `Validated`")),
-        Role::Selector => rights.extend(of_controller(groups, "writes the provider that was selected")),
+        Role::Core => rights.extend(of_controller(role, groups, "writes the condition `Validated`")),
+        Role::Selector => rights.extend(of_controller(role, groups, "writes the provider that was selected")),
         Role::Provider(provider) => {
-            rights.extend(of_controller(groups, "writes phase, message, endpoint, replicas and conditions"));
+            rights.extend(of_controller(role, groups, "writes phase, message, endpoint, replicas and conditions"));
             rights.extend(of_provider(provider, groups));
         }
     }
@@ -100,16 +101,16 @@ fn common(groups: &[&'static Dialect]) -> Vec<Right> {
     .collect()
 }
 
-const READ_AND_WRITE: &[&str] = &["get", "list", "watch", "patch"];
-const KEEP: &[&str] = &["get", "list", "watch", "update", "patch"];
+const FOLLOW: &[&str] = &["list", "watch", "patch"];
+const KEEP: &[&str] = &["get", "list", "watch", "update"];
 
 fn of_webhooks(groups: &[&'static Dialect], check_access: bool) -> Vec<Right> {
     let own_crds: Vec<String> = super::crds::names(groups);
     let own_crds = own_crds.iter().map(String::as_str);
     let configurations = vec!["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
     let mut rights = vec![
-        everywhere("admissionregistration.k8s.io", configurations, READ_AND_WRITE, "keeps the caBundle current")
-            .named([super::WEBHOOK_CONFIGURATION]),
+        everywhere("admissionregistration.k8s.io", configurations, FOLLOW, "keeps the caBundle current")
+            .named([ca_bundle::CONFIGURATION]),
         everywhere(
             "apiextensions.k8s.io",
             vec!["customresourcedefinitions"],
@@ -117,7 +118,7 @@ fn of_webhooks(groups: &[&'static Dialect], check_access: bool) -> Vec<Right> {
             "keeps the caBundle of conversion webhooks current",
         )
         .named(own_crds),
-        at_home("", vec!["secrets"], KEEP, "keeps certificate and key of the webhooks").named([WEBHOOK_SECRET]),
+        at_home("", vec!["secrets"], KEEP, "keeps certificate and key of the webhooks").named([certificates::SECRET]),
         at_home("", vec!["secrets"], &["create"], "makes that Secret; RBAC cannot name what does not exist yet"),
     ];
     if check_access {
@@ -131,20 +132,22 @@ fn of_webhooks(groups: &[&'static Dialect], check_access: bool) -> Vec<Right> {
     rights
 }
 
-fn of_controller(groups: &[&'static Dialect], why: &'static str) -> Vec<Right> {
-    let status =
-        groups.iter().map(|dialect| everywhere(dialect.group, vec!["modeldeployments/status"], &["get", "patch"], why));
-    status
-        .chain([
-            everywhere("events.k8s.io", vec!["events"], &["create", "patch"], "writes events"),
-            at_home(
-                "coordination.k8s.io",
-                vec!["leases"],
-                &["get", "create", "update", "patch"],
-                "elects one leader for each role",
-            ),
-        ])
-        .collect()
+fn of_controller(role: Role, groups: &[&'static Dialect], why: &'static str) -> Vec<Right> {
+    let lease = lease_name(role);
+    let leases = || vec!["leases"];
+    let lead = at_home("coordination.k8s.io", leases(), &["get", "update"], "one process leads the role");
+    let mut rights = vec![
+        everywhere("events.k8s.io", vec!["events"], &["create", "patch"], "writes events"),
+        lead.named([lease.as_str()]),
+        at_home("coordination.k8s.io", leases(), &["create"], "makes that Lease; RBAC cannot name what does not exist yet"),
+    ];
+    if role == Role::Core {
+        let look = at_home("coordination.k8s.io", leases(), &["get"], "knows whether there is a selector");
+        rights.push(look.named([SELECTOR_LEASE]));
+    }
+    let status = |dialect: &&'static Dialect| everywhere(dialect.group, vec!["modeldeployments/status"], &["patch"], why);
+    rights.extend(groups.iter().map(status));
+    rights
 }
 
 fn of_provider(provider: &'static dyn Provider, groups: &[&'static Dialect]) -> Vec<Right> {
@@ -163,7 +166,7 @@ fn of_provider(provider: &'static dyn Provider, groups: &[&'static Dialect]) -> 
             everywhere(
                 group,
                 vec!["inferenceproviderconfigs/status"],
-                &["get", "patch"],
+                &["patch"],
                 "heartbeat, version, and what is installed upstream",
             ),
         ]);

@@ -8,7 +8,8 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use super::object::{Object, cluster_metadata};
-use super::{Plan, WEBHOOK_CONFIGURATION, WEBHOOK_SERVICE};
+use super::{Plan, WEBHOOK_SERVICE};
+use crate::webhook::ca_bundle::CONFIGURATION;
 
 /// How long the apiserver waits for an answer.
 const TIMEOUT_SECONDS: i32 = 5;
@@ -31,7 +32,7 @@ pub(super) fn objects(plan: &Plan) -> Vec<Object> {
     let equivalent = || Some("Equivalent".to_owned());
     vec![
         Object::of(&MutatingWebhookConfiguration {
-            metadata: cluster_metadata(WEBHOOK_CONFIGURATION),
+            metadata: cluster_metadata(CONFIGURATION),
             webhooks: Some(vec![MutatingWebhook {
                 name: "default.kubefoundry.ai".to_owned(),
                 admission_review_versions: vec![REVIEW.to_owned()],
@@ -49,7 +50,7 @@ pub(super) fn objects(plan: &Plan) -> Vec<Object> {
             }]),
         }),
         Object::of(&ValidatingWebhookConfiguration {
-            metadata: cluster_metadata(WEBHOOK_CONFIGURATION),
+            metadata: cluster_metadata(CONFIGURATION),
             webhooks: Some(vec![ValidatingWebhook {
                 name: "validate.kubefoundry.ai".to_owned(),
                 admission_review_versions: vec![REVIEW.to_owned()],

@@ -90,15 +90,16 @@ fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
     if !PROVIDERS.iter().any(|provider| provider.imports().contains(&(group, &*kind))) {
         return None;
     }
-    if let Some(object) = value.as_object_mut() {
-        // Items of a list do not say what they are.
-        object.insert("apiVersion".to_owned(), Value::from("apiextensions.k8s.io/v1"));
-        object.insert("kind".to_owned(), Value::from("CustomResourceDefinition"));
-        object.remove("status");
-        object.insert("metadata".to_owned(), serde_json::json!({"name": object_name(plural, group)}));
-    }
-    remove_descriptions(&mut value);
-    let text = value.to_string().into();
+    let mut spec = value["spec"].take();
+    remove_descriptions(&mut spec);
+    // In a list the apiserver leaves out what kind it is.
+    let definition = serde_json::json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": object.name()},
+        "spec": spec,
+    });
+    let text = definition.to_string().into();
     Some(Definition { uid: object.uid().to_owned(), group: group.to_owned(), kind, plural: plural.to_owned(), text })
 }
 
@@ -116,10 +117,6 @@ fn remove_descriptions(value: &mut Value) {
     }
 }
 
-fn object_name(plural: &str, group: &str) -> String {
-    format!("{plural}.{group}")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -130,7 +127,6 @@ mod tests {
     fn a_crd_counts_once_it_is_established() {
         let read = |group: &str, established: &str| {
             let object = json!({
-                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
                 "metadata": {"name": format!("workspaces.{group}"), "uid": "u", "generation": 3},
                 "spec": {"group": group, "names": {"kind": "Workspace", "plural": "workspaces"}},
                 "status": {"conditions": [{"type": "Established", "status": established}]},
@@ -141,6 +137,6 @@ mod tests {
         assert_eq!(read("example.com", "True"), None);
         let found = read("kaito.sh", "True").unwrap();
         assert_eq!((&*found.kind, &*found.plural, &*found.uid), ("Workspace", "workspaces", "u"));
-        assert!(found.text.contains("workspaces.kaito.sh") && !found.text.contains("generation"));
+        assert!(found.text.contains("CustomResourceDefinition") && !found.text.contains("generation"));
     }
 }

@@ -9,6 +9,7 @@ use kube::runtime::reflector::Store;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
 use kubefoundry::dialect::Dialect;
+use kubefoundry::model::providers;
 use tokio::task::JoinHandle;
 
 use super::{Key, Queues, follow, pages};
@@ -124,6 +125,11 @@ impl Objects {
     }
 }
 
+/// Whether a provider writes objects of a kind.
+fn writes(provider: &str, kind: &str) -> bool {
+    providers::find(provider).is_some_and(|provider| provider.behaviors().iter().any(|row| row.kind == kind))
+}
+
 impl Upstream {
     /// Watches nothing until it is told [what](Self::want).
     pub(crate) fn new(client: Client, providers: Vec<&'static str>, owners: Vec<Owners>) -> Arc<Self> {
@@ -154,9 +160,11 @@ impl Upstream {
     pub(crate) fn want(self: &Arc<Self>, kinds: impl IntoIterator<Item = Wanted>) {
         let ours = |wanted: &Wanted| wanted.provider.is_some_and(|provider| self.providers.contains(&provider));
         let mut wanted: BTreeSet<Wanted> = kinds.into_iter().filter(ours).collect();
-        if !self.providers.is_empty() {
-            for owners in &self.owners {
-                for (kind, plural) in [("ConfigMap", "configmaps"), ("Service", "services")] {
+        let written = |kind: &str| self.providers.iter().any(|provider| writes(provider, kind));
+        for (kind, plural) in [("ConfigMap", "configmaps"), ("Service", "services")] {
+            // A process may watch only what its providers write (manifests/rights.rs).
+            if written(kind) {
+                for owners in &self.owners {
                     wanted.insert(Wanted {
                         group: String::new(),
                         version: "v1".to_owned(),
@@ -195,6 +203,7 @@ impl Upstream {
         let mut listed = Vec::new();
         let keep = |object: Cached| {
             // Of what others own, nothing but that is looked at.
+            let object = if wanted.group.is_empty() { object.of_kind(&resource) } else { object };
             let object = if self.owner(&object).is_some() { object } else { object.without_contents() };
             Owned { resource: Arc::clone(&resource), object }
         };

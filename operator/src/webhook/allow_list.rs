@@ -13,10 +13,19 @@ pub(super) fn refusal(provider: &str, namespace: &str, allowed: Option<&[String]
     if allowed.iter().any(|name| name == provider) {
         return None;
     }
-    let list = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+    let list = listed(allowed);
     Some(format!(
         "provider {provider:?} is not allowed in namespace {namespace:?}; its annotation {ALLOWED_PROVIDERS} allows: {list}"
     ))
+}
+
+/// What there is to choose from, for when none of it can be chosen.
+pub(super) fn choice(namespace: &str, allowed: &[String]) -> String {
+    format!("namespace {namespace:?} allows: {} (annotation {ALLOWED_PROVIDERS})", listed(allowed))
+}
+
+fn listed(allowed: &[String]) -> String {
+    if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::http::{Readiness, Stop, stopped};
 /// The name of both webhook configurations.
 pub(crate) const CONFIGURATION: &str = "kubefoundry";
 /// Who writes it.
-const MANAGER: &str = "kubefoundry-webhooks";
+pub(crate) const MANAGER: &str = "kubefoundry-webhooks";
 /// How long a bundle stays that has ours in it and more: another replica may know better.
 const OTHERS: Duration = Duration::from_secs(10);
 /// What readiness waits for.

@@ -1,7 +1,7 @@
 //! `/mutate`: writes the documented defaults into a specification, so that everybody sees what holds.
 
 use kubefoundry::engine::Engine;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::review::{Request, Verdict};
 
@@ -12,12 +12,15 @@ pub(super) fn review(request: &Request, engine: &Engine) -> Verdict {
     if request.is_going() || !request.changes_spec() {
         return Verdict::allow();
     }
-    let with_defaults = defaults(engine, written);
+    let mut with_defaults = written.clone();
+    if let Some(metadata) = with_defaults.get_mut("metadata").and_then(Value::as_object_mut) {
+        // The apiserver may make the name later; no default depends on it.
+        metadata.entry("name").or_insert_with(|| "unnamed".into());
+    }
+    with_defaults = engine.default_values(&with_defaults);
+    if let Some(metadata) = with_defaults.get_mut("metadata") {
+        *metadata = written.get("metadata").cloned().unwrap_or_default();
+    }
     let patch = json_patch::diff(written, &with_defaults);
     if patch.is_empty() { Verdict::allow() } else { Verdict::change(json!(patch)) }
-}
-
-/// Until the engine writes defaults: the object as it is.
-fn defaults(_engine: &Engine, written: &serde_json::Value) -> serde_json::Value {
-    written.clone()
 }

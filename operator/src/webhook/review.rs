@@ -165,7 +165,8 @@ impl Verdict {
 
 /// A field and what is said of it, as one line.
 pub(super) fn line(field: &str, message: &str) -> String {
-    if field.is_empty() { message.to_owned() } else { format!("{field}: {message}") }
+    // Many messages begin with their field.
+    if field.is_empty() || message.starts_with(field) { message.to_owned() } else { format!("{field}: {message}") }
 }
 
 /// As many warnings as a client gets to see, the last of them saying how many there are more.

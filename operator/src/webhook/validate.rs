@@ -66,8 +66,11 @@ pub(super) fn deployment(request: &Request, knowledge: &Knowledge, allowed: Opti
         return Outcome::only(verdict(request, Findings { errors: errors_now, warnings: Vec::new() }));
     }
     let (evaluation, diagnostics) = evaluate(knowledge, written, stored, allowed);
-    let Findings { errors, warnings } = Findings::of(&diagnostics, knowledge);
+    let Findings { mut errors, warnings } = Findings::of(&diagnostics, knowledge);
     let provider = evaluation.provider();
+    if let Some(allowed) = allowed.filter(|_| provider.is_none() && !errors.is_empty()) {
+        errors.push(("spec.provider.name".to_owned(), allow_list::choice(&request.namespace, allowed)));
+    }
     if let Some(refusal) = provider.and_then(|name| allow_list::refusal(name, &request.namespace, allowed)) {
         let mut lines = vec![refusal];
         lines.extend(errors.iter().take(MOST_ERRORS).map(|(field, message)| line(field, message)));
@@ -133,7 +136,7 @@ impl Findings {
             let passes = is_foreign || is(PASSING) || (!has_providers && is(WITHOUT_PROVIDERS));
             if found.severity == Severity::Error && !passes {
                 findings.errors.push(cause(found));
-            } else {
+            } else if !findings.warnings.contains(&said(found)) {
                 findings.warnings.push(said(found));
             }
         }

@@ -1,0 +1,263 @@
+//! What tests do with the objects of a cluster, as values.
+
+use std::time::Duration;
+
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PropagationPolicy,
+};
+use kube::{Client, Error};
+use serde_json::{Value, json};
+
+use super::eventually;
+
+/// How long tests wait for what takes a moment. Long, because the machine may be busy: nothing waits for all of it when
+/// all is well.
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// A kind of object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// As in a manifest.
+    pub api_version: &'static str,
+    /// As in a manifest.
+    pub kind: &'static str,
+    /// As in a path.
+    pub plural: &'static str,
+}
+
+const fn kind(api_version: &'static str, kind: &'static str, plural: &'static str) -> Kind {
+    Kind { api_version, kind, plural }
+}
+
+/// The kinds that tests look at.
+pub mod kinds {
+    use super::{Kind, kind};
+
+    pub const DEPLOYMENT: Kind = kind("kubefoundry.ai/v1alpha1", "ModelDeployment", "modeldeployments");
+    pub const AIRUNWAY_DEPLOYMENT: Kind = kind("kubeairunway.ai/v1alpha1", "ModelDeployment", "modeldeployments");
+    pub const PROVIDER_CONFIG: Kind =
+        kind("kubefoundry.ai/v1alpha1", "InferenceProviderConfig", "inferenceproviderconfigs");
+    pub const WORKSPACE: Kind = kind("kaito.sh/v1beta1", "Workspace", "workspaces");
+    pub const INFERENCE_SET: Kind = kind("kaito.sh/v1beta1", "InferenceSet", "inferencesets");
+    pub const GRAPH: Kind = kind("nvidia.com/v1alpha1", "DynamoGraphDeployment", "dynamographdeployments");
+    pub const BETA_GRAPH: Kind = kind("nvidia.com/v1beta1", "DynamoGraphDeployment", "dynamographdeployments");
+    pub const RAY_SERVICE: Kind = kind("ray.io/v1", "RayService", "rayservices");
+    pub const NAMESPACE: Kind = kind("v1", "Namespace", "namespaces");
+    pub const CONFIG_MAP: Kind = kind("v1", "ConfigMap", "configmaps");
+    pub const SECRET: Kind = kind("v1", "Secret", "secrets");
+    pub const SERVICE: Kind = kind("v1", "Service", "services");
+    pub const CLAIM: Kind = kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+    pub const EVENT: Kind = kind("events.k8s.io/v1", "Event", "events");
+    pub const LEASE: Kind = kind("coordination.k8s.io/v1", "Lease", "leases");
+    pub const CRD: Kind = kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions");
+    pub const VALIDATING: Kind =
+        kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
+    pub const MUTATING: Kind =
+        kind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations");
+    pub const CLUSTER_ROLE: Kind = kind("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles");
+    pub const CLUSTER_ROLE_BINDING: Kind =
+        kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings");
+}
+
+impl Kind {
+    /// For the client.
+    pub fn resource(self) -> ApiResource {
+        let (group, version) = self.api_version.split_once('/').unwrap_or(("", self.api_version));
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, self.kind), self.plural)
+    }
+
+    fn is_namespaced(self) -> bool {
+        use kinds::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CRD, MUTATING, NAMESPACE, PROVIDER_CONFIG, VALIDATING};
+        let cluster = [CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CRD, MUTATING, NAMESPACE, PROVIDER_CONFIG, VALIDATING];
+        !cluster.iter().any(|other| other.kind == self.kind)
+    }
+}
+
+/// A namespace, and a client of somebody who works in it.
+#[derive(Clone)]
+pub struct Namespace {
+    pub client: Client,
+    pub name: String,
+}
+
+impl Namespace {
+    /// Makes one that no other test uses.
+    pub async fn create(client: &Client, name: &str) -> Self {
+        let namespace = Self { client: client.clone(), name: name.to_owned() };
+        namespace.apply(kinds::NAMESPACE, &json!({"metadata": {"name": name}})).await.unwrap();
+        namespace
+    }
+
+    /// The same namespace, for another user.
+    pub fn of(&self, client: &Client) -> Self {
+        Self { client: client.clone(), name: self.name.clone() }
+    }
+
+    /// The objects of a kind: of the namespace, where the kind has namespaces.
+    pub fn api(&self, kind: Kind) -> Api<DynamicObject> {
+        let resource = kind.resource();
+        if kind.is_namespaced() {
+            Api::namespaced_with(self.client.clone(), &self.name, &resource)
+        } else {
+            Api::all_with(self.client.clone(), &resource)
+        }
+    }
+
+    /// An object, or nothing.
+    pub async fn find(&self, kind: Kind, name: &str) -> Option<Value> {
+        self.look_up(kind, name).await.unwrap_or_else(|error| panic!("{} {name}: {error}", kind.kind))
+    }
+
+    /// The same, where the server may be away.
+    async fn look_up(&self, kind: Kind, name: &str) -> Result<Option<Value>, String> {
+        self.api(kind).get_opt(name).await.map(|found| found.map(value)).map_err(|error| error.to_string())
+    }
+
+    /// An object that must be there.
+    pub async fn get(&self, kind: Kind, name: &str) -> Value {
+        self.find(kind, name).await.unwrap_or_else(|| panic!("{} {name} is not there", kind.kind))
+    }
+
+    /// All objects of a kind, by name.
+    pub async fn list(&self, kind: Kind) -> Vec<Value> {
+        let list = self.api(kind).list(&ListParams::default()).await.unwrap();
+        list.items.into_iter().map(value).collect()
+    }
+
+    /// Applies as a user does: server-side, with strict validation. `kind` and `apiVersion` may be left out.
+    pub async fn apply(&self, kind: Kind, object: &Value) -> Result<Value, Error> {
+        self.apply_as("a-user", kind, object).await
+    }
+
+    /// Applies as somebody. Conflicts are taken over.
+    pub async fn apply_as(&self, manager: &str, kind: Kind, object: &Value) -> Result<Value, Error> {
+        let mut object = object.clone();
+        object["apiVersion"] = kind.api_version.into();
+        object["kind"] = kind.kind.into();
+        let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+        let parameters = PatchParams::apply(manager).force().validation_strict();
+        self.api(kind).patch(&name, &parameters, &Patch::Apply(object)).await.map(value)
+    }
+
+    /// Creates or replaces a ModelDeployment: its name and its specification.
+    pub async fn deploy(&self, name: &str, spec: &Value) -> Value {
+        let object = json!({"metadata": {"name": name}, "spec": spec});
+        self.apply(kinds::DEPLOYMENT, &object).await.unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Changes an object by a merge patch.
+    pub async fn merge(&self, kind: Kind, name: &str, patch: &Value) -> Value {
+        let parameters = PatchParams { field_manager: Some("an-editor".to_owned()), ..PatchParams::default() };
+        let patched = self.api(kind).patch(name, &parameters, &Patch::Merge(patch)).await;
+        value(patched.unwrap_or_else(|error| panic!("{} {name}: {error}", kind.kind)))
+    }
+
+    /// Writes an annotation; `None` removes it.
+    pub async fn annotate(&self, kind: Kind, name: &str, key: &str, text: Option<&str>) {
+        self.merge(kind, name, &json!({"metadata": {"annotations": {key: text}}})).await;
+    }
+
+    /// Writes a status as the controller of an upstream object does; the fields given replace theirs.
+    pub async fn patch_status(&self, kind: Kind, name: &str, status: &Value) {
+        let patch = Patch::Merge(json!({"status": status}));
+        let patched = self.api(kind).patch_status(name, &PatchParams::default(), &patch).await;
+        patched.unwrap_or_else(|error| panic!("status of {} {name}: {error}", kind.kind));
+    }
+
+    /// Deletes in the background, as `kubectl delete --wait=false` does.
+    pub async fn delete(&self, kind: Kind, name: &str) {
+        let parameters =
+            DeleteParams { propagation_policy: Some(PropagationPolicy::Background), ..DeleteParams::default() };
+        self.api(kind).delete(name, &parameters).await.unwrap_or_else(|error| panic!("{} {name}: {error}", kind.kind));
+    }
+
+    /// Waits until an object is there and a closure is content with it; `Err` says what it misses.
+    pub async fn until(
+        &self,
+        kind: Kind,
+        name: &str,
+        what: &str,
+        mut look: impl FnMut(&Value) -> Result<(), String>,
+    ) -> Value {
+        let what = format!("{} {}/{name}: {what}", kind.kind, self.name);
+        eventually(SOON, &what, async || {
+            let object = self.look_up(kind, name).await?.ok_or("it is not there")?;
+            look(&object).map(|()| object)
+        })
+        .await
+    }
+
+    /// Waits until an object is there.
+    pub async fn until_there(&self, kind: Kind, name: &str) -> Value {
+        self.until(kind, name, "there", |_| Ok(())).await
+    }
+
+    /// Waits until an object is gone.
+    pub async fn until_gone(&self, kind: Kind, name: &str) {
+        let what = format!("{} {}/{name} gone", kind.kind, self.name);
+        eventually(SOON, &what, async || match self.look_up(kind, name).await? {
+            None => Ok(()),
+            Some(object) => Err(object["metadata"].to_string()),
+        })
+        .await;
+    }
+
+    /// Waits until a ModelDeployment is in a phase.
+    pub async fn until_phase(&self, name: &str, phase: &str) -> Value {
+        self.until(kinds::DEPLOYMENT, name, &format!("in phase {phase}"), |deployment| {
+            equal(&deployment["status"]["phase"], phase).map_err(|_| format!("status {}", deployment["status"]))
+        })
+        .await
+    }
+
+    /// Waits until a condition of a ModelDeployment has a status, and gives the condition.
+    pub async fn until_condition(&self, name: &str, kind: &str, status: &str) -> Value {
+        let what = format!("with the condition {kind}={status}");
+        let deployment = self
+            .until(kinds::DEPLOYMENT, name, &what, |deployment| match condition(deployment, kind) {
+                Some(condition) if condition["status"] == status => Ok(()),
+                _ => Err(format!("status {}", deployment["status"])),
+            })
+            .await;
+        condition(&deployment, kind).unwrap()
+    }
+
+    /// The events about an object, oldest first, as (type, reason, message).
+    pub async fn events(&self, name: &str) -> Vec<(String, String, String)> {
+        let mut events = self.list(kinds::EVENT).await;
+        events.retain(|event| event["regarding"]["name"] == name);
+        events.sort_by_key(|event| event["eventTime"].as_str().unwrap_or_default().to_owned());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        events.iter().map(|event| (text(&event["type"]), text(&event["reason"]), text(&event["note"]))).collect()
+    }
+
+    /// Waits for an event about a ModelDeployment, and gives its message.
+    pub async fn until_event(&self, name: &str, kind: &str, reason: &str) -> String {
+        eventually(SOON, &format!("event {kind} {reason} of {}/{name}", self.name), async || {
+            let events = self.events(name).await;
+            let found = events.iter().find(|event| event.0 == kind && event.1 == reason);
+            found.map(|event| event.2.clone()).ok_or_else(|| format!("{events:?}"))
+        })
+        .await
+    }
+}
+
+/// A condition of an object.
+pub fn condition(object: &Value, kind: &str) -> Option<Value> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    conditions.iter().find(|condition| condition["type"] == kind).cloned()
+}
+
+/// `Ok` when a value is a text.
+pub fn equal(found: &Value, expected: &str) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("{found} instead of {expected}")) }
+}
+
+/// The uid of an object.
+pub fn uid(object: &Value) -> String {
+    object["metadata"]["uid"].as_str().unwrap().to_owned()
+}
+
+fn value(object: DynamicObject) -> Value {
+    serde_json::to_value(object).unwrap()
+}

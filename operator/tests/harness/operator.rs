@@ -1,0 +1,223 @@
+//! The operator as a process.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::process::Process;
+use super::{ControlPlane, end_of, eventually, free_port};
+
+/// How to start it. All addresses are on loopback and free; times are short, and there is no leader election, unless a
+/// flag says otherwise.
+#[derive(Clone)]
+pub struct Options {
+    flags: Vec<(String, String)>,
+    switches: Vec<String>,
+    kubeconfig: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let options = Self { flags: Vec::new(), switches: vec!["--no-leader-election".to_owned()], kubeconfig: None };
+        [
+            ("--finalizer-timeout", "3s"),
+            ("--stale-after", "2s"),
+            ("--heartbeat-interval", "1s"),
+            ("--heartbeat-timeout", "10s"),
+            ("--log", "info,kubefoundry_operator=debug"),
+        ]
+        .into_iter()
+        .fold(options, |options, (flag, value)| options.flag(flag, value))
+    }
+}
+
+impl Options {
+    /// Sets a flag with a value, instead of the one that it has.
+    pub fn flag(mut self, flag: &str, value: &str) -> Self {
+        self.flags.retain(|(given, _)| given != flag);
+        self.flags.push((flag.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Runs some roles only.
+    pub fn roles(self, roles: &str) -> Self {
+        self.flag("--roles", roles)
+    }
+
+    /// Adds a flag without a value.
+    pub fn switch(mut self, flag: &str) -> Self {
+        self.switches.push(flag.to_owned());
+        self
+    }
+
+    /// With a Lease, believed for this long.
+    pub fn leader_election(mut self, lease_duration: &str) -> Self {
+        self.switches.retain(|switch| switch != "--no-leader-election");
+        self.flag("--lease-duration", lease_duration)
+    }
+
+    /// As somebody else than the administrator.
+    pub fn kubeconfig(mut self, path: &Path) -> Self {
+        self.kubeconfig = Some(path.to_owned());
+        self
+    }
+
+    /// Starts it. `name` names its log in `target/tmp`.
+    pub fn start(&self, plane: &ControlPlane, name: &str) -> Operator {
+        let (webhook, metrics, health) = (free_port(), free_port(), free_port());
+        let mut flags = vec![
+            ("--kubeconfig".to_owned(), self.kubeconfig.as_deref().unwrap_or(plane.kubeconfig()).display().to_string()),
+            ("--webhook-address".to_owned(), format!("127.0.0.1:{webhook}")),
+            ("--webhook-url".to_owned(), format!("https://127.0.0.1:{webhook}")),
+            ("--metrics-address".to_owned(), format!("127.0.0.1:{metrics}")),
+            ("--health-address".to_owned(), format!("127.0.0.1:{health}")),
+        ];
+        flags.retain(|(flag, _)| !self.flags.iter().any(|(given, _)| given == flag));
+        flags.extend(self.flags.iter().cloned());
+        let mut arguments = vec!["run".to_owned()];
+        arguments.extend(flags.iter().flat_map(|(flag, value)| [flag.clone(), value.clone()]));
+        arguments.extend(self.switches.iter().cloned());
+        let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("operator-{name}.log"));
+        let _ = fs::remove_file(&log);
+        let program = Path::new(env!("CARGO_BIN_EXE_kubefoundry-operator"));
+        let process = Some(Process::start(program, &arguments, &log, None));
+        let address = |flag: &str| flags.iter().find(|(given, _)| given == flag).unwrap().1.clone();
+        Operator {
+            metrics: address("--metrics-address"),
+            health: address("--health-address"),
+            webhook: address("--webhook-address"),
+            program: program.to_owned(),
+            arguments,
+            log,
+            process,
+        }
+    }
+
+    /// Starts it, and waits until it says that it is ready.
+    pub async fn start_ready(&self, plane: &ControlPlane, name: &str) -> Operator {
+        let operator = self.start(plane, name);
+        operator.until_ready().await;
+        operator
+    }
+}
+
+/// A running operator. It is killed when the value is dropped, and when the test is gone.
+pub struct Operator {
+    program: PathBuf,
+    arguments: Vec<String>,
+    log: PathBuf,
+    process: Option<Process>,
+    metrics: String,
+    health: String,
+    webhook: String,
+}
+
+impl Operator {
+    /// The process; it has been started.
+    pub fn process(&self) -> &Process {
+        self.process.as_ref().expect("it has been killed")
+    }
+
+    /// Waits until `/readyz` answers that all is well.
+    pub async fn until_ready(&self) {
+        eventually(Duration::from_secs(60), "the operator ready", async || {
+            assert!(self.process().is_running(), "the operator has ended:\n{}", self.end_of_log());
+            match self.get(&self.health, "/readyz").await {
+                Ok((200, _)) => Ok(()),
+                other => Err(format!("{other:?}\n{}", self.end_of_log())),
+            }
+        })
+        .await;
+    }
+
+    /// Kills it as a power cut would.
+    pub async fn kill(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.kill().await;
+        }
+    }
+
+    /// Asks it to end, and gives its exit code.
+    pub async fn terminate(&mut self) -> Option<i32> {
+        let process = self.process.take()?;
+        process.signal("TERM");
+        process.ended(Duration::from_secs(20)).await
+    }
+
+    /// Starts it again, with the same flags; the log goes on.
+    pub fn start_again(&mut self) {
+        drop(self.process.take());
+        self.process = Some(Process::start(&self.program, &self.arguments, &self.log, None));
+    }
+
+    /// What it logged.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// The last lines that it logged.
+    pub fn end_of_log(&self) -> String {
+        end_of(&self.log)
+    }
+
+    /// Where its webhooks listen.
+    pub fn webhook_address(&self) -> &str {
+        &self.webhook
+    }
+
+    /// Its metrics.
+    pub async fn metrics(&self) -> String {
+        let (code, text) = self.get(&self.metrics, "/metrics").await.unwrap();
+        assert_eq!(code, 200, "{text}");
+        text
+    }
+
+    /// The sum of a metric over the samples whose labels contain all of these texts: `[r#"verb="apply""#]`.
+    pub async fn metric(&self, name: &str, labels: &[&str]) -> f64 {
+        let text = self.metrics().await;
+        let samples = text.lines().filter_map(|line| {
+            let rest = line.strip_prefix(name)?;
+            let (found, value) = rest.rsplit_once(' ')?;
+            let ours = found.is_empty() || found.starts_with('{');
+            (ours && labels.iter().all(|label| found.contains(label))).then(|| value.parse::<f64>().unwrap())
+        });
+        samples.sum()
+    }
+
+    /// A plain HTTP request: code and body.
+    pub async fn get(&self, address: &str, path: &str) -> Result<(u16, String), String> {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let read = async {
+            let mut stream = tokio::net::TcpStream::connect(address).await?;
+            let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+            stream.write_all(request.as_bytes()).await?;
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).await?;
+            Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).into_owned())
+        };
+        let answer = tokio::time::timeout(Duration::from_secs(5), read).await;
+        let answer = answer.map_err(|_| "no answer in 5 s")?.map_err(|error| error.to_string())?;
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| format!("{answer:?}"))?;
+        let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(|| head.to_owned())?;
+        let body = if head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+            joined(body)
+        } else {
+            body.to_owned()
+        };
+        Ok((code, body))
+    }
+}
+
+/// A body that came in chunks.
+fn joined(mut chunks: &str) -> String {
+    let mut body = String::new();
+    while let Some((length, rest)) = chunks.split_once("\r\n") {
+        let length = usize::from_str_radix(length.trim(), 16).unwrap();
+        body.push_str(&rest[..length]);
+        if length == 0 {
+            break;
+        }
+        chunks = rest[length..].trim_start_matches("\r\n");
+    }
+    body
+}

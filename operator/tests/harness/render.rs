@@ -1,0 +1,87 @@
+//! What `kubefoundry render` says, and whether the cluster has just that.
+
+use std::fs;
+
+use kube::api::{Patch, PatchParams};
+use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile};
+use serde_json::{Value, json};
+
+use super::cluster::{Kind, Namespace};
+use super::crds;
+
+/// Annotations that the operator alone writes, without their prefix.
+const OWN_ANNOTATIONS: [&str; 2] = ["identity-hash", "rendered-hash"];
+
+/// Renders a ModelDeployment on its own, as `kubefoundry render --crds` does with the CRDs that tests install.
+pub fn compile_alone(deployment: &Value) -> Compilation {
+    let mut sources = SourceSet::default();
+    let text = deployment.to_string();
+    sources.add("input.yaml", text);
+    for file in [crds::KAITO, crds::DYNAMO, crds::KUBERAY].into_iter().flatten() {
+        sources.add_for(Purpose::Crds, *file, fs::read_to_string(crds::folder().join(file)).unwrap());
+    }
+    compile(&sources, Thoroughness::Needed)
+}
+
+/// The objects that a ModelDeployment of the cluster renders to, supporting ones first.
+pub fn render(deployment: &Value) -> Vec<Value> {
+    let metadata = &deployment["metadata"];
+    let mut source = json!({
+        "apiVersion": deployment["apiVersion"], "kind": deployment["kind"], "spec": deployment["spec"],
+        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+    });
+    for field in ["labels", "annotations"] {
+        if !metadata[field].is_null() {
+            source["metadata"][field] = metadata[field].clone();
+        }
+    }
+    let compilation = compile_alone(&source);
+    assert!(!compilation.has_errors(), "{source}: {:?}", compilation.diagnostics);
+    compilation.outputs.into_iter().map(|output| output.object).collect()
+}
+
+/// Compares an object of the cluster with what is rendered: the difference may be its owner, the operator's own
+/// annotations, what the server adds to metadata, and the defaults that this server fills in on its own. Those are known
+/// by a dry run of the rendered object under another name.
+pub async fn difference(namespace: &Namespace, kind: Kind, rendered: &Value, live: &Value) -> Option<String> {
+    let mut copy = rendered.clone();
+    // Short, so that it is a name for every kind.
+    copy["metadata"]["name"] = "dry-run-copy".into();
+    copy["metadata"]["namespace"] = namespace.name.clone().into();
+    let parameters = PatchParams::apply("a-dry-run").dry_run().validation_strict();
+    let expected = namespace.api(kind).patch("dry-run-copy", &parameters, &Patch::Apply(&copy)).await;
+    let expected = match expected {
+        Ok(expected) => serde_json::to_value(expected).unwrap(),
+        Err(error) => return Some(format!("the server does not take what is rendered: {error}")),
+    };
+    let (expected, found) = (comparable(&expected, rendered), comparable(live, rendered));
+    (expected != found).then(|| format!("rendered {expected}\nfound    {found}"))
+}
+
+/// An object without what only one cluster knows.
+fn comparable(object: &Value, rendered: &Value) -> Value {
+    let mut object = object.clone();
+    let metadata = object["metadata"].take();
+    let fields = object.as_object_mut().unwrap();
+    fields.remove("status");
+    let mut annotations = metadata["annotations"].as_object().cloned().unwrap_or_default();
+    annotations.retain(|key, _| !OWN_ANNOTATIONS.iter().any(|own| key.ends_with(&format!("/{own}"))));
+    object["metadata"] = json!({
+        "name": rendered["metadata"]["name"], "labels": metadata["labels"], "annotations": annotations,
+    });
+    if object["kind"] == "Service" {
+        // An address of its own.
+        for field in ["clusterIP", "clusterIPs"] {
+            object["spec"].as_object_mut().unwrap().remove(field);
+        }
+    }
+    object
+}
+
+/// The kind of an object, of those that providers write.
+pub fn kind_of(object: &Value) -> Kind {
+    use super::cluster::kinds::{BETA_GRAPH, CLAIM, CONFIG_MAP, GRAPH, INFERENCE_SET, RAY_SERVICE, SERVICE, WORKSPACE};
+    let known = [BETA_GRAPH, CLAIM, CONFIG_MAP, GRAPH, INFERENCE_SET, RAY_SERVICE, SERVICE, WORKSPACE];
+    let found = known.into_iter().find(|kind| object["apiVersion"] == kind.api_version && object["kind"] == kind.kind);
+    found.unwrap_or_else(|| panic!("{} {}", object["apiVersion"], object["kind"]))
+}

@@ -1,0 +1,182 @@
+//! Who runs it, and whether it may run.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cases::{assert_owned, cases, namespace, run};
+use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, NAMESPACE, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
+use crate::harness::cluster::{SOON, equal, uid};
+use crate::harness::{eventually, stays};
+
+#[tokio::test]
+async fn a_deployment_moves_from_one_provider_to_another_and_back() {
+    let Some(namespace) = namespace("migration").await else { return };
+    let cases = cases();
+    let (dynamo, kuberay) = (&cases[1], &cases[2]);
+    run(&namespace, dynamo).await;
+    for (from, to) in [(dynamo, kuberay), (kuberay, dynamo)] {
+        namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"provider": {"name": to.provider}}})).await;
+        let main = namespace.until_there(to.kind, "phi").await;
+        assert_eq!(namespace.find(from.kind, "phi").await, None, "never two");
+        let deployment = namespace
+            .until(DEPLOYMENT, "phi", "moved", |deployment| {
+                let status = &deployment["status"];
+                equal(&status["provider"]["name"], to.provider)?;
+                equal(&status["provider"]["resourceKind"], to.kind.kind).map_err(|_| status.to_string())
+            })
+            .await;
+        assert_owned(&main, &deployment);
+        namespace
+            .until(DEPLOYMENT, "phi", "with one finalizer", |deployment| {
+                let expected = json!([format!("kubefoundry.ai/{}-provider", to.provider)]);
+                let found = &deployment["metadata"]["finalizers"];
+                if *found == expected { Ok(()) } else { Err(found.to_string()) }
+            })
+            .await;
+        namespace.patch_status(to.kind, "phi", &to.running).await;
+        let deployment = namespace.until_phase("phi", "Running").await;
+        assert_eq!(deployment["status"]["endpoint"], json!({"service": to.service, "port": to.port}));
+    }
+}
+
+/// What was selected stays, also when the rules would now say otherwise (spec/1 §3.5.2).
+#[tokio::test]
+async fn a_selection_stays() {
+    let Some(namespace) = namespace("sticky").await else { return };
+    let spec = json!({
+        "model": {"id": "org/phi-gguf"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
+    });
+    namespace.deploy("phi", &spec).await;
+    let before = namespace.until_there(GRAPH, "phi").await;
+    namespace.annotate(DEPLOYMENT, "phi", "example.com/touched", Some("1")).await;
+    namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"resources": {"memory": "64Gi"}}})).await;
+    let after = namespace
+        .until(GRAPH, "phi", "with more memory", |main| {
+            let found = main.to_string();
+            if found.contains("64Gi") { Ok(()) } else { Err(found) }
+        })
+        .await;
+    assert_eq!(uid(&after), uid(&before));
+    let deployment = namespace.get(DEPLOYMENT, "phi").await;
+    assert_eq!(deployment["status"]["provider"]["name"], "dynamo");
+    assert_eq!(
+        namespace.events("phi").await.iter().filter(|event| event.1 == "ProviderSelected").count(),
+        1,
+        "it is selected once"
+    );
+}
+
+#[tokio::test]
+async fn a_deployment_of_a_third_party_is_left_to_it() {
+    let Some(namespace) = namespace("third-party").await else { return };
+    let config = json!({
+        "metadata": {"name": "acme"},
+        "spec": {"capabilities": {"engines": ["vllm"], "servingModes": ["aggregated"], "gpuSupport": true, "cpuSupport": true}},
+    });
+    namespace.apply(PROVIDER_CONFIG, &config).await.unwrap();
+    let now = k8s_openapi::jiff::Timestamp::now().to_string();
+    namespace
+        .patch_status(PROVIDER_CONFIG, "acme", &json!({"ready": true, "version": "acme:1", "lastHeartbeat": now}))
+        .await;
+    let spec = json!({
+        "model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
+        "provider": {"name": "acme"},
+    });
+    namespace.deploy("phi", &spec).await;
+    namespace
+        .until(DEPLOYMENT, "phi", "selected", |deployment| {
+            equal(&deployment["status"]["provider"]["name"], "acme").map_err(|_| deployment["status"].to_string())
+        })
+        .await;
+    // Its own controller writes the rest, and no conflict stops it.
+    let patch = kube::api::Patch::Apply(json!({
+        "apiVersion": DEPLOYMENT.api_version, "kind": "ModelDeployment", "metadata": {"name": "phi"},
+        "status": {"phase": "Running", "message": "it runs", "provider": {"resourceName": "phi", "resourceKind": "AcmeModel"}},
+    }));
+    eventually(SOON, "no conflict", async || {
+        let parameters = kube::api::PatchParams::apply("acme-provider");
+        let applied = namespace.api(DEPLOYMENT).patch_status("phi", &parameters, &patch).await;
+        applied.map(|_| ()).map_err(|error| error.to_string())
+    })
+    .await;
+    stays(Duration::from_secs(1), "as the third party says", async || {
+        let deployment = namespace.get(DEPLOYMENT, "phi").await;
+        equal(&deployment["status"]["phase"], "Running")?;
+        equal(&deployment["status"]["message"], "it runs")?;
+        let finalizers = &deployment["metadata"]["finalizers"];
+        if finalizers.is_null() { Ok(()) } else { Err(finalizers.to_string()) }
+    })
+    .await;
+    for kind in [WORKSPACE, GRAPH, RAY_SERVICE] {
+        assert_eq!(namespace.list(kind).await, Vec::<Value>::new());
+    }
+    namespace.delete(DEPLOYMENT, "phi").await;
+    namespace.until_gone(DEPLOYMENT, "phi").await;
+}
+
+#[tokio::test]
+async fn a_namespace_allows_what_it_names() {
+    let Some(namespace) = namespace("allowed").await else { return };
+    let key = "kubefoundry.ai/allowed-providers";
+    namespace.annotate(NAMESPACE, "allowed", key, Some("kaito")).await;
+    // The operator sees namespaces in another watch than deployments.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let case = &cases()[2];
+    namespace.deploy("phi", &case.spec).await;
+    let deployment = namespace.until_phase("phi", "Pending").await;
+    let status = &deployment["status"];
+    assert!(status["message"].as_str().unwrap().contains("kuberay"), "{status}");
+    stays(Duration::from_secs(1), "without objects", async || {
+        let found = namespace.find(case.kind, "phi").await;
+        found.map_or(Ok(()), |object| Err(object.to_string()))
+    })
+    .await;
+    namespace.annotate(NAMESPACE, "allowed", key, Some("kaito, kuberay")).await;
+    namespace.until_there(case.kind, "phi").await;
+}
+
+/// The webhook is away: what it would have refused waits, and says why (spec/1 §8).
+#[tokio::test]
+async fn what_is_invalid_waits_until_it_is_mended() {
+    let Some(namespace) = namespace("invalid").await else { return };
+    let mut spec = json!({
+        "model": {"id": "org/phi"}, "engine": {"type": "sglang"}, "resources": {"gpu": {"count": 1}},
+        "provider": {"name": "kaito", "overrides": {"instanceType": "Standard_NC24ads_A100_v4"}},
+    });
+    namespace.deploy("phi", &spec).await;
+    let deployment = namespace.until_phase("phi", "Pending").await;
+    let message = deployment["status"]["message"].as_str().unwrap();
+    assert!(message.contains("KAITO does not support sglang engine"), "{}", deployment["status"]);
+    let condition = namespace.until_condition("phi", "ProviderCompatible", "False").await;
+    assert!(condition["message"].as_str().unwrap().contains("KAITO does not support sglang engine"), "{condition}");
+    assert_eq!(namespace.find(WORKSPACE, "phi").await, None);
+    spec["engine"]["type"] = "vllm".into();
+    namespace.deploy("phi", &spec).await;
+    namespace.until_there(WORKSPACE, "phi").await;
+    namespace.until_condition("phi", "ProviderCompatible", "True").await;
+    namespace.patch_status(WORKSPACE, "phi", &cases()[0].running).await;
+    namespace.until_phase("phi", "Running").await;
+}
+
+/// What runs goes on running when its specification becomes invalid, and the message says what is wrong.
+#[tokio::test]
+async fn an_invalid_change_leaves_what_runs() {
+    let Some(namespace) = namespace("invalid-later").await else { return };
+    let case = &cases()[0];
+    let before = run(&namespace, case).await;
+    let patch = json!({"spec": {"provider": {"overrides": {"instanceTyp": "x"}}}});
+    namespace.merge(DEPLOYMENT, "phi", &patch).await;
+    let deployment = namespace
+        .until(DEPLOYMENT, "phi", "with the mistake", |deployment| {
+            let status = deployment["status"].to_string();
+            if status.contains("instanceTyp") { Ok(()) } else { Err(status) }
+        })
+        .await;
+    assert!(!deployment["status"]["message"].is_null());
+    stays(Duration::from_secs(1), "there", async || {
+        let main = namespace.find(case.kind, "phi").await.ok_or("it is gone")?;
+        equal(&main["metadata"]["uid"], &uid(&before))
+    })
+    .await;
+}

@@ -1,0 +1,171 @@
+//! What changes: by its user, by others, and in the time between.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::cases::{assert_owned, cases, edit, equal_number, namespace, run, until_replaced, with_each_provider};
+use crate::harness::cluster::kinds::{CONFIG_MAP, DEPLOYMENT, WORKSPACE};
+use crate::harness::cluster::{SOON, equal, uid};
+use crate::harness::render::{difference, render};
+use crate::harness::{eventually, stays};
+
+#[tokio::test]
+async fn a_change_that_the_provider_carries_out_is_made_in_place() {
+    with_each_provider("update", async |namespace, case| {
+        let before = run(namespace, case).await;
+        let (patch, path) = &case.in_place;
+        let deployment = namespace.merge(DEPLOYMENT, "phi", &json!({"spec": patch})).await;
+        let rendered = render(&deployment).pop().unwrap();
+        let after = namespace
+            .until(case.kind, "phi", "changed", |main| {
+                let (found, expected) = (main.pointer(path), rendered.pointer(path));
+                if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
+            })
+            .await;
+        assert_ne!(after.pointer(path), before.pointer(path));
+        assert_eq!(uid(&after), uid(&before));
+        assert_eq!(difference(namespace, case.kind, &rendered, &after).await, None);
+        namespace
+            .until(DEPLOYMENT, "phi", "observed", |deployment| {
+                equal_number(&deployment["status"]["observedGeneration"], 2)
+            })
+            .await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn another_model_is_another_object() {
+    with_each_provider("identity", async |namespace, case| {
+        let before = run(namespace, case).await;
+        let patch = json!({"spec": {"model": {"id": "Qwen/Qwen3-8B"}}});
+        let deployment = namespace.merge(DEPLOYMENT, "phi", &patch).await;
+        let after = until_replaced(namespace, case.kind, &before).await;
+        let rendered = render(&deployment).pop().unwrap();
+        assert_eq!(difference(namespace, case.kind, &rendered, &after).await, None);
+        assert_owned(&after, &deployment);
+        // It starts anew.
+        let deployment = namespace.until_condition("phi", "Ready", "False").await;
+        assert!(!deployment.is_null());
+        namespace.patch_status(case.kind, "phi", &case.running).await;
+        namespace.until_phase("phi", "Running").await;
+    })
+    .await;
+}
+
+/// KAITO makes the workload of a template once (docs/plan.md); KubeRay leaves replicas out of what it looks at.
+#[tokio::test]
+async fn a_change_that_the_provider_ignores_is_another_object() {
+    let Some(namespace) = namespace("ignored-kaito").await else { return };
+    let spec = json!({
+        "model": {"id": "google/gemma-3-1b-it-qat-q8_0-gguf"}, "engine": {"type": "llamacpp"},
+        "resources": {"memory": "16Gi", "cpu": "8"}, "image": "ghcr.io/sozercan/llama-cpp-runner:latest",
+    });
+    namespace.deploy("phi", &spec).await;
+    let before = namespace.until_there(WORKSPACE, "phi").await;
+    let patch = json!({"spec": {"env": [{"name": "LOG_LEVEL", "value": "debug"}]}});
+    let deployment = namespace.merge(DEPLOYMENT, "phi", &patch).await;
+    let after = until_replaced(&namespace, WORKSPACE, &before).await;
+    let rendered = render(&deployment).pop().unwrap();
+    assert_eq!(difference(&namespace, WORKSPACE, &rendered, &after).await, None);
+    assert_eq!(
+        before["metadata"]["annotations"]["kubefoundry.ai/identity-hash"],
+        after["metadata"]["annotations"]["kubefoundry.ai/identity-hash"],
+        "the same model"
+    );
+}
+
+#[tokio::test]
+async fn settings_that_change_leave_no_old_ones_behind() {
+    let Some(namespace) = namespace("settings").await else { return };
+    let case = &cases()[0];
+    let names = async || {
+        let all = namespace.list(CONFIG_MAP).await;
+        let names = all.iter().map(|map| map["metadata"]["name"].as_str().unwrap().to_owned());
+        names.filter(|name| name.starts_with("phi-")).collect::<Vec<_>>()
+    };
+    run(&namespace, case).await;
+    let before = names().await;
+    assert_eq!(before.len(), 1, "{before:?}");
+    namespace.merge(DEPLOYMENT, "phi", &json!({"spec": {"engine": {"contextLength": 16384}}})).await;
+    let after = eventually(SOON, "one other ConfigMap", async || {
+        let now = names().await;
+        if now.len() == 1 && now != before { Ok(now) } else { Err(format!("{now:?}")) }
+    })
+    .await;
+    let main = namespace.get(WORKSPACE, "phi").await;
+    assert_eq!(main["inference"]["config"], after[0].as_str());
+    assert_eq!(main["metadata"]["generation"], 2, "it was changed once: {main}");
+}
+
+#[tokio::test]
+async fn what_somebody_else_changes_is_put_back() {
+    with_each_provider("drift", async |namespace, case| {
+        let before = run(namespace, case).await;
+        let (path, value) = &case.drift;
+        edit(namespace, case, path, value).await;
+        let original = before.pointer(path).unwrap();
+        let after = namespace
+            .until(case.kind, "phi", "put back", |main| {
+                let found = main.pointer(path).unwrap();
+                if found == original { Ok(()) } else { Err(found.to_string()) }
+            })
+            .await;
+        assert_eq!(uid(&after), uid(&before));
+        let message = namespace.until_event("phi", "Warning", "DriftDetected").await;
+        assert!(message.starts_with("Provider resource was modified directly, reconciling"), "{message}");
+        // What nobody rendered is nobody's drift.
+        namespace.merge(case.kind, "phi", &json!({"metadata": {"labels": {"team": "search"}}})).await;
+        stays(Duration::from_secs(1), "labelled", async || {
+            let main = namespace.get(case.kind, "phi").await;
+            equal(&main["metadata"]["labels"]["team"], "search")
+        })
+        .await;
+        let drifts = namespace.events("phi").await.into_iter().filter(|event| event.1 == "DriftDetected").count();
+        assert_eq!(drifts, 1);
+    })
+    .await;
+}
+
+/// An object that somebody deletes is made again.
+#[tokio::test]
+async fn an_object_that_somebody_deletes_is_made_again() {
+    with_each_provider("deleted", async |namespace, case| {
+        let before = run(namespace, case).await;
+        namespace.delete(case.kind, "phi").await;
+        until_replaced(namespace, case.kind, &before).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_paused_is_left_alone() {
+    with_each_provider("pause", async |namespace, case| {
+        let before = run(namespace, case).await;
+        let key = "kubefoundry.ai/reconcile-paused";
+        namespace.annotate(DEPLOYMENT, "phi", key, Some("true")).await;
+        // Whatever saw it before that is done.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let (path, value) = &case.drift;
+        edit(namespace, case, path, value).await;
+        namespace.merge(DEPLOYMENT, "phi", &json!({"spec": case.in_place.0})).await;
+        stays(Duration::from_secs(2), "as it was edited", async || {
+            let main = namespace.get(case.kind, "phi").await;
+            let is_edited = main.pointer(path) == Some(value) && uid(&main) == uid(&before);
+            if is_edited { Ok(()) } else { Err(main.to_string()) }
+        })
+        .await;
+        namespace.annotate(DEPLOYMENT, "phi", key, None).await;
+        let deployment = namespace.get(DEPLOYMENT, "phi").await;
+        let rendered = render(&deployment).pop().unwrap();
+        let (path, in_place) = (*path, case.in_place.1);
+        namespace
+            .until(case.kind, "phi", "as rendered", |main| {
+                let same = |path| main.pointer(path) == rendered.pointer(path);
+                if same(path) && same(in_place) { Ok(()) } else { Err(main.to_string()) }
+            })
+            .await;
+    })
+    .await;
+}

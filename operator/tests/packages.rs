@@ -1,0 +1,161 @@
+//! `deploy/operator` is what the program prints: the generated files are current, and each combination of components builds
+//! to the objects that the flags of the same meaning give.
+//!
+//! `REWRITE=1 cargo test -p kubefoundry-operator --test packages` writes the generated files anew.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test starts programs, reads files, and fails by panicking"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kubefoundry::yaml::{Limits, parse, to_yaml_stream};
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn package() -> PathBuf {
+    root().join("deploy/operator")
+}
+
+/// What the program prints.
+fn manifests(flags: &[&str]) -> String {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_kubefoundry-operator"));
+    let output = program.arg("manifests").args(flags).output().unwrap();
+    assert!(output.status.success(), "{flags:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The objects of a text, in its order, each with its kind and name.
+fn objects(text: &str) -> Vec<(String, Value)> {
+    let parsed = parse(text, &Limits::default());
+    assert!(parsed.failure.is_none(), "{:?}", parsed.failure);
+    let objects = parsed.documents.iter().map(|document| document.root.to_json());
+    objects
+        .map(|object| {
+            let name = object["metadata"]["name"].as_str().expect("an object has a name");
+            (format!("{}/{name}", object["kind"].as_str().expect("an object has a kind")), object)
+        })
+        .collect()
+}
+
+fn keyed(text: &str) -> BTreeMap<String, Value> {
+    let objects = objects(text);
+    let count = objects.len();
+    let keyed: BTreeMap<String, Value> = objects.into_iter().collect();
+    assert_eq!(keyed.len(), count, "an object is there twice");
+    keyed
+}
+
+fn stream(objects: &[Value]) -> String {
+    format!("# Written by the test `packages` of the operator; do not edit.\n{}", to_yaml_stream(objects))
+}
+
+/// What `one` has and `other` has not.
+fn only_in(one: &str, other: &str) -> String {
+    let other = keyed(other);
+    stream(&objects(one).into_iter().filter(|(key, _)| !other.contains_key(key)).map(|(_, object)| object).collect::<Vec<_>>())
+}
+
+/// What both have, as `one` has it, where it differs.
+fn changed_in(one: &str, other: &str) -> String {
+    let other = keyed(other);
+    let changed = objects(one).into_iter().filter(|(key, object)| other.get(key).is_some_and(|there| there != object));
+    stream(&changed.map(|(_, object)| object).collect::<Vec<_>>())
+}
+
+#[test]
+fn generated_files_are_current() {
+    let base = manifests(&[]);
+    let split = manifests(&["--roles", "split"]);
+    let ha = manifests(&["--replicas", "2"]);
+    let split_ha = manifests(&["--roles", "split", "--replicas", "2"]);
+    let files = [
+        ("base/operator.yaml", stream(&objects(&base).into_iter().map(|(_, object)| object).collect::<Vec<_>>())),
+        ("components/split/split.yaml", only_in(&split, &base)),
+        ("components/split/bindings.yaml", changed_in(&split, &base)),
+        ("components/ha/budgets.yaml", only_in(&ha, &base)),
+        ("components/split-ha/budgets.yaml", only_in(&split_ha, &split)),
+    ];
+    for (file, text) in files {
+        let path = package().join(file);
+        if std::env::var_os("REWRITE").is_some() {
+            fs::write(&path, &text).unwrap();
+        }
+        let current = fs::read_to_string(&path).unwrap_or_default();
+        assert!(current == text, "{file} is not what the program prints: run this test with REWRITE=1");
+    }
+}
+
+/// What kubectl builds of a kustomization; none where there is no kubectl.
+fn build(directory: &Path) -> Option<String> {
+    let output = match Command::new("kubectl").arg("kustomize").arg(directory).output() {
+        Ok(output) => output,
+        Err(error) => {
+            assert!(std::env::var_os("CI_OPERATOR").is_none(), "kubectl: {error}");
+            eprintln!("skipped: kubectl: {error}");
+            return None;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn components_build_to_what_the_flags_give() {
+    let cases: [(&[&str], &[&str]); 8] = [
+        (&[], &[]),
+        (&["ha"], &["--replicas", "2"]),
+        (&["webhook-off"], &["--no-webhooks"]),
+        (&["webhook-off", "ha"], &["--no-webhooks", "--replicas", "2"]),
+        (&["split"], &["--roles", "split"]),
+        (&["split", "split-ha"], &["--roles", "split", "--replicas", "2"]),
+        (&["split", "webhook-off"], &["--roles", "split", "--no-webhooks"]),
+        (&["split", "split-ha", "webhook-off"], &["--roles", "split", "--replicas", "2", "--no-webhooks"]),
+    ];
+    for (components, flags) in cases {
+        // Kustomize takes relative paths only.
+        let overlay = tempfile::tempdir_in(root().join("target")).unwrap();
+        let components: Vec<String> =
+            components.iter().map(|component| format!("../../deploy/operator/components/{component}")).collect();
+        let kustomization = serde_json::json!({
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": ["../../deploy/operator/base"],
+            "components": components,
+        });
+        fs::write(overlay.path().join("kustomization.yaml"), kustomization.to_string()).unwrap();
+        let Some(built) = build(overlay.path()) else { return };
+        let (built, printed) = (keyed(&built), keyed(&manifests(flags)));
+        let names = |objects: &BTreeMap<String, Value>| objects.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&built), names(&printed), "{flags:?}");
+        for (key, object) in &printed {
+            assert_eq!(built.get(key), Some(object), "{flags:?}: {key}");
+        }
+    }
+}
+
+/// The kustomization that the documentation shows builds.
+#[test]
+fn the_kustomization_in_the_documentation_builds() {
+    let page = fs::read_to_string(root().join("docs/operator/install.md")).unwrap();
+    let block = page.split("```").find(|block| block.contains("kind: Kustomization\n")).expect("a kustomization");
+    let (_, text) = block.split_once('\n').unwrap();
+    let overlay = tempfile::tempdir_in(root().join("target")).unwrap();
+    fs::write(overlay.path().join("kustomization.yaml"), text.replace("kubefoundry/deploy", "../../deploy")).unwrap();
+    let Some(built) = build(overlay.path()) else { return };
+    let built = keyed(&built);
+    let image = &built["Deployment/kubefoundry-controller"]["spec"]["template"]["spec"]["containers"][0]["image"];
+    assert_eq!(image, "registry.example.com/kubefoundry-operator:0.1.0");
+    let options = built["ConfigMap/kubefoundry-config"]["data"]["kubefoundry.yaml"].as_str().unwrap();
+    assert!(options.contains("mirror.example.com"), "{options}");
+}

@@ -1,0 +1,191 @@
+//! What the operator applies is what `kubefoundry render` prints: for every ModelDeployment of the examples and goldens.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod harness;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+use harness::cluster::kinds::{AIRUNWAY_DEPLOYMENT, DEPLOYMENT};
+use harness::cluster::{Kind, Namespace, condition};
+use harness::crds::documents;
+use harness::operator::Options;
+use harness::render::{compile_alone, difference, kind_of};
+use harness::{ControlPlane, crds, root};
+use kubefoundry::diagnostic::Severity;
+use serde_json::Value;
+
+/// A ModelDeployment of the corpus, in a namespace of its own.
+struct Subject {
+    file: PathBuf,
+    kind: Kind,
+    object: Value,
+}
+
+/// Every ModelDeployment of a folder without options and without a cluster of its own.
+fn corpus() -> Vec<Subject> {
+    let mut folders = folders_in(&root().join("examples"));
+    for group in folders_in(&root().join("testdata/golden")) {
+        folders.extend(folders_in(&group));
+    }
+    folders.retain(|folder| !folder.join("crds").is_dir() && !folder.join("kubefoundry.yaml").exists());
+    let mut subjects = Vec::new();
+    for file in folders.iter().flat_map(|folder| files_in(folder)) {
+        for mut object in readable(&file) {
+            let kinds = [DEPLOYMENT, AIRUNWAY_DEPLOYMENT];
+            let kind = kinds.into_iter().find(|kind| {
+                object["apiVersion"] == kind.api_version
+                    && object["kind"] == kind.kind
+                    && object["metadata"].is_object()
+            });
+            let Some(kind) = kind else { continue };
+            if !object["metadata"]["name"].is_string() {
+                continue;
+            }
+            let metadata = object["metadata"].as_object_mut().unwrap();
+            // What another cluster knows of it.
+            for field in
+                ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "ownerReferences"]
+            {
+                metadata.remove(field);
+            }
+            object.as_object_mut().unwrap().remove("status");
+            object["metadata"]["namespace"] = format!("corpus-{}", subjects.len()).into();
+            subjects.push(Subject { file: file.strip_prefix(root()).unwrap().to_owned(), kind, object });
+        }
+    }
+    subjects
+}
+
+fn folders_in(path: &Path) -> Vec<PathBuf> {
+    entries(path).into_iter().filter(|path| path.is_dir()).collect()
+}
+
+fn files_in(path: &Path) -> Vec<PathBuf> {
+    entries(path).into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "yaml")).collect()
+}
+
+fn entries(path: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries
+}
+
+/// The documents of a file that is text; goldens have broken ones.
+fn readable(file: &Path) -> Vec<Value> {
+    if fs::read_to_string(file).is_ok() { documents(file) } else { Vec::new() }
+}
+
+/// What became of a subject.
+enum Outcome {
+    /// Its objects are in the cluster as they are rendered.
+    Same,
+    /// It does not render, and waits with a message of the same words.
+    Waits,
+    /// It is for somebody else's controller.
+    Foreign,
+    /// The apiserver does not take it.
+    Refused,
+}
+
+#[tokio::test]
+async fn the_cluster_has_what_is_rendered() {
+    let Some(plane) = ControlPlane::start().await else { return };
+    let client = plane.admin().await;
+    crds::install_ours(&client).await;
+    crds::install_upstream(&client).await;
+    Namespace::create(&client, "kubefoundry-system").await;
+    let options = Options::default().roles("core,selector,kaito,dynamo,kuberay");
+    let options = options.flag("--groups", "kubefoundry.ai,kubeairunway.ai").flag("--stale-after", "5m");
+    let operator = options.start_ready(&plane, "parity").await;
+    let subjects = corpus();
+    let outcomes: Vec<(&Subject, Result<Outcome, String>)> = stream::iter(&subjects)
+        .map(async |subject| (subject, check(&client, subject).await))
+        .buffered(8)
+        .collect()
+        .await;
+    let mut wrong = Vec::new();
+    let (mut same, mut waits, mut foreign, mut refused) = (0, 0, 0, 0);
+    for (subject, outcome) in outcomes {
+        match outcome {
+            Ok(Outcome::Same) => same += 1,
+            Ok(Outcome::Waits) => waits += 1,
+            Ok(Outcome::Foreign) => foreign += 1,
+            Ok(Outcome::Refused) => refused += 1,
+            Err(why) => wrong.push(format!("{}: {why}", subject.file.display())),
+        }
+    }
+    println!("{same} as rendered, {waits} wait with their message, {foreign} of others, {refused} refused by the CRD");
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}\n", wrong.len(), subjects.len(), wrong.join("\n"));
+    assert!(same > 150 && waits > 50, "the corpus is too small to say something: {same} and {waits}");
+    drop(operator);
+}
+
+async fn check(client: &kube::Client, subject: &Subject) -> Result<Outcome, String> {
+    let Subject { kind, object, .. } = subject;
+    let name = object["metadata"]["name"].as_str().unwrap();
+    let space = object["metadata"]["namespace"].as_str().unwrap();
+    let namespace = Namespace::create(client, space).await;
+    let Ok(stored) = namespace.apply(*kind, object).await else { return Ok(Outcome::Refused) };
+    let compilation = compile_alone(object);
+    let provider = compilation.decisions.first().and_then(|decision| decision.provider());
+    let generated: Vec<&Value> =
+        compilation.outputs.iter().filter(|output| output.is_generated()).map(|output| &output.object).collect();
+    let what = if compilation.has_errors() { "Pending" } else { "as rendered" };
+    let stored = stored["metadata"]["name"].as_str().unwrap_or(name).to_owned();
+    if !compilation.has_errors() && generated.is_empty() {
+        let _ = provider;
+        return Ok(Outcome::Foreign);
+    }
+    let started = std::time::Instant::now();
+    let mut last = String::new();
+    while started.elapsed() < Duration::from_secs(60) {
+        let deployment = namespace.get(*kind, &stored).await;
+        let answer = if compilation.has_errors() {
+            waits(&deployment, &compilation)
+        } else {
+            same(&namespace, &deployment, &generated).await
+        };
+        match answer {
+            Ok(outcome) => return Ok(outcome),
+            Err(why) => last = why,
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    Err(format!("not {what} after {:?}: {last}", started.elapsed()))
+}
+
+async fn same(namespace: &Namespace, deployment: &Value, generated: &[&Value]) -> Result<Outcome, String> {
+    let created = condition(deployment, "ResourceCreated").is_some_and(|condition| condition["status"] == "True");
+    if !created {
+        return Err(format!("status {}", deployment["status"]));
+    }
+    for rendered in generated {
+        let kind = kind_of(rendered);
+        let name = rendered["metadata"]["name"].as_str().unwrap();
+        let live = namespace.find(kind, name).await.ok_or_else(|| format!("{} {name} is not there", kind.kind))?;
+        if let Some(difference) = difference(namespace, kind, rendered, &live).await {
+            return Err(format!("{} {name}:\n{difference}", kind.kind));
+        }
+    }
+    Ok(Outcome::Same)
+}
+
+/// Pending, and the message says what rendering says.
+fn waits(deployment: &Value, compilation: &kubefoundry::Compilation) -> Result<Outcome, String> {
+    let status = &deployment["status"];
+    let said = status["message"].as_str().unwrap_or_default();
+    let errors: Vec<&str> = compilation
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .map(|diagnostic| &*diagnostic.message)
+        .collect();
+    if status["phase"] == "Pending" && errors.iter().any(|error| said.contains(error)) {
+        Ok(Outcome::Waits)
+    } else {
+        Err(format!("status {status}\nrendering says {errors:?}"))
+    }
+}

@@ -1,0 +1,189 @@
+//! The operator in clusters where something is missing: CRDs, providers, roles; and with two API groups.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod harness;
+
+use std::time::Duration;
+
+use harness::cluster::kinds::{AIRUNWAY_DEPLOYMENT, DEPLOYMENT, GRAPH, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
+use harness::cluster::{Namespace, condition, equal, uid};
+use harness::operator::Options;
+use harness::{ControlPlane, crds, stays};
+use serde_json::{Value, json};
+
+fn with_kaito() -> Value {
+    json!({
+        "model": {"id": "microsoft/Phi-4-mini-instruct"},
+        "provider": {"name": "kaito", "overrides": {"instanceType": "Standard_NC24ads_A100_v4"}},
+        "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}},
+    })
+}
+
+fn without_provider() -> Value {
+    json!({"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}})
+}
+
+async fn cluster(plane: &ControlPlane) -> Namespace {
+    let client = plane.admin().await;
+    crds::install_ours(&client).await;
+    Namespace::create(&client, "kubefoundry-system").await;
+    Namespace::create(&client, "models").await
+}
+
+#[tokio::test]
+async fn a_provider_whose_crd_is_missing_waits_for_it() {
+    let Some(plane) = ControlPlane::start().await else { return };
+    let models = cluster(&plane).await;
+    let client = models.client.clone();
+    let operator = Options::default().roles("core,selector,kaito,dynamo,kuberay").start_ready(&plane, "missing").await;
+    let expected = "Provider 'kaito' CRD not installed in cluster";
+
+    models.deploy("phi", &with_kaito()).await;
+    let missing = models.until_condition("phi", "ProviderCompatible", "False").await;
+    assert!(missing["message"].as_str().unwrap().contains(expected), "{missing}");
+    let deployment = models.until_phase("phi", "Pending").await;
+    assert!(deployment["status"]["message"].as_str().unwrap().contains(expected), "{}", deployment["status"]);
+    let config = models
+        .until(PROVIDER_CONFIG, "kaito", "registered", |config| {
+            if config["status"]["ready"] == false { Ok(()) } else { Err(config.to_string()) }
+        })
+        .await;
+    assert!(config["status"]["lastHeartbeat"].is_string(), "{config}");
+
+    crds::install(&client, crds::KAITO).await;
+    let first = models.until_there(WORKSPACE, "phi").await;
+    models.until_condition("phi", "ProviderCompatible", "True").await;
+    let config = models
+        .until(PROVIDER_CONFIG, "kaito", "ready", |config| {
+            if config["status"]["ready"] == true { Ok(()) } else { Err(config.to_string()) }
+        })
+        .await;
+    assert_eq!(config["status"]["upstreamCRDVersion"], "kaito.sh/v1beta1");
+    assert!(config["status"]["upstreamSchemaHash"].as_str().is_some_and(|hash| hash.len() >= 16), "{config}");
+    assert!(config["status"]["version"].as_str().is_some_and(|version| version.contains("kaito")), "{config}");
+
+    // Its objects go with it.
+    crds::remove(&client, "workspaces.kaito.sh").await;
+    models
+        .until(DEPLOYMENT, "phi", "without CRD", |deployment| {
+            let compatible = condition(deployment, "ProviderCompatible").unwrap_or_default();
+            if compatible["status"] == "False" { Ok(()) } else { Err(deployment["status"].to_string()) }
+        })
+        .await;
+    crds::install(&client, crds::KAITO).await;
+    let second = models.until_there(WORKSPACE, "phi").await;
+    assert_ne!(uid(&first), uid(&second));
+    drop(operator);
+}
+
+/// An upgrade of a CRD takes effect without a restart: what it now requires is asked for, by its new schema.
+#[tokio::test]
+async fn the_crd_of_a_provider_is_upgraded_while_all_runs() {
+    let Some(plane) = ControlPlane::start().await else { return };
+    let models = cluster(&plane).await;
+    let client = models.client.clone();
+    crds::install(&client, &["older/nvidia.com_dynamographdeployments.2025-08-20.yaml"]).await;
+    let operator = Options::default().roles("core,selector,dynamo").start_ready(&plane, "upgraded").await;
+    let fingerprint = async |unlike: Option<&str>| {
+        let config = models
+            .until(PROVIDER_CONFIG, "dynamo", "with another fingerprint", |config| {
+                let found = config["status"]["upstreamSchemaHash"].as_str();
+                let is_other = found.is_some() && found != unlike;
+                if is_other { Ok(()) } else { Err(config["status"].to_string()) }
+            })
+            .await;
+        config["status"]["upstreamSchemaHash"].as_str().unwrap().to_owned()
+    };
+    let before = fingerprint(None).await;
+    crds::install(&client, crds::DYNAMO).await;
+    fingerprint(Some(&before)).await;
+    models.deploy("phi", &without_provider()).await;
+    models.until_there(GRAPH, "phi").await;
+    drop(operator);
+}
+
+#[tokio::test]
+async fn roles_run_in_processes_of_their_own() {
+    let Some(plane) = ControlPlane::start().await else { return };
+    let models = cluster(&plane).await;
+    crds::install_upstream(&models.client).await;
+
+    // Validation alone says what is missing.
+    let core = Options::default().roles("core").start_ready(&plane, "roles-core").await;
+    models.deploy("phi", &without_provider()).await;
+    let deployment = models.until_phase("phi", "Pending").await;
+    let message = deployment["status"]["message"].as_str().unwrap();
+    assert!(message.contains("No provider specified and provider-selector not installed"), "{message}");
+    // What names its provider needs no selector.
+    models.deploy("named", &with_kaito()).await;
+    models
+        .until(DEPLOYMENT, "named", "selected", |deployment| {
+            equal(&deployment["status"]["provider"]["name"], "kaito").map_err(|_| deployment["status"].to_string())
+        })
+        .await;
+
+    // A selector without any provider.
+    let selector = Options::default().roles("selector").start_ready(&plane, "roles-selector").await;
+    let selected = models.until_condition("phi", "ProviderSelected", "False").await;
+    assert!(!selected["message"].as_str().unwrap().is_empty(), "{selected}");
+
+    // A provider that comes is selected at once.
+    let mut dynamo = Options::default().roles("dynamo").start_ready(&plane, "roles-dynamo").await;
+    models.until_there(GRAPH, "phi").await;
+    assert_eq!(models.list(WORKSPACE).await, Vec::<Value>::new(), "nobody runs KAITO");
+    let kaito = Options::default().roles("kaito").start_ready(&plane, "roles-kaito").await;
+    models.until_there(WORKSPACE, "named").await;
+
+    // A provider that has been silent is selected no more.
+    dynamo.kill().await;
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    models.deploy("late", &without_provider()).await;
+    let selected = models.until_condition("late", "ProviderSelected", "False").await;
+    assert!(selected["message"].as_str().unwrap().contains("No healthy providers available"), "{selected}");
+    let deployment = models.until_phase("late", "Pending").await;
+    let message = deployment["status"]["message"].as_str().unwrap();
+    assert!(message.contains("No healthy providers available"), "{message}");
+    // What was selected before stays.
+    let deployment = models.get(DEPLOYMENT, "phi").await;
+    assert_eq!(deployment["status"]["provider"]["name"], "dynamo");
+    dynamo.start_again();
+    models.until_there(GRAPH, "late").await;
+    drop((core, selector, kaito));
+}
+
+#[tokio::test]
+async fn both_groups_are_served_where_both_are_asked_for() {
+    let Some(plane) = ControlPlane::start().await else { return };
+    let models = cluster(&plane).await;
+    crds::install_upstream(&models.client).await;
+    let options = Options::default().roles("core,selector,kaito,dynamo,kuberay");
+    let mut one = options.start_ready(&plane, "groups-one").await;
+    models.deploy("ours", &without_provider()).await;
+    let other = json!({"metadata": {"name": "theirs"}, "spec": without_provider()});
+    models.apply(AIRUNWAY_DEPLOYMENT, &other).await.unwrap();
+    models.until_there(GRAPH, "ours").await;
+    stays(Duration::from_secs(1), "left alone", async || {
+        let deployment = models.get(AIRUNWAY_DEPLOYMENT, "theirs").await;
+        if deployment["status"].is_null() { Ok(()) } else { Err(deployment["status"].to_string()) }
+    })
+    .await;
+    assert_eq!(one.terminate().await, Some(0), "{}", one.end_of_log());
+
+    let two = options.flag("--groups", "kubefoundry.ai,kubeairunway.ai").start_ready(&plane, "groups-two").await;
+    let graph = models.until_there(GRAPH, "theirs").await;
+    assert_eq!(graph["metadata"]["ownerReferences"][0]["apiVersion"], "kubeairunway.ai/v1alpha1");
+    assert!(graph["metadata"]["annotations"]["kubeairunway.ai/identity-hash"].is_string(), "{graph}");
+    let deployment = models
+        .until(AIRUNWAY_DEPLOYMENT, "theirs", "created", |deployment| {
+            let created = condition(deployment, "ResourceCreated").unwrap_or_default();
+            if created["status"] == "True" { Ok(()) } else { Err(deployment["status"].to_string()) }
+        })
+        .await;
+    assert_eq!(deployment["metadata"]["finalizers"], json!(["kubeairunway.ai/dynamo-provider"]));
+    models.delete(AIRUNWAY_DEPLOYMENT, "theirs").await;
+    models.until_gone(AIRUNWAY_DEPLOYMENT, "theirs").await;
+    assert_eq!(models.find(GRAPH, "theirs").await, None);
+    assert!(models.find(GRAPH, "ours").await.is_some());
+    assert_eq!(models.list(RAY_SERVICE).await, Vec::<Value>::new());
+    drop(two);
+}

@@ -1,0 +1,197 @@
+//! What the apiserver asks the webhooks, and what its clients see of the answers.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test starts the program, and fails by panicking"
+)]
+
+mod harness;
+
+use std::process::Command;
+use std::time::Duration;
+
+use harness::cluster::kinds::{DEPLOYMENT, GRAPH, MUTATING, NAMESPACE, VALIDATING, WORKSPACE};
+use harness::cluster::{Namespace, SOON};
+use harness::operator::{Operator, Options};
+use harness::{ControlPlane, crds, eventually};
+use kubefoundry::yaml;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+fn with_dynamo() -> Value {
+    json!({"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}})
+}
+
+/// Two mistakes that the schema lets pass.
+fn invalid() -> Value {
+    json!({
+        "model": {"id": "org/phi"}, "engine": {"type": "sglang"}, "resources": {"gpu": {"count": 1}},
+        "provider": {"name": "kaito", "overrides": {"instanceTyp": "x"}},
+    })
+}
+
+/// A namespace of a cluster whose webhooks answer. In the namespace `before` an object is stored that they would refuse.
+async fn namespace(name: &str) -> Option<Namespace> {
+    static OPERATOR: OnceCell<Operator> = OnceCell::const_new();
+    let plane = ControlPlane::shared().await?;
+    let client = plane.admin().await;
+    let start = async || {
+        crds::install_ours(&client).await;
+        crds::install_upstream(&client).await;
+        Namespace::create(&client, "kubefoundry-system").await;
+        let before = Namespace::create(&client, "before").await;
+        before.deploy("invalid", &invalid()).await;
+        // Certificates are renewed while the tests run.
+        let operator = Options::default().flag("--certificate-lifetime", "20s").start(plane, "webhook");
+        configure(&before, &operator).await;
+        operator.until_ready().await;
+        eventually(SOON, "an invalid object refused", async || {
+            let refused = before.apply(DEPLOYMENT, &json!({"metadata": {"name": "probe"}, "spec": invalid()})).await;
+            refused.err().map(|_| ()).ok_or_else(|| "it is accepted".to_owned())
+        })
+        .await;
+        operator
+    };
+    OPERATOR.get_or_init(start).await;
+    Some(Namespace::create(&client, name).await)
+}
+
+/// Applies the webhook configurations that `manifests` prints, for a server outside of the cluster.
+async fn configure(cluster: &Namespace, operator: &Operator) {
+    let printed = Command::new(env!("CARGO_BIN_EXE_kubefoundry-operator")).arg("manifests").output().unwrap();
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let text = String::from_utf8(printed.stdout).unwrap();
+    let mut configured = 0;
+    for document in yaml::parse(&text, &yaml::Limits::default()).documents {
+        let mut object = document.root.to_json();
+        let Some(kind) = [MUTATING, VALIDATING].into_iter().find(|kind| object["kind"] == kind.kind) else { continue };
+        for webhook in object["webhooks"].as_array_mut().unwrap() {
+            let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap().to_owned();
+            webhook["clientConfig"] = json!({"url": format!("https://{}{path}", operator.webhook_address())});
+        }
+        cluster.apply(kind, &object).await.unwrap();
+        configured += 1;
+    }
+    assert_eq!(configured, 2);
+}
+
+#[tokio::test]
+async fn defaults_are_written_down() {
+    let Some(namespace) = namespace("defaults").await else { return };
+    let deployment = namespace.deploy("phi", &with_dynamo()).await;
+    let spec = &deployment["spec"];
+    assert_eq!(spec["model"]["source"], "huggingface");
+    assert_eq!(spec["serving"]["mode"], "aggregated");
+    assert_eq!(spec["scaling"]["replicas"], 1);
+    namespace.until_there(GRAPH, "phi").await;
+}
+
+#[tokio::test]
+async fn what_is_invalid_is_refused_with_all_that_is_wrong() {
+    let Some(namespace) = namespace("refused").await else { return };
+    let object = json!({"metadata": {"name": "phi"}, "spec": invalid()});
+    let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
+    for expected in ["KAITO does not support sglang engine", "instanceTyp", "KF"] {
+        assert!(refused.contains(expected), "{expected} is not in: {refused}");
+    }
+    assert_eq!(namespace.find(DEPLOYMENT, "phi").await, None);
+    // Also when it becomes so later.
+    namespace.deploy("phi", &with_dynamo()).await;
+    let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
+    assert!(refused.contains("KAITO does not support sglang engine"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_lint_warns_of_the_client_shows() {
+    let Some(namespace) = namespace("warnings").await else { return };
+    let object = json!({
+        "apiVersion": DEPLOYMENT.api_version, "kind": "ModelDeployment", "metadata": {"name": "phi"},
+        "spec": {
+            "model": {"id": "org/phi", "source": "custom", "servedName": "phi"}, "engine": {"type": "vllm"},
+            "resources": {"gpu": {"count": 1}}, "image": "example.com/phi:1",
+        },
+    });
+    let path = format!("/apis/{}/namespaces/{}/modeldeployments", DEPLOYMENT.api_version, namespace.name);
+    let request = http::Request::post(path).header("Content-Type", "application/json");
+    let request = request.body(kube::client::Body::from(object.to_string().into_bytes())).unwrap();
+    let answer = namespace.client.send(request).await.unwrap();
+    assert_eq!(answer.status(), 201);
+    let warnings: Vec<&str> = answer.headers().get_all("warning").iter().map(|value| value.to_str().unwrap()).collect();
+    assert!(warnings.iter().any(|warning| warning.contains("servedName is ignored for custom source")), "{warnings:?}");
+}
+
+#[tokio::test]
+async fn what_a_namespace_does_not_allow_is_refused() {
+    let Some(namespace) = namespace("forbidden").await else { return };
+    namespace.annotate(NAMESPACE, "forbidden", "kubefoundry.ai/allowed-providers", Some("kaito")).await;
+    let object = json!({"metadata": {"name": "phi"}, "spec": with_dynamo()});
+    let mut explicit = object.clone();
+    explicit["spec"]["provider"] = json!({"name": "dynamo"});
+    eventually(SOON, "refused", async || match namespace.apply(DEPLOYMENT, &explicit).await {
+        Err(error) if error.to_string().contains("kaito") && error.to_string().contains("dynamo") => Ok(()),
+        Err(error) => panic!("{error}"),
+        Ok(_) => {
+            namespace.delete(DEPLOYMENT, "phi").await;
+            Err("it is accepted".to_owned())
+        }
+    })
+    .await;
+    namespace.until_gone(DEPLOYMENT, "phi").await;
+    assert_eq!(namespace.list(GRAPH).await, Vec::<Value>::new());
+}
+
+/// It was stored before there was a webhook: whoever cannot mend it must be able to label and to delete it.
+#[tokio::test]
+async fn an_invalid_object_that_is_stored_can_be_deleted() {
+    let Some(other) = namespace("stored").await else { return };
+    let before = Namespace { client: other.client.clone(), name: "before".to_owned() };
+    before.merge(DEPLOYMENT, "invalid", &json!({"metadata": {"labels": {"team": "search"}}})).await;
+    before.merge(DEPLOYMENT, "invalid", &json!({"metadata": {"finalizers": ["example.com/held"]}})).await;
+    let deployment = before.until_phase("invalid", "Pending").await;
+    assert!(deployment["status"]["message"].as_str().unwrap().contains("KAITO does not support sglang engine"));
+    assert_eq!(before.find(WORKSPACE, "invalid").await, None);
+    before.delete(DEPLOYMENT, "invalid").await;
+    before.merge(DEPLOYMENT, "invalid", &json!({"metadata": {"finalizers": null}})).await;
+    before.until_gone(DEPLOYMENT, "invalid").await;
+}
+
+/// The certificates live for 20 s here: what is asked meanwhile is always answered, by the old one or the new.
+#[tokio::test]
+async fn certificates_are_renewed_while_all_goes_on() {
+    let Some(namespace) = namespace("renewed").await else { return };
+    let bundle = async || {
+        let found = namespace.get(VALIDATING, "kubefoundry").await;
+        found["webhooks"][0]["clientConfig"]["caBundle"].as_str().unwrap_or_default().to_owned()
+    };
+    let first = bundle().await;
+    assert!(!first.is_empty());
+    let started = std::time::Instant::now();
+    let mut bundles = vec![first];
+    while started.elapsed() < Duration::from_secs(35) {
+        let object = json!({"metadata": {"name": "phi"}, "spec": invalid()});
+        let refused = namespace.apply(DEPLOYMENT, &object).await.unwrap_err().to_string();
+        assert!(refused.contains("KAITO does not support sglang engine"), "after {:?}: {refused}", started.elapsed());
+        let now = bundle().await;
+        if bundles.last() != Some(&now) {
+            bundles.push(now);
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    assert!(bundles.len() > 1, "it was never renewed");
+}
+
+#[tokio::test]
+async fn a_bundle_that_somebody_takes_away_is_put_back() {
+    let Some(namespace) = namespace("bundle").await else { return };
+    let mut stripped = namespace.get(MUTATING, "kubefoundry").await;
+    stripped["webhooks"][0]["clientConfig"].as_object_mut().unwrap().remove("caBundle");
+    namespace.merge(MUTATING, "kubefoundry", &json!({"webhooks": stripped["webhooks"]})).await;
+    namespace
+        .until(MUTATING, "kubefoundry", "with a bundle", |found| {
+            let bundle = &found["webhooks"][0]["clientConfig"]["caBundle"];
+            if bundle.as_str().is_some_and(|bundle| !bundle.is_empty()) { Ok(()) } else { Err(found.to_string()) }
+        })
+        .await;
+}
