@@ -88,11 +88,12 @@ pub(crate) fn error_policy(deployment: Arc<Cached>, error: &Error, context: Arc<
     let (namespace, name, provider) = (deployment.namespace(), deployment.name(), context.provider.name());
     let is_expected = matches!(error, Error::Waiting(_)) || error.is(409);
     let delay = context.memory.failed(deployment.uid(), is_expected);
+    let reason = request::described(error);
     if is_expected {
-        tracing::debug!(namespace, name, provider, %error, ?delay, "tried again");
+        tracing::debug!(controller = provider, namespace, deployment = name, reason, ?delay, "tried again later");
     } else {
         context.shared.metrics.failed(provider, error.kind());
-        tracing::warn!(namespace, name, provider, %error, ?delay, "tried again");
+        tracing::warn!(controller = provider, namespace, deployment = name, reason, ?delay, "failed, and tried again later");
     }
     Action::requeue(delay)
 }
@@ -218,11 +219,15 @@ impl Turn<'_> {
         let statement = report.statement(&self.value);
         let before = &self.value["status"];
         let error = report.error(before);
+        self.measure(&report);
+        if matches!(outcome, Outcome::Deferred(_)) && before["phase"] == report.phase(before) {
+            // What somebody keeps changing is not told each time.
+            return Ok(None);
+        }
         self.say(&statement, force).await?;
         if let Some(message) = error {
             self.shared().events.publish(self.deployment, Happening::ProviderError, &message).await;
         }
-        self.measure(&report);
         Ok(report.again)
     }
 

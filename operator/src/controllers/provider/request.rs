@@ -76,6 +76,25 @@ pub(super) fn refusal(error: &Error) -> Option<String> {
     matches!(status.code, 400 | 403 | 413 | 422 | 500).then(|| status.message.clone())
 }
 
+/// The same error with the name of the object that it is about.
+pub(super) fn renamed(error: Error, trial: &str, name: &str) -> Error {
+    match error {
+        Error::Api(kube::Error::Api(mut status)) => {
+            status.message = status.message.replace(trial, name);
+            Error::Api(kube::Error::Api(status))
+        }
+        error => error,
+    }
+}
+
+/// An error for logs: of the apiserver's, what it says.
+pub(super) fn described(error: &Error) -> String {
+    match error {
+        Error::Api(kube::Error::Api(status)) if !status.message.is_empty() => status.message.clone(),
+        error => error.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use kube::core::Status;
