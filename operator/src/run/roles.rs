@@ -116,7 +116,6 @@ impl Leading {
                 if let Some(wait) = wait {
                     wait.await;
                 }
-                filled(&controller.deployments).await;
                 let reconciler = match role {
                     Role::Provider(provider) => Reconciler::Provider(Arc::new(ProviderContext::new(context, provider))),
                     Role::Selector => Reconciler::selector(context),

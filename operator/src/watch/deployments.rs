@@ -52,12 +52,6 @@ pub(crate) async fn follow_deployments(
     .await;
 }
 
-/// Waits until a store has been filled. Of several that wait, the store wakes the latest only, so each looks for itself.
-pub(crate) async fn filled(store: &Store<Cached>) {
-    const PAUSE: Duration = Duration::from_millis(20);
-    while tokio::time::timeout(PAUSE, store.wait_until_ready()).await.is_err() {}
-}
-
 /// Looks at what is not as it was. Gives how many there are.
 fn relist(
     store: &Store<Cached>,
