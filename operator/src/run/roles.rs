@@ -43,6 +43,9 @@ impl Leading {
             let (name, identity) = (lease_name(role), Arc::clone(&self.identity));
             Election::new(client, &run.cluster.namespace, name, identity, run.lease_duration, unopposed)
         });
+        let metrics = self.contexts.first().map(|context| Arc::clone(&context.metrics));
+        let leads = |leads| metrics.iter().for_each(|metrics| metrics.leads(role.name(), leads));
+        leads(false);
         let wait = async {
             match &mut election {
                 Some(election) if !unopposed => election.acquire().await,
@@ -53,8 +56,6 @@ impl Leading {
             () = wait => {}
             _ = drained.wait_for(|drained| *drained) => return Ok(()),
         }
-        let metrics = self.contexts.first().map(|context| Arc::clone(&context.metrics));
-        let leads = |leads| metrics.iter().for_each(|metrics| metrics.leads(role.name(), leads));
         leads(true);
         let mut tasks = JoinSet::new();
         self.start(role, &mut tasks);
