@@ -139,13 +139,19 @@ fn of_controller(role: Role, groups: &[&'static Dialect], why: &'static str) -> 
     let mut rights = vec![
         everywhere("events.k8s.io", vec!["events"], &["create", "patch"], "writes events"),
         lead.named([lease.as_str()]),
-        at_home("coordination.k8s.io", leases(), &["create"], "makes that Lease; RBAC cannot name what does not exist yet"),
+        at_home(
+            "coordination.k8s.io",
+            leases(),
+            &["create"],
+            "makes that Lease; RBAC cannot name what does not exist yet",
+        ),
     ];
     if role == Role::Core {
         let look = at_home("coordination.k8s.io", leases(), &["get"], "knows whether there is a selector");
         rights.push(look.named([SELECTOR_LEASE]));
     }
-    let status = |dialect: &&'static Dialect| everywhere(dialect.group, vec!["modeldeployments/status"], &["patch"], why);
+    let status =
+        |dialect: &&'static Dialect| everywhere(dialect.group, vec!["modeldeployments/status"], &["patch"], why);
     rights.extend(groups.iter().map(status));
     rights
 }

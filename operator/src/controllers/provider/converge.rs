@@ -94,9 +94,8 @@ impl Turn<'_> {
         self.hold().await?;
         let owned = self.owned();
         let main = wanted.main();
-        let is_stray = |owned: &&Arc<Owned>| {
-            objects::is_main_kind(owned, self.context.provider) && !objects::is_same(owned, main)
-        };
+        let is_stray =
+            |owned: &&Arc<Owned>| objects::is_main_kind(owned, self.context.provider) && !objects::is_same(owned, main);
         let strays: Vec<&Arc<Owned>> = owned.iter().filter(is_stray).collect();
         if !strays.is_empty() {
             return self.replace(wanted, &strays).await;
@@ -134,7 +133,9 @@ impl Turn<'_> {
     /// Objects of a kind or name that is not wanted any more make room.
     async fn replace(&self, wanted: &Wanted, strays: &[&Arc<Owned>]) -> Result<Outcome, Obstacle> {
         // What runs is given up only for what will be accepted.
-        if strays.iter().any(|stray| !stray.object.is_terminating()) && matches!(self.find(wanted.main()), Found::Nothing) {
+        if strays.iter().any(|stray| !stray.object.is_terminating())
+            && matches!(self.find(wanted.main()), Found::Nothing)
+        {
             self.apply(wanted.main(), Mode::DryRun, Force::No).await?;
         }
         for stray in strays {
@@ -165,9 +166,11 @@ impl Turn<'_> {
                 Found::Foreign => return Err(not_owned(object)),
                 Found::Going => {}
                 Found::Ours(live) => {
-                    let key = objects::key(object);
-                    if compare::differs(object, &live) && !self.context.memory.is_unmoved(uid, &key, &live.object) {
-                        changed.push((object, Some(live)));
+                    if compare::differs(object, &live) {
+                        let state = objects::state(object, &live);
+                        if !self.context.memory.is_unmoved(uid, &objects::key(object), &state) {
+                            changed.push((object, Some(live)));
+                        }
                     }
                 }
             }
@@ -187,7 +190,8 @@ impl Turn<'_> {
                     let tried = self.apply(object, Mode::DryRun, Force::Yes).await?;
                     if objects::desired(&tried.value()) == objects::desired(&objects::value(&live)) {
                         // The apiserver writes it another way.
-                        self.context.memory.unmoved(uid, &objects::key(object), &live.object);
+                        let state = objects::state(object, &live);
+                        self.context.memory.unmoved(uid, &objects::key(object), state);
                         continue;
                     }
                     self.store(object, Force::Yes).await?

@@ -108,7 +108,10 @@ mod tests {
             refusal(&Error::Api(kube::Error::Api(Box::new(status))))
         };
         let webhook = "failed calling webhook \"validation.workspace.kaito.sh\": connection refused";
-        assert_eq!(refused(403, "admission webhook denied the request"), Some("admission webhook denied the request".into()));
+        assert_eq!(
+            refused(403, "admission webhook denied the request"),
+            Some("admission webhook denied the request".into())
+        );
         assert_eq!(refused(422, "invalid").as_deref(), Some("invalid"));
         assert_eq!(refused(500, webhook).as_deref(), Some(webhook));
         for code in [404, 409, 429, 503, 504] {

@@ -317,7 +317,10 @@ fn a_deployment_that_nobody_can_take_yet_waits_unless_access_is_checked() {
     let response = ask(nobody(), "/validate", &request(phi(good()), Value::Null));
     assert_eq!(response["allowed"], true, "{response}");
     let checked = Fake { refusal: Some(None), ..nobody() };
-    assert!(message(&ask(checked, "/validate", &request(phi(good()), Value::Null))).contains("no provider can be chosen yet"));
+    assert!(
+        message(&ask(checked, "/validate", &request(phi(good()), Value::Null)))
+            .contains("no provider can be chosen yet")
+    );
 }
 
 #[test]
@@ -377,8 +380,26 @@ fn any_json() -> impl Strategy<Value = Value> {
     ];
     let key = prop_oneof![
         prop::sample::select(vec![
-            "spec", "metadata", "name", "namespace", "model", "id", "engine", "type", "resources", "gpu", "count",
-            "provider", "overrides", "serving", "mode", "status", "annotations", "labels", "args", "env",
+            "spec",
+            "metadata",
+            "name",
+            "namespace",
+            "model",
+            "id",
+            "engine",
+            "type",
+            "resources",
+            "gpu",
+            "count",
+            "provider",
+            "overrides",
+            "serving",
+            "mode",
+            "status",
+            "annotations",
+            "labels",
+            "args",
+            "env",
         ])
         .prop_map(str::to_owned),
         any::<String>(),
