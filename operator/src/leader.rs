@@ -117,26 +117,29 @@ impl Election {
     /// Holds it. Comes back when it is lost: another one has it, or it could not be renewed for two thirds of its time, so
     /// that this process stops before another one starts.
     pub(crate) async fn keep(&mut self) {
+        let lasts = self.duration * 2 / 3;
         let mut renewed = Instant::now();
+        let mut wait = self.interval();
         loop {
-            tokio::time::sleep(self.interval()).await;
-            let deadline = renewed + self.duration * 2 / 3;
+            tokio::time::sleep(wait).await;
+            // Soon again when it fails.
+            wait = self.interval() / 5;
+            let deadline = renewed + lasts;
             let started = Instant::now();
-            match tokio::time::timeout_at(deadline.max(started + Duration::from_millis(1)), self.attempt()).await {
-                Ok(Ok(Attempt::Ours)) => renewed = started,
+            // An answer may get lost: there is time for another question.
+            let patience = (deadline - started).min(self.interval()).max(Duration::from_millis(1));
+            match tokio::time::timeout(patience, self.attempt()).await {
+                Ok(Ok(Attempt::Ours)) => (renewed, wait) = (started, self.interval()),
                 Ok(Ok(Attempt::Others(holder))) => {
                     tracing::error!(lease = self.name, holder, "another one took the lease");
                     return;
                 }
                 Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "the lease could not be renewed"),
                 Err(_) => {
-                    tracing::warn!(lease = self.name, "the apiserver does not answer to the renewal of the lease")
+                    tracing::warn!(lease = self.name, "the apiserver does not answer to the renewal of the lease");
                 }
             }
-            if Instant::now() >= deadline && renewed + self.duration * 2 / 3 <= Instant::now() {
-                if self.unopposed {
-                    continue;
-                }
+            if Instant::now() >= renewed + lasts && !self.unopposed {
                 tracing::error!(lease = self.name, "the lease was not renewed in time");
                 return;
             }
@@ -187,15 +190,12 @@ impl Election {
             ..LeaseSpec::default()
         };
         let params = PostParams::default();
-        let written = match current {
-            // With its resourceVersion: who is slower gets a conflict.
-            Some(lease) => {
-                self.api.replace(&self.name, &params, &Lease { metadata: lease.metadata, spec: Some(spec) }).await
-            }
-            None => {
-                let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
-                self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await
-            }
+        // With its resourceVersion: who is slower gets a conflict.
+        let written = if let Some(lease) = current {
+            self.api.replace(&self.name, &params, &Lease { metadata: lease.metadata, spec: Some(spec) }).await
+        } else {
+            let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+            self.api.create(&params, &Lease { metadata, spec: Some(spec) }).await
         };
         match written {
             Ok(lease) => {

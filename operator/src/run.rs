@@ -29,7 +29,7 @@ use crate::events::Events;
 use crate::http::{Readiness, Security, Server};
 use crate::metrics::Metrics;
 use crate::role::Role;
-use crate::watch::{Configs, Definitions, Namespaces, Owners, Queues, Signal, Upstream, follow_deployments};
+use crate::watch::{Configs, Definitions, Namespaces, Owners, Queues, Signal, Upstream, filled, follow_deployments};
 use crate::webhook::Webhooks;
 use crate::{client, http, leader, logs};
 use roles::Leading;
@@ -200,12 +200,11 @@ impl Start {
             let (owners, readiness) = (leading.owners.clone(), self.readiness.clone());
             async move {
                 for owners in &owners {
-                    // A writer that is gone shows as a task that ended.
-                    let _ = owners.deployments.wait_until_ready().await;
+                    filled(&owners.deployments).await;
                 }
                 readiness.met("caches");
                 tracing::info!("ready");
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         };
         background.spawn(ready);
@@ -290,7 +289,6 @@ impl Start {
             settings: Arc::clone(run),
             dialect: owners.dialect,
             resource: owners.resource.clone(),
-            deployments: owners.deployments.clone(),
             upstream: Arc::clone(&upstream),
             namespaces: Arc::clone(&namespaces),
             snapshots: snapshots.clone(),
@@ -335,7 +333,7 @@ fn selector(run: &Run, client: &kube::Client, background: &mut JoinSet<()>) -> w
     } else {
         background.spawn(async move {
             let _kept = sender;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
     }
     receiver

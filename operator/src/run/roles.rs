@@ -15,7 +15,7 @@ use crate::controllers::{self, Controller, Gate, Reconciler};
 use crate::leader::{Election, lease_name};
 use crate::registration;
 use crate::role::Role;
-use crate::watch::Owners;
+use crate::watch::{Owners, filled};
 
 /// How long the selector waits for the providers of its own process to say what they can.
 const REGISTRATION: Duration = Duration::from_secs(30);
@@ -121,6 +121,7 @@ impl Leading {
                     Role::Selector => Reconciler::selector(context),
                     Role::Core | Role::Webhooks => Reconciler::core(context),
                 };
+                filled(&controller.deployments).await;
                 controllers::run(controller, reconciler).await;
             });
         }

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 const FIRST: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(60);
+/// After so many pauses without an attempt the next one is as good as the first.
+const CALM: u32 = 5;
 
 /// When the next attempt may be made.
 #[derive(Debug, Default)]
@@ -17,10 +19,10 @@ impl Pace {
         self.last.map_or(Duration::ZERO, |(at, pause)| pause.saturating_sub(now.saturating_duration_since(at)))
     }
 
-    /// An attempt is made. The pause doubles when it comes as soon as it may, and is short again after a calm.
+    /// An attempt is made. The pause doubles when it comes soon, and is short again after a calm.
     pub(super) fn attempt(&mut self, now: Instant) {
         let pause = match self.last {
-            Some((at, pause)) if now.saturating_duration_since(at) < pause * 2 => (pause * 2).min(LAST),
+            Some((at, pause)) if now.saturating_duration_since(at) < pause * CALM => (pause * 2).min(LAST),
             _ => FIRST,
         };
         self.last = Some((now, pause));
@@ -42,7 +44,7 @@ mod tests {
             now += pace.wait(now);
         }
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-        now += Duration::from_secs(120);
+        now += LAST * CALM;
         pace.attempt(now);
         assert_eq!(pace.wait(now), FIRST);
     }

@@ -16,8 +16,11 @@
 
 pub mod cluster;
 pub mod crds;
+pub mod fighter;
 pub mod operator;
 pub mod process;
+pub mod proxy;
+pub mod world;
 pub mod render;
 
 use std::net::TcpListener;

@@ -18,6 +18,8 @@ const EXPECTED: (Duration, Duration) = (Duration::from_millis(100), Duration::fr
 const CORRECTED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 /// After this time without a correction, nobody keeps changing it any more.
 const QUIET: Duration = Duration::from_secs(300);
+/// How long a Secret that is missing is not looked for again.
+const MISSING: Duration = Duration::from_secs(60);
 /// How many deployments are remembered.
 const MOST: usize = 20_000;
 
@@ -37,8 +39,8 @@ struct Remembered {
     corrected: Option<Instant>,
     /// The versions of objects that differ from what is rendered, and that applying does not change.
     unmoved: BTreeMap<String, String>,
-    /// The generation for which Secrets were looked for, and whether all were found.
-    secrets: Option<(i64, bool)>,
+    /// The generation for which Secrets were looked for, whether all were found, and when.
+    secrets: Option<(i64, bool, Instant)>,
 }
 
 struct Seen {
@@ -112,6 +114,11 @@ impl Memory {
         })
     }
 
+    /// An object is being deleted: what was applied is not waited for any more.
+    pub(super) fn deleted(&self, deployment: &Cached, key: &str) {
+        self.with(deployment.uid(), |it| drop(it.objects.remove(key)));
+    }
+
     /// A deletion did not come about.
     pub(super) fn kept(&self, deployment: &Cached, uid: &str) {
         self.with(deployment.uid(), |it| drop(it.objects.remove(uid)));
@@ -173,16 +180,17 @@ impl Memory {
         unmoved.is_some() && unmoved == object.metadata.resource_version.as_ref()
     }
 
-    /// What was found when Secrets were looked for: `None` when that was not done, or for another generation.
-    pub(super) fn secrets(&self, uid: &str, generation: Option<i64>) -> Option<bool> {
+    /// Whether Secrets need not be looked for now: all were found, or that one is missing was said a moment ago. `None` when
+    /// they were not looked for, or for another generation.
+    pub(super) fn knows_secrets(&self, uid: &str, generation: Option<i64>) -> Option<bool> {
         let all = self.lock();
-        let (of, found) = all.get(uid)?.secrets?;
-        (Some(of) == generation).then_some(found)
+        let (of, found, at) = all.get(uid)?.secrets?;
+        (Some(of) == generation).then(|| found || at.elapsed() < MISSING)
     }
 
     /// Secrets were looked for: whether all are there.
     pub(super) fn found_secrets(&self, uid: &str, generation: Option<i64>, found: bool) {
-        self.with(uid, |it| it.secrets = generation.map(|generation| (generation, found)));
+        self.with(uid, |it| it.secrets = generation.map(|generation| (generation, found, Instant::now())));
     }
 }
 

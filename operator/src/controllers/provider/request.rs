@@ -48,6 +48,8 @@ impl Turn<'_> {
         let api: Api<Cached> = Api::namespaced_with(client, self.deployment.namespace(), &*owned.resource);
         match api.delete(name, &how).await {
             Ok(_) => {
+                let key = format!("{}/{name}", owned.resource.kind);
+                self.context.memory.deleted(self.deployment, &key);
                 tracing::info!(
                     namespace = self.deployment.namespace(),
                     deployment = self.deployment.name(),
@@ -67,11 +69,30 @@ impl Turn<'_> {
     }
 }
 
-/// What the apiserver, or a webhook or rule of the provider, says against an object; none when the object is not to blame.
+/// What the apiserver, or a webhook or rule of the provider, says against an object; none when it is not the object's turn, or
+/// nothing can be said at all. A webhook that cannot be reached is answered with 500, as is a conversion that fails.
 pub(super) fn refusal(error: &Error) -> Option<String> {
     let Error::Api(kube::Error::Api(status)) = error else { return None };
-    let is_webhook = status.code == 500 && status.message.contains("webhook");
-    (matches!(status.code, 400 | 403 | 413 | 422) || is_webhook).then(|| status.message.clone())
+    matches!(status.code, 400 | 403 | 413 | 422 | 500).then(|| status.message.clone())
+}
+
+/// The same error with the name of the object that it is about.
+pub(super) fn renamed(error: Error, trial: &str, name: &str) -> Error {
+    match error {
+        Error::Api(kube::Error::Api(mut status)) => {
+            status.message = status.message.replace(trial, name);
+            Error::Api(kube::Error::Api(status))
+        }
+        error => error,
+    }
+}
+
+/// An error for logs: of the apiserver's, what it says.
+pub(super) fn described(error: &Error) -> String {
+    match error {
+        Error::Api(kube::Error::Api(status)) if !status.message.is_empty() => status.message.clone(),
+        error => error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -87,10 +108,13 @@ mod tests {
             refusal(&Error::Api(kube::Error::Api(Box::new(status))))
         };
         let webhook = "failed calling webhook \"validation.workspace.kaito.sh\": connection refused";
-        assert_eq!(refused(403, "admission webhook denied the request"), Some("admission webhook denied the request".into()));
+        assert_eq!(
+            refused(403, "admission webhook denied the request"),
+            Some("admission webhook denied the request".into())
+        );
         assert_eq!(refused(422, "invalid").as_deref(), Some("invalid"));
         assert_eq!(refused(500, webhook).as_deref(), Some(webhook));
-        for code in [404, 409, 429, 500, 503] {
+        for code in [404, 409, 429, 503, 504] {
             assert_eq!(refused(code, "not now"), None, "{code}");
         }
         assert_eq!(refusal(&Error::Waiting("not now".to_owned())), None);

@@ -31,7 +31,7 @@ impl Turn<'_> {
         let uid = self.deployment.uid();
         let generation = self.deployment.metadata.generation;
         let seen = self.value.pointer("/status/observedGeneration").and_then(Value::as_i64);
-        let is_known = self.context.memory.secrets(uid, generation).unwrap_or(seen == generation);
+        let is_known = self.context.memory.knows_secrets(uid, generation).unwrap_or(seen == generation);
         if names.is_empty() || is_known {
             return Ok(());
         }

@@ -92,7 +92,8 @@ impl Keeper {
     pub(super) async fn run(self, stop: Stop) {
         let mut stop = std::pin::pin!(stopped(stop));
         let mut secrets = std::pin::pin!(watcher::watch_object(self.secrets.clone(), SECRET).default_backoff());
-        let (mut latest, mut pace, mut serving) = (None, Pace::default(), Serving::default());
+        let (mut latest, mut serving) = (None, Serving::default());
+        let (mut renewals, mut prunings) = (Pace::default(), Pace::default());
         let look_again = (self.lifetime / 20).clamp(Duration::from_millis(100), Duration::from_secs(3600));
         let mut pause = look_again;
         loop {
@@ -109,6 +110,7 @@ impl Keeper {
             let kept = secret.as_ref().and_then(Kept::read);
             let due =
                 kept.as_ref().map_or(Due::Renewal, |kept| kept.due(&self.names, self.lifetime, SystemTime::now()));
+            let pace = if due == Due::Renewal { &mut renewals } else { &mut prunings };
             if due != Due::Nothing && pace.wait(Instant::now()).is_zero() {
                 pace.attempt(Instant::now());
                 // What is served stays trusted, also when somebody deleted the Secret.
