@@ -137,6 +137,14 @@ async fn all(
     }
     let metrics = Arc::new(Metrics::new());
     let client = client::connect(&run.cluster, Arc::clone(&metrics)).await.map_err(End::Usage)?;
+    let thread = leader::Apart::start().map_err(|error| End::Usage(format!("no thread can be started: {error}")))?;
+    // A client belongs to the threads that it is made in.
+    let connecting = {
+        let (cluster, metrics) = (run.cluster.clone(), Arc::clone(&metrics));
+        thread.spawn(async move { client::connect(&cluster, metrics).await })
+    };
+    let connected = connecting.await.map_err(|error| End::Broken(format!("the thread of leases ended: {error}")))?;
+    let (thread, leases) = (Arc::new(thread), connected.map_err(End::Usage)?);
     let readiness = Readiness::default();
     readiness.waits("caches", "the cluster is being read");
 
@@ -163,7 +171,7 @@ async fn all(
             served.map_err(|error| End::Usage(format!("cannot listen at {address}: {error}")))
         });
     }
-    let (stop, start) = (stop, Start { run, client, metrics, readiness, known, gate, drained });
+    let (stop, start) = (stop, Start { run, client, metrics, readiness, known, gate, drained, thread, leases });
     serving.spawn(start.work());
     while let Some(ended) = serving.join_next().await {
         match ended {
@@ -186,6 +194,8 @@ struct Start {
     known: watch::Sender<Vec<Context>>,
     gate: Arc<Gate>,
     drained: watch::Receiver<bool>,
+    thread: Arc<leader::Apart>,
+    leases: kube::Client,
 }
 
 impl Start {
@@ -301,7 +311,8 @@ impl Start {
         };
         let contexts = owners.iter().map(context).collect();
         let (run, gate, drained) = (Arc::clone(run), Arc::clone(&self.gate), self.drained.clone());
-        Ok(Leading { run, identity, contexts, owners, gate, drained })
+        let (thread, leases) = (Arc::clone(&self.thread), self.leases.clone());
+        Ok(Leading { run, identity, contexts, owners, gate, drained, thread, leases })
     }
 }
 
