@@ -56,7 +56,10 @@ pub(crate) fn main(mut run: Run) -> ExitCode {
     }
     // The client and the webhooks agree on one implementation. It is there already when a test installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // More than there are cores: leases are renewed also while every core renders.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).max(2) * 2;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return usage(&format!("the process cannot start threads: {error}")),
     };
