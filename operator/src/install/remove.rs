@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PartialObjectMeta, Preconditions, PropagationPolicy};
+use kube::api::{DeleteParams, DynamicObject, ListParams, PartialObjectMeta, Preconditions, PropagationPolicy};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kubefoundry::dialect::{DIALECTS, Dialect};
