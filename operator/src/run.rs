@@ -93,7 +93,8 @@ async fn operate(run: Run) -> Result<(), End> {
     };
     let (stop, stopped) = watch::channel(false);
     let (drained, is_drained) = watch::channel(false);
-    let gate = gate(&run);
+    // All controllers together: an apiserver that is asked more than it can answer does not renew leases either.
+    let gate = Arc::new(Gate::new(run.concurrency.max(1).into()));
     let running = all(Arc::new(run), stopped, is_drained, Arc::clone(&gate));
     let mut running = std::pin::pin!(running);
     tokio::select! {
@@ -116,13 +117,6 @@ async fn operate(run: Run) -> Result<(), End> {
         tracing::warn!("stopping without giving everything back");
         Ok(())
     })
-}
-
-/// As wide as all controllers together.
-fn gate(run: &Run) -> Arc<Gate> {
-    let controllers = run.roles.iter().filter(|role| **role != Role::Webhooks).count() * run.groups.len();
-    let controllers = u32::try_from(controllers).unwrap_or(u32::MAX);
-    Arc::new(Gate::new(controllers.saturating_mul(run.concurrency.into()).max(1)))
 }
 
 /// Everything, until it was stopped and has nothing left to do.
