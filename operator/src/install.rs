@@ -11,9 +11,9 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
-use kube::Client;
 use thiserror::Error;
 
 use crate::args::{Cluster, Install, Uninstall};

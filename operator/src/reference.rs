@@ -8,12 +8,14 @@ use crate::names::condition;
 pub(crate) struct Reason {
     /// The condition's type.
     pub(crate) condition: &'static str,
-    pub(crate) reason: &'static str,
+    /// One word in CamelCase.
+    pub(crate) word: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for readers: the documentation shows it"))]
     pub(crate) meaning: &'static str,
 }
 
-const fn reason(condition: &'static str, reason: &'static str, meaning: &'static str) -> Reason {
-    Reason { condition, reason, meaning }
+const fn reason(condition: &'static str, word: &'static str, meaning: &'static str) -> Reason {
+    Reason { condition, word, meaning }
 }
 
 /// Every reason that we write. Reasons of `Ready` come from the provider's object, too.
@@ -26,7 +28,11 @@ pub(crate) const REASONS: &[Reason] = &[
     reason(condition::PROVIDER_SELECTED, "UnknownProvider", "no provider of the given name is registered"),
     reason(condition::PROVIDER_SELECTED, "NotAllowed", "the namespace does not allow it, or any that could run it"),
     reason(condition::PROVIDER_SELECTED, "SelectorNotInstalled", "no provider is given, and nobody selects one"),
-    reason(condition::PROVIDER_SELECTED, "SelectionFailed", "selection came to nothing for another reason, in the message"),
+    reason(
+        condition::PROVIDER_SELECTED,
+        "SelectionFailed",
+        "selection came to nothing for another reason, in the message",
+    ),
     reason(condition::PROVIDER_COMPATIBLE, "Compatible", "the provider can run it"),
     reason(condition::PROVIDER_COMPATIBLE, "Incompatible", "the provider cannot run it; why is in the message"),
     reason(condition::PROVIDER_COMPATIBLE, "CRDNotInstalled", "the provider's CRD is not installed"),
@@ -46,16 +52,21 @@ pub(crate) const REASONS: &[Reason] = &[
     reason(condition::READY, "DryRun", "as of `ResourceCreated`"),
     reason(condition::READY, "Migrating", "another provider takes over, once the objects of this one are gone"),
     reason(condition::READY, "Terminating", "it is being deleted"),
-    reason(condition::STALE_STATUS, "NoNews", "the provider's operator has been silent for longer than `--stale-after`"),
+    reason(
+        condition::STALE_STATUS,
+        "NoNews",
+        "the provider's operator has been silent for longer than `--stale-after`",
+    ),
     reason(condition::STALE_STATUS, "News", "it writes again"),
 ];
 
 /// Whether the documentation knows a reason. What providers say of readiness is theirs.
 pub(crate) fn is_documented(condition: &str, reason: &str) -> bool {
-    condition == condition::READY || REASONS.iter().any(|row| row.condition == condition && row.reason == reason)
+    condition == condition::READY || REASONS.iter().any(|row| row.condition == condition && row.word == reason)
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the documentation is read, and written where that is asked for")]
 mod tests {
     use std::fmt::Write as _;
     use std::fs;
@@ -100,7 +111,7 @@ mod tests {
     }
 
     fn reasons() -> String {
-        let rows = REASONS.iter().map(|row| [code(row.condition), code(row.reason), row.meaning.to_owned()]);
+        let rows = REASONS.iter().map(|row| [code(row.condition), code(row.word), row.meaning.to_owned()]);
         table(["condition", "reason", "meaning"], rows)
     }
 
@@ -121,9 +132,13 @@ mod tests {
 
     /// The kinds of errors, from errors.
     fn errors() -> String {
-        let answer = |code: u16| Error::Api(kube::Error::Api(Box::new(kube::core::Status { code, ..Default::default() })));
+        let answer =
+            |code: u16| Error::Api(kube::Error::Api(Box::new(kube::core::Status { code, ..Default::default() })));
         let cases = [
-            (Error::Waiting(String::new()), "something else has to be there first; tried again soon, and no error in the log"),
+            (
+                Error::Waiting(String::new()),
+                "something else has to be there first; tried again soon, and no error in the log",
+            ),
             (answer(403), "the operator lacks a right, or a quota or an admission plugin refuses"),
             (answer(404), "an object, its namespace or its kind is gone"),
             (answer(409), "somebody else wrote first; tried again with what is there now"),
@@ -131,7 +146,10 @@ mod tests {
             (answer(429), "the apiserver asks to wait"),
             (answer(500), "the apiserver failed"),
             (answer(400), "another refusal"),
-            (Error::Api(kube::Error::LinesCodecMaxLineLengthExceeded), "the apiserver cannot be reached, or answers nonsense"),
+            (
+                Error::Api(kube::Error::LinesCodecMaxLineLengthExceeded),
+                "the apiserver cannot be reached, or answers nonsense",
+            ),
         ];
         table(["error_type", "meaning"], cases.map(|(error, meaning)| [code(error.kind()), meaning.to_owned()]))
     }
@@ -140,7 +158,12 @@ mod tests {
         let ours = |name: &str| format!("…{name}");
         let rows = [
             (ours(names::PAUSED), "ModelDeployment", "you", "`\"true\"`: it and its objects are left alone"),
-            (ours(names::DRY_RUN), "ModelDeployment", "you", "`\"true\"`: it is rendered and tried, and nothing applied"),
+            (
+                ours(names::DRY_RUN),
+                "ModelDeployment",
+                "you",
+                "`\"true\"`: it is rendered and tried, and nothing applied",
+            ),
             (ours(names::DRY_RUN_RESULT), "ModelDeployment", "the operator", "what a dry run rendered, or why not"),
             (
                 names::ALLOWED_PROVIDERS.to_owned(),
@@ -148,8 +171,18 @@ mod tests {
                 "you",
                 "providers that its ModelDeployments may use, with commas; empty for none",
             ),
-            (ours(names::IDENTITY_HASH), "main object", "the operator", "a hash of what makes it another object when it changes"),
-            (ours(names::RENDERED_HASH), "main object", "the operator", "a hash of what was rendered when it was applied last"),
+            (
+                ours(names::IDENTITY_HASH),
+                "main object",
+                "the operator",
+                "a hash of what makes it another object when it changes",
+            ),
+            (
+                ours(names::RENDERED_HASH),
+                "main object",
+                "the operator",
+                "a hash of what was rendered when it was applied last",
+            ),
         ];
         table(
             ["annotation", "on", "written by", "meaning"],
@@ -160,8 +193,16 @@ mod tests {
     fn managers() -> String {
         let dialect = Dialect::of_group("kubefoundry.ai").unwrap();
         let mut rows = vec![
-            [code(names::CORE_MANAGER), String::new(), "`Validated`; `phase` and `message` until a provider is chosen".into()],
-            [code(names::SELECTOR_MANAGER), String::new(), "`provider.name`, `provider.selectedReason`, `ProviderSelected`".into()],
+            [
+                code(names::CORE_MANAGER),
+                String::new(),
+                "`Validated`; `phase` and `message` until a provider is chosen".into(),
+            ],
+            [
+                code(names::SELECTOR_MANAGER),
+                String::new(),
+                "`provider.name`, `provider.selectedReason`, `ProviderSelected`".into(),
+            ],
         ];
         for provider in PROVIDERS {
             let writes = "the rest of the status; the provider's objects; its InferenceProviderConfig";
@@ -266,8 +307,8 @@ mod tests {
     fn every_reason_is_explained_where_trouble_is() {
         let page = fs::read_to_string(page("troubleshoot.md")).unwrap();
         let fine = ["Valid", "Selected", "Compatible", "ResourceCreated", "News"];
-        for row in REASONS.iter().filter(|row| !fine.contains(&row.reason)) {
-            assert!(page.contains(&format!("`{}`", row.reason)), "{} {}", row.condition, row.reason);
+        for row in REASONS.iter().filter(|row| !fine.contains(&row.word)) {
+            assert!(page.contains(&format!("`{}`", row.word)), "{} {}", row.condition, row.word);
         }
         for event in Happening::ALL {
             let is_trouble = event.event_type() == "Warning";
@@ -292,7 +333,7 @@ mod tests {
             }
         }
         for row in REASONS {
-            assert!(sources.contains(&format!("\"{}\"", row.reason)), "nobody writes {}", row.reason);
+            assert!(sources.contains(&format!("\"{}\"", row.word)), "nobody writes {}", row.word);
         }
         for row in names::CONDITIONS {
             assert!(REASONS.iter().any(|reason| reason.condition == row.name), "{} has no reasons", row.name);

@@ -63,7 +63,13 @@ fn stream(objects: &[Value]) -> String {
 /// What `one` has and `other` has not.
 fn only_in(one: &str, other: &str) -> String {
     let other = keyed(other);
-    stream(&objects(one).into_iter().filter(|(key, _)| !other.contains_key(key)).map(|(_, object)| object).collect::<Vec<_>>())
+    stream(
+        &objects(one)
+            .into_iter()
+            .filter(|(key, _)| !other.contains_key(key))
+            .map(|(_, object)| object)
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// What both have, as `one` has it, where it differs.

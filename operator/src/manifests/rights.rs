@@ -17,6 +17,7 @@ pub(crate) enum Scope {
     Own,
 }
 
+#[cfg(test)]
 impl Scope {
     /// As documentation says it.
     pub(crate) fn as_str(self) -> &'static str {
@@ -139,13 +140,19 @@ fn of_controller(role: Role, groups: &[&'static Dialect], why: &'static str) -> 
     let mut rights = vec![
         everywhere("events.k8s.io", vec!["events"], &["create", "patch"], "writes events"),
         lead.named([lease.as_str()]),
-        at_home("coordination.k8s.io", leases(), &["create"], "makes that Lease; RBAC cannot name what does not exist yet"),
+        at_home(
+            "coordination.k8s.io",
+            leases(),
+            &["create"],
+            "makes that Lease; RBAC cannot name what does not exist yet",
+        ),
     ];
     if role == Role::Core {
         let look = at_home("coordination.k8s.io", leases(), &["get"], "knows whether there is a selector");
         rights.push(look.named([SELECTOR_LEASE]));
     }
-    let status = |dialect: &&'static Dialect| everywhere(dialect.group, vec!["modeldeployments/status"], &["patch"], why);
+    let status =
+        |dialect: &&'static Dialect| everywhere(dialect.group, vec!["modeldeployments/status"], &["patch"], why);
     rights.extend(groups.iter().map(status));
     rights
 }
@@ -281,7 +288,7 @@ mod tests {
                 );
                 assert!(!right.verbs.contains(&"deletecollection"), "{right:?}");
                 if right.resources.contains(&"secrets") && right.names.is_empty() {
-                    assert!(matches!(right.verbs, ["get"] | ["create"]), "{right:?}");
+                    assert!(matches!(right.verbs, ["get" | "create"]), "{right:?}");
                     assert!(right.verbs == ["get"] || right.scope == Scope::Own, "{right:?}");
                 }
             }

@@ -87,16 +87,15 @@ impl Turn<'_> {
             let found = found.as_ref().map(|found| &found.object);
             !self.context.memory.is_object_behind(self.deployment, &objects::key(object), found)
         };
-        if !wanted.objects().all(known) {
+        if !wanted.objects().filter(is_watched).all(known) {
             return Ok(Outcome::CatchUp);
         }
         // Before anything of it is there.
         self.hold().await?;
         let owned = self.owned();
         let main = wanted.main();
-        let is_stray = |owned: &&Arc<Owned>| {
-            objects::is_main_kind(owned, self.context.provider) && !objects::is_same(owned, main)
-        };
+        let is_stray =
+            |owned: &&Arc<Owned>| objects::is_main_kind(owned, self.context.provider) && !objects::is_same(owned, main);
         let strays: Vec<&Arc<Owned>> = owned.iter().filter(is_stray).collect();
         if !strays.is_empty() {
             return self.replace(wanted, &strays).await;
@@ -134,7 +133,9 @@ impl Turn<'_> {
     /// Objects of a kind or name that is not wanted any more make room.
     async fn replace(&self, wanted: &Wanted, strays: &[&Arc<Owned>]) -> Result<Outcome, Obstacle> {
         // What runs is given up only for what will be accepted.
-        if strays.iter().any(|stray| !stray.object.is_terminating()) && matches!(self.find(wanted.main()), Found::Nothing) {
+        if strays.iter().any(|stray| !stray.object.is_terminating())
+            && matches!(self.find(wanted.main()), Found::Nothing)
+        {
             self.apply(wanted.main(), Mode::DryRun, Force::No).await?;
         }
         for stray in strays {
@@ -159,15 +160,17 @@ impl Turn<'_> {
     async fn keep(&self, wanted: &Wanted, owned: &[Arc<Owned>]) -> Result<Outcome, Obstacle> {
         let uid = self.deployment.uid();
         let mut changed = Vec::new();
-        for object in wanted.objects().filter(|object| objects::text(object, "/kind") != objects::CLAIM) {
+        for object in wanted.objects().filter(is_watched) {
             match self.find(object) {
                 Found::Nothing => changed.push((object, None)),
                 Found::Foreign => return Err(not_owned(object)),
                 Found::Going => {}
                 Found::Ours(live) => {
-                    let key = objects::key(object);
-                    if compare::differs(object, &live) && !self.context.memory.is_unmoved(uid, &key, &live.object) {
-                        changed.push((object, Some(live)));
+                    if compare::differs(object, &live) {
+                        let state = objects::state(object, &live);
+                        if !self.context.memory.is_unmoved(uid, &objects::key(object), &state) {
+                            changed.push((object, Some(live)));
+                        }
                     }
                 }
             }
@@ -187,7 +190,8 @@ impl Turn<'_> {
                     let tried = self.apply(object, Mode::DryRun, Force::Yes).await?;
                     if objects::desired(&tried.value()) == objects::desired(&objects::value(&live)) {
                         // The apiserver writes it another way.
-                        self.context.memory.unmoved(uid, &objects::key(object), &live.object);
+                        let state = objects::state(object, &live);
+                        self.context.memory.unmoved(uid, &objects::key(object), state);
                         continue;
                     }
                     self.store(object, Force::Yes).await?
@@ -286,6 +290,11 @@ impl Turn<'_> {
         );
         Ok(stored)
     }
+}
+
+/// Whether what is known of an object comes from a watch.
+fn is_watched(object: &&Value) -> bool {
+    objects::text(object, "/kind") != objects::CLAIM
 }
 
 /// A main object as it was given back.

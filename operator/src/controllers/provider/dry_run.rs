@@ -93,7 +93,10 @@ mod tests {
         let object = |length: usize| json!({"data": "x".repeat(length)});
         assert_eq!(result(&[object(3), object(1)]), "data: xxx\n---\ndata: x\n");
         let long = result(&[object(LARGEST)]);
-        assert_eq!(long, "# 200007 bytes of YAML, more than the 200000 that fit here; kubefoundry render prints them\n");
+        assert_eq!(
+            long,
+            "# 200007 bytes of YAML, more than the 200000 that fit here; kubefoundry render prints them\n"
+        );
     }
 
     #[test]

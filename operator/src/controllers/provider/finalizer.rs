@@ -64,8 +64,7 @@ impl Turn<'_> {
         let shared = self.shared();
         let api: Api<Cached> =
             Api::namespaced_with(shared.client.clone(), self.deployment.namespace(), &shared.resource);
-        let path =
-            format!("{}/{}?fieldManager={}", api.resource_url(), self.deployment.name(), self.context.manager);
+        let path = format!("{}/{}?fieldManager={}", api.resource_url(), self.deployment.name(), self.context.manager);
         let body = patch(self.deployment, &self.context.finalizer, add).to_string().into_bytes();
         let request = Request::builder()
             .method(Method::PATCH)

@@ -88,11 +88,19 @@ pub(crate) fn error_policy(deployment: Arc<Cached>, error: &Error, context: Arc<
     let (namespace, name, provider) = (deployment.namespace(), deployment.name(), context.provider.name());
     let is_expected = matches!(error, Error::Waiting(_)) || error.is(409);
     let delay = context.memory.failed(deployment.uid(), is_expected);
+    let reason = request::described(error);
     if is_expected {
-        tracing::debug!(namespace, name, provider, %error, ?delay, "tried again");
+        tracing::debug!(controller = provider, namespace, deployment = name, reason, ?delay, "tried again later");
     } else {
         context.shared.metrics.failed(provider, error.kind());
-        tracing::warn!(namespace, name, provider, %error, ?delay, "tried again");
+        tracing::warn!(
+            controller = provider,
+            namespace,
+            deployment = name,
+            reason,
+            ?delay,
+            "failed, and tried again later"
+        );
     }
     Action::requeue(delay)
 }
@@ -145,7 +153,12 @@ impl Turn<'_> {
             has_finalizer: self.has_finalizer(),
             has_said: !status::owned(&self.value, &self.context.manager).is_null(),
             remains: ready && !self.owned().is_empty(),
-            predecessor: report::predecessor(&self.value, self.deployment, self.shared().dialect, &self.context.manager),
+            predecessor: report::predecessor(
+                &self.value,
+                self.deployment,
+                self.shared().dialect,
+                &self.context.manager,
+            ),
             predecessor_is_overdue: since(report::chosen_at(&self.value)),
         })
     }
@@ -204,12 +217,7 @@ impl Turn<'_> {
     }
 
     /// Reports what is. Gives when it has to be looked at again without a reason: when what is reported gets stale.
-    async fn tell(
-        &self,
-        outcome: &Outcome,
-        wanted: Option<&Wanted>,
-        force: Force,
-    ) -> Result<Option<Duration>, Error> {
+    async fn tell(&self, outcome: &Outcome, wanted: Option<&Wanted>, force: Force) -> Result<Option<Duration>, Error> {
         let owned = self.owned();
         let main = wanted.map(Wanted::main);
         let live = objects::main(&owned, main).filter(|_| !matches!(outcome, Outcome::NotOwned(_)));
@@ -218,19 +226,22 @@ impl Turn<'_> {
         let statement = report.statement(&self.value);
         let before = &self.value["status"];
         let error = report.error(before);
+        self.measure(&report);
+        if matches!(outcome, Outcome::Deferred(_)) && before["phase"] == report.phase(before) {
+            // What somebody keeps changing is not told each time.
+            return Ok(None);
+        }
         self.say(&statement, force).await?;
         if let Some(message) = error {
             self.shared().events.publish(self.deployment, Happening::ProviderError, &message).await;
         }
-        self.measure(&report);
         Ok(report.again)
     }
 
     fn measure(&self, report: &Report) {
         let phase = report.phase(&self.value["status"]);
         let replicas = report.replicas().unwrap_or_default();
-        let replicas =
-            Replicas { desired: replicas.desired, ready: replicas.ready, available: replicas.available };
+        let replicas = Replicas { desired: replicas.desired, ready: replicas.ready, available: replicas.available };
         let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
         self.shared().metrics.observed(namespace, name, phase, replicas);
     }

@@ -116,6 +116,15 @@ pub(super) fn rendered_hash(objects: &[Value]) -> String {
     hexadecimal(&hash.finalize())
 }
 
+/// A hash of what is wanted, and of what is there as far as it could be wanted.
+pub(super) fn state(wanted: &Value, live: &Owned) -> String {
+    let mut hash = Sha256::new();
+    hash.update(wanted.to_string());
+    hash.update([0]);
+    hash.update(desired(&value(live)).to_string());
+    hexadecimal(&hash.finalize())
+}
+
 /// A name that nothing else has, to try an object whose own name is taken.
 pub(super) fn trial_name(uid: &str) -> String {
     format!("kf-{}", hexadecimal(&Sha256::digest(uid)))
@@ -162,9 +171,7 @@ mod tests {
 
     #[test]
     fn a_hash_is_of_what_is_rendered() {
-        let object = |uid: &str, replicas: i32| {
-            json!({"kind": "K", "metadata": {"name": "a", "ownerReferences": [{"uid": uid}]}, "spec": {"replicas": replicas}})
-        };
+        let object = |uid: &str, replicas: i32| json!({"kind": "K", "metadata": {"name": "a", "ownerReferences": [{"uid": uid}]}, "spec": {"replicas": replicas}});
         let hash = |objects: &[Value]| rendered_hash(objects);
         assert_eq!(hash(&[object("1", 1)]), hash(&[object("2", 1)]));
         assert_ne!(hash(&[object("1", 1)]), hash(&[object("1", 2)]));
@@ -179,9 +186,7 @@ mod tests {
         let ours = |kind: &str, metadata: Value| {
             is_ours(&Cached::new(json!({"metadata": metadata})).unwrap().metadata, kind, &deployment, dialect)
         };
-        let by = |uid: &str, controller: bool| {
-            json!({"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "phi", "uid": uid, "controller": controller}]})
-        };
+        let by = |uid: &str, controller: bool| json!({"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "phi", "uid": uid, "controller": controller}]});
         assert!(ours("Workspace", by("u", true)));
         assert!(!ours("Workspace", by("u", false)));
         // One of the same name that was there before.
@@ -198,9 +203,7 @@ mod tests {
     fn the_objects_of_a_provider() {
         let kaito = providers::find("kaito").unwrap();
         let is_of = |object: Value| is_of(&owned(object), kaito, "kaito-provider");
-        let managed = |by: &str| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"managedFields": [{"manager": by}]}})
-        };
+        let managed = |by: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"managedFields": [{"manager": by}]}});
         assert!(is_of(json!({"apiVersion": "kaito.sh/v1beta1", "kind": "InferenceSet", "metadata": {}})));
         assert!(!is_of(json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {}})));
         assert!(is_of(managed("kaito-provider")));

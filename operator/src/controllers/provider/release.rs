@@ -70,8 +70,10 @@ impl Turn<'_> {
 fn farewell(is_deleted: bool, waits_for: &str) -> Statement {
     let message = format!("waiting for {waits_for} to be gone");
     let (phase, reason) = if is_deleted { ("Terminating", "Terminating") } else { ("Pending", "Migrating") };
-    Statement::default()
-        .field("phase", phase)
-        .field("message", message.as_str())
-        .condition(Condition::new(condition::READY, false, reason, message))
+    Statement::default().field("phase", phase).field("message", message.as_str()).condition(Condition::new(
+        condition::READY,
+        false,
+        reason,
+        message,
+    ))
 }

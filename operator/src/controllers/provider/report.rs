@@ -54,7 +54,8 @@ impl<'r> Report<'r> {
         let observation = observe(&object, &status, judgement);
         report.stale = observation.stale;
         if observation.stale == Some(false) && (status.is_outdated() || !is_settled(&status)) {
-            let since = if status.is_outdated() { changed_at(&object) } else { observation.last_write.map(|it| it.time) };
+            let since =
+                if status.is_outdated() { changed_at(&object) } else { observation.last_write.map(|it| it.time) };
             let age = since.map_or(0, |since| now.since(since));
             // To the second: then it is stale.
             let rest = stale_after.as_secs().saturating_sub(age).saturating_add(1);
@@ -150,7 +151,8 @@ impl<'r> Report<'r> {
         let (kind, name) = self.main.as_ref()?;
         if self.stale == Some(true) {
             let after = kubefoundry::live::time::age(self.stale_after.as_secs());
-            let message = format!("{kind} '{name}' has had no news for {after}: is the operator of {provider} running?");
+            let message =
+                format!("{kind} '{name}' has had no news for {after}: is the operator of {provider} running?");
             return Some(Condition::new(condition::STALE_STATUS, true, "NoNews", message));
         }
         status::find(before, condition::STALE_STATUS)?;
@@ -207,17 +209,13 @@ fn is_settled(status: &Status) -> bool {
 fn changed_at(object: &Value) -> Option<Time> {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let entries = entries.into_iter().flatten();
-    let others = entries.filter(|entry| entry["subresource"] != "status" && entry.pointer("/fieldsV1/f:status").is_none());
+    let others =
+        entries.filter(|entry| entry["subresource"] != "status" && entry.pointer("/fieldsV1/f:status").is_none());
     others.filter_map(|entry| Time::parse(entry["time"].as_str()?)).max()
 }
 
 /// Another provider that still has objects of a deployment, or speaks for it.
-pub(super) fn predecessor(
-    value: &Value,
-    deployment: &Cached,
-    dialect: &Dialect,
-    manager: &str,
-) -> Option<String> {
+pub(super) fn predecessor(value: &Value, deployment: &Cached, dialect: &Dialect, manager: &str) -> Option<String> {
     let finalizers = deployment.metadata.finalizers.iter().flatten();
     let holds = finalizers.filter_map(|one| one.strip_prefix(dialect.label_prefix));
     let speaks = status::managers(value).filter(|(_, fields)| fields.get("f:phase").is_some()).map(|(name, _)| name);
@@ -294,7 +292,12 @@ mod tests {
         let why = || "why".to_owned();
         let live = workspace(&json!({"state": "Ready"}));
         for (outcome, live, phase, expected) in [
-            (Outcome::Recreating(why()), None, "Deploying", ["True Compatible", "False Recreating", "False Recreating"]),
+            (
+                Outcome::Recreating(why()),
+                None,
+                "Deploying",
+                ["True Compatible", "False Recreating", "False Recreating"],
+            ),
             (Outcome::Refused(why()), None, "Pending", ["True Compatible", "False Refused", "False Refused"]),
             // What runs stays.
             (Outcome::Refused(why()), Some(&live), "Running", ["True Compatible", "False Refused", "True Running"]),
@@ -312,17 +315,13 @@ mod tests {
                 "Pending",
                 ["False CRDNotInstalled", "False NotRendered", "False NotRendered"],
             ),
-            (
-                Outcome::Invalid(why()),
-                Some(&live),
-                "Pending",
-                ["Unknown Invalid", "False NotRendered", "True Running"],
-            ),
+            (Outcome::Invalid(why()), Some(&live), "Pending", ["Unknown Invalid", "False NotRendered", "True Running"]),
         ] {
             let said = said(&outcome, live.map(|live| &**live), &json!({}));
             assert_eq!((&said["phase"], &said["message"]), (&json!(phase), &json!("why")), "{outcome:?}");
             let names = ["ProviderCompatible", "ResourceCreated", "Ready"];
-            let expected: Vec<String> = names.iter().zip(expected).map(|(name, rest)| format!("{name}={rest}")).collect();
+            let expected: Vec<String> =
+                names.iter().zip(expected).map(|(name, rest)| format!("{name}={rest}")).collect();
             assert_eq!(conditions(&said), expected, "{outcome:?}");
         }
     }
@@ -348,9 +347,10 @@ mod tests {
         let stale = at("2026-01-30T10:03:01Z", STALE_AFTER);
         assert_eq!(stale.again, None);
         let told = stale.stale_status(&json!({})).unwrap();
-        assert_eq!((told.holds, told.message), (
-            Holds::True, "Workspace 'phi' has had no news for 5m: is the operator of KAITO running?".to_owned(),
-        ));
+        assert_eq!(
+            (told.holds, told.message),
+            (Holds::True, "Workspace 'phi' has had no news for 5m: is the operator of KAITO running?".to_owned(),)
+        );
         let before = json!({"conditions": [{"type": "StaleStatus", "status": "True"}]});
         assert_eq!(fresh.stale_status(&before).unwrap().holds, Holds::False);
         // What serves is not expected to say anything.
@@ -392,7 +392,10 @@ mod tests {
                 "fieldsV1": {"f:status": {"f:phase": {}}},
             }]})
         };
-        assert_eq!(of(&json!({"finalizers": ["kubefoundry.ai/kaito-provider", "kubefoundry.ai/other", "a/b-provider"]})), None);
+        assert_eq!(
+            of(&json!({"finalizers": ["kubefoundry.ai/kaito-provider", "kubefoundry.ai/other", "a/b-provider"]})),
+            None
+        );
         assert_eq!(of(&json!({"finalizers": ["kubefoundry.ai/vllm-provider"]})).as_deref(), Some("vllm-provider"));
         assert_eq!(of(&speaks("vllm-provider")).as_deref(), Some("vllm-provider"));
         for manager in ["kaito-provider", CORE_MANAGER, SELECTOR_MANAGER] {

@@ -76,6 +76,25 @@ pub(super) fn refusal(error: &Error) -> Option<String> {
     matches!(status.code, 400 | 403 | 413 | 422 | 500).then(|| status.message.clone())
 }
 
+/// The same error with the name of the object that it is about.
+pub(super) fn renamed(error: Error, trial: &str, name: &str) -> Error {
+    match error {
+        Error::Api(kube::Error::Api(mut status)) => {
+            status.message = status.message.replace(trial, name);
+            Error::Api(kube::Error::Api(status))
+        }
+        error => error,
+    }
+}
+
+/// An error for logs: of the apiserver's, what it says.
+pub(super) fn described(error: &Error) -> String {
+    match error {
+        Error::Api(kube::Error::Api(status)) if !status.message.is_empty() => status.message.clone(),
+        error => error.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use kube::core::Status;
@@ -89,7 +108,10 @@ mod tests {
             refusal(&Error::Api(kube::Error::Api(Box::new(status))))
         };
         let webhook = "failed calling webhook \"validation.workspace.kaito.sh\": connection refused";
-        assert_eq!(refused(403, "admission webhook denied the request"), Some("admission webhook denied the request".into()));
+        assert_eq!(
+            refused(403, "admission webhook denied the request"),
+            Some("admission webhook denied the request".into())
+        );
         assert_eq!(refused(422, "invalid").as_deref(), Some("invalid"));
         assert_eq!(refused(500, webhook).as_deref(), Some(webhook));
         for code in [404, 409, 429, 503, 504] {

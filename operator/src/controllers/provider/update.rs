@@ -66,7 +66,8 @@ impl Turn<'_> {
         if let Some(name) = trial.pointer_mut("/metadata/name") {
             *name = Value::from(objects::trial_name(live.object.uid()));
         }
-        self.apply(&trial, Mode::DryRun, Force::No).await?;
+        let tried = self.apply(&trial, Mode::DryRun, Force::No).await;
+        tried.map_err(|error| request::renamed(error, objects::name(&trial), live.object.name()))?;
         let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
         tracing::info!(namespace, name, why, "the provider's object is made anew");
         self.delete(live, true).await?;

@@ -120,9 +120,7 @@ mod tests {
 
     #[test]
     fn errors_are_about_the_deployment_or_the_provider() {
-        let spec = |engine: &str, gpus: i32| {
-            json!({"model": {"id": "org/phi"}, "engine": {"type": engine}, "resources": {"gpu": {"count": gpus}}})
-        };
+        let spec = |engine: &str, gpus: i32| json!({"model": {"id": "org/phi"}, "engine": {"type": engine}, "resources": {"gpu": {"count": gpus}}});
         let none = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
         for (spec, crds, expected) in [
             (spec("vllm", 0), "", ("Invalid", "vLLM engine requires GPU (set resources.gpu.count > 0)")),
