@@ -161,10 +161,11 @@ fn every_error_is_said_with_its_field_and_code() {
 #[test]
 fn warnings_pass_and_are_said_unless_the_object_says_to_ignore_them() {
     let mut spec = good();
-    spec["model"] = json!({"id": "org/phi", "source": "custom", "servedName": "phi"});
+    spec["model"] = json!({"id": "/models/phi", "source": "custom", "servedName": "phi"});
     spec["image"] = json!("registry.example.com/phi:1");
     let mut object = phi(spec);
     let response = validate(object.clone(), Value::Null);
+    allow(&response);
     let warnings = response["warnings"].as_array().unwrap();
     let ignored = warnings.iter().find(|it| it.as_str().unwrap().contains("servedName is ignored for custom source"));
     let ignored = ignored.unwrap_or_else(|| panic!("{response}")).as_str().unwrap();
@@ -319,7 +320,8 @@ fn a_deployment_that_nobody_can_take_yet_waits_unless_access_is_checked() {
     let nobody = || Fake { only: Some("nobody"), ..Fake::default() };
     let response = ask(nobody(), "/validate", &request(phi(good()), Value::Null));
     assert_eq!(response["allowed"], true, "{response}");
-    let response = ask(Fake { unready: Some("dynamo"), ..Fake::default() }, "/validate", &request(phi(good()), Value::Null));
+    let response =
+        ask(Fake { unready: Some("dynamo"), ..Fake::default() }, "/validate", &request(phi(good()), Value::Null));
     allow(&response);
     assert!(response["warnings"][0].as_str().unwrap().contains("reports ready: false"), "{response}");
     let checked = Fake { refusal: Some(None), ..nobody() };
