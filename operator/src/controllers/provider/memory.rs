@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::cached::Cached;
 
@@ -116,12 +118,16 @@ impl Memory {
 
     /// An object is being deleted: what was applied is not waited for any more.
     pub(super) fn deleted(&self, deployment: &Cached, key: &str) {
-        self.with(deployment.uid(), |it| drop(it.objects.remove(key)));
+        self.with(deployment.uid(), |it| {
+            it.objects.remove(key);
+        });
     }
 
     /// A deletion did not come about.
     pub(super) fn kept(&self, deployment: &Cached, uid: &str) {
-        self.with(deployment.uid(), |it| drop(it.objects.remove(uid)));
+        self.with(deployment.uid(), |it| {
+            it.objects.remove(uid);
+        });
     }
 
     /// Whether an object is known as it was before it was applied last.
@@ -169,7 +175,9 @@ impl Memory {
 
     /// Applying does not change an object that is like this: `state` is a hash of it.
     pub(super) fn unmoved(&self, uid: &str, key: &str, state: String) {
-        self.with(uid, |it| drop(it.unmoved.insert(key.to_owned(), state)));
+        self.with(uid, |it| {
+            it.unmoved.insert(key.to_owned(), state);
+        });
     }
 
     /// Whether applying does not change an object, as far as is known.
