@@ -41,9 +41,8 @@ async fn config(cluster: &Cluster) -> Result<Config, String> {
 /// The verb of a request, and the resource with its subresource: `apply`, `modeldeployments/status`.
 fn named(request: &Request<Body>) -> (&'static str, String) {
     let segments: Vec<&str> = request.uri().path().split('/').filter(|segment| !segment.is_empty()).collect();
-    let rest = match segments.as_slice() {
-        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-        _ => return (verb(request, false), "discovery".to_owned()),
+    let (["api", _, rest @ ..] | ["apis", _, _, rest @ ..]) = segments.as_slice() else {
+        return (verb(request, false), "discovery".to_owned());
     };
     // `namespaces` is a resource of its own when nothing but its name and a subresource of it follow.
     let path = match rest {

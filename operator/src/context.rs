@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use kube::core::ApiResource;
-use kube::runtime::reflector::Store;
 use kubefoundry::dialect::Dialect;
 use tokio::sync::watch;
 
 use crate::args::Run;
-use crate::cached::Cached;
 use crate::engine::Snapshots;
 use crate::events::Events;
 use crate::metrics::Metrics;
@@ -25,8 +23,6 @@ pub(crate) struct Context {
     pub(crate) dialect: &'static Dialect,
     /// Their kind in it.
     pub(crate) resource: ApiResource,
-    /// All deployments of the group.
-    pub(crate) deployments: Store<Cached>,
     /// The objects that the providers of this process write.
     pub(crate) upstream: Arc<Upstream>,
     /// What namespaces allow.

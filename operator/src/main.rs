@@ -5,6 +5,8 @@
 //!                                                          webhook (admission: the same engine)
 //! ```
 
+#![allow(clippy::disallowed_methods, reason = "the operator is the world that the core is kept from")]
+
 mod args;
 mod role;
 

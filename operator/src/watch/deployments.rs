@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::FutureExt as _;
 use kube::core::ApiResource;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -12,6 +14,16 @@ use kube::{Api, Client};
 use super::{Queues, follow, pages};
 use crate::cached::Cached;
 use crate::metrics::Metrics;
+
+/// Waits until a store was filled once.
+///
+/// Of those who wait for it, a store wakes one alone (kube 5.0, `DelayedInit`), and here each controller waits for the same
+/// one: so they look again and again.
+pub(crate) async fn filled(store: &Store<Cached>) {
+    while store.wait_until_ready().now_or_never().is_none() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
 
 /// Keeps the store as the cluster is, forever.
 pub(crate) async fn follow_deployments(

@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 
 pub(crate) use configs::Configs;
 pub(crate) use definitions::{Definition, Definitions};
-pub(crate) use deployments::follow_deployments;
+pub(crate) use deployments::{filled, follow_deployments};
 pub(crate) use namespaces::Namespaces;
 pub(crate) use queue::{Key, Queue, Queues};
 pub(crate) use upstream::{Owned, Owners, Upstream, Wanted};
@@ -52,7 +52,7 @@ where
                 handle(event);
             }
             Err(error) if is_too_old(&error) => {
-                tracing::debug!(watch = what, "the watch was too far behind: listing anew")
+                tracing::debug!(watch = what, "the watch was too far behind: listing anew");
             }
             Err(error) => {
                 if !is_broken {
@@ -87,17 +87,21 @@ impl Backoff for Doubling {
 /// 410 Gone, which a new list mends.
 fn is_too_old(error: &watcher::Error) -> bool {
     match error {
-        watcher::Error::WatchError(status) => status.code == 410,
-        watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        watcher::Error::WatchError(status)
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
         | watcher::Error::WatchFailed(kube::Error::Api(status)) => status.code == 410,
         _ => false,
     }
 }
 
-/// How lists are asked for: pages small enough that reading one takes little memory.
+/// How lists are asked for: pages small enough that reading one takes little memory. Watches are opened anew often enough
+/// that one whose other end is gone without a word does not stay unnoticed for long.
 fn pages() -> watcher::Config {
-    watcher::Config::default().page_size(200)
+    watcher::Config::default().page_size(200).timeout(WATCH_SECONDS)
 }
+
+/// How long one watch is open.
+const WATCH_SECONDS: u32 = 120;
 
 /// What is known of a kind, and whether it is all there is.
 #[derive(Debug)]

@@ -46,16 +46,9 @@ pub(crate) struct Queue {
 
 impl Queue {
     pub(crate) fn push(&self, key: Key) {
-        self.extend([key]);
-    }
-
-    pub(crate) fn extend(&self, keys: impl IntoIterator<Item = Key>) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.extend(keys);
-        if !waiting.is_empty() {
-            // One reader: a permit is kept when it is not waiting.
-            self.filled.notify_one();
-        }
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        // One reader: a permit is kept when it is not waiting.
+        self.filled.notify_one();
     }
 
     /// Waits for a key.
@@ -101,15 +94,14 @@ impl Queues {
 
     /// A deployment changed, or something that decides over it.
     pub(crate) fn push(&self, deployment: &Cached) {
-        self.extend(std::iter::once(deployment));
+        for (_, queue) in self.all.iter().filter(|(role, _)| self.concerns(*role, deployment)) {
+            queue.push(Key::of(deployment));
+        }
     }
 
     /// The same for many.
-    pub(crate) fn extend<'d>(&self, deployments: impl Iterator<Item = &'d Cached> + Clone) {
-        for (role, queue) in &self.all {
-            let concerned = deployments.clone().filter(|deployment| self.concerns(*role, deployment));
-            queue.extend(concerned.map(Key::of));
-        }
+    pub(crate) fn extend<'d>(&self, deployments: impl Iterator<Item = &'d Cached>) {
+        deployments.for_each(|deployment| self.push(deployment));
     }
 
     /// Something beside a deployment changed, which only its provider looks at.

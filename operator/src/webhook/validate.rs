@@ -22,6 +22,9 @@ const PASSING: &[&Code] = &[&codes::NO_HEALTHY_PROVIDER];
 /// Errors that say nothing as long as no provider is known at all, as before the first one has registered.
 const WITHOUT_PROVIDERS: &[&Code] = &[&codes::UNKNOWN_PROVIDER, &codes::NO_COMPATIBLE_PROVIDER];
 
+/// Errors that say nothing as long as a provider is not ready: it may be the one.
+const WITH_UNREADY_PROVIDERS: &[&Code] = &[&codes::NO_COMPATIBLE_PROVIDER];
+
 /// What is answered, and what is still to be asked before it is.
 pub(super) struct Outcome {
     pub(super) verdict: Verdict,
@@ -127,13 +130,19 @@ struct Findings {
 
 impl Findings {
     fn of(diagnostics: &[Diagnostic], knowledge: &Knowledge) -> Self {
-        let has_providers = knowledge.engine.provider_names().next().is_some();
+        let engine = &knowledge.engine;
+        let has_providers = engine.provider_names().next().is_some();
+        let is_unready = |name| engine.catalog().get(name).is_some_and(|provider| provider.ready == Some(false));
+        let has_unready = engine.provider_names().any(is_unready);
         let mut findings = Self::default();
         for found in diagnostics {
             let is = |codes: &[&Code]| codes.iter().any(|code| code.id == found.code.id);
             // The configuration of a provider is not for the author of a deployment to mend.
             let is_foreign = found.object.as_ref().is_some_and(|object| &*object.kind != "ModelDeployment");
-            let passes = is_foreign || is(PASSING) || (!has_providers && is(WITHOUT_PROVIDERS));
+            let passes = is_foreign
+                || is(PASSING)
+                || (!has_providers && is(WITHOUT_PROVIDERS))
+                || (has_unready && is(WITH_UNREADY_PROVIDERS));
             if found.severity == Severity::Error && !passes {
                 findings.errors.push(cause(found));
             } else if !findings.warnings.contains(&said(found)) {

@@ -16,9 +16,12 @@
 
 pub mod cluster;
 pub mod crds;
+pub mod fighter;
 pub mod operator;
 pub mod process;
+pub mod proxy;
 pub mod render;
+pub mod world;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

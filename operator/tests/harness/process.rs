@@ -42,6 +42,8 @@ impl Process {
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // What it says of its own: that it killed something.
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let mut line = String::new();

@@ -6,7 +6,7 @@ use tokio::sync::OnceCell;
 
 use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, RAY_SERVICE, WORKSPACE};
 use crate::harness::cluster::{Kind, Namespace, SOON, uid};
-use crate::harness::operator::{Operator, Options};
+use crate::harness::operator::{Operator, Options, start_once};
 use crate::harness::{ControlPlane, crds, eventually};
 
 /// One provider, and what is particular about it.
@@ -112,7 +112,7 @@ pub fn cases() -> Vec<Case> {
 
 /// A namespace of a cluster with every CRD, in which one operator serves all tests of this file. Webhooks are away.
 pub async fn namespace(name: &str) -> Option<Namespace> {
-    static OPERATOR: OnceCell<Operator> = OnceCell::const_new();
+    static OPERATOR: OnceCell<Option<Operator>> = OnceCell::const_new();
     let plane = ControlPlane::shared().await?;
     let client = plane.admin().await;
     let start = async || {
@@ -121,7 +121,7 @@ pub async fn namespace(name: &str) -> Option<Namespace> {
         Namespace::create(&client, "kubefoundry-system").await;
         Options::default().roles("core,selector,kaito,dynamo,kuberay").start_ready(plane, "lifecycle").await
     };
-    OPERATOR.get_or_init(start).await;
+    start_once(&OPERATOR, start()).await;
     Some(Namespace::create(&client, name).await)
 }
 

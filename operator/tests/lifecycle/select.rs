@@ -140,22 +140,35 @@ async fn a_namespace_allows_what_it_names() {
 #[tokio::test]
 async fn what_is_invalid_waits_until_it_is_mended() {
     let Some(namespace) = namespace("invalid").await else { return };
-    let mut spec = json!({
-        "model": {"id": "org/phi"}, "engine": {"type": "sglang"}, "resources": {"gpu": {"count": 1}},
-        "provider": {"name": "kaito", "overrides": {"instanceType": "Standard_NC24ads_A100_v4"}},
+    let case = &cases()[0];
+    let mut spec = case.spec.clone();
+    spec["provider"]["overrides"] = json!({"instanceType": "NC24 ads", "workload": "Deployment"});
+    namespace.deploy("phi", &spec).await;
+    let expected = [
+        "spec.provider.overrides.instanceType is \"NC24 ads\", expected an instance type",
+        "spec.provider.overrides.workload is \"Deployment\", expected one of auto, Workspace, InferenceSet",
+    ];
+    let deployment = namespace
+        .until(DEPLOYMENT, "phi", "Pending with both messages", |deployment| {
+            let status = &deployment["status"];
+            let message = status["message"].as_str().unwrap_or_default();
+            let says_all = status["phase"] == "Pending" && expected.iter().all(|one| message.contains(one));
+            if says_all { Ok(()) } else { Err(status.to_string()) }
+        })
+        .await;
+    let conditions = deployment["status"]["conditions"].as_array().unwrap();
+    let against = conditions.iter().find(|condition| {
+        let is_its = condition["type"] == "Validated" || condition["type"] == "ProviderCompatible";
+        is_its && condition["status"] == "False"
     });
-    namespace.deploy("phi", &spec).await;
-    let deployment = namespace.until_phase("phi", "Pending").await;
-    let message = deployment["status"]["message"].as_str().unwrap();
-    assert!(message.contains("KAITO does not support sglang engine"), "{}", deployment["status"]);
-    let condition = namespace.until_condition("phi", "ProviderCompatible", "False").await;
-    assert!(condition["message"].as_str().unwrap().contains("KAITO does not support sglang engine"), "{condition}");
+    let message = against.unwrap()["message"].as_str().unwrap();
+    assert!(expected.iter().all(|one| message.contains(one)), "{against:?}");
     assert_eq!(namespace.find(WORKSPACE, "phi").await, None);
-    spec["engine"]["type"] = "vllm".into();
-    namespace.deploy("phi", &spec).await;
+    namespace.deploy("phi", &case.spec).await;
     namespace.until_there(WORKSPACE, "phi").await;
+    namespace.until_condition("phi", "Validated", "True").await;
     namespace.until_condition("phi", "ProviderCompatible", "True").await;
-    namespace.patch_status(WORKSPACE, "phi", &cases()[0].running).await;
+    namespace.patch_status(WORKSPACE, "phi", &case.running).await;
     namespace.until_phase("phi", "Running").await;
 }
 
@@ -165,12 +178,12 @@ async fn an_invalid_change_leaves_what_runs() {
     let Some(namespace) = namespace("invalid-later").await else { return };
     let case = &cases()[0];
     let before = run(&namespace, case).await;
-    let patch = json!({"spec": {"provider": {"overrides": {"instanceTyp": "x"}}}});
+    let patch = json!({"spec": {"provider": {"overrides": {"workload": "Deployment"}}}});
     namespace.merge(DEPLOYMENT, "phi", &patch).await;
     let deployment = namespace
         .until(DEPLOYMENT, "phi", "with the mistake", |deployment| {
             let status = deployment["status"].to_string();
-            if status.contains("instanceTyp") { Ok(()) } else { Err(status) }
+            if status.contains("expected one of auto, Workspace, InferenceSet") { Ok(()) } else { Err(status) }
         })
         .await;
     assert!(!deployment["status"]["message"].is_null());

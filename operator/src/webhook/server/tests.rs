@@ -19,14 +19,17 @@ struct Fake {
     refusal: Option<Option<&'static str>>,
     /// The provider that is known, when not all are.
     only: Option<&'static str>,
+    /// The one that is not ready.
+    unready: Option<&'static str>,
     asked: Mutex<Vec<SubjectAccessReview>>,
 }
 
 /// An engine that knows some of the built-in providers.
-fn engine(is_known: impl Fn(&str) -> bool) -> Engine {
+fn engine(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Engine {
     let mut sources = SourceSet::default();
     for provider in kubefoundry::model::providers::PROVIDERS.iter().filter(|provider| is_known(provider.name())) {
-        sources.add(provider.name(), provider.config());
+        let status = if unready == Some(provider.name()) { "status: {ready: false}\n" } else { "" };
+        sources.add(provider.name(), format!("{}\n{status}", provider.config()));
     }
     Engine::new(&sources, Providers::Given).unwrap()
 }
@@ -36,8 +39,8 @@ impl Cluster for Fake {
         match group {
             "kubefoundry.ai" | "kubeairunway.ai" if self.is_filling => Known::NotYet,
             "kubefoundry.ai" | "kubeairunway.ai" => Known::All(Knowledge {
-                engine: engine(|name| self.only.is_none_or(|only| only == name)),
-                among: Arc::new(|allowed| engine(|name| allowed.iter().any(|one| one == name))),
+                engine: engine(self.unready, |name| self.only.is_none_or(|only| only == name)),
+                among: Arc::new(|allowed| engine(None, |name| allowed.iter().any(|one| one == name))),
             }),
             _ => Known::Nothing,
         }
@@ -316,6 +319,10 @@ fn a_deployment_that_nobody_can_take_yet_waits_unless_access_is_checked() {
     let nobody = || Fake { only: Some("nobody"), ..Fake::default() };
     let response = ask(nobody(), "/validate", &request(phi(good()), Value::Null));
     assert_eq!(response["allowed"], true, "{response}");
+    let response =
+        ask(Fake { unready: Some("dynamo"), ..Fake::default() }, "/validate", &request(phi(good()), Value::Null));
+    allow(&response);
+    assert!(response["warnings"][0].as_str().unwrap().contains("reports ready: false"), "{response}");
     let checked = Fake { refusal: Some(None), ..nobody() };
     assert!(
         message(&ask(checked, "/validate", &request(phi(good()), Value::Null)))

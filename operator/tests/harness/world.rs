@@ -1,0 +1,440 @@
+//! Deployments to work with, the objects that they become, and what holds when everything has settled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt as _, stream};
+use kube::Error;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kubefoundry::model::providers;
+use kubefoundry::{Purpose, SourceSet, Thoroughness, compile};
+use serde_json::{Value, json};
+
+use super::cluster::{Kind, Namespace, condition, kinds, uid};
+use super::crds;
+use super::operator::Operator;
+
+/// The kinds in which a model runs.
+pub const MAIN: [Kind; 4] = [kinds::WORKSPACE, kinds::INFERENCE_SET, kinds::GRAPH, kinds::RAY_SERVICE];
+/// The kinds beside them.
+const SUPPORTING: [Kind; 3] = [kinds::CONFIG_MAP, kinds::SERVICE, kinds::CLAIM];
+/// The label of everything that the operator makes.
+const OURS: &str = "kubefoundry.ai/managed-by=kubefoundry";
+
+/// All objects of a kind in a namespace; none when the kind is not there.
+pub async fn list(namespace: &Namespace, kind: Kind, selector: &str) -> Result<Vec<Value>, String> {
+    match namespace.api(kind).list(&ListParams::default().labels(selector)).await {
+        Ok(list) => Ok(list.items.iter().map(|object| whole(kind.api_version, kind.kind, object)).collect()),
+        Err(Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(error) => Err(format!("list of {}: {error}", kind.kind)),
+    }
+}
+
+/// Items of lists do not say what they are.
+fn whole(api_version: &str, kind: &str, object: &DynamicObject) -> Value {
+    let mut value = serde_json::to_value(object).unwrap();
+    value["apiVersion"] = json!(api_version);
+    value["kind"] = json!(kind);
+    value
+}
+
+/// A text at a JSON pointer; empty without one.
+pub fn text<'o>(object: &'o Value, pointer: &str) -> &'o str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A deployment by its number: one of five, for all three providers; names are `m-<number>`.
+pub fn deployment(namespace: &str, number: usize) -> Value {
+    let spec = match number % 5 {
+        // KAITO, selected.
+        0 => json!({
+            "model": {"id": "google/gemma-3-1b-it-qat-q8_0-gguf/gemma.gguf"},
+            "engine": {"type": "llamacpp"},
+            "resources": {"memory": "16Gi", "cpu": "8"},
+            "image": "ghcr.io/sozercan/llama-cpp-runner:latest",
+            "provider": {"overrides": {"instanceType": "Standard_D16s_v5"}},
+        }),
+        // Dynamo, selected.
+        1 => json!({
+            "model": {"id": "meta-llama/Llama-3.1-8B-Instruct"},
+            "engine": {"type": "vllm", "contextLength": 8192},
+            "resources": {"gpu": {"count": 1}, "memory": "32Gi"},
+        }),
+        // KubeRay, by name.
+        2 => json!({
+            "model": {"id": "Qwen/Qwen2.5-7B-Instruct"},
+            "engine": {"type": "vllm"},
+            "provider": {"name": "kuberay"},
+            "scaling": {"replicas": 2},
+            "resources": {"gpu": {"count": 1}, "memory": "32Gi", "cpu": "8"},
+        }),
+        // KAITO, by name, with a ConfigMap.
+        3 => json!({
+            "model": {"id": "microsoft/Phi-4-mini-instruct"},
+            "engine": {"type": "vllm", "contextLength": 16384, "args": {"gpu-memory-utilization": "0.9"}},
+            "provider": {"name": "kaito", "overrides": {"instanceType": "Standard_NC24ads_A100_v4"}},
+            "resources": {"gpu": {"count": 1}},
+        }),
+        // Dynamo, with a claim.
+        _ => json!({
+            "model": {
+                "id": "meta-llama/Llama-3.3-70B-Instruct",
+                "storage": {"volumes": [
+                    {"name": "cache", "purpose": "modelCache", "size": "300Gi", "storageClassName": "shared-nfs"},
+                ]},
+            },
+            "engine": {"type": "vllm"},
+            "resources": {"gpu": {"count": 4}, "memory": "256Gi"},
+        }),
+    };
+    json!({
+        "apiVersion": "kubefoundry.ai/v1alpha1",
+        "kind": "ModelDeployment",
+        "metadata": {"name": format!("m-{number:05}"), "namespace": namespace},
+        "spec": spec,
+    })
+}
+
+/// What the CRDs accept and `lint` does not: more ranks than GPUs.
+pub fn invalid(namespace: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": "kubefoundry.ai/v1alpha1",
+        "kind": "ModelDeployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "model": {"id": "meta-llama/Llama-3.1-8B-Instruct"},
+            "engine": {"type": "vllm", "args": {"tensor-parallel-size": "8"}},
+            "resources": {"gpu": {"count": 1}, "memory": "32Gi"},
+        },
+    })
+}
+
+/// Applies deployments, some at a time; what the apiserver cannot take now is tried again.
+pub async fn apply_all(namespace: &Namespace, deployments: &[Value]) {
+    let applied = stream::iter(deployments).map(|deployment| async move {
+        for _ in 0..600 {
+            match namespace.apply(kinds::DEPLOYMENT, deployment).await {
+                Ok(_) => return,
+                Err(Error::Api(status)) if (400..429).contains(&status.code) => {
+                    panic!("{}: {status}", text(deployment, "/metadata/name"))
+                }
+                // The apiserver is away, or has no time.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+        panic!("{} could not be applied", text(deployment, "/metadata/name"));
+    });
+    applied.buffer_unordered(8).collect::<Vec<()>>().await;
+}
+
+/// Says what the upstream operator would of an object that serves.
+pub async fn serve(namespace: &Namespace, kind: Kind, object: &Value) -> Result<(), Error> {
+    let now = "2026-01-30T09:12:00Z";
+    let condition = |kind: &str, reason: &str| json!({"type": kind, "status": "True", "reason": reason, "message": "it serves", "lastTransitionTime": now});
+    let generation = &object["metadata"]["generation"];
+    let status = match kind.kind {
+        "Workspace" => json!({
+            "state": "Ready",
+            "conditions": [condition("InferenceReady", "ready"), condition("WorkspaceSucceeded", "workspaceSucceeded")],
+        }),
+        "InferenceSet" => json!({
+            "replicas": object["spec"]["replicas"], "readyReplicas": object["spec"]["replicas"],
+            "conditions": [condition("InferenceSetReady", "ready")],
+        }),
+        "DynamoGraphDeployment" => {
+            let components = object["spec"]["components"].as_array().cloned().unwrap_or_default();
+            let components: BTreeMap<String, Value> = components
+                .iter()
+                .map(|component| {
+                    let replicas = component.get("replicas").and_then(Value::as_i64).unwrap_or(1);
+                    let status = json!({
+                        "componentKind": "PodClique", "replicas": replicas,
+                        "updatedReplicas": replicas, "readyReplicas": replicas,
+                    });
+                    (text(component, "/name").to_owned(), status)
+                })
+                .collect();
+            json!({
+                "state": "successful", "observedGeneration": generation, "components": components,
+                "conditions": [condition("Ready", "all_resources_are_ready")],
+            })
+        }
+        "RayService" => json!({
+            "serviceStatus": "Running", "observedGeneration": generation, "numServeEndpoints": 1,
+            "conditions": [condition("Ready", "NonZeroServeEndpoints")],
+        }),
+        kind => panic!("{kind} serves nothing"),
+    };
+    let patch = Patch::Merge(json!({"status": status}));
+    namespace.api(kind).patch_status(text(object, "/metadata/name"), &PatchParams::default(), &patch).await?;
+    Ok(())
+}
+
+/// Lets everything in a namespace serve, as it is now.
+pub async fn serve_all(namespace: &Namespace) -> Result<usize, String> {
+    let mut served = 0;
+    for kind in MAIN {
+        for object in list(namespace, kind, OURS).await? {
+            serve(namespace, kind, &object).await.map_err(|error| error.to_string())?;
+            served += 1;
+        }
+    }
+    Ok(served)
+}
+
+/// The upstream CRDs: the operator chooses versions and fields by them.
+static CRDS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let names = [crds::KAITO, crds::DYNAMO, crds::KUBERAY].concat();
+    names.iter().map(|name| fs::read_to_string(crds::folder().join(name)).unwrap()).collect()
+});
+
+/// What deployments become, each by its name: their objects, supporting ones first.
+fn rendered(deployments: &[&Value]) -> BTreeMap<String, Vec<Value>> {
+    let mut sources = SourceSet::default();
+    for text in CRDS.iter() {
+        sources.add_for(Purpose::Crds, "crd.yaml", text.as_str());
+    }
+    for deployment in deployments {
+        let metadata = &deployment["metadata"];
+        let mut input = json!({
+            "apiVersion": deployment["apiVersion"], "kind": deployment["kind"],
+            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+            "spec": deployment["spec"],
+        });
+        for field in ["labels", "annotations"] {
+            if let Some(value) = metadata.get(field) {
+                input["metadata"][field] = value.clone();
+            }
+        }
+        sources.add_for(Purpose::Input, format!("{}.json", text(deployment, "/metadata/name")), input.to_string());
+    }
+    let compilation = compile(&sources, Thoroughness::Needed);
+    assert!(!compilation.has_errors(), "{:?}", compilation.diagnostics);
+    let mut rendered: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for output in compilation.outputs {
+        let name = compilation.decisions[output.decision].object.name.to_string();
+        rendered.entry(name).or_default().push(output.object);
+    }
+    rendered
+}
+
+/// The first place at which a rendered object is not in the live one.
+fn missing(rendered: &Value, live: &Value, path: &mut String) -> Option<String> {
+    match (rendered, live) {
+        (Value::Object(rendered), Value::Object(live)) => rendered.iter().find_map(|(key, value)| {
+            let length = path.len();
+            let _ = write!(path, ".{key}");
+            let found = missing(value, live.get(key).unwrap_or(&Value::Null), path);
+            path.truncate(length);
+            found
+        }),
+        (Value::Array(rendered), Value::Array(live)) if rendered.len() == live.len() => {
+            rendered.iter().zip(live).enumerate().find_map(|(index, (rendered, live))| {
+                let length = path.len();
+                let _ = write!(path, "[{index}]");
+                let found = missing(rendered, live, path);
+                path.truncate(length);
+                found
+            })
+        }
+        _ if rendered == live => None,
+        _ => Some(format!("{path} is {live}, not {rendered}")),
+    }
+}
+
+/// The managers that have written the status of an object.
+fn status_managers(object: &Value) -> BTreeSet<&str> {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let of_status = entries.into_iter().flatten().filter(|entry| entry["subresource"] == "status");
+    of_status.map(|entry| text(entry, "/manager")).collect()
+}
+
+/// Converged, nothing duplicated, nothing orphaned, no lost status: of every deployment in a namespace exactly what it
+/// renders to is there, as rendered and owned by it; its status says what its object says, every controller's part of it;
+/// and there is nothing else of ours. `invalid` are those that wait with a message, and have nothing.
+pub async fn settled(namespace: &Namespace, invalid: &[&str]) -> Result<(), String> {
+    let deployments = list(namespace, kinds::DEPLOYMENT, "").await?;
+    let mut live: BTreeMap<(String, String), Value> = BTreeMap::new();
+    for kind in MAIN.iter().chain(&SUPPORTING) {
+        // Claims bear no label of ours.
+        let selector = if *kind == kinds::CLAIM { "" } else { OURS };
+        for object in list(namespace, *kind, selector).await? {
+            live.insert((kind.kind.to_owned(), text(&object, "/metadata/name").to_owned()), object);
+        }
+    }
+    let (waiting, running): (Vec<&Value>, Vec<&Value>) =
+        deployments.iter().partition(|deployment| invalid.contains(&text(deployment, "/metadata/name")));
+    let rendered = rendered(&running);
+    let mut wrong: Vec<String> = Vec::new();
+    let mut expected: BTreeSet<(String, String)> = BTreeSet::new();
+    for deployment in &running {
+        let name = text(deployment, "/metadata/name");
+        let objects = rendered.get(name).map(Vec::as_slice).unwrap_or_default();
+        for object in objects {
+            expected.insert((text(object, "/kind").to_owned(), text(object, "/metadata/name").to_owned()));
+        }
+        if let Err(reason) = is_settled(namespace, deployment, objects, &live).await {
+            wrong.push(format!("{name}: {reason}"));
+        }
+    }
+    for deployment in waiting {
+        let is_said = condition(deployment, "Validated").is_some_and(|it| it["status"] == "False");
+        if text(deployment, "/status/phase") != "Pending" || text(deployment, "/status/message").is_empty() || !is_said
+        {
+            wrong.push(format!("{} does not wait: {}", text(deployment, "/metadata/name"), deployment["status"]));
+        }
+    }
+    // Claims hold data: they outlive their deployment.
+    let orphans = live.keys().filter(|key| !expected.contains(*key) && key.0 != "PersistentVolumeClaim");
+    wrong.extend(orphans.map(|(kind, name)| format!("{kind} {name} belongs to nothing")));
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let more = wrong.len().saturating_sub(5);
+    wrong.truncate(5);
+    Err(format!("{} and {more} more", wrong.join("; ")))
+}
+
+async fn is_settled(
+    namespace: &Namespace,
+    deployment: &Value,
+    rendered: &[Value],
+    live: &BTreeMap<(String, String), Value>,
+) -> Result<(), String> {
+    let uid = text(deployment, "/metadata/uid");
+    if deployment.pointer("/metadata/deletionTimestamp").is_some() {
+        return Err("it is still being deleted".to_owned());
+    }
+    let main = rendered.last().ok_or("nothing is rendered")?;
+    for object in rendered {
+        let (kind, name) = (text(object, "/kind"), text(object, "/metadata/name"));
+        let found =
+            live.get(&(kind.to_owned(), name.to_owned())).ok_or_else(|| format!("{kind} {name} is not there"))?;
+        if found.pointer("/metadata/deletionTimestamp").is_some() {
+            return Err(format!("{kind} {name} is being deleted"));
+        }
+        if kind != "PersistentVolumeClaim" {
+            let owners = found.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+            let owners: Vec<&str> =
+                owners.into_iter().flatten().filter(|it| it["controller"] == true).map(|it| text(it, "/uid")).collect();
+            if owners != [uid] {
+                return Err(format!("{kind} {name} is owned by {owners:?}, not {uid}"));
+            }
+        }
+        // In the version that was rendered.
+        let (group, version) = text(object, "/apiVersion").split_once('/').unwrap_or(("", text(object, "/apiVersion")));
+        let known =
+            MAIN.iter().chain(&SUPPORTING).find(|known| known.kind == kind).ok_or("a kind that is not known")?;
+        let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), known.plural);
+        let api: Api<DynamicObject> = Api::namespaced_with(namespace.client.clone(), &namespace.name, &resource);
+        let found = api.get(name).await.map_err(|error| format!("{kind} {name}: {error}"))?;
+        if let Some(difference) = missing(object, &whole(&resource.api_version, kind, &found), &mut String::new()) {
+            return Err(format!("{kind} {name}: {difference}"));
+        }
+    }
+
+    let status = &deployment["status"];
+    let provider = text(status, "/provider/name");
+    let of_provider = format!("{provider}-provider");
+    let managers = status_managers(deployment);
+    for manager in ["kubefoundry-core", "provider-selector", of_provider.as_str()] {
+        if !managers.contains(manager) {
+            return Err(format!("{manager} has written nothing into the status: {status}"));
+        }
+    }
+    if status["observedGeneration"] != deployment["metadata"]["generation"] {
+        return Err(format!("generation {} is not observed: {status}", deployment["metadata"]["generation"]));
+    }
+    for kind in ["Validated", "ProviderSelected", "ProviderCompatible", "ResourceCreated"] {
+        if condition(deployment, kind).is_none_or(|it| it["status"] != "True") {
+            return Err(format!("{kind} is not true: {status}"));
+        }
+    }
+    if text(status, "/provider/selectedReason").is_empty()
+        || status["provider"]["resourceName"] != main["metadata"]["name"]
+        || status["provider"]["resourceKind"] != main["kind"]
+    {
+        return Err(format!("the provider is not as it should be: {status}"));
+    }
+    let upstream = &live[&(text(main, "/kind").to_owned(), text(main, "/metadata/name").to_owned())];
+    let said = providers::find(provider).ok_or("no such provider")?.translate_status(upstream);
+    let said = said.map_err(|error| error.to_string())?;
+    if let Some(phase) = said.phase
+        && text(status, "/phase") != phase.as_str()
+    {
+        return Err(format!("{} says {}, and the status {status}", text(main, "/kind"), phase.as_str()));
+    }
+    let finalizers = deployment.pointer("/metadata/finalizers").cloned().unwrap_or_default();
+    if finalizers != json!([format!("kubefoundry.ai/{of_provider}")]) {
+        return Err(format!("the finalizers are {finalizers}"));
+    }
+    Ok(())
+}
+
+/// The uid of each main object in a namespace, by kind and name.
+pub async fn uids(namespace: &Namespace) -> BTreeMap<String, String> {
+    let mut uids = BTreeMap::new();
+    for kind in MAIN {
+        for object in list(namespace, kind, OURS).await.unwrap() {
+            uids.insert(format!("{} {}", kind.kind, text(&object, "/metadata/name")), uid(&object));
+        }
+    }
+    uids
+}
+
+/// How often something was said of a deployment.
+pub async fn times_said(namespace: &Namespace, name: &str, reason: &str) -> u64 {
+    let events = list(namespace, kinds::EVENT, "").await.unwrap();
+    let of_it = events.iter().filter(|event| {
+        let about = (text(event, "/regarding/kind"), text(event, "/regarding/name"), text(event, "/reason"));
+        about == ("ModelDeployment", name, reason)
+    });
+    of_it.map(|event| event.pointer("/series/count").and_then(Value::as_u64).unwrap_or(1)).sum()
+}
+
+/// Waits until everything is [`settled`].
+///
+/// # Panics
+/// After the timeout, with what is wrong and what the operator said last.
+pub async fn until_settled(namespace: &Namespace, invalid: &[&str], operator: &Operator, timeout: Duration) {
+    let started = Instant::now();
+    loop {
+        match settled(namespace, invalid).await {
+            Ok(()) => return,
+            Err(seen) if started.elapsed() > timeout => {
+                panic!("{}: not settled after {timeout:?}: {seen}\n{}", namespace.name, operator.end_of_log())
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+        }
+    }
+}
+
+/// The requests that an operator has sent about deployments and what they become, by verb and resource. Leases, heartbeats,
+/// events, lists and watches are no work.
+pub async fn work(operator: &Operator) -> BTreeMap<String, u64> {
+    let label = |labels: &str, key: &str| -> String {
+        let found = labels.split_once(&format!("{key}=\"")).and_then(|(_, rest)| rest.split_once('"'));
+        found.unwrap_or_else(|| panic!("no {key} in {labels}")).0.to_owned()
+    };
+    let mut work = BTreeMap::new();
+    for line in operator.metrics().await.lines() {
+        let Some(rest) = line.strip_prefix("kubefoundry_api_requests_total{") else { continue };
+        let (labels, count) = rest.rsplit_once(' ').unwrap();
+        let (verb, resource) = (label(labels, "verb"), label(labels, "resource"));
+        let is_work = !matches!(verb.as_str(), "list" | "watch")
+            && !["leases", "events", "inferenceproviderconfigs"].iter().any(|other| resource.starts_with(other));
+        if is_work {
+            *work.entry(format!("{verb} {resource}")).or_default() += count.parse::<f64>().unwrap() as u64;
+        }
+    }
+    work
+}
+
+/// How many requests that is.
+pub fn total(work: &BTreeMap<String, u64>) -> u64 {
+    work.values().sum()
+}

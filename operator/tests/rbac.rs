@@ -1,0 +1,453 @@
+//! The operator runs with exactly the rights that are shipped; what is outside of them is refused, and nobody reaches
+//! through it what they may not.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test starts programs, and fails by panicking"
+)]
+
+mod harness;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use harness::cluster::{Namespace, condition, kinds};
+use harness::operator::{Operator, Options};
+use harness::world::{self, MAIN, deployment, text};
+use harness::{ControlPlane, crds, eventually, free_port, stays};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Client, Error};
+use kubefoundry::yaml;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
+
+const LONG: Duration = Duration::from_secs(60);
+const SYSTEM: &str = "kubefoundry-system";
+
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// A cluster in which the operator is installed as `manifests` says, without its Deployment: it runs beside.
+struct Scene {
+    plane: ControlPlane,
+    client: Client,
+    namespace: Namespace,
+    /// `system:serviceaccount:…`.
+    account: String,
+    options: Options,
+    _turn: MutexGuard<'static, ()>,
+}
+
+async fn scene(name: &str, flags: &[&str], webhooks: bool) -> Option<Scene> {
+    let turn = TURN.lock().await;
+    let plane = ControlPlane::start().await?;
+    let client = plane.admin().await;
+    crds::install_ours(&client).await;
+    crds::install_upstream(&client).await;
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut accounts = Vec::new();
+    for mut object in manifests(flags) {
+        match text(&object, "/kind") {
+            "ServiceAccount" => accounts.push(text(&object, "/metadata/name").to_owned()),
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+                if !webhooks {
+                    continue;
+                }
+                reach_directly(&mut object, &address);
+            }
+            "Namespace" | "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" => {}
+            _ => continue,
+        }
+        install(&client, &object).await;
+    }
+    let [account] = accounts.as_slice() else { panic!("one account is expected, of {accounts:?}") };
+    let kubeconfig = token_of(&plane, &client, account).await;
+    let mut options = Options::default()
+        .kubeconfig(&kubeconfig)
+        .leader_election("6s")
+        .flag("--stale-after", "10m")
+        .flag("--webhook-address", &address)
+        .flag("--webhook-url", &format!("https://{address}"));
+    for flag in flags {
+        options = options.switch(flag);
+    }
+    let namespace = Namespace::create(&client, name).await;
+    let account = format!("system:serviceaccount:{SYSTEM}:{account}");
+    Some(Scene { plane, client, namespace, account, options, _turn: turn })
+}
+
+/// What the program says that it needs.
+fn manifests(flags: &[&str]) -> Vec<Value> {
+    let program = Path::new(env!("CARGO_BIN_EXE_kubefoundry-operator"));
+    let run = Command::new(program).args(["manifests", "--namespace", SYSTEM]).args(flags).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let text = String::from_utf8(run.stdout).unwrap();
+    let parsed = yaml::parse(&text, &yaml::Limits::default());
+    let objects: Vec<Value> =
+        parsed.documents.iter().map(|document| document.root.to_json()).filter(|value| !value.is_null()).collect();
+    assert!(objects.len() > 5, "{text}");
+    objects
+}
+
+/// There is no Service here: the apiserver is told where the webhooks are.
+fn reach_directly(configuration: &mut Value, address: &str) {
+    for webhook in configuration["webhooks"].as_array_mut().unwrap() {
+        let path = text(webhook, "/clientConfig/service/path").to_owned();
+        assert!(path.starts_with('/'), "{webhook}");
+        webhook["clientConfig"] = json!({"url": format!("https://{address}{path}")});
+    }
+}
+
+async fn install(client: &Client, object: &Value) {
+    let api_version = text(object, "/apiVersion");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, text(object, "/kind")));
+    let api: Api<DynamicObject> = match text(object, "/metadata/namespace") {
+        "" => Api::all_with(client.clone(), &resource),
+        namespace => Api::namespaced_with(client.clone(), namespace, &resource),
+    };
+    let name = text(object, "/metadata/name");
+    let applied = api.patch(name, &PatchParams::apply("install").force(), &Patch::Apply(object)).await;
+    applied.unwrap_or_else(|error| panic!("{} {name}: {error}", resource.kind));
+}
+
+/// A kubeconfig of a service account.
+async fn token_of(plane: &ControlPlane, client: &Client, account: &str) -> PathBuf {
+    let request = json!({
+        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+        "spec": {"audiences": ["https://kubernetes.default.svc"], "expirationSeconds": 7200},
+    });
+    let path = format!("/api/v1/namespaces/{SYSTEM}/serviceaccounts/{account}/token");
+    let post = http::Request::post(path).header("content-type", "application/json");
+    let answer: Value = client.request(post.body(request.to_string().into_bytes()).unwrap()).await.unwrap();
+    plane.kubeconfig_with_token(account, text(&answer, "/status/token"))
+}
+
+impl Scene {
+    async fn deploy(&self, number: usize) {
+        let deployments: Vec<Value> = (0..number).map(|number| deployment(&self.namespace.name, number)).collect();
+        world::apply_all(&self.namespace, &deployments).await;
+    }
+
+    async fn until_settled(&self, operator: &Operator) {
+        world::until_settled(&self.namespace, &[], operator, LONG).await;
+    }
+
+    /// Whether a user may do something, as the apiserver sees it.
+    async fn may(&self, user: &str, (verb, group, resource, namespace, name): (&str, &str, &str, &str, &str)) -> bool {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let groups = match user.strip_prefix("system:serviceaccount:") {
+            Some(_) => vec![
+                "system:serviceaccounts".to_owned(),
+                format!("system:serviceaccounts:{SYSTEM}"),
+                "system:authenticated".to_owned(),
+            ],
+            None => vec!["system:authenticated".to_owned()],
+        };
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": user, "groups": groups, "resourceAttributes": {
+                "verb": verb, "group": group, "resource": resource, "subresource": subresource,
+                "namespace": namespace, "name": name,
+            }},
+        });
+        let post = http::Request::post("/apis/authorization.k8s.io/v1/subjectaccessreviews");
+        let post = post.header("content-type", "application/json").body(review.to_string().into_bytes()).unwrap();
+        let answer: Value = self.client.request(post).await.unwrap();
+        answer["status"]["allowed"] == true
+    }
+
+    /// Gives `plain-user` rights in the namespace.
+    async fn allow(&self, name: &str, group: &str, resources: &[&str], verbs: &[&str]) {
+        let namespace = &self.namespace.name;
+        install(
+            &self.client,
+            &json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+                "metadata": {"name": name, "namespace": namespace},
+                "rules": [{"apiGroups": [group], "resources": resources, "verbs": verbs}],
+            }),
+        )
+        .await;
+        install(
+            &self.client,
+            &json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+                "metadata": {"name": name, "namespace": namespace},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "plain-user"}],
+            }),
+        )
+        .await;
+    }
+
+    /// `plain-user`, who may do everything with ModelDeployments here, and nothing else.
+    async fn plain_user(&self) -> Namespace {
+        self.allow("models", "kubefoundry.ai", &["modeldeployments"], &["*"]).await;
+        let user = self.namespace.of(&self.plane.plain_user().await);
+        eventually(LONG, "the right in force", async || {
+            user.api(kinds::DEPLOYMENT).list(&kube::api::ListParams::default()).await.map_err(|error| error.to_string())
+        })
+        .await;
+        user
+    }
+}
+
+/// Whether the apiserver refused for want of rights.
+fn is_forbidden<T>(answer: &Result<T, Error>) -> bool {
+    matches!(answer, Err(Error::Api(status)) if status.code == 403)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rights_suffice_for_a_whole_life() {
+    let Some(scene) = scene("life", &[], true).await else { return };
+    let namespace = &scene.namespace;
+    let operator = scene.options.start_ready(&scene.plane, "rights").await;
+    eventually(LONG, "the webhooks reachable", async || {
+        let right = deployment(&namespace.name, 0);
+        namespace.apply(kinds::DEPLOYMENT, &right).await.map_err(|error| error.to_string())
+    })
+    .await;
+    scene.deploy(5).await;
+    scene.until_settled(&operator).await;
+    world::serve_all(namespace).await.unwrap();
+    scene.until_settled(&operator).await;
+
+    // What is wrong is refused: the webhooks work with these rights.
+    let refused = namespace.apply(kinds::DEPLOYMENT, &world::invalid(&namespace.name, "wrong")).await.unwrap_err();
+    assert!(refused.to_string().contains("tensor-parallel-size"), "{refused}");
+
+    // A Secret that is missed, and then there.
+    namespace
+        .merge(kinds::DEPLOYMENT, "m-00001", &json!({"spec": {"secrets": {"huggingFaceToken": "hf-token"}}}))
+        .await;
+    let said = namespace.until_event("m-00001", "Warning", "SecretNotFound").await;
+    assert_eq!(said, format!("Secret 'hf-token' not found in namespace '{}'", namespace.name));
+    namespace
+        .apply(kinds::SECRET, &json!({"metadata": {"name": "hf-token"}, "stringData": {"HF_TOKEN": "secret"}}))
+        .await
+        .unwrap();
+
+    // In place, another model, another number of replicas (another kind with KAITO), another provider, drift.
+    namespace.merge(kinds::DEPLOYMENT, "m-00002", &json!({"spec": {"scaling": {"replicas": 3}}})).await;
+    namespace.merge(kinds::DEPLOYMENT, "m-00000", &json!({"spec": {"model": {"id": "org/other/model.gguf"}}})).await;
+    namespace
+        .merge(kinds::DEPLOYMENT, "m-00003", &json!({"spec": {"engine": {"args": {"gpu-memory-utilization": "0.8"}}}}))
+        .await;
+    scene.until_settled(&operator).await;
+    namespace.merge(kinds::DEPLOYMENT, "m-00001", &json!({"spec": {"provider": {"name": "kuberay"}}})).await;
+    scene.until_settled(&operator).await;
+    let changed = json!({"metadata": {"labels": {"kubefoundry.ai/model-source": "nobody"}}});
+    namespace.merge(kinds::RAY_SERVICE, "m-00002", &changed).await;
+    namespace.until_event("m-00002", "Warning", "DriftDetected").await;
+    scene.until_settled(&operator).await;
+
+    // A dry run, and a kind that goes and comes.
+    namespace.annotate(kinds::DEPLOYMENT, "m-00004", "kubefoundry.ai/dry-run", Some("true")).await;
+    namespace
+        .until(kinds::DEPLOYMENT, "m-00004", "with the result of a dry run", |deployment| {
+            let result = &deployment["metadata"]["annotations"]["kubefoundry.ai/dry-run-result"];
+            if result.is_string() { Ok(()) } else { Err(deployment["metadata"]["annotations"].to_string()) }
+        })
+        .await;
+    namespace.annotate(kinds::DEPLOYMENT, "m-00004", "kubefoundry.ai/dry-run", None).await;
+    crds::remove(&scene.client, "rayservices.ray.io").await;
+    namespace.until_condition("m-00002", "ProviderCompatible", "False").await;
+    crds::install(&scene.client, crds::KUBERAY).await;
+    scene.until_settled(&operator).await;
+
+    for number in 0..5 {
+        namespace.delete(kinds::DEPLOYMENT, &format!("m-0000{number}")).await;
+    }
+    for number in 0..5 {
+        namespace.until_gone(kinds::DEPLOYMENT, &format!("m-0000{number}")).await;
+    }
+    for kind in MAIN {
+        assert!(world::list(namespace, kind, "").await.unwrap().is_empty(), "{}", kind.kind);
+    }
+
+    // Nothing of that was refused for want of rights.
+    let forbidden = operator.metric("kubefoundry_reconciliation_errors_total", &[r#"error_type="forbidden""#]).await;
+    assert_eq!(forbidden, 0.0);
+    let log = operator.log();
+    let complaints: Vec<&str> =
+        log.lines().filter(|line| line.to_lowercase().contains("forbidden") || line.contains("403")).collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_outside_of_the_rights_is_refused() {
+    let Some(scene) = scene("outside", &[], true).await else { return };
+    let name = scene.namespace.name.as_str();
+    let outside = [
+        ("list", "", "secrets", "", ""),
+        ("watch", "", "secrets", "", ""),
+        ("list", "", "secrets", name, ""),
+        ("create", "", "secrets", name, ""),
+        ("patch", "", "secrets", name, "a"),
+        ("delete", "", "secrets", name, "a"),
+        ("delete", "", "secrets", SYSTEM, "another"),
+        ("patch", "", "secrets", SYSTEM, "another"),
+        ("delete", "", "namespaces", "", name),
+        ("patch", "", "namespaces", "", name),
+        ("create", "", "namespaces", "", ""),
+        ("get", "", "pods", name, "a"),
+        ("create", "", "pods", name, ""),
+        ("create", "", "pods/exec", name, "a"),
+        ("create", "apps", "deployments", name, ""),
+        ("delete", "", "persistentvolumeclaims", name, "a"),
+        ("create", "kubefoundry.ai", "modeldeployments", name, ""),
+        ("delete", "kubefoundry.ai", "modeldeployments", name, "a"),
+        ("deletecollection", "kaito.sh", "workspaces", name, ""),
+        ("patch", "kaito.sh", "workspaces/status", name, "a"),
+        ("delete", "kubefoundry.ai", "inferenceproviderconfigs", "", "kaito"),
+        ("patch", "apiextensions.k8s.io", "customresourcedefinitions", "", "workspaces.kaito.sh"),
+        ("delete", "apiextensions.k8s.io", "customresourcedefinitions", "", "modeldeployments.kubefoundry.ai"),
+        ("create", "rbac.authorization.k8s.io", "clusterrolebindings", "", ""),
+        ("patch", "rbac.authorization.k8s.io", "clusterroles", "", "cluster-admin"),
+        ("escalate", "rbac.authorization.k8s.io", "clusterroles", "", "cluster-admin"),
+        ("impersonate", "", "users", "", "admin"),
+        ("create", "", "serviceaccounts/token", SYSTEM, "a"),
+        ("patch", "coordination.k8s.io", "leases", "kube-system", "a"),
+        ("patch", "admissionregistration.k8s.io", "validatingwebhookconfigurations", "", "another"),
+        ("create", "admissionregistration.k8s.io", "validatingwebhookconfigurations", "", ""),
+        ("create", "authorization.k8s.io", "subjectaccessreviews", "", ""),
+    ];
+    for action in outside {
+        assert!(!scene.may(&scene.account, action).await, "it may {action:?}");
+    }
+    // A check of the check.
+    assert!(scene.may(&scene.account, ("patch", "kaito.sh", "workspaces", name, "a")).await);
+
+    // Really refused, not only by opinion.
+    let token = token_of(&scene.plane, &scene.client, scene.account.rsplit(':').next().unwrap()).await;
+    let config = kube::config::Kubeconfig::read_from(token).unwrap();
+    let config =
+        kube::Config::from_custom_kubeconfig(config, &kube::config::KubeConfigOptions::default()).await.unwrap();
+    let operator = scene.namespace.of(&Client::try_from(config).unwrap());
+    assert!(is_forbidden(&operator.api(kinds::SECRET).list(&kube::api::ListParams::default()).await));
+    assert!(is_forbidden(&operator.api(kinds::NAMESPACE).delete(name, &kube::api::DeleteParams::default()).await));
+}
+
+/// A model that would run on Dynamo, in a namespace that is for KAITO.
+async fn stays_without_dynamo(scene: &Scene, operator: &Operator, names: &[&str]) {
+    for name in names {
+        scene
+            .namespace
+            .until(kinds::DEPLOYMENT, name, "refused", |deployment| {
+                let refused = ["ProviderSelected", "ProviderCompatible"]
+                    .iter()
+                    .filter_map(|kind| condition(deployment, kind))
+                    .any(|it| it["status"] == "False" && it["reason"] == "NotAllowed");
+                if refused { Ok(()) } else { Err(format!("{}\n{}", deployment["status"], operator.end_of_log())) }
+            })
+            .await;
+    }
+    stays(Duration::from_secs(2), "without a graph", async || {
+        let graphs = world::list(&scene.namespace, kinds::GRAPH, "").await?;
+        if graphs.is_empty() { Ok(()) } else { Err(format!("{graphs:?}")) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_allow_list_holds_without_the_webhook() {
+    let Some(scene) = scene("allowed", &[], false).await else { return };
+    let operator = scene.options.start_ready(&scene.plane, "allowed").await;
+    let user = scene.plain_user().await;
+    let name = scene.namespace.name.as_str();
+    scene.namespace.annotate(kinds::NAMESPACE, name, "kubefoundry.ai/allowed-providers", Some("kaito")).await;
+
+    // By themselves they reach nothing of it.
+    assert!(is_forbidden(&user.apply(kinds::GRAPH, &json!({"metadata": {"name": "own"}, "spec": {}})).await));
+    assert!(is_forbidden(&user.apply(kinds::WORKSPACE, &json!({"metadata": {"name": "own"}})).await));
+    let open = json!({"metadata": {"name": name, "annotations": {"kubefoundry.ai/allowed-providers": "dynamo"}}});
+    assert!(is_forbidden(&user.apply(kinds::NAMESPACE, &open).await));
+
+    // By name, and by a status of their own making, which is not taken.
+    let mut named = deployment(name, 1);
+    named["metadata"]["name"] = json!("named");
+    named["spec"]["provider"] = json!({"name": "dynamo"});
+    user.apply(kinds::DEPLOYMENT, &named).await.unwrap();
+    let mut told = named.clone();
+    told["metadata"]["name"] = json!("told");
+    told["status"] = json!({"provider": {"name": "dynamo", "selectedReason": "because"}, "phase": "Running"});
+    // Strict validation does not know a status in it as wrong; the subresource keeps it out.
+    let _ = user.apply(kinds::DEPLOYMENT, &told).await;
+    stays_without_dynamo(&scene, &operator, &["named", "told"]).await;
+    assert!(is_forbidden(
+        &user
+            .api(kinds::DEPLOYMENT)
+            .patch_status("named", &PatchParams::default(), &Patch::Merge(json!({"status": {"phase": "Running"}})))
+            .await
+    ));
+
+    // Even who may write the status gets nothing by it.
+    scene.allow("statuses", "kubefoundry.ai", &["modeldeployments/status"], &["*"]).await;
+    let status = json!({"status": {"provider": {"name": "dynamo", "selectedReason": "because"}}});
+    eventually(LONG, "the status written", async || {
+        let patched =
+            user.api(kinds::DEPLOYMENT).patch_status("named", &PatchParams::default(), &Patch::Merge(&status)).await;
+        patched.map_err(|error| error.to_string())
+    })
+    .await;
+    stays_without_dynamo(&scene, &operator, &["named"]).await;
+
+    // Selection takes what is allowed, or nothing.
+    let mut selected = deployment(name, 1);
+    selected["metadata"]["name"] = json!("selected");
+    user.apply(kinds::DEPLOYMENT, &selected).await.unwrap();
+    user.apply(kinds::DEPLOYMENT, &deployment(name, 0)).await.unwrap();
+    scene.namespace.until_condition("m-00000", "ResourceCreated", "True").await;
+    eventually(LONG, "the selected one decided", async || {
+        let deployment = scene.namespace.get(kinds::DEPLOYMENT, "selected").await;
+        let chosen = text(&deployment, "/status/provider/name").to_owned();
+        let is_refused = condition(&deployment, "ProviderSelected").is_some_and(|it| it["status"] == "False");
+        if chosen == "kaito" || is_refused { Ok(()) } else { Err(deployment["status"].to_string()) }
+    })
+    .await;
+    stays_without_dynamo(&scene, &operator, &[]).await;
+
+    // The list is changed: what it allows now is made.
+    scene.namespace.annotate(kinds::NAMESPACE, name, "kubefoundry.ai/allowed-providers", Some("kaito,dynamo")).await;
+    scene.namespace.until_condition("named", "ResourceCreated", "True").await;
+    scene.namespace.until_there(kinds::GRAPH, "named").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_webhook_asks_what_the_user_may() {
+    let Some(scene) = scene("access", &["--check-access"], true).await else { return };
+    let operator = scene.options.start_ready(&scene.plane, "access").await;
+    let user = scene.plain_user().await;
+    let name = scene.namespace.name.as_str();
+    assert!(scene.may(&scene.account, ("create", "authorization.k8s.io", "subjectaccessreviews", "", "")).await);
+    let refusal = async |deployment: &Value, expected: &str| {
+        eventually(LONG, "a refusal", async || match user.apply(kinds::DEPLOYMENT, deployment).await {
+            Err(error) if error.to_string().contains(expected) => Ok(()),
+            other => Err(format!("{other:?}\n{}", operator.end_of_log())),
+        })
+        .await;
+    };
+    // Without the right to make a Workspace, no Workspace by way of a model; nor one of another provider.
+    refusal(&deployment(name, 0), "workspaces").await;
+    refusal(&deployment(name, 1), "dynamographdeployments").await;
+    assert!(world::list(&scene.namespace, kinds::DEPLOYMENT, "").await.unwrap().is_empty());
+    scene.allow("workspaces", "kaito.sh", &["workspaces"], &["create"]).await;
+    eventually(LONG, "a model of KAITO", async || {
+        user.apply(kinds::DEPLOYMENT, &deployment(name, 0)).await.map_err(|error| error.to_string())
+    })
+    .await;
+    refusal(&deployment(name, 1), "dynamographdeployments").await;
+    scene.namespace.until_condition("m-00000", "ResourceCreated", "True").await;
+    // Nor by a change of provider.
+    let moved = json!({"spec": {"provider": {"name": "kuberay", "overrides": null}, "resources": {"gpu": {"count": 1}}, "engine": {"type": "vllm"}}});
+    let moved = user.api(kinds::DEPLOYMENT).patch("m-00000", &PatchParams::default(), &Patch::Merge(moved)).await;
+    assert!(moved.as_ref().is_err_and(|error| error.to_string().contains("rayservices")), "{moved:?}");
+    // The administrator may, and so may their models.
+    scene.namespace.apply(kinds::DEPLOYMENT, &deployment(name, 1)).await.unwrap();
+    scene.namespace.until_condition("m-00001", "ResourceCreated", "True").await;
+}

@@ -1,0 +1,286 @@
+//! What the operator costs with many deployments. Bounded in count and time, and run by hand or, small, by `.ci/operator`:
+//!
+//! ```sh
+//! export KUBEFOUNDRY_CONTROLPLANE=$(bash .ci/controlplane)
+//! SCALE=10000 cargo test --release -p kubefoundry-operator --test scale -- --ignored --nocapture
+//! ```
+//! `SCALE` deployments (500) are there when the operator starts; then `SCALE_RATE` of them change a minute (1000) for
+//! `SCALE_SECONDS` (60); then everything is looked at again without a change, after `SCALE_RESYNC` since the start (`60s`).
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test starts programs, measures them, prints that, and fails by panicking"
+)]
+
+mod harness;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use futures::StreamExt as _;
+use harness::cluster::{Namespace, condition, kinds};
+use harness::operator::{Operator, Options};
+use harness::world::{self, deployment, text, total, work};
+use harness::{ControlPlane, crds, eventually};
+use kube::Client;
+use kube::api::{Api, DynamicObject};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::{Value, json};
+
+const NAMESPACES: usize = 10;
+
+fn setting(name: &str, default: usize) -> usize {
+    env::var(name).map_or(default, |value| value.parse().unwrap())
+}
+
+/// What is known of a deployment.
+#[derive(Clone, Copy)]
+struct Seen {
+    generation: i64,
+    /// When the status was first seen to be about this generation.
+    observed: Option<(i64, Instant)>,
+    is_created: bool,
+}
+
+/// What a watch of all deployments has seen, by namespace and name.
+type Watched = Arc<Mutex<BTreeMap<(String, String), Seen>>>;
+
+fn watch(client: &Client) -> Watched {
+    let watched = Watched::default();
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &kinds::DEPLOYMENT.resource());
+    let shared = Arc::clone(&watched);
+    tokio::spawn(async move {
+        let config = watcher::Config::default().page_size(500);
+        let mut events = watcher(api, config).default_backoff().applied_objects().boxed();
+        while let Some(event) = events.next().await {
+            let Ok(object) = event else { continue };
+            let key = (object.metadata.namespace.clone().unwrap(), object.metadata.name.clone().unwrap());
+            let now = Instant::now();
+            let observed = object.data["status"]["observedGeneration"].as_i64();
+            let mut watched = shared.lock().unwrap();
+            let before = watched.get(&key).and_then(|seen| seen.observed);
+            let is_known = |before: &(i64, Instant)| Some(before.0) == observed;
+            let seen = Seen {
+                generation: object.metadata.generation.unwrap(),
+                observed: before.filter(is_known).or(observed.map(|observed| (observed, now))),
+                is_created: condition(&object.data, "ResourceCreated").is_some_and(|it| it["status"] == "True"),
+            };
+            watched.insert(key, seen);
+        }
+    });
+    watched
+}
+
+/// What both programs have used at a moment.
+struct Reading {
+    at: Instant,
+    operator: f64,
+    plane: f64,
+    requests: BTreeMap<String, u64>,
+    events: f64,
+}
+
+impl Reading {
+    async fn now(operator: &Operator, plane: &ControlPlane) -> Self {
+        Self {
+            at: Instant::now(),
+            operator: cpu(operator.process().pid()),
+            plane: cpu(plane.pid().unwrap()),
+            requests: work(operator).await,
+            events: operator.metric("kubefoundry_api_requests_total", &[r#"resource="events""#]).await,
+        }
+    }
+}
+
+/// Seconds of CPU time that a process has used.
+fn cpu(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // After the name, which may hold spaces; ticks of 10 ms.
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+/// Resident and peak memory in MB of a process.
+fn memory(pid: u32) -> (f64, f64) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let field = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    };
+    (megabytes(field("VmRSS:")), megabytes(field("VmHWM:")))
+}
+
+/// A row of the table, and what was sent.
+async fn report(what: &str, each: usize, from: &Reading, operator: &Operator, plane: &ControlPlane) -> Reading {
+    let now = Reading::now(operator, plane).await;
+    let sent = total(&now.requests) - total(&from.requests);
+    let (resident, peak) = memory(operator.process().pid());
+    println!(
+        "| {what} | {:.0} s | {sent} | {:.2} | {:.2} | {resident:.0} MB ({peak:.0} MB) | {:.1} s | {:.0} MB | {:.1} s |",
+        (now.at - from.at).as_secs_f64(),
+        sent as f64 / each as f64,
+        (now.events - from.events) / each as f64,
+        now.operator - from.operator,
+        memory(plane.pid().unwrap()).0,
+        now.plane - from.plane,
+    );
+    for (request, count) in &now.requests {
+        let count = count - from.requests.get(request).unwrap_or(&0);
+        if count > 0 {
+            println!("<!-- {request}: {count} -->");
+        }
+    }
+    now
+}
+
+/// How many reconciliations there were: those of the busiest controller.
+async fn reconciliations(operator: &Operator) -> f64 {
+    operator.metric("kubefoundry_reconciliation_duration_seconds_count", &[r#"provider="core""#]).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it takes minutes; .ci/operator runs it small"]
+async fn many_deployments() {
+    let Some(plane) = ControlPlane::start().await else { return };
+    let count = setting("SCALE", 500);
+    let rate = setting("SCALE_RATE", 1000);
+    let seconds = setting("SCALE_SECONDS", 60);
+    let resync = env::var("SCALE_RESYNC").unwrap_or_else(|_| "60s".to_owned());
+    let limit = Duration::from_secs(120 + count as u64 / 10);
+    let client = plane.admin().await;
+    crds::install_ours(&client).await;
+    crds::install_upstream(&client).await;
+    Namespace::create(&client, "kubefoundry-system").await;
+    let mut namespaces = Vec::new();
+    for number in 0..NAMESPACES {
+        namespaces.push(Namespace::create(&client, &format!("scale-{number}")).await);
+    }
+    let started = Instant::now();
+    for (number, namespace) in namespaces.iter().enumerate() {
+        let ours = (0..count).filter(|it| it % NAMESPACES == number);
+        // All five sorts in each namespace.
+        let ours: Vec<Value> = ours.map(|it| deployment(&namespace.name, it / NAMESPACES)).collect();
+        world::apply_all(namespace, &ours).await;
+    }
+    println!("{count} deployments are there after {:.0} s", started.elapsed().as_secs_f64());
+    println!(
+        "control plane: {:.0} MB, {:.1} s of CPU time\n",
+        memory(plane.pid().unwrap()).0,
+        cpu(plane.pid().unwrap())
+    );
+    let watched = watch(&client);
+    eventually(limit, "all seen", async || match watched.lock().unwrap().len() {
+        all if all == count => Ok(()),
+        some => Err(some.to_string()),
+    })
+    .await;
+
+    println!(
+        "| | wall time | requests | an object | events an object | memory (most) | CPU | control plane | its CPU |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    let options = Options::default()
+        .leader_election("15s")
+        .flag("--heartbeat-interval", "30s")
+        .flag("--heartbeat-timeout", "2m")
+        .flag("--stale-after", "60m")
+        .flag("--resync", &resync)
+        .flag("--log", "warn");
+    let started = Instant::now();
+    let (before, plane_before) = (Instant::now(), cpu(plane.pid().unwrap()));
+    let mut operator = options.start_ready(&plane, "scale").await;
+    let cold = Reading { at: before, operator: 0.0, plane: plane_before, requests: BTreeMap::new(), events: 0.0 };
+    eventually(limit, "all converged", async || {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let watched = watched.lock().unwrap();
+        let done = |seen: &&Seen| seen.is_created && seen.observed.is_some_and(|it| it.0 == seen.generation);
+        let done = watched.values().filter(done).count();
+        if done == count { Ok(()) } else { Err(format!("{done} of {count}")) }
+    })
+    .await;
+    let cold = report("cold start", count, &cold, &operator, &plane).await;
+    let per_create = total(&cold.requests) as f64 / count as f64;
+
+    // Those that upstream changes in place.
+    let updated: Vec<usize> = (0..count).filter(|it| matches!(it / NAMESPACES % 5, 1 | 2 | 4)).collect();
+    let updates = rate * seconds / 60;
+    let mut ticks = tokio::time::interval(Duration::from_secs_f64(60.0 / rate as f64));
+    let mut asked = Vec::new();
+    for update in 0..updates {
+        ticks.tick().await;
+        let number = updated[update % updated.len()];
+        let namespace = namespaces[number % NAMESPACES].clone();
+        let name = text(&deployment("any", number / NAMESPACES), "/metadata/name").to_owned();
+        // Another number each time that its turn comes.
+        let replicas = 3 + update / updated.len() % 2;
+        asked.push(tokio::spawn(async move {
+            let at = Instant::now();
+            let changed =
+                namespace.merge(kinds::DEPLOYMENT, &name, &json!({"spec": {"scaling": {"replicas": replicas}}})).await;
+            ((namespace.name, name), changed["metadata"]["generation"].as_i64().unwrap(), at)
+        }));
+    }
+    let mut lags: Vec<Duration> = Vec::new();
+    for update in asked {
+        let (key, generation, at) = update.await.unwrap();
+        let lag = eventually(limit, "an update observed", async || {
+            let seen = watched.lock().unwrap()[&key];
+            // A later update may have come before this one was observed.
+            let observed = seen.observed.filter(|observed| observed.0 >= generation);
+            observed.map(|observed| observed.1.saturating_duration_since(at)).ok_or_else(|| format!("{key:?}"))
+        })
+        .await;
+        lags.push(lag);
+    }
+    lags.sort();
+    let warm = report(&format!("{updates} updates, {rate} a minute"), updates, &cold, &operator, &plane).await;
+    let at = |share: f64| lags[((lags.len() - 1) as f64 * share) as usize].as_secs_f64() * 1000.0;
+    println!(
+        "<!-- lag of an update: median {:.0} ms, 99 of 100 {:.0} ms, most {:.0} ms -->",
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    );
+
+    // Everything is looked at again, by every controller.
+    let looked = reconciliations(&operator).await;
+    eventually(Duration::from_secs(900), "a resync", async || {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = reconciliations(&operator).await;
+        if now >= looked + count as f64 { Ok(()) } else { Err(format!("{looked}, {now}")) }
+    })
+    .await;
+    let quiet = report("resync without a change", count, &warm, &operator, &plane).await;
+    let per_resync = (total(&quiet.requests) - total(&warm.requests)) as f64 / count as f64;
+
+    // Started again with everything as it should be.
+    operator.kill().await;
+    let before = cpu(plane.pid().unwrap());
+    let again = Instant::now();
+    operator.start_again();
+    operator.until_ready().await;
+    eventually(limit, "everything looked at after the start", async || {
+        let now = reconciliations(&operator).await;
+        if now >= count as f64 { Ok(()) } else { Err(format!("{now} of {count}")) }
+    })
+    .await;
+    let from = Reading { at: again, operator: 0.0, plane: before, requests: BTreeMap::new(), events: 0.0 };
+    let restart = report("started again without a change", count, &from, &operator, &plane).await;
+    let per_restart = total(&restart.requests) as f64 / count as f64;
+    println!("\nall of it took {:.0} s", started.elapsed().as_secs_f64());
+
+    // The goals of the project (docs/performance.md).
+    assert!(per_create <= 10.0, "{per_create} requests on a create");
+    assert!(per_resync <= 1.0, "{per_resync} requests on a resync without a change");
+    assert!(per_restart <= 1.0, "{per_restart} requests on a start without a change");
+}
