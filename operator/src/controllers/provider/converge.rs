@@ -90,6 +90,11 @@ impl Turn<'_> {
         if !wanted.objects().filter(|object| is_watched(object)).all(known) {
             return Ok(Outcome::CatchUp);
         }
+        // Before anything is written, and before anything that runs makes room.
+        let foreign = |object: &&Value| is_watched(object) && matches!(self.find(object), Found::Foreign);
+        if let Some(object) = wanted.objects().find(foreign) {
+            return Err(not_owned(object));
+        }
         // Before anything of it is there.
         self.hold().await?;
         let owned = self.owned();
