@@ -185,7 +185,7 @@ async fn the_webhook_is_away() {
     operator.start_again();
     world::until_settled(&scene.namespace, &["wrong"], &operator, LONG).await;
     let waiting = scene.namespace.get(kinds::DEPLOYMENT, "wrong").await;
-    assert!(text(&waiting, "/status/message").contains("tensor-parallel-size"), "{}", waiting["status"]);
+    assert!(text(&waiting, "/status/message").contains("tensor parallel 8"), "{}", waiting["status"]);
     // Mended, it runs.
     scene.namespace.merge(kinds::DEPLOYMENT, "wrong", &json!({"spec": {"engine": {"args": null}}})).await;
     scene.serve(&operator).await;
