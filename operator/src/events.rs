@@ -35,6 +35,7 @@ pub(crate) enum Happening {
 
 impl Happening {
     /// All of them, as in the specification's table.
+    #[cfg(test)]
     pub(crate) const ALL: [Self; 6] = [
         Self::ProviderSelected,
         Self::ResourceCreated,
@@ -76,6 +77,7 @@ impl Happening {
     }
 
     /// What it means, for the documentation.
+    #[cfg(test)]
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Self::ProviderSelected => "a provider was chosen; why is in the message",
