@@ -102,7 +102,7 @@ pub(crate) struct Run {
     /// How often everything is looked at again without a reason
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub(crate) resync: Duration,
-    /// How many deployments each controller works on at a time
+    /// How many deployments are worked on at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 16)]
     pub(crate) concurrency: u16,
     /// What log lines look like

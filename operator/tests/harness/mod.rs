@@ -20,8 +20,8 @@ pub mod fighter;
 pub mod operator;
 pub mod process;
 pub mod proxy;
-pub mod world;
 pub mod render;
+pub mod world;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -166,9 +166,11 @@ impl Turn<'_> {
                 Found::Foreign => return Err(not_owned(object)),
                 Found::Going => {}
                 Found::Ours(live) => {
-                    let key = objects::key(object);
-                    if compare::differs(object, &live) && !self.context.memory.is_unmoved(uid, &key, &live.object) {
-                        changed.push((object, Some(live)));
+                    if compare::differs(object, &live) {
+                        let state = objects::state(object, &live);
+                        if !self.context.memory.is_unmoved(uid, &objects::key(object), &state) {
+                            changed.push((object, Some(live)));
+                        }
                     }
                 }
             }
@@ -188,7 +190,8 @@ impl Turn<'_> {
                     let tried = self.apply(object, Mode::DryRun, Force::Yes).await?;
                     if objects::desired(&tried.value()) == objects::desired(&objects::value(&live)) {
                         // The apiserver writes it another way.
-                        self.context.memory.unmoved(uid, &objects::key(object), &live.object);
+                        let state = objects::state(object, &live);
+                        self.context.memory.unmoved(uid, &objects::key(object), state);
                         continue;
                     }
                     self.store(object, Force::Yes).await?

@@ -37,7 +37,7 @@ struct Remembered {
     failures: u32,
     corrections: u32,
     corrected: Option<Instant>,
-    /// The versions of objects that differ from what is rendered, and that applying does not change.
+    /// Objects that differ from what is rendered, and that applying does not change, with a hash of what is wanted of them.
     unmoved: BTreeMap<String, String>,
     /// The generation for which Secrets were looked for, whether all were found, and when.
     secrets: Option<(i64, bool, Instant)>,
@@ -167,17 +167,15 @@ impl Memory {
         });
     }
 
-    /// Applying does not change an object of this version.
-    pub(super) fn unmoved(&self, uid: &str, key: &str, object: &Cached) {
-        let version = object.metadata.resource_version.clone().unwrap_or_default();
-        self.with(uid, |it| drop(it.unmoved.insert(key.to_owned(), version)));
+    /// Applying does not change an object that is like this: `state` is a hash of it.
+    pub(super) fn unmoved(&self, uid: &str, key: &str, state: String) {
+        self.with(uid, |it| drop(it.unmoved.insert(key.to_owned(), state)));
     }
 
     /// Whether applying does not change an object, as far as is known.
-    pub(super) fn is_unmoved(&self, uid: &str, key: &str, object: &Cached) -> bool {
+    pub(super) fn is_unmoved(&self, uid: &str, key: &str, state: &str) -> bool {
         let all = self.lock();
-        let unmoved = all.get(uid).and_then(|it| it.unmoved.get(key));
-        unmoved.is_some() && unmoved == object.metadata.resource_version.as_ref()
+        all.get(uid).and_then(|it| it.unmoved.get(key)).is_some_and(|known| known == state)
     }
 
     /// Whether Secrets need not be looked for now: all were found, or that one is missing was said a moment ago. `None` when

@@ -93,7 +93,14 @@ pub(crate) fn error_policy(deployment: Arc<Cached>, error: &Error, context: Arc<
         tracing::debug!(controller = provider, namespace, deployment = name, reason, ?delay, "tried again later");
     } else {
         context.shared.metrics.failed(provider, error.kind());
-        tracing::warn!(controller = provider, namespace, deployment = name, reason, ?delay, "failed, and tried again later");
+        tracing::warn!(
+            controller = provider,
+            namespace,
+            deployment = name,
+            reason,
+            ?delay,
+            "failed, and tried again later"
+        );
     }
     Action::requeue(delay)
 }

@@ -116,6 +116,15 @@ pub(super) fn rendered_hash(objects: &[Value]) -> String {
     hexadecimal(&hash.finalize())
 }
 
+/// A hash of what is wanted, and of what is there as far as it could be wanted.
+pub(super) fn state(wanted: &Value, live: &Owned) -> String {
+    let mut hash = Sha256::new();
+    hash.update(wanted.to_string());
+    hash.update([0]);
+    hash.update(desired(&value(live)).to_string());
+    hexadecimal(&hash.finalize())
+}
+
 /// A name that nothing else has, to try an object whose own name is taken.
 pub(super) fn trial_name(uid: &str) -> String {
     format!("kf-{}", hexadecimal(&Sha256::digest(uid)))

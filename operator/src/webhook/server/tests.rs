@@ -319,7 +319,8 @@ fn a_deployment_that_nobody_can_take_yet_waits_unless_access_is_checked() {
     let nobody = || Fake { only: Some("nobody"), ..Fake::default() };
     let response = ask(nobody(), "/validate", &request(phi(good()), Value::Null));
     assert_eq!(response["allowed"], true, "{response}");
-    let response = ask(Fake { unready: Some("dynamo"), ..Fake::default() }, "/validate", &request(phi(good()), Value::Null));
+    let response =
+        ask(Fake { unready: Some("dynamo"), ..Fake::default() }, "/validate", &request(phi(good()), Value::Null));
     allow(&response);
     assert!(response["warnings"][0].as_str().unwrap().contains("reports ready: false"), "{response}");
     let checked = Fake { refusal: Some(None), ..nobody() };
