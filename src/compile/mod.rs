@@ -33,6 +33,7 @@ use serde_json::Value;
 pub use document::Header;
 pub(crate) use document::report_failure;
 pub use form::{Form, YamlText};
+pub(crate) use kustomize::{normalize, patch_files};
 pub use renderer::{ListItems, Rendered, Renderer};
 pub use role::InputDocument;
 pub(crate) use subject::{Attempt, Catalogue, Prepared, Subject, prepared};
@@ -328,7 +329,7 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
 }
 
 /// The options that apply.
-fn options_of(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
+pub(crate) fn options_of(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
     let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
     let mut options = Options { crds: dumped, ..Options::default() };
     read_options(sources, &mut options, diagnostics);
