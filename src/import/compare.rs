@@ -371,10 +371,10 @@ mod tests {
     fn what_a_server_fills_in_is_no_difference() {
         let given = json!({
             "kind": "Service",
-            "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+            "metadata": {"name": "a", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
             "spec": {"clusterIP": "10.0.0.1", "type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}]},
         });
-        assert_eq!(found(&given, &json!({"kind": "Service", "spec": {"ports": [{"port": 80}]}})), [] as [&str; 0]);
+        assert_eq!(found(&given, &json!({"kind": "Service", "metadata": {"annotations": {}, "name": "a"}, "spec": {"ports": [{"port": 80}]}})), [] as [&str; 0]);
         let given = json!({"kind": "Service", "spec": {"type": "NodePort"}});
         assert_eq!(found(&given, &json!({"kind": "Service"})).len(), 1);
     }
