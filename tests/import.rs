@@ -126,7 +126,9 @@ fn what_is_written_out_comes_back() {
         // What the group has on, on a provider that leaves it to the image.
         model(
             "airunway.ai",
-            &format!("{{model: {{id: org/m}}, engine: {{type: vllm, enablePrefixCaching: true}}, {vllm_image}, resources: {{gpu: {{count: 1}}}}, provider: {{name: kaito}}}}"),
+            &format!(
+                "{{model: {{id: org/m}}, engine: {{type: vllm, enablePrefixCaching: true}}, {vllm_image}, resources: {{gpu: {{count: 1}}}}, provider: {{name: kaito}}}}"
+            ),
         ),
         // A list of one value.
         model(
@@ -136,7 +138,9 @@ fn what_is_written_out_comes_back() {
         // A model on a claim, without a name in the API.
         model(
             "airunway.ai",
-            &format!("{{model: {{id: /models/m, storage: {{volumes: [{{name: v, claimName: c, mountPath: /models}}]}}}}, engine: {{type: llamacpp}}, {llamacpp}, provider: {{name: kaito}}}}"),
+            &format!(
+                "{{model: {{id: /models/m, storage: {{volumes: [{{name: v, claimName: c, mountPath: /models}}]}}}}, engine: {{type: llamacpp}}, {llamacpp}, provider: {{name: kaito}}}}"
+            ),
         ),
     ] {
         let mut sources = SourceSet::default();
@@ -152,7 +156,8 @@ fn what_is_written_out_comes_back() {
 fn options_are_read_first() {
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::Options, "options.yaml", "apiVersion: example.com/v1\nkind: Render\n");
-    let workspace = "apiVersion: kaito.sh/v1beta1\nkind: Workspace\nmetadata: {name: NAME}\ninference: {preset: {name: phi-4}}\n";
+    let workspace =
+        "apiVersion: kaito.sh/v1beta1\nkind: Workspace\nmetadata: {name: NAME}\ninference: {preset: {name: phi-4}}\n";
     sources.add("one.yaml", workspace.replace("NAME", "one"));
     sources.add("two.yaml", workspace.replace("NAME", "two"));
     let import = import(&sources);

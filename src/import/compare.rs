@@ -360,11 +360,7 @@ mod tests {
     fn flags_are_paired_with_their_like_first() {
         let given = json!({"args": ["--model", "a", "--seed", "1", "--seed", "2", "-tp", "2"]});
         let rendered = json!({"args": ["--seed=2", "--model=a"]});
-        assert_eq!(found(&given, &rendered), [
-            "args[2]: \"--seed=1\" -",
-            "args[6]: \"-tp\" -",
-            "args[7]: \"2\" -",
-        ]);
+        assert_eq!(found(&given, &rendered), ["args[2]: \"--seed=1\" -", "args[6]: \"-tp\" -", "args[7]: \"2\" -",]);
     }
 
     #[test]
@@ -374,7 +370,13 @@ mod tests {
             "metadata": {"name": "a", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
             "spec": {"clusterIP": "10.0.0.1", "type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}]},
         });
-        assert_eq!(found(&given, &json!({"kind": "Service", "metadata": {"annotations": {}, "name": "a"}, "spec": {"ports": [{"port": 80}]}})), [] as [&str; 0]);
+        assert_eq!(
+            found(
+                &given,
+                &json!({"kind": "Service", "metadata": {"annotations": {}, "name": "a"}, "spec": {"ports": [{"port": 80}]}})
+            ),
+            [] as [&str; 0]
+        );
         let given = json!({"kind": "Service", "spec": {"type": "NodePort"}});
         assert_eq!(found(&given, &json!({"kind": "Service"})).len(), 1);
     }

@@ -218,7 +218,8 @@ impl Writing<'_> {
         let is_custom = self.is_custom();
         let is_derived = self.dialect.derives_served_name && served_name.as_deref() == derived;
         // Ray calls a model without a name by its source; a flag is there because somebody wrote a name.
-        let is_its_id = !self.dialect.derives_served_name && self.draft.served_name.is_some() && served_name == model_id;
+        let is_its_id =
+            !self.dialect.derives_served_name && self.draft.served_name.is_some() && served_name == model_id;
         if served_name.is_none() && self.settings.is_of_flags && self.dialect.derives_served_name && !is_custom {
             // Without a name, engines call a model by its id; a rendering would call it by the last part.
             insert(&mut model, "servedName", model_id.as_deref().filter(|id| Some(*id) != derived));

@@ -361,7 +361,8 @@ impl<'s> Bench<'s> {
             // From the last, so that items of lists stay where they are.
             for (path, error) in parts.iter().rev() {
                 let was_there = Edit::remove(path.clone()).apply(&mut root);
-                left_out.extend(was_there.then(|| format!("{path} is left out: {} ({})", error.message, error.code.id)));
+                left_out
+                    .extend(was_there.then(|| format!("{path} is left out: {} ({})", error.message, error.code.id)));
             }
             if left_out.len() == before {
                 return Err(errors);

@@ -131,9 +131,8 @@ struct Patches(BTreeSet<String>);
 impl Patches {
     fn of(objects: &[Object<'_>], sources: &SourceSet) -> Self {
         let kustomizations = objects.iter().filter(|object| object.is_kustomization());
-        let paths = kustomizations.filter_map(|object| {
-            Some(patch_files(&sources.get(object.source).name, object.node()?))
-        });
+        let paths =
+            kustomizations.filter_map(|object| Some(patch_files(&sources.get(object.source).name, object.node()?)));
         Self(paths.flatten().collect())
     }
 
@@ -173,7 +172,9 @@ fn report_targets(object: &Object<'_>, moved: &[&Dialect], target: &Dialect, fin
             if text(patch, "/patch").is_some_and(names_old) {
                 let path = at.key("patch");
                 let message = format!("{path} is for an object of the old group: it is {} now", target.api_version());
-                findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new version there");
+                findings
+                    .report(&codes::GROUP_CHANGES, &object.place(&path), message)
+                    .help("write the new version there");
             }
         }
     }
@@ -195,7 +196,8 @@ impl Case<'_> {
     fn edits(&self, text: &str, findings: &mut Findings<'_>) -> Option<Vec<Edit>> {
         let dialect = self.object.dialect();
         let plain = renamed(&self.object.value, dialect, self.target);
-        let additions = if self.object.is_model() && !self.is_patch { self.additions(&plain, findings)? } else { Vec::new() };
+        let additions =
+            if self.object.is_model() && !self.is_patch { self.additions(&plain, findings)? } else { Vec::new() };
         let wanted = additions.iter().fold(plain, |object, addition| with(&object, addition));
         if let Some(edits) = self.text_edits(text, &additions)
             && self.reads_as(text, &edits, &wanted)

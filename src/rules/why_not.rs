@@ -184,9 +184,8 @@ impl<'p> Search<'p> {
     fn wins(&self, attempt: &Attempt) -> bool {
         // Options may make errors of warnings.
         let options = self.subject.options();
-        let is_error = |found: &Diagnostic| {
-            options.adjust(found.clone()).is_some_and(|found| found.severity == Severity::Error)
-        };
+        let is_error =
+            |found: &Diagnostic| options.adjust(found.clone()).is_some_and(|found| found.severity == Severity::Error);
         attempt.provider() == Some(self.candidate.name.as_str())
             && !attempt.is_refused()
             && !attempt.findings.iter().any(is_error)

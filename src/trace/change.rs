@@ -222,7 +222,8 @@ fn texts(text: &str) -> Vec<String> {
 
 /// JSON in a text with every value in it another one, so that all that comes of it moves.
 fn every_leaf(text: &str) -> Option<String> {
-    let mut value: Json = serde_json::from_str(text).ok().filter(|value: &Json| value.is_object() || value.is_array())?;
+    let mut value: Json =
+        serde_json::from_str(text).ok().filter(|value: &Json| value.is_object() || value.is_array())?;
     change_leaves(&mut value);
     Some(value.to_string()).filter(|other| other != text)
 }
