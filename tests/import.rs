@@ -112,6 +112,59 @@ fn cases_come_back() {
     assert!(report.is_empty(), "{report}");
 }
 
+/// What has come back otherwise once.
+#[test]
+fn what_is_written_out_comes_back() {
+    let model = |group: &str, spec: &str| {
+        format!("apiVersion: {group}/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\nspec: {spec}\n")
+    };
+    let vllm_image = "image: registry.example.com/vllm:1";
+    let llamacpp = "image: 'ghcr.io/ggml-org/llama.cpp:server'";
+    for text in [
+        // A name that the engine would have by itself.
+        model("airunway.ai", "{model: {id: org/m, servedName: org/m}, engine: {type: vllm}}"),
+        // What the group has on, on a provider that leaves it to the image.
+        model(
+            "airunway.ai",
+            &format!(
+                "{{model: {{id: org/m}}, engine: {{type: vllm, enablePrefixCaching: true}}, {vllm_image}, resources: {{gpu: {{count: 1}}}}, provider: {{name: kaito}}}}"
+            ),
+        ),
+        // A list of one value.
+        model(
+            "kubefoundry.ai",
+            "{model: {id: org/m}, engine: {type: vllm, args: {hf-overrides: '[\"--a\"]'}}, resources: {gpu: {count: 1}}, provider: {name: kuberay}}",
+        ),
+        // A model on a claim, without a name in the API.
+        model(
+            "airunway.ai",
+            &format!(
+                "{{model: {{id: /models/m, storage: {{volumes: [{{name: v, claimName: c, mountPath: /models}}]}}}}, engine: {{type: llamacpp}}, {llamacpp}, provider: {{name: kaito}}}}"
+            ),
+        ),
+    ] {
+        let mut sources = SourceSet::default();
+        sources.add("model.yaml", text.as_str());
+        let compilation = compile(&sources, Thoroughness::Needed);
+        assert!(!compilation.has_errors(), "{text}\n{}", render::concise(&compilation.diagnostics, &sources));
+        assert_eq!(mistakes(&sources, &compilation), None, "{text}");
+    }
+}
+
+/// Options that cannot be read are no fault of the objects.
+#[test]
+fn options_are_read_first() {
+    let mut sources = SourceSet::default();
+    sources.add_for(Purpose::Options, "options.yaml", "apiVersion: example.com/v1\nkind: Render\n");
+    let workspace =
+        "apiVersion: kaito.sh/v1beta1\nkind: Workspace\nmetadata: {name: NAME}\ninference: {preset: {name: phi-4}}\n";
+    sources.add("one.yaml", workspace.replace("NAME", "one"));
+    sources.add("two.yaml", workspace.replace("NAME", "two"));
+    let import = import(&sources);
+    let codes: Vec<&str> = import.diagnostics.iter().map(|found| found.code.id).collect();
+    assert_eq!(codes, ["KF0904"]);
+}
+
 /// The scalars of a value, by JSON pointer.
 fn leaves(value: &Value, pointer: &str, all: &mut Vec<String>) {
     match value {

@@ -15,7 +15,7 @@ use common::{case_folders, compile_all, read_case};
 use kubefoundry::model::select::Selection;
 use kubefoundry::rules::{Analysis, Flaw, FlawKind, Obstacle, Providers, analyze, why_not};
 use kubefoundry::trace::{Change, changed};
-use kubefoundry::{Compilation, SourceSet, yaml};
+use kubefoundry::{Compilation, Purpose, SourceSet, yaml};
 use serde_json::Value;
 
 /// Configurations with one of each flaw.
@@ -89,7 +89,10 @@ fn check(flaw: &Flaw, configurations: &str) {
     let value = flaw.rule.as_ref().map(|rule| candidate.rules[rule.rule - 1].value);
     match flaw.kind {
         FlawKind::Dead => assert_eq!(value, Some(Some(false)), "{flaw:#?}"),
-        FlawKind::Fails => assert_eq!(value, Some(None), "{flaw:#?}"),
+        FlawKind::Fails => {
+            assert_eq!(value, Some(None), "{flaw:#?}");
+            assert!(compilation.has_errors(), "{flaw:#?}");
+        }
         FlawKind::Unreachable if flaw.rule.is_some() => {
             assert_eq!(value, Some(Some(true)), "{flaw:#?}");
             assert!(candidate.closed_gate.is_some(), "{flaw:#?}");
@@ -146,6 +149,90 @@ fn the_built_in_rules_all_decide() {
     assert_eq!(kinds(&analysis), BTreeSet::from([(FlawKind::NamedOnly, "kuberay".to_owned(), None)]));
     for flaw in &analysis.flaws {
         check(flaw, "");
+    }
+}
+
+/// The analysis of one provider with one rule.
+fn of_rule(condition: &str) -> Analysis {
+    analysis(&format!(
+        "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {{name: one}}\nspec:\n  capabilities: \
+         {{engines: [vllm], servingModes: [aggregated], gpuSupport: true}}\n  selectionRules:\n  - {{condition: {condition:?}, \
+         priority: 900}}\n"
+    ))
+}
+
+/// Rules that are true somewhere are not called dead.
+#[test]
+fn texts_are_tried_together_and_by_their_length() {
+    for condition in [
+        "spec.model.id.contains('llama') && spec.model.id.contains('70b')",
+        "spec.model.id.startsWith('meta') && spec.model.id.endsWith('8B')",
+        "spec.model.id.size() > 20",
+    ] {
+        let flaws = kinds(&of_rule(condition));
+        assert!(flaws.iter().all(|(_, provider, _)| provider != "one"), "{condition}: {flaws:?}");
+    }
+}
+
+/// What is not known to be all is not said to be.
+#[test]
+fn what_a_rule_computes_is_not_called_dead_for_certain() {
+    for condition in [
+        "has(spec.image) && spec.image.matches('^reg/.*:v[0-9]+$')",
+        "spec.resources.gpu.count * 3 == 21",
+        "has(spec.nodeSelector) && spec.nodeSelector.size() > 3",
+    ] {
+        let analysis = of_rule(condition);
+        assert!(!analysis.complete && !analysis.unvaried.is_empty(), "{condition}");
+        for flaw in analysis.flaws.iter().filter(|flaw| flaw.provider == "one") {
+            assert!(flaw.message.contains("as far as was tried"), "{condition}: {}", flaw.message);
+        }
+    }
+    assert!(of_rule("spec.resources.gpu.count > 3").complete);
+}
+
+/// Where another rule fails nothing wins, and nothing is named as what does.
+#[test]
+fn a_rule_that_a_failing_one_keeps_from_deciding_is_said_to_be() {
+    let configuration = "
+apiVersion: kubefoundry.ai/v1alpha1
+kind: InferenceProviderConfig
+metadata: {name: one}
+spec:
+  capabilities: {engines: [vllm], servingModes: [aggregated], gpuSupport: true}
+  selectionRules:
+  - {condition: \"metadata.labels['a'] == spec.provider.overrides.x\", priority: 950}
+  - {condition: \"true\", priority: 900}
+";
+    let analysis = analysis(configuration);
+    let second = analysis.flaws.iter().find(|flaw| flaw.rule.as_ref().is_some_and(|rule| rule.rule == 2)).unwrap();
+    assert!(second.message.ends_with("a rule fails, and nothing is selected"), "{}", second.message);
+    for flaw in analysis.flaws.iter().filter(|flaw| flaw.provider == "one") {
+        assert!(!flaw.message.ends_with(": "), "{}", flaw.message);
+    }
+}
+
+/// With options that make errors of warnings, what warns is no answer.
+#[test]
+fn changes_that_options_refuse_are_not_offered() {
+    let mut sources = SourceSet::default();
+    sources.add_for(
+        Purpose::Options,
+        "options.yaml",
+        "{apiVersion: config.kubefoundry.ai/v1alpha1, kind: Render, strict: true}",
+    );
+    let document = serde_json::json!({
+        "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
+        "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
+    });
+    let mut with_model = sources.clone();
+    with_model.add("model.json", document.to_string());
+    for answer in why_not(&with_model, "kaito").unwrap() {
+        for changes in [&answer.by_rules, &answer.by_name].into_iter().flatten() {
+            let mut sources = sources.clone();
+            sources.add("model.json", changed(&document, changes).unwrap().to_string());
+            assert!(!compile_all(&sources).has_errors(), "{changes:?}");
+        }
     }
 }
 

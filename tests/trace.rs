@@ -151,6 +151,99 @@ fn the_output_moves_where_the_trace_says() {
     assert!(moved > 500, "{moved} places");
 }
 
+/// The trace of one document.
+fn trace_of(documents: &str) -> kubefoundry::trace::Trace {
+    let mut sources = SourceSet::default();
+    sources.add("a.yaml", documents);
+    trace(&sources).into_iter().next().unwrap()
+}
+
+/// Where an output comes from.
+fn origins(trace: &Trace, kind: &str, name: &str, path: &str, inside: Option<&str>) -> Vec<String> {
+    let is_it = |output: &&kubefoundry::trace::OutputTrace| {
+        &*output.object.kind == kind
+            && &*output.object.name == name
+            && output.path == path
+            && output.inside.as_deref() == inside
+    };
+    trace.outputs.iter().find(is_it).unwrap_or_else(|| panic!("{path} {inside:?}")).from.clone()
+}
+
+/// A volume that is made in another way does not move the claim of another volume.
+#[test]
+fn objects_are_compared_with_those_of_their_name() {
+    let trace = trace_of(
+        "
+apiVersion: kubefoundry.ai/v1alpha1
+kind: ModelDeployment
+metadata: {name: h}
+spec:
+  model:
+    id: org/m
+    storage:
+      volumes:
+      - {name: cache, purpose: modelCache, size: 10Gi}
+      - {name: comp, purpose: compilationCache, size: 5Gi}
+  engine: {type: vllm, args: {hf-overrides: '{\"a\": {\"b\": 1}, \"c\": [\"d\"]}'}}
+  resources: {gpu: {count: 1}}
+",
+    );
+    let size = origins(&trace, "PersistentVolumeClaim", "h-comp", "spec.resources.requests.storage", None);
+    assert!(!size.iter().any(|from| from.starts_with("spec.model.storage.volumes[0]")), "{size:?}");
+    // Every value of a text that is JSON comes from that text.
+    let inside: Vec<_> = trace.outputs.iter().filter(|output| output.inside.is_some()).collect();
+    assert_eq!(inside.len(), 2);
+    for output in inside {
+        assert!(output.from.contains(&r#"spec.engine.args["hf-overrides"]"#.to_owned()), "{output:?}");
+    }
+}
+
+/// What another value of a field would be refused for is what is said of it, and not a finding about something else.
+#[test]
+fn a_field_without_another_value_is_checked() {
+    let trace = trace_of(
+        "
+apiVersion: airunway.ai/v1alpha1
+kind: ModelDeployment
+metadata: {name: h}
+spec:
+  model: {id: org/m}
+  provider: {name: kuberay}
+  engine: {type: vllm}
+",
+    );
+    let fate = |path: &str| trace.fields.iter().find(|field| field.path == path).unwrap().fate;
+    assert_eq!(fate("spec.engine.type"), Fate::Checked);
+}
+
+/// A field that selects is traced with the provider named.
+#[test]
+fn what_selects_is_found_in_the_output_too() {
+    let trace = trace_of(
+        "
+apiVersion: kubefoundry.ai/v1alpha1
+kind: ModelDeployment
+metadata: {name: h}
+spec:
+  model: {id: org/m}
+  engine: {type: vllm}
+  resources: {gpu: {count: 1}}
+---
+apiVersion: kubefoundry.ai/v1alpha1
+kind: InferenceProviderConfig
+metadata: {name: edge}
+spec:
+  capabilities: {engines: [vllm, sglang], servingModes: [aggregated], gpuSupport: true}
+  selectionRules:
+  - {condition: spec.resources.gpu.count == 1, priority: 900}
+",
+    );
+    let count = trace.fields.iter().find(|field| field.path == "spec.resources.gpu.count").unwrap();
+    assert_eq!((count.fate, count.selects.as_slice()), (Fate::Selects, &["dynamo".to_owned()][..]));
+    let from = origins(&trace, "ModelDeployment", "h", "spec.resources.gpu.count", None);
+    assert!(from.contains(&"spec.resources.gpu.count".to_owned()), "{from:?}");
+}
+
 /// Of what has an error nothing comes out, and nothing is claimed of it.
 #[test]
 fn a_refused_deployment_has_no_trace() {

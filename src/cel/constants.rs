@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Rule;
 use super::lower::variable;
-use super::syntax::{Kind, Node};
+use super::syntax::{Kind, Node, Operator};
 use super::types::Inferred;
 use crate::path::FieldPath;
 
@@ -19,6 +19,11 @@ pub struct Comparison {
     pub tested: bool,
     /// The constants, each once, in order.
     pub constants: Vec<Value>,
+    /// Whether the answer changes only where the field's value is one of the constants, passes one, or has one in it: not
+    /// where the rule computes with it, or holds it against another field.
+    pub exact: bool,
+    /// Whether the constants are looked for inside the field's text.
+    pub searched: bool,
 }
 
 /// What may be in a field that a rule reads.
@@ -62,6 +67,8 @@ impl Rule {
             match merged.iter_mut().find(|other| other.field == comparison.field && other.holds == comparison.holds) {
                 Some(other) => {
                     other.tested |= comparison.tested;
+                    other.exact &= comparison.exact;
+                    other.searched |= comparison.searched;
                     for constant in comparison.constants {
                         if !other.constants.contains(&constant) {
                             other.constants.push(constant);
@@ -90,12 +97,50 @@ fn walk(node: &Node, found: &mut Vec<Comparison>) {
 fn collect(node: &Node, found: &mut Vec<Comparison>) {
     let (mut fields, mut constants) = (Vec::new(), Vec::new());
     parts(node, &mut fields, &mut constants);
+    let is_one = fields.windows(2).all(|pair| matches!(pair, [one, other] if one.0 == other.0));
+    let (exact, searched) = (is_one && is_exact(node), searches(node));
     found.extend(fields.into_iter().map(|(field, holds, tested)| Comparison {
         field,
         holds,
         tested,
         constants: constants.clone(),
+        exact,
+        searched,
     }));
+}
+
+/// The functions that look for a text inside another.
+const SEARCHES: &[&str] = &["startsWith", "endsWith", "contains"];
+
+fn searches(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Call(call) => SEARCHES.contains(&call.name.as_str()),
+        Kind::Binary { left, right, .. } => searches(left) || searches(right),
+        _ => false,
+    }
+}
+
+/// Whether a part compares, looks up or looks for, and does nothing else.
+fn is_exact(node: &Node) -> bool {
+    if node.path.is_some() {
+        return true;
+    }
+    match &node.kind {
+        Kind::Int(_) | Kind::Uint(_) | Kind::Text(_) | Kind::Double(_) | Kind::Bool(_) | Kind::Null => true,
+        Kind::Bytes(_) | Kind::Variable(_) | Kind::Conditional(_) | Kind::Macro(_) | Kind::Map(_) => false,
+        Kind::List(items) => items.iter().all(is_exact),
+        Kind::Select { operand, .. } | Kind::Not(operand) | Kind::Negate(operand) => is_exact(operand),
+        Kind::Index { operand: left, index: right } => is_exact(left) && is_exact(right),
+        Kind::Binary { operator, left, right } => {
+            let computes = matches!(
+                operator,
+                Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder
+            );
+            !computes && is_exact(left) && is_exact(right)
+        }
+        Kind::Logic { terms, .. } => terms.iter().all(is_exact),
+        Kind::Call(call) => SEARCHES.contains(&call.name.as_str()) && call.arguments.iter().all(is_exact),
+    }
 }
 
 fn parts(node: &Node, fields: &mut Vec<(FieldPath, Holds, bool)>, constants: &mut Vec<Value>) {

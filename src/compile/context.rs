@@ -13,7 +13,7 @@ use crate::wire;
 use crate::yaml;
 
 /// The options that apply.
-pub(super) fn options_of(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
+pub(crate) fn options_of(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
     let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
     let mut options = Options { crds: dumped, ..Options::default() };
     read_options(sources, &mut options, diagnostics);

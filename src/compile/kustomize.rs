@@ -35,8 +35,13 @@ pub(super) fn patch_paths(source: &str, root: &Node<'_>, is_among_ours: bool) ->
         .collect()
 }
 
+/// The files that a kustomization applies as patches.
+pub(crate) fn patch_files(source: &str, root: &Node<'_>) -> Vec<String> {
+    patch_paths(source, root, true).into_iter().map(|(path, _)| path).collect()
+}
+
 /// Joins a relative path to a directory and resolves `.` and `..` without asking a file system.
-pub(super) fn normalize(directory: &str, path: &str) -> String {
+pub(crate) fn normalize(directory: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let directory = if path.starts_with('/') { "/" } else { directory };
     let absolute = directory.starts_with('/');

@@ -47,7 +47,8 @@ const MARKS: &[&str] = &["managed-by", "model-deployment", "selected-reason", "m
 /// whose a rendered object is, and the order in which nothing depends on it: of flags, and of lists whose items have names.
 /// `names` are items and entries that are called otherwise in the rendered object.
 pub fn differences(given: &Value, rendered: &Value, names: &[(String, String)]) -> Vec<Difference> {
-    let mut found = Comparison { names, found: Vec::new() };
+    let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let mut found = Comparison { names, kind, found: Vec::new() };
     let (given, rendered) = (tidy(given), tidy(rendered));
     found.values(&FieldPath::root(), &given, &rendered);
     found.found
@@ -67,20 +68,23 @@ fn tidy(object: &Value) -> Value {
         }
     }
     if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-        annotations.retain(|key, _| !REPEATED.contains(&key.as_str()) && !key.ends_with(REASON));
+        let is_of_storage = |key: &str| OF_STORAGE.iter().any(|prefix| key.starts_with(prefix));
+        annotations.retain(|key, _| !REPEATED.contains(&key.as_str()) && !key.ends_with(REASON) && !is_of_storage(key));
     }
     object
 }
 
 struct Comparison<'n> {
     names: &'n [(String, String)],
+    kind: &'n str,
     found: Vec<Difference>,
 }
 
 impl Comparison<'_> {
     fn add(&mut self, path: &FieldPath, given: Option<&Value>, rendered: Option<&Value>) {
         let is_mark = given.is_none() && is_mark(path);
-        if !is_mark {
+        let is_default = rendered.is_none() && given.is_some_and(|given| is_default(self.kind, path, given));
+        if !is_mark && !is_default {
             let (given, rendered) = (given.cloned(), rendered.cloned());
             self.found.push(Difference { path: path.clone(), given, rendered });
         }
@@ -215,29 +219,28 @@ impl Comparison<'_> {
     /// Flags of a command line, whatever their order and form.
     fn arguments(&mut self, path: &FieldPath, given: &[String], rendered: &[String]) {
         let (one, mut other) = (flags_of(given), flags_of(rendered));
+        let mut left = Vec::new();
+        let mut start = 0;
         for flag in one {
+            let at = path.index(start);
+            let is_joined = given.get(start).is_some_and(|element| element.starts_with("--") && element.contains('='));
+            start += if flag.name.is_empty() || is_joined { 1 } else { 1 + flag.values.len() };
             let same =
                 |candidate: &GivenFlag| candidate.name == flag.name && same_values(&candidate.values, &flag.values);
-            if let Some(position) = other.iter().position(same) {
-                other.remove(position);
-                continue;
+            match other.iter().position(same) {
+                Some(position) => drop(other.remove(position)),
+                None => left.push((at, flag)),
             }
+        }
+        // What is left has another value, or is not there.
+        for (at, flag) in left {
             let position = other.iter().position(|other| other.name == flag.name && !flag.name.is_empty());
             let replaced = position.map(|position| other.remove(position));
-            let at = given.iter().position(|element| names(element, &flag)).map_or(path.clone(), |at| path.index(at));
             self.add(&at, Some(&written(&flag)), replaced.as_ref().map(written).as_ref());
         }
         for flag in &other {
             self.add(path, None, Some(&written(flag)));
         }
-    }
-}
-
-/// Whether an element of a command line is where a flag starts.
-fn names(element: &str, flag: &GivenFlag) -> bool {
-    match element.strip_prefix("--") {
-        Some(name) => name.split('=').next().is_some_and(|name| name.replace('_', "-") == flag.name),
-        None => flag.name.is_empty() && flag.value() == Some(element),
     }
 }
 
@@ -293,6 +296,40 @@ fn mapping(text: &str) -> Option<Value> {
     Some(document.root.to_json()).filter(|value| value.is_object() && parsed.failure.is_none())
 }
 
+/// Fields that an apiserver or a controller fills in: of which kind, the end of the path, and the value; any without one.
+/// Those of custom resources are the defaults of their CRDs.
+const DEFAULTS: &[(&str, &str, &str)] = &[
+    ("", "protocol", r#""TCP""#),
+    ("Workspace", "inference.preset.accessMode", r#""public""#),
+    ("InferenceSet", "inference.preset.accessMode", r#""public""#),
+    ("InferenceSet", "spec.updateStrategy", r#"{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}"#),
+    ("RayService", "numOfHosts", "1"),
+    ("RayService", "priority", "0"),
+    ("DynamoGraphDeployment", "useAsCompilationCache", "false"),
+    ("PersistentVolumeClaim", "spec.volumeMode", r#""Filesystem""#),
+    ("PersistentVolumeClaim", "spec.volumeName", ""),
+    ("Service", "spec.clusterIP", ""),
+    ("Service", "spec.clusterIPs", ""),
+    ("Service", "spec.internalTrafficPolicy", r#""Cluster""#),
+    ("Service", "spec.ipFamilies", ""),
+    ("Service", "spec.ipFamilyPolicy", ""),
+    ("Service", "spec.sessionAffinity", r#""None""#),
+    ("Service", "spec.type", r#""ClusterIP""#),
+];
+
+/// Whether a field is one that was filled in.
+fn is_default(kind: &str, path: &FieldPath, value: &Value) -> bool {
+    let text = path.to_string();
+    DEFAULTS.iter().any(|(of, end, default)| {
+        let is_there = text.strip_suffix(end).is_some_and(|above| above.is_empty() || above.ends_with('.'));
+        let same = || serde_json::from_str::<Value>(default).is_ok_and(|default| default == *value);
+        (of.is_empty() || *of == kind) && is_there && (default.is_empty() || same())
+    })
+}
+
+/// Annotations with which storage is bound to a claim.
+const OF_STORAGE: &[&str] = &["pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"];
+
 /// Whether a field is a mark that says whose an object is, and why.
 fn is_mark(path: &FieldPath) -> bool {
     let crate::path::Segment::Key(key) = path.segments().last().cloned().unwrap_or(crate::path::Segment::Index(0))
@@ -317,6 +354,31 @@ mod tests {
             format!("{}: {} {}", it.path, show(it.given), show(it.rendered))
         };
         differences.into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn flags_are_paired_with_their_like_first() {
+        let given = json!({"args": ["--model", "a", "--seed", "1", "--seed", "2", "-tp", "2"]});
+        let rendered = json!({"args": ["--seed=2", "--model=a"]});
+        assert_eq!(found(&given, &rendered), ["args[2]: \"--seed=1\" -", "args[6]: \"-tp\" -", "args[7]: \"2\" -",]);
+    }
+
+    #[test]
+    fn what_a_server_fills_in_is_no_difference() {
+        let given = json!({
+            "kind": "Service",
+            "metadata": {"name": "a", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+            "spec": {"clusterIP": "10.0.0.1", "type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}]},
+        });
+        assert_eq!(
+            found(
+                &given,
+                &json!({"kind": "Service", "metadata": {"annotations": {}, "name": "a"}, "spec": {"ports": [{"port": 80}]}})
+            ),
+            [] as [&str; 0]
+        );
+        let given = json!({"kind": "Service", "spec": {"type": "NodePort"}});
+        assert_eq!(found(&given, &json!({"kind": "Service"})).len(), 1);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) struct Settings {
     context_length: Option<i32>,
     trust_remote_code: bool,
     enforce_eager: bool,
-    prefix_caching: Option<bool>,
+    pub(super) prefix_caching: Option<bool>,
     /// Of each kind of worker.
     pub(super) rest: Vec<Vec<GivenFlag>>,
 }
@@ -171,6 +171,10 @@ pub(super) struct Writing<'w> {
     pub(super) with_image: bool,
     pub(super) env: &'w [Value],
     pub(super) flags: &'w [GivenFlag],
+    /// Whether prefix caching comes by itself where the group has it on.
+    pub(super) has_usual_caching: bool,
+    /// Whether the object says that its model is one of HuggingFace.
+    pub(super) is_hugging_face: bool,
 }
 
 impl Writing<'_> {
@@ -213,8 +217,9 @@ impl Writing<'_> {
         let derived = model_id.as_deref().and_then(|id| id.rsplit('/').find(|part| !part.is_empty()));
         let is_custom = self.is_custom();
         let is_derived = self.dialect.derives_served_name && served_name.as_deref() == derived;
-        // Ray calls a model without a name by its source.
-        let is_its_id = !self.dialect.derives_served_name && served_name == model_id;
+        // Ray calls a model without a name by its source; a flag is there because somebody wrote a name.
+        let is_its_id =
+            !self.dialect.derives_served_name && self.draft.served_name.is_some() && served_name == model_id;
         if served_name.is_none() && self.settings.is_of_flags && self.dialect.derives_served_name && !is_custom {
             // Without a name, engines call a model by its id; a rendering would call it by the last part.
             insert(&mut model, "servedName", model_id.as_deref().filter(|id| Some(*id) != derived));
@@ -239,7 +244,8 @@ impl Writing<'_> {
             id.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let is_unnamed = served_name.is_none() || served_name == model_id;
-        self.draft.is_custom || self.draft.image.is_some() && (is_unnamed || !self.draft.volumes.iter().any(on_volume))
+        let is_in_image = self.draft.image.is_some() && !self.is_hugging_face;
+        self.draft.is_custom || is_in_image && (is_unnamed || !self.draft.volumes.iter().any(on_volume))
     }
 
     fn engine(&self) -> Map<String, Value> {
@@ -252,7 +258,8 @@ impl Writing<'_> {
         if *trust_remote_code {
             engine.insert("trustRemoteCode".to_owned(), json!(true));
         }
-        if let Some(enabled) = prefix_caching.filter(|enabled| self.dialect.prefix_caching != Some(*enabled)) {
+        let is_usual = |enabled: bool| self.has_usual_caching && self.dialect.prefix_caching == Some(enabled);
+        if let Some(enabled) = prefix_caching.filter(|enabled| !is_usual(*enabled)) {
             engine.insert("enablePrefixCaching".to_owned(), json!(enabled));
         }
         if *enforce_eager {

@@ -133,6 +133,12 @@ impl Object<'_> {
         self.dialect().is_some() && text(&self.value, "/kind") == Some("InferenceProviderConfig")
     }
 
+    /// Whether it is a kustomization.
+    pub(crate) fn is_kustomization(&self) -> bool {
+        matches!(text(&self.value, "/kind"), Some("Kustomization" | "Component"))
+            || self.group() == "" && self.value.get("kind").is_none() && self.value.get("patches").is_some()
+    }
+
     /// Its tree.
     pub(crate) fn node(&self) -> Option<&Node<'_>> {
         self.root.at(&self.base)

@@ -17,14 +17,17 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::compile::{Compilation, compile_as};
-use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Severity};
+use crate::compile::{Compilation, compile_as, options_of};
+use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Severity, codes as shared};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::model::draft::{Draft, Subject, entries, text};
 use crate::model::engines::GivenFlag;
 use crate::model::provider::Provider;
+use crate::options::Options;
 use crate::path::FieldPath;
 use crate::source::{Purpose, Source, SourceId, SourceSet};
+use crate::trace::change::Edit;
+use crate::yaml::Node;
 use crate::{Thoroughness, wire};
 use compare::{Difference, differences};
 use document::{Settings, Writing, own_flags};
@@ -102,6 +105,12 @@ pub struct Residue {
 /// ```
 pub fn import(sources: &SourceSet) -> Import {
     let mut diagnostics = Vec::new();
+    let options = options_of(sources, &mut diagnostics);
+    if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+        // Without the options of the run that renders it, no object can be judged.
+        return Import { imported: Vec::new(), diagnostics };
+    }
+    let options = Options { strict: false, ..options };
     let texts = input::texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
     // What may be a part of an object lies in its namespace.
@@ -118,6 +127,7 @@ pub fn import(sources: &SourceSet) -> Import {
         .collect();
     let none = Beside::default();
     let mut imported = Vec::new();
+    let mut names = BTreeMap::new();
     let mut seen = false;
     for object in &objects {
         let Some(provider) = object.provider() else { continue };
@@ -125,6 +135,14 @@ pub fn import(sources: &SourceSet) -> Import {
         let mut findings = Findings::new(object.scope());
         let beside = namespaces.get(&object.namespace()).unwrap_or(&none);
         if let Some(one) = Bench::new(sources, provider, object).import(object, beside, &mut findings) {
+            let name = (one.object.namespace.clone(), one.object.name.clone());
+            if let Some(other) = names.get(&name) {
+                let message = format!("{} becomes a ModelDeployment of the same name as {other}", one.object);
+                findings
+                    .report(&shared::DUPLICATE_MODEL_DEPLOYMENT, &object.base.key("metadata").key("name"), message)
+                    .help("import them one by one, and rename one of the ModelDeployments");
+            }
+            names.entry(name).or_insert_with(|| one.object.clone());
             imported.push(one);
         }
         diagnostics.extend(findings.into_diagnostics());
@@ -134,6 +152,7 @@ pub fn import(sources: &SourceSet) -> Import {
         let message = format!("the input has no object to import, expected one of {}", kinds.join(", "));
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_IMPORT, message));
     }
+    let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     Import { imported, diagnostics }
 }
@@ -212,7 +231,8 @@ impl<'s> Bench<'s> {
                 return None;
             }
         };
-        let (deployment, rendering) = match self.deployment(&object.value, &draft) {
+        let mut left_out = Vec::new();
+        let (deployment, rendering) = match self.deployment(&object.value, &draft, &mut left_out) {
             Ok(both) => both,
             Err(errors) => {
                 refuse(object, &reference, &errors, findings);
@@ -223,6 +243,9 @@ impl<'s> Bench<'s> {
             let value = at(&deployment, field).cloned().unwrap_or_default();
             let message = format!("the import says {field}: {value}, which is made up: {why}");
             findings.report(&codes::IMPORT_ASSUMES, &object.base, message).help("write what is meant");
+        }
+        for message in left_out {
+            findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
         }
         let parts: Vec<&Object<'_>> =
             draft.parts.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
@@ -238,23 +261,59 @@ impl<'s> Bench<'s> {
     }
 
     /// The deployment of a draft, and what it becomes.
-    fn deployment(&self, object: &Value, draft: &Draft) -> Result<(Value, Rendering), Vec<Diagnostic>> {
+    fn deployment(
+        &self,
+        object: &Value,
+        draft: &Draft,
+        left_out: &mut Vec<String>,
+    ) -> Result<(Value, Rendering), Vec<Diagnostic>> {
         let dialect = dialect_of(object);
         let metadata = metadata(object, dialect);
         let settings = Settings::of(draft);
-        let settings = &settings.without_new_spelling(draft, |settings| {
-            let named = Some(self.provider.name());
-            let (env, flags) = (&[][..], &[][..]);
-            let with_image = draft.image.is_some();
-            self.reread(
-                &Writing { dialect, metadata: &metadata, draft, settings, provider: named, with_image, env, flags }
-                    .document(),
-            )
-        });
-        let write = |provider, with_image, env: &[Value], flags: &[GivenFlag]| {
-            Writing { dialect, metadata: &metadata, draft, settings, provider, with_image, env, flags }.document()
-        };
+        let is_hugging_face = is_hugging_face(object);
         let named = Some(self.provider.name());
+        let reread = |settings: &Settings, has_usual_caching| {
+            let (env, flags) = (&[][..], &[][..]);
+            let (provider, with_image) = (named, draft.image.is_some());
+            let metadata = &metadata;
+            self.reread(
+                &Writing {
+                    dialect,
+                    metadata,
+                    draft,
+                    settings,
+                    provider,
+                    with_image,
+                    env,
+                    flags,
+                    has_usual_caching,
+                    is_hugging_face,
+                }
+                .document(),
+            )
+        };
+        let settings = &settings.without_new_spelling(draft, |settings| reread(settings, true));
+        // Not every provider makes a flag of what the group has on by itself.
+        let is_said = settings.prefix_caching.is_some() && settings.prefix_caching == dialect.prefix_caching;
+        let has_usual_caching = !is_said
+            || reread(settings, true)
+                .is_some_and(|usual| Settings::of(&usual).prefix_caching == settings.prefix_caching);
+        let metadata = &metadata;
+        let write = |provider, with_image, env: &[Value], flags: &[GivenFlag]| {
+            Writing {
+                dialect,
+                metadata,
+                draft,
+                settings,
+                provider,
+                with_image,
+                env,
+                flags,
+                has_usual_caching,
+                is_hugging_face,
+            }
+            .document()
+        };
         // First with nothing of what a rendering may say by itself.
         let bare = self.reread(&write(named, !draft.has_default_image, &[], &[]));
         let is_default = bare.as_ref().is_some_and(|bare| bare.image == draft.image);
@@ -276,8 +335,40 @@ impl<'s> Bench<'s> {
                 return Ok((deployment, rendering));
             }
         }
-        let deployment = write(named, with_image, &env, &flags);
-        self.render(&deployment).map(|rendering| (deployment, rendering))
+        self.without_refused(write(named, with_image, &env, &flags), left_out)
+    }
+
+    /// A deployment without those of its flags, variables and the like that are refused, and what it becomes.
+    fn without_refused(
+        &self,
+        mut deployment: Value,
+        left_out: &mut Vec<String>,
+    ) -> Result<(Value, Rendering), Vec<Diagnostic>> {
+        loop {
+            let errors = match self.render(&deployment) {
+                Ok(rendering) => return Ok((deployment, rendering)),
+                Err(errors) => errors,
+            };
+            let parts = errors.iter().map(|error| {
+                let path = &error.location.as_ref()?.path;
+                // Without it the engine is cut up in another way.
+                let can_go = error.code.id != shared::PARALLELISM_EXCEEDS_GPUS.id;
+                Some((separable(path).filter(|_| can_go)?, error))
+            });
+            let Some(parts) = parts.collect::<Option<BTreeMap<FieldPath, &Diagnostic>>>() else { return Err(errors) };
+            let mut root: Node<'static> = Node::from(&deployment).to_owned_node();
+            let before = left_out.len();
+            // From the last, so that items of lists stay where they are.
+            for (path, error) in parts.iter().rev() {
+                let was_there = Edit::remove(path.clone()).apply(&mut root);
+                left_out
+                    .extend(was_there.then(|| format!("{path} is left out: {} ({})", error.message, error.code.id)));
+            }
+            if left_out.len() == before {
+                return Err(errors);
+            }
+            deployment = root.to_json();
+        }
     }
 }
 
@@ -291,6 +382,40 @@ fn dialect_of(object: &Value) -> &'static Dialect {
     };
     DIALECTS.iter().find(marked).unwrap_or(crate::transform::DIALECT)
 }
+
+/// Whether an object says that its model is one of HuggingFace.
+fn is_hugging_face(object: &Value) -> bool {
+    let labels = entries(object, "/metadata/labels");
+    labels.iter().any(|(key, value)| key.ends_with("/model-source") && value.as_str() == Some("huggingface"))
+}
+
+/// The part of a deployment that can do without it: a flag, a variable, a label.
+fn separable(path: &FieldPath) -> Option<FieldPath> {
+    let of = |above: &'static str| {
+        let above = FieldPath::parse(above);
+        let length = above.segments().len() + 1;
+        (path.starts_with(&above) && path.segments().len() >= length).then_some(length)
+    };
+    let length = SEPARABLE.iter().find_map(|above| of(above))?;
+    let mut part = path.clone();
+    while part.segments().len() > length {
+        part = part.parent();
+    }
+    Some(part)
+}
+
+/// The fields whose entries do not depend on each other.
+const SEPARABLE: &[&str] = &[
+    "metadata.labels",
+    "spec.engine.args",
+    "spec.engine.extraArgs",
+    "spec.env",
+    "spec.podTemplate.metadata.labels",
+    "spec.podTemplate.metadata.annotations",
+    "spec.imagePullSecrets",
+    "spec.nodeSelector",
+    "spec.tolerations",
+];
 
 /// Name, namespace, and the labels that a rendering copies.
 fn metadata(object: &Value, dialect: &Dialect) -> Value {

@@ -30,6 +30,12 @@ pub(super) fn additions(text: &str, node: &Node<'_>, additions: &[Addition]) -> 
     fields.into_iter().map(|(field, value)| addition(text, node, field, &value)).collect()
 }
 
+/// Whether a mapping is written as JSON has it: what is added must be JSON, too.
+fn is_json(text: &str, node: &Node<'_>) -> bool {
+    let first = node.entries().first().and_then(|entry| text.get(entry.key_span.start..));
+    text.get(node.span.start..).is_some_and(|own| own.starts_with('{')) && first.is_some_and(|key| key.starts_with('"'))
+}
+
 /// The value under these keys, and where the last of them ends.
 fn entry<'n, 't>(node: &'n Node<'t>, keys: &[&'static str]) -> Option<(&'n Node<'t>, usize)> {
     keys.iter().try_fold((node, 0), |(node, _), key| node.entry(key).map(|entry| (&entry.node, entry.key_span.end)))
@@ -54,7 +60,8 @@ fn merge(into: &mut Json, value: Json) {
 fn addition(text: &str, node: &Node<'_>, keys: &[&'static str], value: &Json) -> Option<Edit> {
     let (last, parents) = keys.split_last()?;
     let (at, key_end) = entry(node, parents)?;
-    let field = format!("{last}: {}", flow(value));
+    let field = if is_json(text, node) { format!("\"{last}\": {value}") } else { format!("{last}: {}", flow(value)) };
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     match (&at.value, at.entries().first()) {
         (Value::Mapping(_), Some(first)) => {
             let start = first.key_span.start;
@@ -72,9 +79,11 @@ fn addition(text: &str, node: &Node<'_>, keys: &[&'static str], value: &Json) ->
                 // Right below the key of the mapping: what is said above the first field is said of that.
                 let line_end = text.get(key_end..start).and_then(|between| between.find('\n'));
                 if let Some(end) = line_end.map(|end| key_end + end).filter(|_| !parents.is_empty()) {
-                    return Some(Edit { span: Span { start: end, end }, replacement: format!("\n{indent}{field}") });
+                    let end = if text.get(..end)?.ends_with('\r') { end - 1 } else { end };
+                    let replacement = format!("{newline}{indent}{field}");
+                    return Some(Edit { span: Span { start: end, end }, replacement });
                 }
-                format!("{field}\n{indent}")
+                format!("{field}{newline}{indent}")
             };
             Some(Edit { span: Span { start, end: start }, replacement })
         }
@@ -155,7 +164,9 @@ mod tests {
             ("spec: {engine: {}}", "spec: {engine: {type: vllm}}"),
             ("spec:\n  engine:\n", "spec:\n  engine: {type: vllm}\n"),
             ("spec:\n  engine: null\n", "spec:\n  engine: {type: vllm}\n"),
-            ("{\"spec\": {\"a\": 1}}", "{\"spec\": {engine: {type: vllm}, \"a\": 1}}"),
+            ("{\"spec\": {\"a\": 1}}", "{\"spec\": {\"engine\": {\"type\":\"vllm\"}, \"a\": 1}}"),
+            ("{\"spec\": {}}", "{\"spec\": {\"engine\": {\"type\":\"vllm\"}}}"),
+            ("spec:\r\n  engine:\r\n    a: 1\r\n", "spec:\r\n  engine:\r\n    type: vllm\r\n    a: 1\r\n"),
         ] {
             assert_eq!(added(text, &["spec", "engine", "type"], "vllm").as_deref(), Some(expected), "{text}");
         }

@@ -1,17 +1,19 @@
 //! To another API group: the same objects, and what the old group took for granted written out.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::edits::{self, Addition};
 use super::{because, codes, compile_with};
 use crate::Thoroughness;
-use crate::compile::Compilation;
+use crate::compile::{Compilation, normalize, options_of, patch_files};
 use crate::diagnostic::{Diagnostic, Edit, Findings, ObjectRef, Severity};
 use crate::dialect::Dialect;
 use crate::import::compare::differences;
 use crate::import::input::{self, Object};
-use crate::model::draft::text;
+use crate::model::draft::{items, text};
 use crate::path::FieldPath;
 use crate::source::{Purpose, SourceId, SourceSet};
 use crate::yaml::{self, Node};
@@ -72,14 +74,21 @@ pub struct Regrouped {
 /// ```
 pub fn to_group(sources: &SourceSet, target: &'static Dialect) -> Regrouping {
     let mut diagnostics = Vec::new();
+    let options = options_of(sources, &mut diagnostics);
+    let is_error = |found: &Diagnostic| found.severity == Severity::Error;
+    if diagnostics.iter().any(is_error) {
+        return Regrouping { texts: Vec::new(), diagnostics };
+    }
     let texts = input::texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
+    let patches = Patches::of(&objects, sources);
     let configs: Vec<(Value, Value)> = objects
         .iter()
         .filter(|object| object.is_config())
         .map(|object| (object.value.clone(), renamed(&object.value, object.dialect(), target)))
         .collect();
     let mut regrouped: Vec<Regrouped> = Vec::new();
+    let mut moved: Vec<&Dialect> = Vec::new();
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
         let own = objects.iter().filter(|object| object.source == id);
         let ours = own.filter(|object| object.is_model() || object.is_config());
@@ -87,22 +96,88 @@ pub fn to_group(sources: &SourceSet, target: &'static Dialect) -> Regrouping {
         if moving.is_empty() {
             continue;
         }
+        moved.extend(moving.iter().filter_map(|object| object.dialect()));
         let mut all = Vec::new();
         for object in &moving {
             let mut findings = Findings::new(object.scope());
-            let case = Case { sources, object, target, configs: &configs };
+            if object.is_config() {
+                report_conditions(object, target, &mut findings);
+            }
+            let is_patch = patches.has(&source.name);
+            let case = Case { sources, object, target, configs: &configs, is_patch };
             all.extend(case.edits(&source.text, &mut findings).unwrap_or_default());
             diagnostics.extend(findings.into_diagnostics());
         }
         let objects = moving.into_iter().map(Object::reference).collect();
         regrouped.push(Regrouped { source: id, objects, text: edits::apply(&source.text, all) });
     }
+    for object in objects.iter().filter(|object| object.is_kustomization()) {
+        let mut findings = Findings::new(object.scope());
+        report_targets(object, &moved, target, &mut findings);
+        diagnostics.extend(findings.into_diagnostics());
+    }
     if regrouped.is_empty() && diagnostics.is_empty() {
         let message = format!("the input has no object of another group than {}, expected one to move", target.group);
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
     }
+    let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     Regrouping { texts: regrouped, diagnostics }
+}
+
+/// The files that kustomizations of the input apply as patches.
+struct Patches(BTreeSet<String>);
+
+impl Patches {
+    fn of(objects: &[Object<'_>], sources: &SourceSet) -> Self {
+        let kustomizations = objects.iter().filter(|object| object.is_kustomization());
+        let paths =
+            kustomizations.filter_map(|object| Some(patch_files(&sources.get(object.source).name, object.node()?)));
+        Self(paths.flatten().collect())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.contains(&normalize("", name))
+    }
+}
+
+/// Rules see labels by their names; those are other ones in the other group, and what a rule says stays as it is.
+fn report_conditions(object: &Object<'_>, target: &Dialect, findings: &mut Findings<'_>) {
+    let Some(dialect) = object.dialect() else { return };
+    for (index, rule) in items(&object.value, "/spec/selectionRules").iter().enumerate() {
+        let condition = text(rule, "/condition").unwrap_or_default();
+        if condition.contains(dialect.label_prefix) {
+            let path = FieldPath::parse("spec.selectionRules").index(index).key("condition");
+            let message = format!(
+                "{path} names {:?}, which labels and annotations of ModelDeployments have no more: it is {:?} now",
+                dialect.label_prefix, target.label_prefix
+            );
+            findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new prefix there");
+        }
+    }
+}
+
+/// A kustomization finds what it patches by its group.
+fn report_targets(object: &Object<'_>, moved: &[&Dialect], target: &Dialect, findings: &mut Findings<'_>) {
+    for list in ["patches", "patchesJson6902"] {
+        for (index, patch) in items(&object.value, &format!("/{list}")).iter().enumerate() {
+            let is_old = |group: &str| moved.iter().any(|dialect| dialect.group == group);
+            let at = FieldPath::parse(list).index(index);
+            if text(patch, "/target/group").is_some_and(is_old) {
+                let path = at.key("target").key("group");
+                let message = format!("{path} names the old group, and finds nothing more: it is {} now", target.group);
+                findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new group there");
+            }
+            let names_old = |patch: &str| moved.iter().any(|dialect| patch.contains(&dialect.api_version()));
+            if text(patch, "/patch").is_some_and(names_old) {
+                let path = at.key("patch");
+                let message = format!("{path} is for an object of the old group: it is {} now", target.api_version());
+                findings
+                    .report(&codes::GROUP_CHANGES, &object.place(&path), message)
+                    .help("write the new version there");
+            }
+        }
+    }
 }
 
 /// One object on its way.
@@ -112,6 +187,8 @@ struct Case<'c> {
     target: &'static Dialect,
     /// Provider configurations of the input, before and after.
     configs: &'c [(Value, Value)],
+    /// Whether a kustomization applies it as a patch: a part of an object.
+    is_patch: bool,
 }
 
 impl Case<'_> {
@@ -119,7 +196,8 @@ impl Case<'_> {
     fn edits(&self, text: &str, findings: &mut Findings<'_>) -> Option<Vec<Edit>> {
         let dialect = self.object.dialect();
         let plain = renamed(&self.object.value, dialect, self.target);
-        let additions = if self.object.is_model() { self.additions(&plain, findings)? } else { Vec::new() };
+        let additions =
+            if self.object.is_model() && !self.is_patch { self.additions(&plain, findings)? } else { Vec::new() };
         let wanted = additions.iter().fold(plain, |object, addition| with(&object, addition));
         if let Some(edits) = self.text_edits(text, &additions)
             && self.reads_as(text, &edits, &wanted)
@@ -241,7 +319,8 @@ impl Case<'_> {
 
     fn refuse(&self, what: &str, run: &Compilation, findings: &mut Findings<'_>) {
         let message = format!("{} {what}: {}", self.object.reference(), because(&run.diagnostics));
-        let help = run.diagnostics.iter().find_map(|found| found.help.clone());
+        let mut errors = run.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+        let help = errors.find_map(|error| error.help.clone());
         let reported = findings.report(&codes::GROUP_REFUSED, &self.object.base, message);
         if let Some(help) = help {
             reported.help(help);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Address;
 use crate::diagnostic::ObjectRef;
-use crate::model::draft::{count, text};
+use crate::model::draft::{items, text};
 
 /// One step: what is done, and what there is to know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,6 +22,8 @@ pub(super) struct Parts<'p> {
     pub(super) new: &'p Value,
     pub(super) old_objects: &'p [ObjectRef],
     pub(super) new_objects: &'p [ObjectRef],
+    /// GPUs of all replicas of the new one.
+    pub(super) gpus: u64,
     pub(super) from: Option<&'p Address>,
     pub(super) to: Option<&'p Address>,
     /// The model's name in requests, before and after, where it is known.
@@ -35,17 +37,12 @@ impl Parts<'_> {
         let list = |objects: &[ObjectRef]| objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let new = ObjectRef { name: text(self.new, "/metadata/name").unwrap_or_default().into(), ..self.old.clone() };
         let mut run = vec![format!("Apply {new}, or what it becomes: {}.", list(self.new_objects))];
-        match gpus(self.new) {
+        match self.gpus {
             0 => run.push("It needs no GPU; both take their CPU and memory while they run together.".to_owned()),
             number => run.push(format!("Both run for a while: {number} more GPUs are taken until the old one goes.")),
         }
         let is_claim = |object: &&ObjectRef| &*object.kind == "PersistentVolumeClaim";
-        if self.new_objects.iter().any(|object| is_claim(&object)) {
-            run.push(
-                "It makes claims of its own and fills them: the model is downloaded once more. The old claims stay as they are."
-                    .to_owned(),
-            );
-        }
+        run.extend(self.claims().into_iter());
         let mut wait = Vec::new();
         let mut traffic = Vec::new();
         if let Some(to) = self.to {
@@ -86,22 +83,45 @@ impl Parts<'_> {
     }
 }
 
+impl Parts<'_> {
+    /// What is to be known of volumes while both run.
+    fn claims(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let (mut caches, mut others, mut shared) = (false, Vec::new(), Vec::new());
+        for volume in items(self.new, "/spec/model/storage/volumes") {
+            let name = text(volume, "/name").unwrap_or_default();
+            let is_new = volume.get("size").is_some_and(|size| !size.is_null());
+            match (text(volume, "/claimName").filter(|_| !is_new), text(volume, "/purpose")) {
+                (Some(claim), _) => shared.push(claim),
+                (None, Some("modelCache")) => caches = true,
+                (None, Some("compilationCache")) => {}
+                (None, _) => others.push(name),
+            }
+        }
+        if caches {
+            notes.push(
+                "It makes claims of its own and fills them: the model is downloaded once more. The old claims stay as they are."
+                    .to_owned(),
+            );
+        }
+        if !others.is_empty() {
+            notes.push(format!(
+                "It makes claims of its own for {}, which are empty: copy what it needs from the old ones first.",
+                others.join(", ")
+            ));
+        }
+        if !shared.is_empty() {
+            notes.push(format!(
+                "Both mount {}: one that only one node may mount (ReadWriteOnce) keeps both on that node, or the new one waiting.",
+                shared.join(", ")
+            ));
+        }
+        notes
+    }
+}
+
 fn url(address: &Address) -> String {
     let Address { endpoint, namespace } = address;
     let namespace = namespace.as_ref().map_or(String::new(), |namespace| format!(".{namespace}"));
     format!("http://{}{namespace}:{}", endpoint.service, endpoint.port)
-}
-
-/// The GPUs of all replicas of a deployment.
-fn gpus(deployment: &Value) -> u32 {
-    let number = |pointer: &str, default| count(deployment, pointer).unwrap_or(default);
-    let aggregated = number("/spec/scaling/replicas", 1).saturating_mul(number("/spec/resources/gpu/count", 0));
-    if text(deployment, "/spec/serving/mode") != Some("disaggregated") {
-        return aggregated;
-    }
-    let role = |role: &str| {
-        number(&format!("/spec/scaling/{role}/replicas"), 1)
-            .saturating_mul(number(&format!("/spec/scaling/{role}/gpu/count"), 0))
-    };
-    role("prefill").saturating_add(role("decode"))
 }

@@ -14,7 +14,8 @@ use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Severity, codes as shar
 use crate::import::input::{self, Object};
 use crate::model::catalog::Catalog;
 use crate::model::draft::{Subject, text};
-use crate::model::engines::grammar;
+use crate::model::engines::{GivenFlag, grammar};
+use crate::model::ir::EngineType;
 use crate::model::provider::Provider;
 use crate::model::providers;
 use crate::path::FieldPath;
@@ -125,6 +126,8 @@ pub fn to_provider(sources: &SourceSet, provider: &'static dyn Provider) -> Migr
         let message = "the input has no ModelDeployment to migrate, expected one that a provider runs";
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
     }
+    let mut diagnostics: Vec<Diagnostic> =
+        diagnostics.into_iter().filter_map(|found| before.options.adjust(found)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     Migration { moved, diagnostics }
 }
@@ -161,13 +164,8 @@ impl Case<'_> {
         }
         self.report_losses(&after, &mut losses, findings);
         let decision = after.decisions.iter().find(|decision| decision.selection.is_some())?;
-        // Where a provider or an image names the model itself, the name that follows from the id is not its name.
-        let name_of = |run: &Compilation, decision: &Decision| {
-            let field = decision.fields.iter().find(|field| field.path == "spec.model.servedName")?;
-            serde_json::from_str::<String>(&field.value).ok().filter(|_| passes_name(run, decision))
-        };
-        let old_name = name_of(self.before, self.decision);
-        let new_name = name_of(&after, decision);
+        let old_name = name_of_model(self.before, self.decision);
+        let new_name = name_of_model(&after, decision);
         let address = |decision: &Decision| {
             let namespace = decision.object.namespace.as_deref().map(str::to_owned);
             decision.endpoint.clone().map(|endpoint| Address { endpoint, namespace })
@@ -178,6 +176,7 @@ impl Case<'_> {
             new: &new,
             old_objects: &self.decision.objects,
             new_objects: &decision.objects,
+            gpus: decision.gpus.iter().map(|gpus| gpus.count).sum(),
             from: old_address.as_ref(),
             to: new_address.as_ref(),
             names: (old_name, new_name),
@@ -296,17 +295,23 @@ impl Case<'_> {
     }
 }
 
-/// Whether what a deployment became tells the engine the model's name.
-fn passes_name(run: &Compilation, decision: &Decision) -> bool {
+/// The model's name in requests, as what a deployment became tells the engine: by name, or by the model's id where it is told
+/// no name. Unknown where a provider or an image names the model itself.
+fn name_of_model(run: &Compilation, decision: &Decision) -> Option<String> {
     let of_it = |output: &&crate::Output| {
         run.decisions.get(output.decision).is_some_and(|other| other.object == decision.object)
     };
     let objects: Vec<&Value> = run.outputs.iter().filter(of_it).map(|output| &output.object).collect();
-    let provider = decision.provider().and_then(providers::find);
-    let Some((object, provider)) = objects.last().copied().zip(provider) else { return false };
-    let Ok(draft) = provider.import(&Subject { object, beside: &objects }) else { return false };
-    let name = grammar(draft.engine).served_name;
-    draft.served_name.is_some() || draft.workers.iter().any(|worker| worker.flags.iter().any(|flag| flag.name == name))
+    let provider = decision.provider().and_then(providers::find)?;
+    let draft = provider.import(&Subject { object: objects.last()?, beside: &objects }).ok()?;
+    let grammar = grammar(draft.engine);
+    let flag = |name: &str| {
+        let mut flags = draft.workers.iter().flat_map(|worker| &worker.flags);
+        flags.find(|flag| flag.name == name).and_then(GivenFlag::value).map(str::to_owned)
+    };
+    let named = draft.served_name.clone().or_else(|| flag(grammar.served_name));
+    // llama.cpp calls a model by the file that it loaded.
+    named.or_else(|| flag(grammar.model).filter(|_| draft.engine != EngineType::Llamacpp))
 }
 
 /// The engines and modes that one provider of this program runs and another does not.

@@ -35,7 +35,7 @@ pub struct Analysis {
     pub judged: usize,
     /// Whether these are all that the rules can tell apart.
     pub complete: bool,
-    /// Fields that rules read and of which no other values are known: what depends on them was not tried.
+    /// Fields that rules read and of which not every value is tried that may matter.
     pub unvaried: Vec<String>,
     /// What is wrong, by provider and rule.
     pub flaws: Vec<Flaw>,
@@ -302,7 +302,9 @@ impl<'p> Judged<'p> {
             let seen = self.rules.get_mut(position).map(Vec::as_mut_slice).unwrap_or_default();
             for (index, (rule, seen)) in assessment.rules.iter().zip(seen).enumerate() {
                 match rule.value {
-                    None => seen.fails.add(&root),
+                    // Where the gates are closed it decides nothing, and refuses nothing.
+                    None if is_open => seen.fails.add(&root),
+                    None => {}
                     Some(true) => {
                         seen.truths.add(&root);
                         if is_open && decider == Some((position, index)) {
@@ -396,10 +398,20 @@ impl<'p> Judged<'p> {
         Analysis {
             providers,
             judged: self.accepted,
-            complete: self.complete && self.space.unvaried.is_empty(),
+            complete: self.is_complete(),
             unvaried: self.space.unvaried.clone(),
             flaws,
         }
+    }
+
+    /// Whether everything was tried that rules can tell apart.
+    fn is_complete(&self) -> bool {
+        self.complete && self.space.unvaried.is_empty()
+    }
+
+    /// What is said behind something that was never seen.
+    fn as_far(&self) -> &'static str {
+        if self.is_complete() { "" } else { ", as far as was tried" }
     }
 
     /// Why a provider never wins.
@@ -429,12 +441,15 @@ impl<'p> Judged<'p> {
         }
         let rules = self.rules.get(position)?;
         let message = if rules.iter().all(|seen| seen.open.count == 0) {
-            "is never selected: no rule of it is true for a deployment that it can run"
+            "no rule of it is true for a deployment that it can run"
+        } else if rules.iter().all(|seen| seen.deciders.is_empty()) {
+            "wherever a rule of it is true, another rule fails, and nothing is selected"
         } else {
-            "is never selected: wherever a rule of it is true, another provider wins"
+            "wherever a rule of it is true, another provider wins"
         };
+        let message = format!("is never selected{}: {message}", self.as_far());
         let shown = rules.iter().map(|seen| &seen.open).find(|open| open.count > 0).unwrap_or(open);
-        Some(flaw(FlawKind::Unreachable, message.to_owned(), self.witness(&shown.first)))
+        Some(flaw(FlawKind::Unreachable, message, self.witness(&shown.first)))
     }
 
     fn rule_flaws(&self, position: usize, index: usize) -> Vec<Flaw> {
@@ -455,10 +470,10 @@ impl<'p> Judged<'p> {
         }
         if seen.truths.count == 0 {
             let open = self.open.get(position).filter(|open| open.count > 0).unwrap_or(&self.any);
-            let message = "is never true".to_owned();
+            let message = format!("is never true{}", self.as_far());
             flaws.push(flaw(FlawKind::Dead, message, Vec::new(), self.witness(&open.first)));
         } else if seen.open.count == 0 {
-            let message = "is true only for deployments that its provider cannot run".to_owned();
+            let message = format!("is true only for deployments that its provider cannot run{}", self.as_far());
             flaws.push(flaw(FlawKind::Unreachable, message, Vec::new(), self.witness(&seen.truths.first)));
         } else if seen.wins == 0 {
             let others: Vec<RuleName> =
@@ -467,7 +482,11 @@ impl<'p> Judged<'p> {
                 .iter()
                 .map(|it| format!("{} rule {} (priority {})", it.provider, it.rule, it.priority))
                 .collect();
-            let message = format!("never decides: where it is true, this does: {}", names.join(", "));
+            let message = if names.is_empty() {
+                format!("never decides{}: where it is true, a rule fails, and nothing is selected", self.as_far())
+            } else {
+                format!("never decides{}: where it is true, this does: {}", self.as_far(), names.join(", "))
+            };
             flaws.push(flaw(FlawKind::Shadowed, message, others, self.witness(&seen.open.first)));
         }
         flaws

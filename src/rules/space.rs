@@ -32,7 +32,7 @@ pub(super) struct Space {
     pub(super) bases: Vec<Node<'static>>,
     /// Fields that rules read.
     pub(super) dimensions: Vec<Dimension>,
-    /// Fields that rules read and of which no other values are known.
+    /// Fields that rules read and of which not every value is known that may matter.
     pub(super) unvaried: Vec<String>,
 }
 
@@ -51,14 +51,14 @@ impl Space {
         let mut space = Self { bases: bases(), dimensions: Vec::new(), unvaried: Vec::new() };
         for (name, comparisons) in comparisons {
             let Some(first) = comparisons.first() else { continue };
-            match values(&name, &comparisons) {
-                Some(values) if !values.is_empty() => {
-                    let mut all = vec![None];
-                    all.extend(values);
-                    space.dimensions.push(Dimension { field: first.field.clone(), values: all });
-                }
-                Some(_) => {}
-                None => space.unvaried.push(name),
+            let (values, is_all) = values(&name, &comparisons);
+            if !values.is_empty() {
+                let mut all = vec![None];
+                all.extend(values);
+                space.dimensions.push(Dimension { field: first.field.clone(), values: all });
+            }
+            if !is_all {
+                space.unvaried.push(name);
             }
         }
         space
@@ -138,14 +138,14 @@ fn bases() -> Vec<Node<'static>> {
     bases
 }
 
-/// The values of a field among which rules can tell; none when they are not known, an empty list when the bases have them.
-pub(super) fn values(field: &str, comparisons: &[Comparison]) -> Option<Vec<Option<Value>>> {
+/// The values of a field among which rules can tell, and whether these are all; none when the bases have them.
+pub(super) fn values(field: &str, comparisons: &[Comparison]) -> (Vec<Option<Value>>, bool) {
     if matches!(field, "spec.engine.type" | "spec.serving.mode" | "spec.resources" | "spec.resources.gpu") {
-        return Some(Vec::new());
+        return (Vec::new(), true);
     }
     let constants = || comparisons.iter().flat_map(|comparison| &comparison.constants);
     let mut values: Vec<Value> = Vec::new();
-    let mut known = true;
+    let mut known = comparisons.iter().all(|comparison| comparison.exact);
     for comparison in comparisons {
         match &comparison.holds {
             Holds::Bool => values.extend([json!(true), json!(false)]),
@@ -155,7 +155,15 @@ pub(super) fn values(field: &str, comparisons: &[Comparison]) -> Option<Vec<Opti
                     numbers.flat_map(|n| [n.checked_sub(1), Some(n), n.checked_add(1)]).flatten().map(Value::from),
                 );
             }
-            Holds::Text => values.extend(texts(constants().filter_map(Value::as_str))),
+            Holds::Text => {
+                values.extend(texts(constants().filter_map(Value::as_str)));
+                let own: Vec<&str> = comparison.constants.iter().filter_map(Value::as_str).collect();
+                if comparison.searched && own.len() > 1 {
+                    values.extend(together(&own));
+                    known &= own.len() == 2;
+                }
+                values.extend(lengths(comparison.constants.iter().filter_map(Value::as_u64)));
+            }
             Holds::Words(words) => values.extend(words.iter().map(|word| json!(word))),
             Holds::Map => values.extend(constants().filter_map(Value::as_str).map(|key| json!({key: "x"}))),
             Holds::List => values.extend(constants().filter_map(|constant| list(field, constant))),
@@ -169,7 +177,33 @@ pub(super) fn values(field: &str, comparisons: &[Comparison]) -> Option<Vec<Opti
             distinct.push(value);
         }
     }
-    (known && !distinct.is_empty()).then(|| distinct.into_iter().map(Some).collect())
+    let is_all = known && !distinct.is_empty();
+    (distinct.into_iter().map(Some).collect(), is_all)
+}
+
+/// Texts of which one is looked for at one place and another at another: two in either order, and all.
+fn together(all: &[&str]) -> Vec<Value> {
+    let pairs = all.iter().enumerate().flat_map(|(at, one)| {
+        let others = all.iter().enumerate().filter(move |(other, _)| *other != at);
+        others.map(move |(_, other)| format!("{one}x{other}"))
+    });
+    let mut texts: Vec<Value> = pairs.take(MOST_PAIRS).map(Value::from).collect();
+    if all.len() > 2 {
+        texts.push(Value::from(all.join("x")));
+    }
+    texts
+}
+
+/// Pairs of texts that are tried in one field.
+const MOST_PAIRS: usize = 12;
+
+/// The longest text that is made for a rule that asks for lengths.
+const LONGEST: u64 = 512;
+
+/// Texts as long as a rule asks for, and one character shorter and longer.
+fn lengths(numbers: impl Iterator<Item = u64>) -> Vec<Value> {
+    let near = numbers.filter(|number| *number <= LONGEST).flat_map(|n| [n.saturating_sub(1), n, n + 1]);
+    near.filter(|n| *n > 0).map(|n| Value::from("x".repeat(usize::try_from(n).unwrap_or_default()))).collect()
 }
 
 /// A text that a rule looks for, alone, in front, at the end, and not at all.

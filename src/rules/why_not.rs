@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::space::{Space, edits};
 use crate::Thoroughness;
 use crate::compile::{Attempt, Providers, Subject, prepared};
-use crate::diagnostic::{Diagnostic, ObjectRef};
+use crate::diagnostic::{Diagnostic, ObjectRef, Severity};
 use crate::model::catalog::Candidate;
 use crate::model::select::{Assessment, Selection, Steps};
 use crate::path::FieldPath;
@@ -182,7 +182,13 @@ impl<'p> Search<'p> {
 
     /// Whether the provider is selected, and nothing is refused.
     fn wins(&self, attempt: &Attempt) -> bool {
-        attempt.provider() == Some(self.candidate.name.as_str()) && !attempt.is_refused()
+        // Options may make errors of warnings.
+        let options = self.subject.options();
+        let is_error =
+            |found: &Diagnostic| options.adjust(found.clone()).is_some_and(|found| found.severity == Severity::Error);
+        attempt.provider() == Some(self.candidate.name.as_str())
+            && !attempt.is_refused()
+            && !attempt.findings.iter().any(is_error)
     }
 
     /// What takes away the name of another provider, and what was said to it alone.

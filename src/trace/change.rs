@@ -214,9 +214,36 @@ fn texts(text: &str) -> Vec<String> {
         _ => Vec::new(),
     };
     let middle = places.get(places.len() / 2);
+    others.extend(every_leaf(text));
     others.extend([places.last(), places.first(), middle].into_iter().filter_map(changed));
     others.push(format!("{text}x"));
     others
+}
+
+/// JSON in a text with every value in it another one, so that all that comes of it moves.
+fn every_leaf(text: &str) -> Option<String> {
+    let mut value: Json =
+        serde_json::from_str(text).ok().filter(|value: &Json| value.is_object() || value.is_array())?;
+    change_leaves(&mut value);
+    Some(value.to_string()).filter(|other| other != text)
+}
+
+fn change_leaves(value: &mut Json) {
+    match value {
+        Json::Object(fields) => fields.values_mut().for_each(change_leaves),
+        Json::Array(items) => items.iter_mut().for_each(change_leaves),
+        Json::Bool(flag) => *flag = !*flag,
+        Json::Number(number) => match number.as_i64() {
+            Some(number) => *value = numbers(number).into_iter().next().unwrap_or_default(),
+            None => *value = json!(number.as_f64().unwrap_or_default() / 2.0),
+        },
+        Json::String(text) => {
+            if let Some(other) = texts(text).into_iter().next() {
+                *text = other;
+            }
+        }
+        Json::Null => {}
+    }
 }
 
 fn next(c: char) -> char {
@@ -238,6 +265,7 @@ mod tests {
         assert_eq!(texts("32Gi"), ["32Gj", "42Gi", "32Hi", "32Gix"]);
         assert_eq!(texts("0.99"), ["0.98", "1.99", "0.89", "0.99x"]);
         assert_eq!(texts(""), ["x"]);
+        assert_eq!(texts(r#"{"a":[1,"b"],"c":true}"#)[0], r#"{"a":[2,"c"],"c":false}"#);
         assert_eq!(texts("true").first().map(String::as_str), Some("false"));
     }
 

@@ -201,7 +201,7 @@ pub fn trace(sources: &SourceSet) -> Vec<Trace> {
 
 fn of_deployment(subject: Subject<'_>) -> Trace {
     let steps = Steps::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS));
-    let mut probe = Probe::new(subject, steps);
+    let mut probe = Probe::new(subject, steps).naming();
     let selection = probe.base.decision.as_ref().and_then(|decision| decision.selection.clone());
     let mut trace = Trace {
         object: subject.object(),
@@ -326,10 +326,14 @@ fn is_nothing(value: &Value) -> bool {
 
 fn fate(effect: &Effect, path: &FieldPath) -> Fate {
     let is_own = !path.starts_with(&FieldPath::parse("spec"));
-    if !effect.moved.is_empty() || !effect.added.is_empty() {
+    let is_moved = !effect.moved.is_empty() || !effect.added.is_empty();
+    if is_moved && !effect.is_named {
         Fate::Rendered
     } else if !effect.selects.is_empty() {
         Fate::Selects
+    } else if !effect.accepted && !effect.unneeded && !effect.refused_by.is_empty() {
+        // Nothing else was seen of it: what findings say of it is something else.
+        Fate::Checked
     } else if !effect.codes.is_empty() || effect.is_default && !effect.other_codes.is_empty() {
         Fate::Reported
     } else if is_own {

@@ -18,11 +18,15 @@ pub(super) struct Probe<'p> {
     pub(super) base: Attempt,
     providers: Vec<&'p str>,
     steps: Steps,
+    /// Whether a field that selects is tried with the provider named, too.
+    names: bool,
+    /// The deployment with its provider named; none until it is needed, and none in it when it is refused.
+    named: Option<Option<Attempt>>,
 }
 
 /// What comes of other values of a field.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "four facts that exclude none of the others")]
+#[expect(clippy::struct_excessive_bools, reason = "facts that exclude none of the others")]
 pub(super) struct Effect {
     /// The edits that moved the output.
     pub(super) edits: Vec<Edit>,
@@ -30,6 +34,8 @@ pub(super) struct Effect {
     pub(super) moved: Difference,
     /// Objects that are only there with another value.
     pub(super) added: Vec<ObjectRef>,
+    /// Whether the output moved only once the provider was named.
+    pub(super) is_named: bool,
     /// Providers that other values select.
     pub(super) selects: Vec<String>,
     /// Codes of findings that name the field.
@@ -53,7 +59,12 @@ impl<'p> Probe<'p> {
     pub(super) fn new(subject: Subject<'p>, mut steps: Steps) -> Self {
         let base = subject.run(Thoroughness::Needed, &mut steps);
         let providers = subject.catalog().candidates().iter().map(|candidate| candidate.name.as_str()).collect();
-        Self { subject, base, providers, steps }
+        Self { subject, base, providers, steps, names: false, named: None }
+    }
+
+    /// The same, and where a value selects another provider it is tried what it does when the provider is named.
+    pub(super) fn naming(self) -> Self {
+        Self { names: true, ..self }
     }
 
     /// Steps that the rules took.
@@ -71,6 +82,7 @@ impl<'p> Probe<'p> {
         let mut effect = Effect::default();
         add_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
+        let mut named: Option<(Vec<Edit>, Difference, Vec<ObjectRef>)> = None;
         for Variant { edits, is_word, is_around } in changes(path, value, root, &self.providers, self.base.provider()) {
             // What other fields do is not this one's doing, unless it cannot be changed without them.
             if is_around && (effect.accepted || effect.unneeded) {
@@ -89,13 +101,20 @@ impl<'p> Probe<'p> {
             add_codes(&mut effect.other_codes, &other.findings, path);
             if other.provider() != self.base.provider() {
                 effect.selects.extend(other.provider().map(str::to_owned));
+                if self.names && named.is_none() {
+                    named = self.with_name(path, edits);
+                }
                 continue;
             }
-            (effect.moved, effect.added) = self.difference(&other);
+            (effect.moved, effect.added) = difference(&self.base, &other);
             if !effect.moved.is_empty() || !effect.added.is_empty() {
                 effect.edits = edits;
                 break;
             }
+        }
+        if let Some((edits, moved, added)) = named.filter(|_| effect.moved.is_empty() && effect.added.is_empty()) {
+            (effect.edits, effect.moved, effect.added) = (edits, moved, added);
+            effect.is_named = true;
         }
         effect.selects.sort();
         effect.selects.dedup();
@@ -125,23 +144,53 @@ impl<'p> Probe<'p> {
         let mut options = self.subject.options().clone();
         options.runtimes.insert(provider.to_owned(), version.to_owned());
         let other = self.subject.attempt_with(&options, &mut self.steps);
-        (!other.is_refused()).then(|| self.difference(&other).0)
+        (!other.is_refused()).then(|| difference(&self.base, &other).0)
     }
 
-    /// Compares objects of one kind in their order. Their names may have changed with the rest.
-    fn difference(&self, other: &Attempt) -> (Difference, Vec<ObjectRef>) {
-        let mut difference = Difference::default();
-        let mut others: Vec<Option<&Value>> = other.objects.iter().map(Some).collect();
-        for (position, object) in self.base.objects.iter().enumerate() {
-            let is_its_like = |other: &&mut Option<&Value>| other.is_some_and(|other| kind(other) == kind(object));
-            let place = Place::of(position);
-            match others.iter_mut().find(is_its_like).and_then(Option::take) {
-                Some(other) => difference.compare(object, other, &place),
-                None => difference.changed.push(place),
-            }
+    /// What edits move when the provider is named, so that they select no other.
+    fn with_name(&mut self, path: &FieldPath, edits: Vec<Edit>) -> Option<(Vec<Edit>, Difference, Vec<ObjectRef>)> {
+        let name = FieldPath::parse("spec.provider.name");
+        if path.starts_with(&FieldPath::parse("spec.provider")) {
+            return None;
         }
-        (difference, others.into_iter().flatten().map(reference).collect())
+        let root = self.subject.root();
+        let naming = Edit::set(name.clone(), self.base.provider()?.to_owned());
+        if self.named.is_none() {
+            let changed = edited(root, std::slice::from_ref(&naming))?;
+            let named = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
+            self.named = Some(Some(named).filter(|named| !named.is_refused()));
+        }
+        let edits: Vec<Edit> = edits.into_iter().chain([naming]).collect();
+        let other = self.subject.attempt(edited(root, &edits)?, Thoroughness::Needed, &mut self.steps);
+        let named = self.named.as_ref()?.as_ref()?;
+        if other.is_refused() || other.provider() != named.provider() {
+            return None;
+        }
+        let (mut moved, added) = difference(named, &other);
+        // It is not in the output as it is.
+        moved.changed.retain(|place| !place.path.starts_with(&name));
+        (!moved.is_empty() || !added.is_empty()).then_some((edits, moved, added))
     }
+}
+
+/// Compares objects of one name, and then those of one kind in their order: their names may have changed with the rest.
+fn difference(base: &Attempt, other: &Attempt) -> (Difference, Vec<ObjectRef>) {
+    let mut difference = Difference::default();
+    let mut others: Vec<Option<&Value>> = other.objects.iter().map(Some).collect();
+    let mut pairs: Vec<Option<&Value>> = Vec::new();
+    for object in &base.objects {
+        let is_same = |other: &&mut Option<&Value>| other.is_some_and(|other| reference(other) == reference(object));
+        pairs.push(others.iter_mut().find(is_same).and_then(Option::take));
+    }
+    for (position, (object, pair)) in base.objects.iter().zip(pairs).enumerate() {
+        let is_its_like = |other: &&mut Option<&Value>| other.is_some_and(|other| kind(other) == kind(object));
+        let place = Place::of(position);
+        match pair.or_else(|| others.iter_mut().find(is_its_like).and_then(Option::take)) {
+            Some(other) => difference.compare(object, other, &place),
+            None => difference.changed.push(place),
+        }
+    }
+    (difference, others.into_iter().flatten().map(reference).collect())
 }
 
 fn kind(object: &Value) -> (&str, &str) {

@@ -59,20 +59,22 @@ pub fn flags_of(argv: &[String]) -> Vec<GivenFlag> {
 
 /// The flags of keyword arguments, or of a preset's settings: a switch is `true` or `false`.
 pub fn flags_of_keywords(keywords: &Map<String, Value>) -> Vec<GivenFlag> {
+    let is_plain = |item: &Value| item.is_number() || item.as_str().is_some_and(|item| !looks_like_flag(item));
     let of = |(name, value): (&String, &Value)| {
         let values = match value {
-            Value::Bool(true) | Value::Null => Vec::new(),
+            Value::Bool(true) => Vec::new(),
             Value::Bool(false) => vec!["false".to_owned()],
             Value::String(text) => vec![text.clone()],
             Value::Number(number) => vec![number.to_string()],
-            Value::Array(items) if items.iter().all(|item| item.is_string() || item.is_number()) => {
+            // One value would come back as no list, and what looks like a flag as one.
+            Value::Array(items) if items.len() > 1 && items.iter().all(is_plain) => {
                 items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect()
             }
             json => vec![json.to_string()],
         };
         GivenFlag { name: name.replace('_', "-"), values }
     };
-    keywords.iter().map(of).collect()
+    keywords.iter().filter(|(_, value)| !value.is_null()).map(of).collect()
 }
 
 /// What [`escape_expansion`](super::escape_expansion) made of a text, undone.

@@ -12,7 +12,7 @@ const COMPILATION_CACHES: &[&str] = &["VLLM_CACHE_ROOT"];
 /// Reads what every worker of a deployment shares out of a pod and its container.
 pub(super) fn pod(metadata: Option<&Value>, spec: &Value, container: &Value, subject: &Subject<'_>, draft: &mut Draft) {
     draft.image = text(container, "/image").map(str::to_owned);
-    draft.env = items(container, "/env").to_vec();
+    draft.env = last_of_each_name(items(container, "/env"));
     draft.hugging_face_token = token(container);
     if let Some(metadata) = metadata {
         draft.pod_labels = entries(metadata, "/labels");
@@ -22,6 +22,15 @@ pub(super) fn pod(metadata: Option<&Value>, spec: &Value, container: &Value, sub
     draft.tolerations = items(spec, "/tolerations").to_vec();
     draft.image_pull_secrets = items(spec, "/imagePullSecrets").to_vec();
     volumes(spec, container, subject, draft);
+}
+
+/// Variables of which one name is there once: the last counts.
+pub(super) fn last_of_each_name(variables: &[Value]) -> Vec<Value> {
+    let is_last = |(index, variable): &(usize, &Value)| {
+        let name = text(variable, "/name");
+        !variables.iter().skip(index + 1).any(|other| text(other, "/name") == name)
+    };
+    variables.iter().enumerate().filter(is_last).map(|(_, variable)| variable.clone()).collect()
 }
 
 /// The one Secret whose keys are environment variables.

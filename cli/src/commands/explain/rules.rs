@@ -36,7 +36,7 @@ fn text(analysis: &Analysis, style: Style) -> String {
         writeln!(out, "{judged} tried, of more that these rules can tell apart: what is never seen may still be")
     };
     for field in &analysis.unvaried {
-        let _ = writeln!(out, "rules read {}, which is not tried with other values", printable(field));
+        let _ = writeln!(out, "rules read {}, of which not every value is tried that may matter", printable(field));
     }
     for flaw in &analysis.flaws {
         out.push('\n');

@@ -124,6 +124,9 @@ fn field_row(field: &FieldTrace, style: Style) -> Vec<Cell> {
 
 /// The first place that a field reaches, and how many more.
 fn goes_to(field: &FieldTrace) -> String {
+    if field.fate == Fate::Selects {
+        return format!("→ {}", field.selects.join(", "));
+    }
     let first = field.reaches.iter().find(|reached| !reached.added).or_else(|| field.reaches.first());
     let more = match field.reaches.len() {
         0 | 1 => String::new(),
@@ -132,7 +135,6 @@ fn goes_to(field: &FieldTrace) -> String {
     match first {
         Some(reached) if reached.added => format!("→ adds {}{more}", reached_place(reached)),
         Some(reached) => format!("→ {}{more}", reached_place(reached)),
-        None if !field.selects.is_empty() => format!("→ {}", field.selects.join(", ")),
         None => field.codes.join(", "),
     }
 }

@@ -51,7 +51,8 @@ impl<'v> Component<'v> {
 
     fn env(&self) -> Vec<Value> {
         let own = if self.is_old { items(self.value, "/envs") } else { &[] };
-        own.iter().chain(items(self.container, "/env")).cloned().collect()
+        let all: Vec<Value> = own.iter().chain(items(self.container, "/env")).cloned().collect();
+        reading::last_of_each_name(&all)
     }
 
     /// What it asks for: CPU and memory.

@@ -178,7 +178,13 @@ fn analysis() -> Value {
             ("providers", list("Every provider, by name.", &provider)),
             ("judged", number("Deployments that were tried.", 0)),
             ("complete", flag("Whether these are all that the rules can tell apart.")),
-            ("unvaried", list("Fields that rules read and that are not tried with other values.", &text("A field."))),
+            (
+                "unvaried",
+                list(
+                    "Fields that rules read and of which not every value is tried that may matter.",
+                    &text("A field."),
+                ),
+            ),
             ("flaws", list("What is wrong, by provider and rule.", &flaw)),
         ],
     );
