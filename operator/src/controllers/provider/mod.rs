@@ -85,7 +85,7 @@ pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<ProviderCont
 }
 
 /// When a deployment is looked at again after an error: later each time, and soon when something is waited for.
-pub(crate) fn error_policy(deployment: Arc<Cached>, error: &Error, context: Arc<ProviderContext>) -> Action {
+pub(crate) fn error_policy(deployment: &Cached, error: &Error, context: &ProviderContext) -> Action {
     let (namespace, name, provider) = (deployment.namespace(), deployment.name(), context.provider.name());
     let is_expected = matches!(error, Error::Waiting(_)) || error.is(409);
     let delay = context.memory.failed(deployment.uid(), is_expected);
