@@ -176,7 +176,7 @@ async fn a_cluster_is_installed_upgraded_and_left_as_it_was() {
     let said = run(&["uninstall"]);
     assert_eq!(said.status, 0);
     assert!(said.all("deleted"));
-    assert!(said.errors.contains("1 ModelDeployment stay"), "{}", said.errors);
+    assert!(said.errors.contains("left behind: 1 ModelDeployment, "), "{}", said.errors);
     assert!(names(deployments).await.is_empty());
     assert!(names(Api::<ClusterRole>::all(client.clone())).await.is_empty());
     assert_eq!(names(accounts).await, ["theirs"]);

@@ -181,7 +181,7 @@ fn waits(deployment: &Value, compilation: &kubefoundry::Compilation) -> Result<O
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .map(|diagnostic| &*diagnostic.message)
         .collect();
-    if status["phase"] == "Pending" && errors.iter().any(|error| said.contains(error)) {
+    if status["phase"] == "Pending" && errors.iter().all(|error| said.contains(error)) {
         Ok(Outcome::Waits)
     } else {
         Err(format!("status {status}\nrendering says {errors:?}"))

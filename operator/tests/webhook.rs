@@ -116,7 +116,7 @@ async fn what_lint_warns_of_the_client_shows() {
     let object = json!({
         "apiVersion": DEPLOYMENT.api_version, "kind": "ModelDeployment", "metadata": {"name": "phi"},
         "spec": {
-            "model": {"id": "org/phi", "source": "custom", "servedName": "phi"}, "engine": {"type": "vllm"},
+            "model": {"id": "/models/phi", "source": "custom", "servedName": "phi"}, "engine": {"type": "vllm"},
             "resources": {"gpu": {"count": 1}}, "image": "example.com/phi:1",
         },
     });

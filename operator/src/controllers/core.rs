@@ -70,8 +70,11 @@ fn statement(
             let lines: Vec<String> = errors.into_iter().map(|error| error.message).collect();
             selector::shortened(&lines.join("\n"))
         }
+        // Whatever there is to choose from: nobody does.
+        Choice::None { .. } | Choice::Chosen { .. } if !has_selector && explicit(object).is_none() => {
+            NO_SELECTOR.to_owned()
+        }
         Choice::None { message, .. } => message,
-        Choice::Chosen { .. } if !has_selector && explicit(object).is_none() => NO_SELECTOR.to_owned(),
         // The selector, or we in its place, says so in a moment.
         Choice::Chosen { .. } => return (statement, None),
     };

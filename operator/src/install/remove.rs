@@ -50,7 +50,7 @@ impl Session {
             }
         } else if !deployments.is_empty() {
             Self::note(&format!(
-                "{} stay, and what runs for them; their finalizers are removed by an operator only, or by hand \
+                "left behind: {}, with what runs; finalizers are removed by an operator only, or by hand \
                  (docs/operator/troubleshoot.md)",
                 counted(deployments.len())
             ));

@@ -1,6 +1,6 @@
 //! What `kubefoundry render` says, and whether the cluster has just that.
 
-use std::fs;
+use std::sync::OnceLock;
 
 use kube::api::{Patch, PatchParams};
 use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile};
@@ -14,13 +14,37 @@ const OWN_ANNOTATIONS: [&str; 2] = ["identity-hash", "rendered-hash"];
 
 /// Renders a ModelDeployment on its own, as `kubefoundry render --crds` does with the CRDs that tests install.
 pub fn compile_alone(deployment: &Value) -> Compilation {
+    static DUMP: OnceLock<Vec<(String, String)>> = OnceLock::new();
     let mut sources = SourceSet::default();
-    let text = deployment.to_string();
-    sources.add("input.yaml", text);
-    for file in [crds::KAITO, crds::DYNAMO, crds::KUBERAY].into_iter().flatten() {
-        sources.add_for(Purpose::Crds, *file, fs::read_to_string(crds::folder().join(file)).unwrap());
+    sources.add("input.yaml", deployment.to_string());
+    for (name, text) in DUMP.get_or_init(dump) {
+        sources.add_for(Purpose::Crds, name.clone(), text.clone());
     }
     compile(&sources, Thoroughness::Needed)
+}
+
+/// The CRDs that tests install, by the names under which the operator's messages show them.
+fn dump() -> Vec<(String, String)> {
+    let files = [crds::KAITO, crds::DYNAMO, crds::KUBERAY].into_iter().flatten();
+    let definitions = files.flat_map(|file| crds::documents(&crds::folder().join(file)));
+    let named = definitions.map(|mut definition| {
+        let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
+        remove_descriptions(&mut definition);
+        (format!("{name}.json"), definition.to_string())
+    });
+    named.collect()
+}
+
+/// They are most of a schema, and are read again for every ModelDeployment.
+fn remove_descriptions(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|key, value| key != "description" || !value.is_string());
+            fields.values_mut().for_each(remove_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_descriptions),
+        _ => {}
+    }
 }
 
 /// The objects that a ModelDeployment of the cluster renders to, supporting ones first.
