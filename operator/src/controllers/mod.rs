@@ -207,7 +207,7 @@ pub(crate) async fn run(controller: Controller, reconciler: Reconciler) {
     };
     let policy = |deployment: Arc<Cached>, error: &Error, reconciler: Arc<Reconciler>| {
         let (memory, metrics) = match &*reconciler {
-            Reconciler::Provider(context) => return provider::error_policy(deployment, error, Arc::clone(context)),
+            Reconciler::Provider(context) => return provider::error_policy(&deployment, error, context),
             Reconciler::Core(context, memory) | Reconciler::Selector(context, memory) => (memory, &context.metrics),
         };
         let (wait, is_known) = memory.failed(&deployment, error);
