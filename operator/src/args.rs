@@ -102,7 +102,7 @@ pub(crate) struct Run {
     /// How often everything is looked at again without a reason
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     pub(crate) resync: Duration,
-    /// How many deployments each controller works on at a time
+    /// How many deployments are worked on at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 16)]
     pub(crate) concurrency: u16,
     /// What log lines look like
@@ -140,9 +140,31 @@ pub(crate) struct Package {
     /// Leave the admission webhooks out
     #[arg(long)]
     pub(crate) no_webhooks: bool,
+    /// What becomes of a ModelDeployment while no webhook answers: it is refused, or checked later
+    #[arg(long, value_enum, default_value_t = FailurePolicy::Fail, conflicts_with = "no_webhooks")]
+    pub(crate) failure_policy: FailurePolicy,
     /// Let the webhooks ask whether the user who writes a ModelDeployment may create the provider's objects
     #[arg(long, conflicts_with = "no_webhooks")]
     pub(crate) check_access: bool,
+}
+
+/// What the apiserver does while no webhook answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailurePolicy {
+    /// It refuses what should be validated
+    Fail,
+    /// It stores it; the operator says in the status what is wrong
+    Ignore,
+}
+
+impl FailurePolicy {
+    /// As Kubernetes writes it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Fail => "Fail",
+            Self::Ignore => "Ignore",
+        }
+    }
 }
 
 /// Which roles run together.

@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use kubefoundry::live::time::Time;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -35,6 +34,7 @@ pub(crate) enum Happening {
 
 impl Happening {
     /// All of them, as in the specification's table.
+    #[cfg(test)]
     pub(crate) const ALL: [Self; 6] = [
         Self::ProviderSelected,
         Self::ResourceCreated,
@@ -76,6 +76,7 @@ impl Happening {
     }
 
     /// What it means, for the documentation.
+    #[cfg(test)]
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Self::ProviderSelected => "a provider was chosen; why is in the message",
@@ -172,7 +173,7 @@ fn event(deployment: &Cached, happening: Happening, message: &str, instance: &st
         hash.update(part);
         hash.update([0]);
     }
-    let hash: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hexadecimal(&hash.finalize());
     json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -194,6 +195,11 @@ fn event(deployment: &Cached, happening: Happening, message: &str, instance: &st
     })
 }
 
+/// The first 16 digits of a hash.
+pub(crate) fn hexadecimal(hash: &[u8]) -> String {
+    hash.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
 /// The beginning of a text, at most so many bytes of it.
 fn shortened(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
@@ -202,9 +208,7 @@ fn shortened(text: &str, most: usize) -> &str {
 
 /// Now, as the apiserver reads it: with six digits.
 fn microseconds() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let time = Time(i64::try_from(since.as_secs()).unwrap_or_default()).to_string();
-    format!("{}.{:06}Z", time.trim_end_matches('Z'), since.subsec_micros())
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
 #[cfg(test)]
@@ -237,6 +241,12 @@ mod tests {
         ] {
             assert_ne!(one, other);
         }
+    }
+
+    #[test]
+    fn a_time_has_six_digits() {
+        let time = microseconds();
+        assert_eq!((time.len(), time.get(19..20), time.get(26..)), (27, Some("."), Some("Z")), "{time}");
     }
 
     #[test]

@@ -2,6 +2,9 @@
 //!
 //! A Lease counts as expired when *this* process has seen it unchanged for as long as it says it lasts, as client-go does:
 //! no clock but our own is trusted, and of that only how fast it runs.
+//!
+//! Leases are renewed by a thread of their own, on a connection of their own: so that they are while ten thousand deployments
+//! are rendered on every core.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +13,9 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, PostParams};
-use tokio::sync::watch;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
 use crate::role::Role;
@@ -26,6 +31,72 @@ pub(crate) fn lease_name(role: Role) -> String {
 
 /// The Lease of the selector, by which others know that there is one (spec/1 §3.5.2).
 pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";
+
+/// The thread that renews leases, for as long as this is kept.
+#[derive(Debug)]
+pub(crate) struct Apart {
+    handle: Handle,
+    _ends: oneshot::Sender<()>,
+}
+
+impl Apart {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (ends, ended) = oneshot::channel::<()>();
+        std::thread::Builder::new().name("leases".to_owned()).spawn(move || {
+            // The other end is dropped when the process ends.
+            let _ = runtime.block_on(ended);
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { handle, _ends: ends })
+    }
+
+    /// Has something done there.
+    pub(crate) fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+        self.handle.spawn(task)
+    }
+}
+
+/// A lease that is asked for, and then held.
+pub(crate) struct Held {
+    acquired: oneshot::Receiver<()>,
+    let_go: oneshot::Sender<()>,
+    task: JoinHandle<End>,
+}
+
+/// How holding a lease ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Lost,
+    GivenBack,
+}
+
+impl Held {
+    /// Waits until it is ours.
+    pub(crate) async fn acquired(&mut self) {
+        if (&mut self.acquired).await.is_err() {
+            // It is told by [`Self::lost`].
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits until it is ours no more. Called once.
+    pub(crate) async fn lost(&mut self) {
+        let _: Result<End, JoinError> = (&mut self.task).await;
+    }
+
+    /// Gives it back.
+    pub(crate) async fn give_back(self) {
+        let Self { let_go, task, .. } = self;
+        let _ = let_go.send(());
+        let _: Result<End, JoinError> = task.await;
+    }
+}
 
 /// What was seen of a Lease, and when it changed last.
 #[derive(Debug)]
@@ -83,12 +154,36 @@ impl Election {
         Self { api: Api::namespaced(client, namespace), name, identity, duration, seen, unopposed }
     }
 
+    /// Asks for it, and holds it until it is lost or given back.
+    pub(crate) fn hold(mut self, thread: &Apart) -> Held {
+        let (tell, acquired) = oneshot::channel();
+        let (let_go, mut is_let_go) = oneshot::channel();
+        let task = thread.spawn(async move {
+            let mut tell = Some(tell);
+            let mut now_ours = || tell.take().map(|tell| tell.send(()));
+            if self.unopposed {
+                now_ours();
+            }
+            tokio::select! {
+                () = self.acquire() => now_ours(),
+                _ = &mut is_let_go => return End::GivenBack,
+            };
+            tokio::select! {
+                () = self.keep() => return End::Lost,
+                _ = &mut is_let_go => {}
+            }
+            self.release().await;
+            End::GivenBack
+        });
+        Held { acquired, let_go, task }
+    }
+
     fn interval(&self) -> Duration {
         self.duration / 3
     }
 
     /// Waits until this process holds it.
-    pub(crate) async fn acquire(&mut self) {
+    async fn acquire(&mut self) {
         let mut said = String::new();
         loop {
             match self.attempt().await {
@@ -116,7 +211,7 @@ impl Election {
 
     /// Holds it. Comes back when it is lost: another one has it, or it could not be renewed for two thirds of its time, so
     /// that this process stops before another one starts.
-    pub(crate) async fn keep(&mut self) {
+    async fn keep(&mut self) {
         let lasts = self.duration * 2 / 3;
         let mut renewed = Instant::now();
         let mut wait = self.interval();
@@ -147,7 +242,7 @@ impl Election {
     }
 
     /// Gives it back, so that nobody waits for it.
-    pub(crate) async fn release(&mut self) {
+    async fn release(&mut self) {
         let Ok(Some(lease)) = self.api.get_opt(&self.name).await else { return };
         let ours = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(&*self.identity);
         if !ours {

@@ -80,6 +80,7 @@ const BUILD: Metric = Metric {
 };
 
 /// Every metric: those of the specification, then ours.
+#[cfg(test)]
 pub(crate) const METRICS: &[Metric] =
     &[DEPLOYMENTS, DURATION, ERRORS, SELECTION, REPLICAS, PHASE, REQUESTS, LEADER, BUILD];
 

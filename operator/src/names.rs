@@ -32,12 +32,14 @@ pub(crate) const RENDERED_HASH: &str = "rendered-hash";
 pub(crate) const ALLOWED_PROVIDERS: &str = "kubefoundry.ai/allowed-providers";
 
 /// A row of a documentation table: a name and what it means.
+#[cfg(test)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
 }
 
 /// Every condition of a ModelDeployment.
+#[cfg(test)]
 pub(crate) const CONDITIONS: &[Row] = &[
     Row { name: condition::VALIDATED, meaning: "the specification has no error" },
     Row { name: condition::PROVIDER_SELECTED, meaning: "a provider is chosen" },

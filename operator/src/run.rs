@@ -93,7 +93,8 @@ async fn operate(run: Run) -> Result<(), End> {
     };
     let (stop, stopped) = watch::channel(false);
     let (drained, is_drained) = watch::channel(false);
-    let gate = gate(&run);
+    // All controllers together: an apiserver that is asked more than it can answer does not renew leases either.
+    let gate = Arc::new(Gate::new(run.concurrency.max(1).into()));
     let running = all(Arc::new(run), stopped, is_drained, Arc::clone(&gate));
     let mut running = std::pin::pin!(running);
     tokio::select! {
@@ -118,13 +119,6 @@ async fn operate(run: Run) -> Result<(), End> {
     })
 }
 
-/// As wide as all controllers together.
-fn gate(run: &Run) -> Arc<Gate> {
-    let controllers = run.roles.iter().filter(|role| **role != Role::Webhooks).count() * run.groups.len();
-    let controllers = u32::try_from(controllers).unwrap_or(u32::MAX);
-    Arc::new(Gate::new(controllers.saturating_mul(run.concurrency.into()).max(1)))
-}
-
 /// Everything, until it was stopped and has nothing left to do.
 async fn all(
     run: Arc<Run>,
@@ -137,6 +131,14 @@ async fn all(
     }
     let metrics = Arc::new(Metrics::new());
     let client = client::connect(&run.cluster, Arc::clone(&metrics)).await.map_err(End::Usage)?;
+    let thread = leader::Apart::start().map_err(|error| End::Usage(format!("no thread can be started: {error}")))?;
+    // A client belongs to the threads that it is made in.
+    let connecting = {
+        let (cluster, metrics) = (run.cluster.clone(), Arc::clone(&metrics));
+        thread.spawn(async move { client::connect(&cluster, metrics).await })
+    };
+    let connected = connecting.await.map_err(|error| End::Broken(format!("the thread of leases ended: {error}")))?;
+    let (thread, leases) = (Arc::new(thread), connected.map_err(End::Usage)?);
     let readiness = Readiness::default();
     readiness.waits("caches", "the cluster is being read");
 
@@ -163,7 +165,7 @@ async fn all(
             served.map_err(|error| End::Usage(format!("cannot listen at {address}: {error}")))
         });
     }
-    let (stop, start) = (stop, Start { run, client, metrics, readiness, known, gate, drained });
+    let (stop, start) = (stop, Start { run, client, metrics, readiness, known, gate, drained, thread, leases });
     serving.spawn(start.work());
     while let Some(ended) = serving.join_next().await {
         match ended {
@@ -186,6 +188,8 @@ struct Start {
     known: watch::Sender<Vec<Context>>,
     gate: Arc<Gate>,
     drained: watch::Receiver<bool>,
+    thread: Arc<leader::Apart>,
+    leases: kube::Client,
 }
 
 impl Start {
@@ -301,7 +305,8 @@ impl Start {
         };
         let contexts = owners.iter().map(context).collect();
         let (run, gate, drained) = (Arc::clone(run), Arc::clone(&self.gate), self.drained.clone());
-        Ok(Leading { run, identity, contexts, owners, gate, drained })
+        let (thread, leases) = (Arc::clone(&self.thread), self.leases.clone());
+        Ok(Leading { run, identity, contexts, owners, gate, drained, thread, leases })
     }
 }
 

@@ -7,6 +7,7 @@
 //! What a manager leaves out of an apply and owned before is taken away. So a [`Statement`] is always the whole of what it
 //! says; [`Statement::default`] gives everything up.
 
+use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use kubefoundry::live::time::Time;
@@ -246,8 +247,7 @@ pub(crate) async fn write(
 
 /// What time it is, to the second.
 pub(crate) fn now() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    Time(since.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or_default())
+    Time(Timestamp::now().as_second())
 }
 
 #[cfg(test)]

@@ -1,5 +1,14 @@
 //! `install`, `upgrade` and `uninstall`, against a real apiserver. One test: they work on the whole cluster.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test starts programs, says what they said, and fails by panicking"
+)]
+
 mod harness;
 
 use std::path::Path;
@@ -11,7 +20,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ServiceAccount};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
@@ -167,7 +176,7 @@ async fn a_cluster_is_installed_upgraded_and_left_as_it_was() {
     let said = run(&["uninstall"]);
     assert_eq!(said.status, 0);
     assert!(said.all("deleted"));
-    assert!(said.errors.contains("1 ModelDeployment stay"), "{}", said.errors);
+    assert!(said.errors.contains("left behind: 1 ModelDeployment, "), "{}", said.errors);
     assert!(names(deployments).await.is_empty());
     assert!(names(Api::<ClusterRole>::all(client.clone())).await.is_empty());
     assert_eq!(names(accounts).await, ["theirs"]);
@@ -175,8 +184,8 @@ async fn a_cluster_is_installed_upgraded_and_left_as_it_was() {
     assert_eq!(names(Api::<Namespace>::all(client.clone())).await, [NAMESPACE]);
 
     // With nobody left to lose anything, all of it.
-    deployment.delete("phi", &Default::default()).await.unwrap();
-    configs.delete("edge", &Default::default()).await.unwrap();
+    deployment.delete("phi", &DeleteParams::default()).await.unwrap();
+    configs.delete("edge", &DeleteParams::default()).await.unwrap();
     let said = run(&["uninstall", "--delete-crds", "--delete-namespace"]);
     assert_eq!(said.status, 0);
     assert!(said.has("customresourcedefinition.apiextensions.k8s.io/modeldeployments.kubefoundry.ai deleted"));

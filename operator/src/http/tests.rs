@@ -17,13 +17,13 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Answers with the length of the body; `/panic` does, `/slow` takes 200 ms.
+/// Answers with the length of the body; `/panic` does, `/never` is not answered.
 fn echo() -> Handler {
     Arc::new(|request| {
         async move {
             match request.path.as_str() {
                 "/panic" => panic!("on purpose"),
-                "/slow" => sleep(Duration::from_millis(200)).await,
+                "/never" => std::future::pending().await,
                 _ => {}
             }
             text(StatusCode::OK, format!("{} {}", request.method, request.body.len()))
@@ -56,6 +56,14 @@ async fn send(address: SocketAddr, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
+/// Sends bytes, says that there are no more, and waits until the server hangs up.
+async fn throw(address: SocketAddr, bytes: &[u8]) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let _ = stream.write_all(bytes).await;
+    let _ = stream.shutdown().await;
+    let _ = timeout(Duration::from_secs(20), stream.read_to_end(&mut Vec::new())).await.unwrap();
+}
+
 fn get(path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").into_bytes()
 }
@@ -63,8 +71,8 @@ fn get(path: &str) -> Vec<u8> {
 #[test]
 fn a_request_gets_one_answer_whatever_becomes_of_it() {
     runtime().block_on(async {
-        let limits = Limits { body: 10, read: Duration::from_millis(100), ..Limits::default() };
-        let limits = Limits { answer: Duration::from_millis(100), ..limits };
+        let limits = Limits { body: 10, read: Duration::from_millis(500), ..Limits::default() };
+        let limits = Limits { answer: Duration::from_millis(500), ..limits };
         let (address, _stop, _) = start(Security::Plain, echo(), limits).await;
         let post = |length: usize, body: &str| {
             format!("POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
@@ -78,7 +86,7 @@ fn a_request_gets_one_answer_whatever_becomes_of_it() {
             (chunked.to_vec(), "413 Payload Too Large", "too large\n"),
             (post(5, "123"), "408 Request Timeout", "took too long\n"),
             (get("/panic"), "500 Internal Server Error", "internal error\n"),
-            (get("/slow"), "503 Service Unavailable", "took too long\n"),
+            (get("/never"), "503 Service Unavailable", "took too long\n"),
             (b"nonsense\r\n\r\n".to_vec(), "400 Bad Request", ""),
         ];
         for (request, status, end) in cases {
@@ -105,13 +113,21 @@ fn a_client_that_says_nothing_is_not_waited_for() {
 #[test]
 fn what_is_under_way_comes_to_its_end_when_the_server_stops() {
     runtime().block_on(async {
-        let (address, stop, server) = start(Security::Plain, echo(), Limits::default()).await;
+        let arrived = Arc::new(tokio::sync::Notify::new());
+        let handler: Handler = {
+            let arrived = Arc::clone(&arrived);
+            Arc::new(move |_| {
+                arrived.notify_one();
+                sleep(Duration::from_millis(200)).map(|()| text(StatusCode::OK, "late")).boxed()
+            })
+        };
+        let (address, stop, server) = start(Security::Plain, handler, Limits::default()).await;
         let idle = TcpStream::connect(address).await.unwrap();
-        let slow = tokio::spawn(async move { send(address, &get("/slow")).await });
-        sleep(Duration::from_millis(50)).await;
+        let slow = tokio::spawn(async move { send(address, &get("/")).await });
+        arrived.notified().await;
         stop.send(true).unwrap();
-        timeout(Duration::from_secs(2), server).await.unwrap().unwrap();
-        assert!(slow.await.unwrap().ends_with("GET 0\n"));
+        timeout(Duration::from_secs(5), server).await.unwrap().unwrap();
+        assert!(slow.await.unwrap().ends_with("late\n"));
         assert_eq!(TcpStream::connect(address).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
         drop(idle);
     });
@@ -192,14 +208,12 @@ proptest! {
     #[test]
     fn any_bytes_are_survived(requests in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..4), is_tls: bool) {
         runtime().block_on(async {
-            let limits = Limits { head: Duration::from_millis(50), handshake: Duration::from_millis(50), ..Limits::default() };
-            let limits = Limits { read: Duration::from_millis(50), ..limits };
             let (configuration, authority) = certificates::for_tests(NAME);
             let (sender, current) = watch::channel(Some(configuration));
             let security = if is_tls { Security::Tls(current) } else { Security::Plain };
-            let (address, stop, server) = start(security, echo(), limits).await;
+            let (address, stop, server) = start(security, echo(), Limits::default()).await;
             for request in &requests {
-                send(address, request).await;
+                throw(address, request).await;
             }
             if is_tls {
                 assert!(ask(&mut connect(address, &authority).await.unwrap()).await.starts_with("HTTP/1.1 200"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PartialObjectMeta, Preconditions, PropagationPolicy};
+use kube::api::{DeleteParams, DynamicObject, ListParams, PartialObjectMeta, Preconditions, PropagationPolicy};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kubefoundry::dialect::{DIALECTS, Dialect};
@@ -17,7 +17,7 @@ use crate::manifests::object::Object;
 use crate::role::Role;
 use crate::webhook::certificates;
 
-/// How long a Deployment may take to be gone with its pods.
+/// How long a Deployment may take to be gone with its pods, or a CRD.
 const GONE: Duration = Duration::from_secs(60);
 
 impl Session {
@@ -50,7 +50,7 @@ impl Session {
             }
         } else if !deployments.is_empty() {
             Self::note(&format!(
-                "{} stay, and what runs for them; their finalizers are removed by an operator only, or by hand \
+                "left behind: {}, with what runs; finalizers are removed by an operator only, or by hand \
                  (docs/operator/troubleshoot.md)",
                 counted(deployments.len())
             ));
@@ -70,7 +70,7 @@ impl Session {
     }
 
     /// Deletes an object, and nothing that got its name in the meantime. What is gone already is no problem. Deployments are
-    /// waited for: while their pods run, they write.
+    /// waited for, as their pods write while they run, and CRDs: applied again while it goes, one would go anyway.
     pub(super) async fn delete(&self, object: &Object) -> Result<(), Failure> {
         let what = object.reference();
         let api = self.api(&object.resource, object.namespace.as_deref());
@@ -89,7 +89,8 @@ impl Session {
             Err(error) => return Err(Failure::of(&what, error)),
         }
         self.say(&what, "deleted")?;
-        if let Some(uid) = uid.filter(|_| is_running && !self.dry_run) {
+        let is_awaited = is_running || object.is("CustomResourceDefinition");
+        if let Some(uid) = uid.filter(|_| is_awaited && !self.dry_run) {
             let gone = await_condition(api, &object.name, conditions::is_deleted(&uid));
             if !matches!(tokio::time::timeout(GONE, gone).await, Ok(Ok(_))) {
                 Self::note(&format!("{what} is not gone after {} seconds; going on", GONE.as_secs()));

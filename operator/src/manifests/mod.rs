@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use kubefoundry::dialect::Dialect;
 use kubefoundry::yaml::to_yaml;
 
-use crate::args::{Layout, Manifests, Package};
+use crate::args::{FailurePolicy, Layout, Manifests, Package};
 use crate::role::Role;
 use object::Object;
 
@@ -30,6 +30,7 @@ pub(crate) struct Plan {
     pub(crate) layout: Layout,
     pub(crate) replicas: u16,
     pub(crate) webhooks: bool,
+    pub(crate) failure_policy: FailurePolicy,
     pub(crate) check_access: bool,
     pub(crate) groups: Vec<&'static Dialect>,
 }
@@ -51,6 +52,7 @@ impl Plan {
             layout: package.roles,
             replicas: package.replicas,
             webhooks: !package.no_webhooks,
+            failure_policy: package.failure_policy,
             check_access: package.check_access,
             groups: package.groups.clone(),
         }
@@ -140,6 +142,7 @@ pub(crate) mod tests {
                             layout,
                             replicas,
                             webhooks,
+                            failure_policy: if replicas > 1 { FailurePolicy::Ignore } else { FailurePolicy::Fail },
                             check_access,
                             groups: groups.to_vec(),
                         });
@@ -222,6 +225,8 @@ pub(crate) mod tests {
             let text = to_text(&plan.objects());
             assert_eq!(text.contains("kubefoundry-webhooks"), plan.webhooks);
             assert_eq!(text.contains("admissionregistration.k8s.io"), plan.webhooks);
+            let fails = plan.failure_policy == FailurePolicy::Fail;
+            assert_eq!(text.contains("failurePolicy: Fail"), plan.webhooks && fails);
             assert_eq!(text.contains("kind: PodDisruptionBudget"), plan.replicas > 1);
             assert_eq!(text.contains("--check-access"), plan.check_access);
         }

@@ -55,8 +55,7 @@ pub(super) fn objects(plan: &Plan) -> Vec<Object> {
                 name: "validate.kubefoundry.ai".to_owned(),
                 admission_review_versions: vec![REVIEW.to_owned()],
                 client_config: client(plan, "/validate"),
-                // What a namespace does not allow must not get in while nobody looks.
-                failure_policy: Some("Fail".to_owned()),
+                failure_policy: Some(plan.failure_policy.as_str().to_owned()),
                 match_policy: equivalent(),
                 namespace_selector: Some(namespaces(plan)),
                 rules: rules(&["modeldeployments", "inferenceproviderconfigs"]),

@@ -12,7 +12,7 @@ use crate::cached::Cached;
 use crate::context::Context;
 use crate::controllers::provider::ProviderContext;
 use crate::controllers::{self, Controller, Gate, Reconciler};
-use crate::leader::{Election, lease_name};
+use crate::leader::{Apart, Election, lease_name};
 use crate::registration;
 use crate::role::Role;
 use crate::watch::{Owners, filled};
@@ -27,6 +27,10 @@ pub(super) struct Leading {
     pub(super) contexts: Vec<Context>,
     pub(super) owners: Vec<Owners>,
     pub(super) gate: Arc<Gate>,
+    /// Where leases are held.
+    pub(super) thread: Arc<Apart>,
+    /// The connection of that thread.
+    pub(super) leases: kube::Client,
     /// Nothing is under way any more, and nothing will be.
     pub(super) drained: watch::Receiver<bool>,
 }
@@ -34,55 +38,52 @@ pub(super) struct Leading {
 impl Leading {
     /// Waits for the role's lease, and runs its controllers until the process is to stop, or the lease is lost.
     pub(super) async fn lead(self: Arc<Self>, role: Role) -> Result<(), End> {
-        let Some(client) = self.contexts.first().map(|context| context.client.clone()) else { return Ok(()) };
         let run = &self.run;
         let mut drained = self.drained.clone();
         let unopposed = run.no_leader_election;
         // Others look at the selector's lease, also where nobody competes for it.
-        let mut election = (!unopposed || role == Role::Selector).then(|| {
+        let mut held = (!unopposed || role == Role::Selector).then(|| {
             let (name, identity) = (lease_name(role), Arc::clone(&self.identity));
+            let client = self.leases.clone();
             Election::new(client, &run.cluster.namespace, name, identity, run.lease_duration, unopposed)
+                .hold(&self.thread)
         });
-        let metrics = self.contexts.first().map(|context| Arc::clone(&context.metrics));
-        let leads = |leads| metrics.iter().for_each(|metrics| metrics.leads(role.name(), leads));
-        leads(false);
-        let wait = async {
-            match &mut election {
-                Some(election) if !unopposed => election.acquire().await,
-                _ => {}
+        let acquired = async {
+            if let Some(held) = &mut held {
+                held.acquired().await;
             }
         };
-        tokio::select! {
-            () = wait => {}
-            _ = drained.wait_for(|drained| *drained) => return Ok(()),
-        }
-        leads(true);
-        let mut tasks = JoinSet::new();
-        self.start(role, &mut tasks);
-        let keep = async {
-            match &mut election {
-                Some(election) => {
-                    if unopposed {
-                        election.acquire().await;
-                    }
-                    election.keep().await;
+        let leads = tokio::select! {
+            () = acquired => true,
+            _ = drained.wait_for(|drained| *drained) => false,
+        };
+        let mut end = Ok(());
+        if leads {
+            let metrics = self.contexts.first().map(|context| Arc::clone(&context.metrics));
+            let tell = |leads| metrics.iter().for_each(|metrics| metrics.leads(role.name(), leads));
+            tell(true);
+            let mut tasks = JoinSet::new();
+            self.start(role, &mut tasks);
+            let lost = async {
+                match &mut held {
+                    Some(held) => held.lost().await,
+                    None => std::future::pending().await,
                 }
-                None => std::future::pending().await,
-            }
-        };
-        let end = tokio::select! {
-            () = keep => Err(End::Broken(format!("the lease of {} is lost", role.name()))),
-            ended = tasks.join_next() => {
-                let reason = ended.and_then(Result::err).map(|error| error.to_string()).unwrap_or_default();
-                Err(End::Broken(format!("the controller {} ended: {reason}", role.name())))
-            }
-            _ = drained.wait_for(|drained| *drained) => Ok(()),
-        };
-        leads(false);
-        // Before another one may start.
-        tasks.shutdown().await;
-        if let (Ok(()), Some(election)) = (&end, &mut election) {
-            election.release().await;
+            };
+            end = tokio::select! {
+                () = lost => Err(End::Broken(format!("the lease of {} is lost", role.name()))),
+                ended = tasks.join_next() => {
+                    let reason = ended.and_then(Result::err).map(|error| error.to_string()).unwrap_or_default();
+                    Err(End::Broken(format!("the controller {} ended: {reason}", role.name())))
+                }
+                _ = drained.wait_for(|drained| *drained) => Ok(()),
+            };
+            tell(false);
+            // Before another one may start.
+            tasks.shutdown().await;
+        }
+        if let (Ok(()), Some(held)) = (&end, held) {
+            held.give_back().await;
         }
         end
     }

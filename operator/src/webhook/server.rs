@@ -46,8 +46,11 @@ pub(super) struct Knowledge {
     /// All of it.
     pub(super) engine: Engine,
     /// The same for selection among these providers alone.
-    pub(super) among: Arc<dyn Fn(&[String]) -> Engine + Send + Sync>,
+    pub(super) among: Among,
 }
+
+/// An engine that chooses among these providers alone.
+pub(super) type Among = Arc<dyn Fn(&[String]) -> Engine + Send + Sync>;
 
 /// What is to be done with a request.
 #[derive(Clone, Copy, PartialEq)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use futures::future::join_all;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -36,18 +37,24 @@ impl Fighter {
                     } else {
                         json!({"metadata": {"annotations": {"example.com/round": said}}})
                     };
-                    for object in list(&namespace, kind, "").await.unwrap_or_default() {
-                        let name = text(&object, "/metadata/name");
-                        let parameters =
-                            PatchParams { field_manager: Some("a-fighter".to_owned()), ..PatchParams::default() };
-                        if namespace.api(kind).patch(name, &parameters, &Patch::Merge(&patch)).await.is_ok() {
-                            written.fetch_add(1, Ordering::SeqCst);
-                        }
-                    }
+                    let parameters =
+                        PatchParams { field_manager: Some("a-fighter".to_owned()), ..PatchParams::default() };
+                    let (patch, api) = (Patch::Merge(patch), namespace.api(kind));
+                    let objects = list(&namespace, kind, "").await.unwrap_or_default();
+                    let patched =
+                        objects.iter().map(|object| api.patch(text(object, "/metadata/name"), &parameters, &patch));
+                    let answers = join_all(patched.collect::<Vec<_>>()).await;
+                    let taken = answers.iter().filter(|answer| answer.is_ok()).count();
+                    written.fetch_add(taken as u64, Ordering::SeqCst);
                 }
             }
         });
         Self { stop, writes, task }
+    }
+
+    /// How often it has written so far.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::SeqCst)
     }
 
     /// Ends the fight. How often it wrote.

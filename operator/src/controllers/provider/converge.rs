@@ -87,8 +87,13 @@ impl Turn<'_> {
             let found = found.as_ref().map(|found| &found.object);
             !self.context.memory.is_object_behind(self.deployment, &objects::key(object), found)
         };
-        if !wanted.objects().filter(is_watched).all(known) {
+        if !wanted.objects().filter(|object| is_watched(object)).all(known) {
             return Ok(Outcome::CatchUp);
+        }
+        // Before anything is written, and before anything that runs makes room.
+        let foreign = |object: &&Value| is_watched(object) && matches!(self.find(object), Found::Foreign);
+        if let Some(object) = wanted.objects().find(foreign) {
+            return Err(not_owned(object));
         }
         // Before anything of it is there.
         self.hold().await?;
@@ -160,7 +165,7 @@ impl Turn<'_> {
     async fn keep(&self, wanted: &Wanted, owned: &[Arc<Owned>]) -> Result<Outcome, Obstacle> {
         let uid = self.deployment.uid();
         let mut changed = Vec::new();
-        for object in wanted.objects().filter(is_watched) {
+        for object in wanted.objects().filter(|object| is_watched(object)) {
             match self.find(object) {
                 Found::Nothing => changed.push((object, None)),
                 Found::Foreign => return Err(not_owned(object)),
@@ -293,7 +298,7 @@ impl Turn<'_> {
 }
 
 /// Whether what is known of an object comes from a watch.
-fn is_watched(object: &&Value) -> bool {
+fn is_watched(object: &Value) -> bool {
     objects::text(object, "/kind") != objects::CLAIM
 }
 

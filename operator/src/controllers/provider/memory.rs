@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::cached::Cached;
 
@@ -116,12 +118,16 @@ impl Memory {
 
     /// An object is being deleted: what was applied is not waited for any more.
     pub(super) fn deleted(&self, deployment: &Cached, key: &str) {
-        self.with(deployment.uid(), |it| drop(it.objects.remove(key)));
+        self.with(deployment.uid(), |it| {
+            it.objects.remove(key);
+        });
     }
 
     /// A deletion did not come about.
     pub(super) fn kept(&self, deployment: &Cached, uid: &str) {
-        self.with(deployment.uid(), |it| drop(it.objects.remove(uid)));
+        self.with(deployment.uid(), |it| {
+            it.objects.remove(uid);
+        });
     }
 
     /// Whether an object is known as it was before it was applied last.
@@ -131,10 +137,17 @@ impl Memory {
         applied.is_some_and(|applied| applied.is_behind(known))
     }
 
-    /// It came to its end.
+    /// It came to its end. What the watches have had time to say is forgotten.
     pub(super) fn succeeded(&self, uid: &str) {
-        if let Some(it) = self.lock().get_mut(uid) {
-            it.failures = 0;
+        let mut all = self.lock();
+        let Some(it) = all.get_mut(uid) else { return };
+        it.failures = 0;
+        it.objects.retain(|_, seen| seen.at.elapsed() < LAG);
+        it.written = it.written.take().filter(|seen| seen.at.elapsed() < LAG);
+        it.secrets = it.secrets.filter(|(_, found, _)| !found);
+        let is_quiet = it.corrected.is_none_or(|corrected| corrected.elapsed() > QUIET);
+        if is_quiet && it.written.is_none() && it.objects.is_empty() && it.unmoved.is_empty() && it.secrets.is_none() {
+            all.remove(uid);
         }
     }
 
@@ -169,7 +182,9 @@ impl Memory {
 
     /// Applying does not change an object that is like this: `state` is a hash of it.
     pub(super) fn unmoved(&self, uid: &str, key: &str, state: String) {
-        self.with(uid, |it| drop(it.unmoved.insert(key.to_owned(), state)));
+        self.with(uid, |it| {
+            it.unmoved.insert(key.to_owned(), state);
+        });
     }
 
     /// Whether applying does not change an object, as far as is known.
@@ -218,6 +233,29 @@ mod tests {
         // What is no number is believed.
         memory.wrote(&object("x"));
         assert!(!memory.is_behind(&object("4")));
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten() {
+        let memory = Memory::default();
+        memory.wrote(&object("5"));
+        memory.applied(&object("5"), "Workspace/phi", &object("9"));
+        memory.succeeded("u");
+        assert!(memory.is_behind(&object("4")));
+        let past = |time: Duration| Instant::now().checked_sub(time).unwrap();
+        memory.with("u", |it| {
+            let seen = it.objects.values_mut().chain(&mut it.written);
+            seen.for_each(|seen| seen.at = past(LAG));
+        });
+        assert!(!memory.is_behind(&object("4")));
+        memory.succeeded("u");
+        assert!(memory.lock().is_empty());
+        // That something is missing is still of use.
+        memory.found_secrets("u", Some(1), false);
+        memory.succeeded("u");
+        assert_eq!((memory.knows_secrets("u", Some(1)), memory.knows_secrets("u", Some(2))), (Some(true), None));
+        memory.with("u", |it| it.secrets = Some((1, false, past(MISSING))));
+        assert_eq!(memory.knows_secrets("u", Some(1)), Some(false));
     }
 
     #[test]

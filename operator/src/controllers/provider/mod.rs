@@ -23,12 +23,13 @@ mod update;
 mod wanted;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::runtime::controller::Action;
 use kubefoundry::live::time::Time;
 use kubefoundry::model::provider::Provider;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::cached::Cached;
 use crate::context::Context;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::cached::Cached;
+use crate::events::hexadecimal;
 use crate::watch::Owned;
 
 /// The kind of claims: they outlive their deployment, and are not watched.
@@ -128,10 +129,6 @@ pub(super) fn state(wanted: &Value, live: &Owned) -> String {
 /// A name that nothing else has, to try an object whose own name is taken.
 pub(super) fn trial_name(uid: &str) -> String {
     format!("kf-{}", hexadecimal(&Sha256::digest(uid)))
-}
-
-fn hexadecimal(hash: &[u8]) -> String {
-    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Adds an annotation.

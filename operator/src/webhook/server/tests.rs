@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "requests are put together where they are sent")]
+
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -15,13 +17,21 @@ use crate::webhook::allow_list;
 struct Fake {
     is_filling: bool,
     allowed: Option<&'static str>,
-    /// Why users may not create what they ask for; absent when access is not checked.
-    refusal: Option<Option<&'static str>>,
+    access: Access,
     /// The provider that is known, when not all are.
     only: Option<&'static str>,
     /// The one that is not ready.
     unready: Option<&'static str>,
     asked: Mutex<Vec<SubjectAccessReview>>,
+}
+
+/// Whether users may create what they ask for.
+#[derive(Clone, Copy, Default)]
+enum Access {
+    #[default]
+    Unchecked,
+    Granted,
+    Refused(&'static str),
 }
 
 /// An engine that knows some of the built-in providers.
@@ -55,12 +65,16 @@ impl Cluster for Fake {
     }
 
     fn checks_access(&self) -> bool {
-        self.refusal.is_some()
+        !matches!(self.access, Access::Unchecked)
     }
 
     fn access(&self, question: SubjectAccessReview) -> BoxFuture<'_, Option<String>> {
         self.asked.lock().unwrap().push(question);
-        std::future::ready(self.refusal.flatten().map(str::to_owned)).boxed()
+        let refusal = match self.access {
+            Access::Refused(why) => Some(why.to_owned()),
+            Access::Unchecked | Access::Granted => None,
+        };
+        std::future::ready(refusal).boxed()
     }
 }
 
@@ -161,10 +175,11 @@ fn every_error_is_said_with_its_field_and_code() {
 #[test]
 fn warnings_pass_and_are_said_unless_the_object_says_to_ignore_them() {
     let mut spec = good();
-    spec["model"] = json!({"id": "org/phi", "source": "custom", "servedName": "phi"});
+    spec["model"] = json!({"id": "/models/phi", "source": "custom", "servedName": "phi"});
     spec["image"] = json!("registry.example.com/phi:1");
     let mut object = phi(spec);
     let response = validate(object.clone(), Value::Null);
+    allow(&response);
     let warnings = response["warnings"].as_array().unwrap();
     let ignored = warnings.iter().find(|it| it.as_str().unwrap().contains("servedName is ignored for custom source"));
     let ignored = ignored.unwrap_or_else(|| panic!("{response}")).as_str().unwrap();
@@ -294,7 +309,7 @@ fn a_provider_outside_of_the_list_is_refused() {
 
 #[test]
 fn the_user_must_be_allowed_to_create_what_the_deployment_becomes() {
-    let cluster = Arc::new(Fake { refusal: Some(Some("no, jo")), ..Fake::default() });
+    let cluster = Arc::new(Fake { access: Access::Refused("no, jo"), ..Fake::default() });
     let response = ask_of(&cluster, "/validate", &request(phi(good()), Value::Null));
     assert_eq!(message(&response), "no, jo");
     let asked = cluster.asked.lock().unwrap().remove(0).spec;
@@ -309,7 +324,7 @@ fn the_user_must_be_allowed_to_create_what_the_deployment_becomes() {
     assert_eq!(ask_of(&cluster, "/validate", &request(labelled, phi(good())))["allowed"], true);
     message(&ask_of(&cluster, "/validate", &request(phi(bad()), Value::Null)));
     assert!(cluster.asked.lock().unwrap().is_empty());
-    let may = Arc::new(Fake { refusal: Some(None), ..Fake::default() });
+    let may = Arc::new(Fake { access: Access::Granted, ..Fake::default() });
     assert_eq!(ask_of(&may, "/validate", &request(phi(good()), Value::Null))["allowed"], true);
     assert_eq!(may.asked.lock().unwrap().len(), 1);
 }
@@ -323,7 +338,7 @@ fn a_deployment_that_nobody_can_take_yet_waits_unless_access_is_checked() {
         ask(Fake { unready: Some("dynamo"), ..Fake::default() }, "/validate", &request(phi(good()), Value::Null));
     allow(&response);
     assert!(response["warnings"][0].as_str().unwrap().contains("reports ready: false"), "{response}");
-    let checked = Fake { refusal: Some(None), ..nobody() };
+    let checked = Fake { access: Access::Granted, ..nobody() };
     assert!(
         message(&ask(checked, "/validate", &request(phi(good()), Value::Null)))
             .contains("no provider can be chosen yet")
