@@ -317,7 +317,6 @@ impl<'p> Judged<'p> {
                 match rule.value {
                     // Where the gates are closed it decides nothing, and refuses nothing.
                     None if is_open => seen.fails.add(&root),
-                    None => {}
                     Some(true) => {
                         seen.truths.add(&root);
                         if is_open && decider == Some((position, index)) {
@@ -329,7 +328,7 @@ impl<'p> Judged<'p> {
                             seen.open.add(&root);
                         }
                     }
-                    Some(false) => {}
+                    Some(false) | None => {}
                 }
             }
         }
