@@ -42,7 +42,7 @@ impl Parts<'_> {
             number => run.push(format!("Both run for a while: {number} more GPUs are taken until the old one goes.")),
         }
         let is_claim = |object: &&ObjectRef| &*object.kind == "PersistentVolumeClaim";
-        run.extend(self.claims().into_iter());
+        run.extend(self.claims());
         let mut wait = Vec::new();
         let mut traffic = Vec::new();
         if let Some(to) = self.to {

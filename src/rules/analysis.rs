@@ -304,7 +304,6 @@ impl<'p> Judged<'p> {
                 match rule.value {
                     // Where the gates are closed it decides nothing, and refuses nothing.
                     None if is_open => seen.fails.add(&root),
-                    None => {}
                     Some(true) => {
                         seen.truths.add(&root);
                         if is_open && decider == Some((position, index)) {
@@ -316,7 +315,7 @@ impl<'p> Judged<'p> {
                             seen.open.add(&root);
                         }
                     }
-                    Some(false) => {}
+                    Some(false) | None => {}
                 }
             }
         }

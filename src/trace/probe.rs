@@ -20,8 +20,8 @@ pub(super) struct Probe<'p> {
     steps: Steps,
     /// Whether a field that selects is tried with the provider named, too.
     names: bool,
-    /// The deployment with its provider named; none until it is needed, and none in it when it is refused.
-    named: Option<Option<Attempt>>,
+    /// The deployment with its provider named; none until it is needed.
+    named: Option<Attempt>,
 }
 
 /// What comes of other values of a field.
@@ -157,12 +157,11 @@ impl<'p> Probe<'p> {
         let naming = Edit::set(name.clone(), self.base.provider()?.to_owned());
         if self.named.is_none() {
             let changed = edited(root, std::slice::from_ref(&naming))?;
-            let named = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
-            self.named = Some(Some(named).filter(|named| !named.is_refused()));
+            self.named = Some(self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps));
         }
         let edits: Vec<Edit> = edits.into_iter().chain([naming]).collect();
         let other = self.subject.attempt(edited(root, &edits)?, Thoroughness::Needed, &mut self.steps);
-        let named = self.named.as_ref()?.as_ref()?;
+        let named = self.named.as_ref().filter(|named| !named.is_refused())?;
         if other.is_refused() || other.provider() != named.provider() {
             return None;
         }

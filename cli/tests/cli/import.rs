@@ -12,7 +12,7 @@ inference: {preset: {name: microsoft/Phi-4-mini-instruct}}
 /// Deployments to standard output, what they do not say to standard error.
 #[test]
 fn output_can_be_piped() {
-    let sandbox = Sandbox::new().with("w.yaml", WORKSPACE.replace("}}\n", ", accessMode: public}}\n"));
+    let sandbox = Sandbox::new().with("w.yaml", WORKSPACE.replace("}}\n", ", accessMode: private}}\n"));
     let ran = sandbox.run(&["import", "w.yaml"]).exits(0);
     assert_eq!(ran.kinds(), ["ModelDeployment"]);
     assert!(ran.err.contains("warning[KF0670]: inference.preset.accessMode is"), "{}", ran.err);
