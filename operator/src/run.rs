@@ -306,7 +306,7 @@ impl Start {
         let contexts = owners.iter().map(context).collect();
         let (run, gate, drained) = (Arc::clone(run), Arc::clone(&self.gate), self.drained.clone());
         let (thread, leases) = (Arc::clone(&self.thread), self.leases.clone());
-        Ok(Leading { run, identity, contexts, owners, gate, drained, thread, leases })
+        Ok(Leading { run, identity, contexts, owners, gate, thread, leases, drained })
     }
 }
 

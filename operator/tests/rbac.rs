@@ -241,7 +241,7 @@ async fn the_rights_suffice_for_a_whole_life() {
     scene.until_settled(&operator).await;
     namespace.merge(kinds::DEPLOYMENT, "m-00001", &json!({"spec": {"provider": {"name": "kuberay"}}})).await;
     scene.until_settled(&operator).await;
-    let changed = json!({"metadata": {"labels": {"kubefoundry.ai/model-source": "nobody"}}});
+    let changed = json!({"metadata": {"labels": {"kubefoundry.ai/managed-by": "nobody"}}});
     namespace.merge(kinds::RAY_SERVICE, "m-00002", &changed).await;
     namespace.until_event("m-00002", "Warning", "DriftDetected").await;
     scene.until_settled(&operator).await;
@@ -444,8 +444,12 @@ async fn the_webhook_asks_what_the_user_may() {
     refusal(&deployment(name, 1), "dynamographdeployments").await;
     scene.namespace.until_condition("m-00000", "ResourceCreated", "True").await;
     // Nor by a change of provider.
-    let moved = json!({"spec": {"provider": {"name": "kuberay", "overrides": null}, "resources": {"gpu": {"count": 1}}, "engine": {"type": "vllm"}}});
-    let moved = user.api(kinds::DEPLOYMENT).patch("m-00000", &PatchParams::default(), &Patch::Merge(moved)).await;
+    user.apply(kinds::DEPLOYMENT, &deployment(name, 3)).await.unwrap();
+    let moved = json!({"spec": {
+        "provider": {"name": "kuberay", "overrides": null},
+        "resources": {"gpu": {"count": 1}, "memory": "32Gi", "cpu": "8"},
+    }});
+    let moved = user.api(kinds::DEPLOYMENT).patch("m-00003", &PatchParams::default(), &Patch::Merge(moved)).await;
     assert!(moved.as_ref().is_err_and(|error| error.to_string().contains("rayservices")), "{moved:?}");
     // The administrator may, and so may their models.
     scene.namespace.apply(kinds::DEPLOYMENT, &deployment(name, 1)).await.unwrap();

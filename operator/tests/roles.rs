@@ -118,7 +118,7 @@ async fn roles_run_in_processes_of_their_own() {
     models.deploy("named", &with_kaito()).await;
     let deployment = models.until_phase("named", "Pending").await;
     let message = deployment["status"]["message"].as_str().unwrap();
-    assert!(message.contains("there is no provider \"kaito\", and none is configured"), "{message}");
+    assert!(message.contains("there is no provider \"kaito\", and none is known"), "{message}");
     let mut kaito = Options::default().roles("kaito").start_ready(&plane, "roles-kaito").await;
     models.until_there(WORKSPACE, "named").await;
 

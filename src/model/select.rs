@@ -237,11 +237,9 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
         }
         let names: BTreeSet<&str> = catalog.names().collect();
         let known: Vec<&str> = names.iter().copied().collect();
-        // In a cluster whose providers have not registered yet.
-        let expected = if known.is_empty() {
-            "and none is configured".to_owned()
-        } else {
-            format!("expected one of {}", known.join(", "))
+        let expected = match known.as_slice() {
+            [] => "and none is known".to_owned(),
+            known => format!("expected one of {}", known.join(", ")),
         };
         let message = format!("there is no provider {name:?}, {expected}");
         let reported = findings.report(&codes::UNKNOWN_PROVIDER, "spec.provider.name", message);

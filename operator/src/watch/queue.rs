@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    fn deployment(name: &str, status: serde_json::Value, finalizers: &[&str]) -> Cached {
+    fn deployment(name: &str, status: &serde_json::Value, finalizers: &[&str]) -> Cached {
         let metadata = json!({"name": name, "namespace": "ml", "finalizers": finalizers});
         Cached::new(json!({"metadata": metadata, "status": status})).unwrap()
     }
@@ -158,9 +158,9 @@ mod tests {
         let queues = Queues::new(&DIALECTS[0], &Role::all());
         let finalizers = ["kubefoundry.ai/kaito-provider"];
         let all = [
-            deployment("new", json!({}), &[]),
-            deployment("mine", json!({"provider": {"name": "kaito"}}), &[]),
-            deployment("moved", json!({"provider": {"name": "dynamo"}}), &finalizers),
+            deployment("new", &json!({}), &[]),
+            deployment("mine", &json!({"provider": {"name": "kaito"}}), &[]),
+            deployment("moved", &json!({"provider": {"name": "dynamo"}}), &finalizers),
         ];
         queues.extend(all.iter());
         let waiting = |role: &str| {
