@@ -6,7 +6,7 @@ mod harness;
 use std::time::Duration;
 
 use harness::cluster::kinds::{AIRUNWAY_DEPLOYMENT, DEPLOYMENT, GRAPH, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
-use harness::cluster::{Namespace, condition, equal, uid};
+use harness::cluster::{Namespace, condition, uid};
 use harness::operator::Options;
 use harness::{ControlPlane, crds, stays};
 use serde_json::{Value, json};
