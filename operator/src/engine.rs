@@ -177,8 +177,10 @@ impl Sources {
     pub(crate) async fn follow(self, sender: watch::Sender<Arc<Snapshot>>, upstream: Arc<Upstream>) {
         let mut options = sender.borrow().known.options.clone();
         let mut refused = None;
+        let mut looked = None;
         loop {
-            let next = self.next_silence(Instant::now());
+            // Since the last look, not from now on: whoever fell silent while that was worked out is not missed.
+            let next = self.next_silence(looked);
             let next = next.unwrap_or_else(|| Instant::now() + OPTIONS_INTERVAL).min(Instant::now() + OPTIONS_INTERVAL);
             tokio::select! {
                 () = self.changed.wait() => tokio::time::sleep(SETTLING).await,
@@ -198,7 +200,9 @@ impl Sources {
                     }
                 }
             }
-            let known = self.known(options.clone(), Instant::now());
+            let now = Instant::now();
+            looked = Some(now);
+            let known = self.known(options.clone(), now);
             let current = Arc::clone(&sender.borrow());
             if known == current.known {
                 continue;
@@ -219,10 +223,13 @@ impl Sources {
         Known { options, definitions: self.definitions.all(), configs }
     }
 
-    /// When a provider counts as silent next.
-    fn next_silence(&self, now: Instant) -> Option<Instant> {
+    /// When a provider counts as silent, first after a moment.
+    fn next_silence(&self, after: Option<Instant>) -> Option<Instant> {
         let configs = self.configs.iter().flat_map(|configs| configs.all().into_values());
-        configs.filter_map(|config| config.silent_from(self.heartbeat_timeout)).filter(|at| *at > now).min()
+        configs
+            .filter_map(|config| config.silent_from(self.heartbeat_timeout))
+            .filter(|at| after.is_none_or(|after| *at > after))
+            .min()
     }
 
     async fn read(&self, known: Known, before: Option<&Snapshot>) -> Option<Arc<Snapshot>> {

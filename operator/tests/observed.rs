@@ -18,6 +18,9 @@ fn spec() -> Value {
 /// The resources that a deployment's own reconciliations may ask for. Leases, heartbeats and events are left out.
 const OWN: [&str; 3] = ["modeldeployments", "dynamographdeployments", "secrets"];
 
+/// So many deployments.
+const NUMBER: u32 = 10;
+
 async fn requests(operator: &Operator) -> f64 {
     let mut sum = 0.0;
     for resource in OWN {
@@ -43,7 +46,6 @@ async fn what_it_does_can_be_seen_and_costs_little() {
     let options = options.flag("--resync", "2s").flag("--stale-after", "5m");
     let mut operator = options.start_ready(&plane, "observed").await;
 
-    const NUMBER: u32 = 10;
     let before = requests(&operator).await;
     for number in 0..NUMBER {
         models.deploy(&format!("phi-{number}"), &spec()).await;
@@ -63,7 +65,7 @@ async fn what_it_does_can_be_seen_and_costs_little() {
     let before = requests(&operator).await;
     tokio::time::sleep(Duration::from_secs(7)).await;
     let resyncs = requests(&operator).await - before;
-    assert!(resyncs == 0.0, "{resyncs} requests for three looks at {NUMBER} deployments\n{}", operator.metrics().await);
+    assert!(resyncs < 0.5, "{resyncs} requests for three looks at {NUMBER} deployments\n{}", operator.metrics().await);
 
     let running = json!({"state": "successful", "observedGeneration": 1, "services": {"VllmWorker": {
         "componentKind": "Deployment", "componentName": "w", "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1,
@@ -87,14 +89,14 @@ async fn what_it_does_can_be_seen_and_costs_little() {
         sample("kubefoundry_deployment_replicas", &[here, r#"name="phi-0""#, &state], 1.0).await;
     }
     let reason = r#"reason="default → dynamo (GPU inference default)""#;
-    sample("kubefoundry_provider_selection", &[r#"provider="dynamo""#, reason], 10.0).await;
+    sample("kubefoundry_provider_selection", &[r#"provider="dynamo""#, reason], f64::from(NUMBER)).await;
     let reconciled =
         operator.metric("kubefoundry_reconciliation_duration_seconds_count", &[r#"provider="dynamo""#]).await;
     assert!(reconciled >= 10.0, "{reconciled}");
     let text = operator.metrics().await;
-    for name in ["modeldeployment_total", "reconciliation_duration_seconds", "reconciliation_errors_total"] {
-        assert!(text.contains(&format!("# TYPE kubefoundry_{name} ")) || name.ends_with("errors_total"), "{text}");
-    }
+    // The buckets, and what Prometheus knows a histogram by.
+    assert!(text.contains("# TYPE kubefoundry_reconciliation_duration_seconds histogram"), "{text}");
+    assert!(text.contains("kubefoundry_reconciliation_duration_seconds_bucket{provider=\"dynamo\",le="), "{text}");
 
     // What is gone is counted no more.
     models.delete(DEPLOYMENT, "phi-0").await;

@@ -1,5 +1,12 @@
 //! What the operator applies is what `kubefoundry render` prints: for every ModelDeployment of the examples and goldens.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test reads its cases from files, and fails by panicking"
+)]
 
 mod harness;
 

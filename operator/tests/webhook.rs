@@ -71,7 +71,7 @@ async fn namespace(name: &str) -> Option<Namespace> {
         .await;
         operator
     };
-    start_once(&OPERATOR, start()).await;
+    start_once(&OPERATOR, Box::pin(start())).await;
     Some(Namespace::create(&client, name).await)
 }
 

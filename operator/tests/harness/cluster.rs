@@ -16,6 +16,7 @@ pub const SOON: Duration = Duration::from_secs(20);
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_field_names, reason = "they are named as in a manifest")]
 pub struct Kind {
     /// As in a manifest.
     pub api_version: &'static str,

@@ -5,6 +5,8 @@
 #![allow(
     dead_code,
     unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
     clippy::disallowed_methods,
     clippy::expect_used,
     clippy::missing_panics_doc,

@@ -121,7 +121,7 @@ pub async fn namespace(name: &str) -> Option<Namespace> {
         Namespace::create(&client, "kubefoundry-system").await;
         Options::default().roles("core,selector,kaito,dynamo,kuberay").start_ready(plane, "lifecycle").await
     };
-    start_once(&OPERATOR, start()).await;
+    start_once(&OPERATOR, Box::pin(start())).await;
     Some(Namespace::create(&client, name).await)
 }
 
