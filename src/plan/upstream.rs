@@ -137,7 +137,7 @@ mod tests {
                 "metadata": {"name": "m", "annotations": {"kubefoundry.ai/selected-reason": reason}}, "spec": {}})
         };
         let found = told("dynamo", &object("a"), &object("b"));
-        assert_eq!(found, ["metadata.annotations.\"kubefoundry.ai/selected-reason\" none"]);
+        assert_eq!(found, ["metadata.annotations[\"kubefoundry.ai/selected-reason\"] none"]);
     }
 
     #[test]
