@@ -138,7 +138,7 @@ fn not_installed(
     let wanted = [version, kind].join(" ");
     findings
         .report(&codes::CRD_NOT_INSTALLED, &place, message)
-        .help(format!("the dump serves {has}, expected {}", wanted.trim_end()));
+        .help(format!("installed: {has}; expected {}", wanted.trim_end()));
 }
 
 fn report(violation: &Violation, name: &str, schema: &Schema, findings: &mut Findings<'_>) {

@@ -237,7 +237,11 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
         }
         let names: BTreeSet<&str> = catalog.names().collect();
         let known: Vec<&str> = names.iter().copied().collect();
-        let message = format!("there is no provider {name:?}, expected one of {}", known.join(", "));
+        let expected = match known.as_slice() {
+            [] => "and none is known".to_owned(),
+            known => format!("expected one of {}", known.join(", ")),
+        };
+        let message = format!("there is no provider {name:?}, {expected}");
         let reported = findings.report(&codes::UNKNOWN_PROVIDER, "spec.provider.name", message);
         match closest(name, names) {
             Some(meant) => reported.help(format!("did you mean {meant:?}?")),

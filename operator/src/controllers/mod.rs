@@ -183,6 +183,7 @@ pub(crate) async fn run(controller: Controller, reconciler: Reconciler) {
     let Controller { name, resource, deployments, namespaces, queue, metrics, gate, concurrency } = controller;
     let work = |deployment: Arc<Cached>, reconciler: Arc<Reconciler>| {
         let (gate, metrics, namespaces) = (Arc::clone(&gate), Arc::clone(&metrics), Arc::clone(&namespaces));
+        let (store, key) = (deployments.clone(), Key::of(&deployment).reference(&resource));
         Box::pin(async move {
             let Some(_permit) = gate.enter().await else { return Ok(Action::await_change()) };
             if !deployment.is_terminating() && !namespaces.is_known(deployment.namespace()) {
@@ -197,12 +198,16 @@ pub(crate) async fn run(controller: Controller, reconciler: Reconciler) {
                     memory.succeeded(&deployment);
                 }
             }
+            if store.get(&key).is_none() {
+                // It went meanwhile, and what was measured of it since was too late.
+                metrics.forget(deployment.namespace(), deployment.name());
+            }
             result
         })
     };
     let policy = |deployment: Arc<Cached>, error: &Error, reconciler: Arc<Reconciler>| {
         let (memory, metrics) = match &*reconciler {
-            Reconciler::Provider(context) => return provider::error_policy(deployment, error, Arc::clone(context)),
+            Reconciler::Provider(context) => return provider::error_policy(&deployment, error, context),
             Reconciler::Core(context, memory) | Reconciler::Selector(context, memory) => (memory, &context.metrics),
         };
         let (wait, is_known) = memory.failed(&deployment, error);
@@ -220,8 +225,8 @@ pub(crate) async fn run(controller: Controller, reconciler: Reconciler) {
     };
     let reconciler = Arc::new(reconciler);
     let config = controller::Config::default().concurrency(concurrency);
-    let requests = Box::pin(queue.stream(resource));
-    let results = applier(work, policy, Arc::clone(&reconciler), deployments, requests, config);
+    let requests = Box::pin(queue.stream(resource.clone()));
+    let results = applier(work, policy, Arc::clone(&reconciler), deployments.clone(), requests, config);
     results
         .for_each(|result| {
             // What is gone needs nothing any more.

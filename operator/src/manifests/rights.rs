@@ -208,7 +208,7 @@ const CLAIMS: &str = "persistentvolumeclaims";
 
 /// A kind that a provider writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kind {
+pub(crate) struct Written {
     /// Empty for the core group.
     pub(crate) group: &'static str,
     pub(crate) kind: &'static str,
@@ -228,14 +228,14 @@ const PLURALS: &[(&str, &str)] = &[
 
 /// The kinds that a provider writes, sorted: those whose behaviour it knows, as a row of behaviour exists for every field
 /// that is written.
-pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<Kind> {
-    let mut kinds: Vec<Kind> = provider
+pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<Written> {
+    let mut kinds: Vec<Written> = provider
         .behaviors()
         .iter()
         .filter_map(|row| {
             let group = provider.imports().iter().find(|(_, kind)| *kind == row.kind).map_or("", |(group, _)| *group);
             let (kind, plural) = PLURALS.iter().find(|(kind, _)| *kind == row.kind)?;
-            Some(Kind { group, kind, plural })
+            Some(Written { group, kind, plural })
         })
         .collect();
     kinds.sort_unstable();

@@ -113,7 +113,7 @@ fn configuration_findings(object: &Value) -> Findings {
     sources.add("object.json", object.to_string());
     let found = kubefoundry::compile(&sources, Thoroughness::EveryRule).diagnostics.into_iter();
     // There is nothing to render in a configuration.
-    let found = found.filter(|found| found.code.id != codes::NO_MODEL_DEPLOYMENT.id);
+    let found = found.filter(|found| found.code.id != codes::NO_MODEL_DEPLOYMENT.id && found.severity != Severity::Info);
     let (errors, warnings): (Vec<_>, Vec<_>) = found.partition(|found| found.severity == Severity::Error);
     Findings { errors: errors.iter().map(cause).collect(), warnings: warnings.iter().map(said).collect() }
 }
@@ -121,7 +121,7 @@ fn configuration_findings(object: &Value) -> Findings {
 /// A field and what is said of it.
 type Cause = (String, String);
 
-/// Errors that refuse, and everything else.
+/// Errors that refuse, and warnings. Infos are for `lint`: kubectl shows all that comes with every write.
 #[derive(Default)]
 struct Findings {
     errors: Vec<Cause>,
@@ -145,7 +145,7 @@ impl Findings {
                 || (has_unready && is(WITH_UNREADY_PROVIDERS));
             if found.severity == Severity::Error && !passes {
                 findings.errors.push(cause(found));
-            } else if !findings.warnings.contains(&said(found)) {
+            } else if found.severity != Severity::Info && !findings.warnings.contains(&said(found)) {
                 findings.warnings.push(said(found));
             }
         }

@@ -45,6 +45,9 @@ use report::Report;
 use step::{Situation, Step};
 use wanted::{Verdict, Wanted};
 
+/// How long an object of others is left before it is looked at again.
+const FOREIGN: Duration = Duration::from_secs(30);
+
 /// What the controller of a provider works with.
 pub(crate) struct ProviderContext {
     shared: Context,
@@ -85,7 +88,7 @@ pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<ProviderCont
 }
 
 /// When a deployment is looked at again after an error: later each time, and soon when something is waited for.
-pub(crate) fn error_policy(deployment: Arc<Cached>, error: &Error, context: Arc<ProviderContext>) -> Action {
+pub(crate) fn error_policy(deployment: &Cached, error: &Error, context: &ProviderContext) -> Action {
     let (namespace, name, provider) = (deployment.namespace(), deployment.name(), context.provider.name());
     let is_expected = matches!(error, Error::Waiting(_)) || error.is(409);
     let delay = context.memory.failed(deployment.uid(), is_expected);
@@ -212,6 +215,8 @@ impl Turn<'_> {
         match (failure, outcome) {
             // It is tried again, later each time.
             (Some(error), _) => Err(error),
+            // Not every object of others is watched.
+            (None, Outcome::NotOwned(_)) => Ok(Action::requeue(again.map_or(FOREIGN, |again| again.min(FOREIGN)))),
             (None, Outcome::Deferred(delay)) => Ok(Action::requeue(again.map_or(delay, |again| again.min(delay)))),
             _ => Ok(again.map_or_else(Action::await_change, Action::requeue)),
         }
@@ -221,7 +226,7 @@ impl Turn<'_> {
     async fn tell(&self, outcome: &Outcome, wanted: Option<&Wanted>, force: Force) -> Result<Option<Duration>, Error> {
         let owned = self.owned();
         let main = wanted.map(Wanted::main);
-        let live = objects::main(&owned, main).filter(|_| !matches!(outcome, Outcome::NotOwned(_)));
+        let live = objects::main(&owned, main);
         let stale_after = self.shared().settings.stale_after;
         let report = Report::of(self.context.provider, outcome, main, live.as_deref(), status::now(), stale_after);
         let statement = report.statement(&self.value);

@@ -131,7 +131,7 @@ impl<'r> Report<'r> {
 
     fn ready(&self) -> Condition {
         let said = self.status.iter().flat_map(|status| &status.conditions);
-        let said = said.filter(|said| said.condition_type == condition::READY).map(|said| {
+        let mut said = said.filter(|said| said.condition_type == condition::READY).map(|said| {
             let holds = match said.status {
                 ConditionStatus::True => Holds::True,
                 ConditionStatus::False => Holds::False,
@@ -139,7 +139,7 @@ impl<'r> Report<'r> {
             };
             Condition::new(condition::READY, holds, said.reason.as_str(), said.message.as_str())
         });
-        said.last().unwrap_or_else(|| {
+        said.next().unwrap_or_else(|| {
             let (reason, message) = self.problem().unwrap_or(("Pending", ""));
             Condition::new(condition::READY, false, reason, message)
         })
