@@ -188,9 +188,17 @@ fn waits(deployment: &Value, compilation: &kubefoundry::Compilation) -> Result<O
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .map(|diagnostic| &*diagnostic.message)
         .collect();
-    if status["phase"] == "Pending" && errors.iter().all(|error| said.contains(error)) {
+    if status["phase"] == "Pending"
+        && errors.iter().all(|error| said.contains(error) || said.contains(&*unquoted(error)))
+    {
         Ok(Outcome::Waits)
     } else {
         Err(format!("status {status}\nrendering says {errors:?}"))
     }
+}
+
+/// A message without the text of a value in parentheses, as `is an integer (24)`: that is the text of a file.
+fn unquoted(message: &str) -> String {
+    let parts = message.split_once(" (").and_then(|(start, rest)| Some((start, rest.split_once(')')?.1)));
+    parts.map_or_else(|| message.to_owned(), |(start, end)| format!("{start}{end}"))
 }

@@ -272,7 +272,7 @@ async fn the_rights_suffice_for_a_whole_life() {
 
     // Nothing of that was refused for want of rights.
     let forbidden = operator.metric("kubefoundry_reconciliation_errors_total", &[r#"error_type="forbidden""#]).await;
-    assert_eq!(forbidden, 0.0);
+    assert!(forbidden < 1.0, "{forbidden}");
     let log = operator.log();
     let complaints: Vec<&str> =
         log.lines().filter(|line| line.to_lowercase().contains("forbidden") || line.contains("403")).collect();

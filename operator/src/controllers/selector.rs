@@ -175,9 +175,9 @@ pub(crate) fn choose(deployment: &Cached, object: &Value, context: &Context) -> 
     let allowed = context.namespaces.list(deployment.namespace());
     let allows = |provider: &str| allowed.as_ref().is_none_or(|list| list.iter().any(|name| name == provider));
     let evaluation = snapshot.engine.evaluate(object, None);
-    let errors: Vec<Fault> = evaluation.errors().filter(|found| is_about_specification(found)).map(fault).collect();
-    if !errors.is_empty() {
-        return Choice::Invalid { errors };
+    if evaluation.errors().any(is_about_specification) {
+        // Those of the provider as well: whoever mends it learns all of it at once.
+        return Choice::Invalid { errors: evaluation.errors().map(fault).collect() };
     }
     let only = || {
         let list = allowed.as_deref().unwrap_or_default();

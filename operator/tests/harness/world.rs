@@ -428,7 +428,7 @@ pub async fn work(operator: &Operator) -> BTreeMap<String, u64> {
         let is_work = !matches!(verb.as_str(), "list" | "watch")
             && !["leases", "events", "inferenceproviderconfigs"].iter().any(|other| resource.starts_with(other));
         if is_work {
-            *work.entry(format!("{verb} {resource}")).or_default() += count.parse::<f64>().unwrap() as u64;
+            *work.entry(format!("{verb} {resource}")).or_default() += count.parse::<u64>().unwrap();
         }
     }
     work
