@@ -245,12 +245,7 @@ async fn many_deployments() {
     lags.sort();
     let warm = report(&format!("{updates} updates, {rate} a minute"), updates, &cold, &operator, &plane).await;
     let at = |hundredth: usize| lags[(lags.len() - 1) * hundredth / 100].as_secs_f64() * 1000.0;
-    println!(
-        "<!-- lag of an update: median {:.0} ms, 99 of 100 {:.0} ms, most {:.0} ms -->",
-        at(50),
-        at(99),
-        at(100)
-    );
+    println!("<!-- lag of an update: median {:.0} ms, 99 of 100 {:.0} ms, most {:.0} ms -->", at(50), at(99), at(100));
 
     // Everything is looked at again, by every controller.
     let looked = reconciliations(&operator).await;
