@@ -186,8 +186,12 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     let mut changes = attribute(&states, singles, &movements);
     refuse(&mut changes, &states);
     join_second_cluster(&mut changes);
-    if setting.applier == Applier::Operator && changes_identity(old, new, &changes) {
-        recreate(&mut changes);
+    if setting.applier == Applier::Operator {
+        if changes_identity(old, new, &changes) {
+            recreate(&mut changes, OTHER_IDENTITY);
+        } else if changes.iter().flat_map(|change| &change.outputs).any(is_stuck) {
+            recreate(&mut changes, STUCK);
+        }
     }
     if setting.applier == Applier::Operator && is_paused(&after) {
         pause(&mut changes);
@@ -301,13 +305,21 @@ fn join_second_cluster(changes: &mut [Change]) {
     }
 }
 
+/// Why the operator makes an object anew.
+const OTHER_IDENTITY: &str = "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew";
+const STUCK: &str = "the provider refuses or ignores a part of the change: the operator deletes the object and makes it anew";
+
+/// Whether a part of a main object would stay as it was if it were patched.
+fn is_stuck(output: &OutputChange) -> bool {
+    output.is_main && matches!(output.class, Class::Refused | Class::NoEffect)
+}
+
 /// Under the operator the main object is made anew: nothing in it is patched.
-fn recreate(changes: &mut [Change]) {
+fn recreate(changes: &mut [Change], why: &'static str) {
     for change in changes {
         for output in change.outputs.iter_mut().filter(|output| output.is_main && output.class != Class::None) {
             output.class = Class::Recreate;
-            output.source =
-                "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew".into();
+            output.source = why.into();
         }
         change.settle();
     }

@@ -21,8 +21,15 @@ pub(super) fn drifted(wanted: &Value, live: &Value) -> Vec<String> {
 
 /// Why what runs would not follow a change: the field, and what becomes of it.
 pub(super) fn replaces(provider: &dyn Provider, before: &Value, after: &Value) -> Option<String> {
-    let is_fixed = |class: Class| matches!(class, Class::Refused | Class::NoEffect | Class::Recreate);
-    let change = changes(provider, before, after).into_iter().find(|change| is_fixed(change.class))?;
+    let changes = changes(provider, before, after);
+    // A second cluster is made from all of the object, also from what would be ignored without it.
+    let starts_another = changes.iter().any(|change| change.class == Class::BlueGreen);
+    let is_fixed = |class: Class| match class {
+        Class::Refused | Class::Recreate => true,
+        Class::NoEffect => !starts_another,
+        _ => false,
+    };
+    let change = changes.into_iter().find(|change| is_fixed(change.class))?;
     Some(format!("{}: {}", change.path, change.class.meaning()))
 }
 
@@ -50,5 +57,23 @@ mod tests {
         assert_eq!(why(workspace("a", "b", "a", "b")), None);
         assert!(why(workspace("b", "a", "a", "a")).unwrap().starts_with("resource.instanceType: "));
         assert!(why(workspace("a", "a", "b", "a")).unwrap().starts_with("inference.template"));
+    }
+
+    /// KubeRay ignores other replicas of a cluster that runs, and makes a second one from the whole of another pod template.
+    #[test]
+    fn a_second_cluster_takes_everything_along() {
+        let kuberay = providers::find("kuberay").unwrap();
+        let service = |replicas: u32, image: &str| {
+            json!({
+                "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"},
+                "spec": {"rayClusterConfig": {"workerGroupSpecs": [{
+                    "groupName": "w", "replicas": replicas,
+                    "template": {"spec": {"containers": [{"name": "ray-worker", "image": image}]}},
+                }]}},
+            })
+        };
+        let before = service(1, "a");
+        assert!(replaces(kuberay, &before, &service(2, "a")).is_some());
+        assert_eq!(replaces(kuberay, &before, &service(2, "b")), None);
     }
 }
