@@ -307,7 +307,8 @@ fn join_second_cluster(changes: &mut [Change]) {
 
 /// Why the operator makes an object anew.
 const OTHER_IDENTITY: &str = "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew";
-const STUCK: &str = "the provider refuses or ignores a part of the change: the operator deletes the object and makes it anew";
+const STUCK: &str =
+    "the provider refuses or ignores a part of the change: the operator deletes the object and makes it anew";
 
 /// Whether a part of a main object would stay as it was if it were patched.
 fn is_stuck(output: &OutputChange) -> bool {
