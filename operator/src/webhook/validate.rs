@@ -113,7 +113,8 @@ fn configuration_findings(object: &Value) -> Findings {
     sources.add("object.json", object.to_string());
     let found = kubefoundry::compile(&sources, Thoroughness::EveryRule).diagnostics.into_iter();
     // There is nothing to render in a configuration.
-    let found = found.filter(|found| found.code.id != codes::NO_MODEL_DEPLOYMENT.id && found.severity != Severity::Info);
+    let found =
+        found.filter(|found| found.code.id != codes::NO_MODEL_DEPLOYMENT.id && found.severity != Severity::Info);
     let (errors, warnings): (Vec<_>, Vec<_>) = found.partition(|found| found.severity == Severity::Error);
     Findings { errors: errors.iter().map(cause).collect(), warnings: warnings.iter().map(said).collect() }
 }
