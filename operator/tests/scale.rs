@@ -40,12 +40,18 @@ fn setting(name: &str, default: usize) -> usize {
 }
 
 /// What is known of a deployment.
-#[derive(Clone, Copy)]
+#[derive(Clone, Default)]
 struct Seen {
     generation: i64,
-    /// When the status was first seen to be about this generation.
-    observed: Option<(i64, Instant)>,
+    /// Generations that the status was about, and since when.
+    observed: Vec<(i64, Instant)>,
     is_created: bool,
+}
+
+impl Seen {
+    fn is_done(&self) -> bool {
+        self.is_created && self.observed.last().is_some_and(|last| last.0 == self.generation)
+    }
 }
 
 /// What a watch of all deployments has seen, by namespace and name.
@@ -61,17 +67,15 @@ fn watch(client: &Client) -> Watched {
         while let Some(event) = events.next().await {
             let Ok(object) = event else { continue };
             let key = (object.metadata.namespace.clone().unwrap(), object.metadata.name.clone().unwrap());
-            let now = Instant::now();
-            let observed = object.data["status"]["observedGeneration"].as_i64();
             let mut watched = shared.lock().unwrap();
-            let before = watched.get(&key).and_then(|seen| seen.observed);
-            let is_known = |before: &(i64, Instant)| Some(before.0) == observed;
-            let seen = Seen {
-                generation: object.metadata.generation.unwrap(),
-                observed: before.filter(is_known).or(observed.map(|observed| (observed, now))),
-                is_created: condition(&object.data, "ResourceCreated").is_some_and(|it| it["status"] == "True"),
-            };
-            watched.insert(key, seen);
+            let seen = watched.entry(key).or_default();
+            seen.generation = object.metadata.generation.unwrap();
+            seen.is_created = condition(&object.data, "ResourceCreated").is_some_and(|it| it["status"] == "True");
+            if let Some(observed) = object.data["status"]["observedGeneration"].as_i64()
+                && seen.observed.last().is_none_or(|last| last.0 < observed)
+            {
+                seen.observed.push((observed, Instant::now()));
+            }
         }
     });
     watched
@@ -203,8 +207,7 @@ async fn many_deployments() {
     eventually(limit, "all converged", async || {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let watched = watched.lock().unwrap();
-        let done = |seen: &&Seen| seen.is_created && seen.observed.is_some_and(|it| it.0 == seen.generation);
-        let done = watched.values().filter(done).count();
+        let done = watched.values().filter(|seen| seen.is_done()).count();
         if done == count { Ok(()) } else { Err(format!("{done} of {count}")) }
     })
     .await;
@@ -234,9 +237,8 @@ async fn many_deployments() {
     for update in asked {
         let (key, generation, at) = update.await.unwrap();
         let lag = eventually(limit, "an update observed", async || {
-            let seen = watched.lock().unwrap()[&key];
-            // A later update may have come before this one was observed.
-            let observed = seen.observed.filter(|observed| observed.0 >= generation);
+            let watched = watched.lock().unwrap();
+            let observed = watched[&key].observed.iter().find(|observed| observed.0 >= generation);
             observed.map(|observed| observed.1.saturating_duration_since(at)).ok_or_else(|| format!("{key:?}"))
         })
         .await;
