@@ -225,15 +225,26 @@ pub(crate) async fn run(controller: Controller, reconciler: Reconciler) {
     };
     let reconciler = Arc::new(reconciler);
     let config = controller::Config::default().concurrency(concurrency);
-    let requests = Box::pin(queue.stream(resource.clone()));
+    // Enough that nobody waits for the next, and little of ten thousand.
+    let in_hand = usize::from(concurrency) * 4;
+    let requests = Box::pin(Arc::clone(&queue).stream(resource.clone(), in_hand));
     let results = applier(work, policy, Arc::clone(&reconciler), deployments.clone(), requests, config);
     results
         .for_each(|result| {
+            let key = match &result {
+                Ok((done, _)) => Key::new(done.namespace.as_deref().unwrap_or_default(), &done.name),
+                Err(controller::Error::ObjectNotFound(of) | controller::Error::ReconcilerFailed(_, of)) => {
+                    Key::new(of.namespace.as_deref().unwrap_or_default(), &of.name)
+                }
+                // There is no queue that fails, and a runner that ends takes all with it.
+                Err(_) => return std::future::ready(()),
+            };
+            queue.done(&key);
             // What is gone needs nothing any more.
-            if let Err(controller::Error::ObjectNotFound(gone)) = result
+            if let Err(controller::Error::ObjectNotFound(_)) = result
                 && let Some((memory, _)) = reconciler.memory()
             {
-                memory.forget(&Key::new(gone.namespace.as_deref().unwrap_or_default(), &gone.name));
+                memory.forget(&key);
             }
             std::future::ready(())
         })
