@@ -83,14 +83,16 @@ impl Options {
         arguments.extend(self.switches.iter().cloned());
         let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("operator-{name}.log"));
         let _ = fs::remove_file(&log);
-        let program = Path::new(env!("CARGO_BIN_EXE_kubefoundry-operator"));
-        let process = Some(Process::start(program, &arguments, &log, None));
+        // The static program of a release, say, to be measured.
+        let given = std::env::var_os("KUBEFOUNDRY_OPERATOR").map(PathBuf::from);
+        let program = given.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_kubefoundry-operator")));
+        let process = Some(Process::start(&program, &arguments, &log, None));
         let address = |flag: &str| flags.iter().find(|(given, _)| given == flag).unwrap().1.clone();
         Operator {
             metrics: address("--metrics-address"),
             health: address("--health-address"),
             webhook: address("--webhook-address"),
-            program: program.to_owned(),
+            program,
             arguments,
             log,
             process,
