@@ -1,0 +1,97 @@
+//! What the import does not say, or says in addition.
+
+use serde_json::Value;
+
+use super::compare::{Difference, differences};
+use super::input::Object;
+use super::{Residue, codes};
+use crate::diagnostic::Findings;
+use crate::model::draft::{Draft, text};
+use crate::path::FieldPath;
+use crate::wire;
+
+/// Compares what was given with what is rendered, object by object, and reports what differs.
+pub(super) fn residue(
+    object: &Object<'_>,
+    parts: &[&Object<'_>],
+    rendered: &[Value],
+    draft: &Draft,
+    findings: &mut Findings<'_>,
+) -> Vec<Residue> {
+    let mut left: Vec<&Value> = rendered.iter().collect();
+    let mut residue = Vec::new();
+    let given = std::iter::once(object).chain(parts.iter().copied());
+    for given in given {
+        let kind = text(&given.value, "/kind");
+        let same = |other: &&Value| text(other, "/kind") == kind;
+        let exact =
+            |other: &&Value| same(other) && text(other, "/metadata/name") == text(&given.value, "/metadata/name");
+        let position = left.iter().position(exact).or_else(|| left.iter().position(same));
+        let found = if let Some(position) = position {
+            differences(&given.value, left.remove(position), &draft.names)
+        } else {
+            let (path, value) = (FieldPath::root(), Some(given.value.clone()));
+            vec![Difference { path, given: value, rendered: None }]
+        };
+        for difference in found {
+            report(given, &difference, findings);
+            let Difference { path, given: was, rendered } = difference;
+            residue.push(Residue { object: given.reference(), path: path.to_string(), given: was, rendered });
+        }
+    }
+    for other in left {
+        let difference = Difference { path: FieldPath::root(), given: None, rendered: Some(other.clone()) };
+        report(object, &difference, findings);
+        let rendered = difference.rendered;
+        residue.push(Residue { object: object.reference(), path: String::new(), given: None, rendered });
+    }
+    residue
+}
+
+fn report(object: &Object<'_>, difference: &Difference, findings: &mut Findings<'_>) {
+    let Difference { path, given, rendered } = difference;
+    let at = object.place(path);
+    let show = |value: &Value| wire::shorten(&value.to_string());
+    // Of another source the place is not in this scope.
+    let findings_of = |findings: &mut Findings<'_>, code, message: String, help: &'static str| {
+        let scope = object.scope();
+        let mut own = Findings::new(scope);
+        own.report(code, &at, message).help(help);
+        own.into_diagnostics().into_iter().for_each(|found| findings.add(found));
+    };
+    let kind = |value: &Value| {
+        format!("{} {}", text(value, "/kind").unwrap_or("object"), text(value, "/metadata/name").unwrap_or_default())
+    };
+    match (given, rendered) {
+        (Some(given), Some(rendered)) => {
+            let message = format!("{path} is {}, and rendering the import gives {}", show(given), show(rendered));
+            findings_of(findings, &codes::IMPORT_CHANGES, message, CHANGE);
+        }
+        (Some(given), None) if path.segments().is_empty() => {
+            let message = format!("{} is not among what the import renders", kind(given));
+            findings_of(findings, &codes::NOT_IMPORTED, message, KEEP);
+        }
+        (Some(given), None) => {
+            let message = format!("{path} is {}, which the imported ModelDeployment does not say", show(given));
+            findings_of(findings, &codes::NOT_IMPORTED, message, KEEP);
+        }
+        (None, Some(rendered)) if path.segments().is_empty() => {
+            let message = format!("rendering the import makes {}, too", kind(rendered));
+            findings_of(findings, &codes::IMPORT_ADDS, message, ADD);
+        }
+        (None, rendered) => {
+            let rendered = rendered.as_ref().map(show).unwrap_or_default();
+            findings_of(findings, &codes::IMPORT_ADDS, format!("rendering the import adds {path}: {rendered}"), ADD);
+        }
+    }
+}
+
+pub(super) const KEEP: &str =
+    "if it is needed, patch the rendered object, with kustomize for instance; else leave it out";
+const CHANGE: &str = "see that the rendered value does as well, or patch the rendered object";
+const ADD: &str = "see that it does no harm, or patch the rendered object";
+
+/// The value at a dotted path.
+pub(super) fn at<'v>(value: &'v Value, dotted: &str) -> Option<&'v Value> {
+    dotted.split('.').try_fold(value, |value, key| value.get(key))
+}
