@@ -257,7 +257,9 @@ mod tests {
     async fn no_more_are_in_hand_than_may_be() {
         let queue = Queue::default();
         let key = |name: &str| Key::new("ml", name);
-        ["a", "b", "c"].into_iter().for_each(|name| queue.push(key(name)));
+        for name in ["a", "b", "c"] {
+            queue.push(key(name));
+        }
         for name in ["a", "b"] {
             assert_eq!(queue.next(2).await.name, name);
         }
