@@ -273,12 +273,10 @@ impl<'s> Bench<'s> {
         let settings = Settings::of(draft);
         let is_hugging_face = is_hugging_face(object);
         let named = Some(self.provider.name());
-        let reread = |settings: &Settings, has_usual_caching| {
-            let (env, flags) = (&[][..], &[][..]);
-            let (provider, with_image) = (named, draft.image.is_some());
-            let metadata = &metadata;
-            self.reread(
-                &Writing {
+        let with =
+            |settings: &Settings, has_usual_caching, provider, with_image, env: &[Value], flags: &[GivenFlag]| {
+                let metadata = &metadata;
+                Writing {
                     dialect,
                     metadata,
                     draft,
@@ -290,8 +288,10 @@ impl<'s> Bench<'s> {
                     has_usual_caching,
                     is_hugging_face,
                 }
-                .document(),
-            )
+                .document()
+            };
+        let reread = |settings: &Settings, has_usual_caching| {
+            self.reread(&with(settings, has_usual_caching, named, draft.image.is_some(), &[], &[]))
         };
         let settings = &settings.without_new_spelling(draft, |settings| reread(settings, true));
         // Not every provider makes a flag of what the group has on by itself.
@@ -299,21 +299,8 @@ impl<'s> Bench<'s> {
         let has_usual_caching = !is_said
             || reread(settings, true)
                 .is_some_and(|usual| Settings::of(&usual).prefix_caching == settings.prefix_caching);
-        let metadata = &metadata;
         let write = |provider, with_image, env: &[Value], flags: &[GivenFlag]| {
-            Writing {
-                dialect,
-                metadata,
-                draft,
-                settings,
-                provider,
-                with_image,
-                env,
-                flags,
-                has_usual_caching,
-                is_hugging_face,
-            }
-            .document()
+            with(settings, has_usual_caching, provider, with_image, env, flags)
         };
         // First with nothing of what a rendering may say by itself.
         let bare = self.reread(&write(named, !draft.has_default_image, &[], &[]));
