@@ -134,6 +134,11 @@ impl Cached {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
+    /// Its version, a number that grows (Kubernetes 1.35 promises it, and etcd has always counted).
+    pub(crate) fn version(&self) -> Option<u64> {
+        self.metadata.resource_version.as_deref()?.parse().ok()
+    }
+
     /// `status.provider.name`, unless it is empty.
     pub(crate) fn chosen(&self) -> Option<&str> {
         self.chosen.as_deref()

@@ -127,7 +127,7 @@ impl Memory {
 
     /// Remembers what the apiserver made of a status.
     pub(crate) fn wrote(&self, written: &Cached) {
-        let Some(version) = version(written) else { return };
+        let Some(version) = written.version() else { return };
         self.lock().entry(Key::of(written)).or_default().written = Some((written.uid().to_owned(), version));
     }
 
@@ -136,7 +136,7 @@ impl Memory {
         let mut all = self.lock();
         let Some(remembered) = all.get_mut(&Key::of(deployment)) else { return false };
         let is_behind = remembered.written.as_ref().is_some_and(|(uid, written)| {
-            *uid == deployment.uid() && version(deployment).is_some_and(|version| version < *written)
+            *uid == deployment.uid() && deployment.version().is_some_and(|version| version < *written)
         });
         if !is_behind {
             remembered.written = None;
@@ -164,18 +164,13 @@ impl Memory {
     fn failed(&self, deployment: &Cached, error: &Error) -> (Duration, bool) {
         let mut all = self.lock();
         let remembered = all.entry(Key::of(deployment)).or_default();
-        let wait = delay(error, remembered.failures);
+        let wait = delay(matches!(error, Error::Waiting(_)), remembered.failures);
         remembered.failures = remembered.failures.saturating_add(1);
         let said = error.to_string();
         let is_known = remembered.said == said;
         remembered.said = said;
         (wait, is_known)
     }
-}
-
-/// Versions are numbers that grow (Kubernetes 1.35 promises it, and etcd has always counted).
-fn version(object: &Cached) -> Option<u64> {
-    object.metadata.resource_version.as_deref()?.parse().ok()
 }
 
 /// Reconciles what the queue says, forever.
@@ -251,13 +246,19 @@ pub(crate) async fn run(controller: Controller, reconciler: Reconciler) {
         .await;
 }
 
+/// The first and the longest delay after a failure.
+const FAILED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
+/// The same where something is waited for that others do.
+const EXPECTED: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
 /// How long to wait after a number of failures before this one: twice as long each time.
-fn delay(error: &Error, failures: u32) -> Duration {
-    let (first, most) = match error {
-        Error::Waiting(_) => (Duration::from_millis(100), Duration::from_secs(5)),
-        Error::Api(_) => (Duration::from_millis(200), Duration::from_secs(60)),
-    };
-    first.saturating_mul(1 << failures.min(12)).min(most)
+fn delay(is_expected: bool, failures: u32) -> Duration {
+    doubled(if is_expected { EXPECTED } else { FAILED }, failures)
+}
+
+/// A delay that doubles.
+fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(times)).min(longest)
 }
 
 /// Whether a controller is to leave a deployment alone: somebody asked for it (spec/1 §4.6).
@@ -276,11 +277,10 @@ mod tests {
 
     #[test]
     fn retries_come_later_each_time() {
-        let refused = || Error::Api(kube::Error::LinesCodecMaxLineLengthExceeded);
-        let delays: Vec<_> = [0, 1, 2, 8, 9, 1000].map(|count| delay(&refused(), count).as_millis()).into();
+        let delays: Vec<_> = [0, 1, 2, 8, 9, 1000].map(|count| delay(false, count).as_millis()).into();
         assert_eq!(delays, [200, 400, 800, 51_200, 60_000, 60_000]);
-        assert_eq!(delay(&Error::Waiting(String::new()), 0).as_millis(), 100);
-        assert_eq!(delay(&Error::Waiting(String::new()), 1000).as_millis(), 5000);
+        assert_eq!(delay(true, 0).as_millis(), 100);
+        assert_eq!(delay(true, 1000).as_millis(), 5000);
     }
 
     #[test]

@@ -8,15 +8,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::cached::Cached;
+use crate::controllers::{delay, doubled};
 
 /// How long a watch may be behind what was written. After that what it says is believed again: what was written may be gone.
 pub(super) const LAG: Duration = Duration::from_secs(3);
 
-/// The first and the longest delay after a failure.
-const FAILED: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
-/// The same where something is waited for that others do.
-const EXPECTED: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-/// The same between corrections of an object that somebody else keeps changing; the first two come at once.
+/// The first and the longest delay between corrections of an object that somebody else keeps changing; the first two come at once.
 const CORRECTED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 /// After this time without a correction, nobody keeps changing it any more.
 const QUIET: Duration = Duration::from_secs(300);
@@ -53,19 +50,14 @@ struct Seen {
 impl Seen {
     /// The version after a write; none when it is no number: then the watch is believed.
     fn of(object: &Cached) -> Option<Self> {
-        let version = object.metadata.resource_version.as_deref()?.parse().ok()?;
+        let version = object.version()?;
         Some(Self { version, at: Instant::now() })
     }
 
     fn is_behind(&self, known: Option<&Cached>) -> bool {
-        let version = known.and_then(|known| known.metadata.resource_version.as_deref()?.parse().ok());
-        self.at.elapsed() < LAG && version.unwrap_or(0_u64) < self.version
+        let version = known.and_then(Cached::version);
+        self.at.elapsed() < LAG && version.unwrap_or_default() < self.version
     }
-}
-
-/// A delay that doubles.
-fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
-    first.saturating_mul(2_u32.saturating_pow(times)).min(longest)
 }
 
 impl Memory {
@@ -154,7 +146,7 @@ impl Memory {
     /// It did not; how long to wait.
     pub(super) fn failed(&self, uid: &str, is_expected: bool) -> Duration {
         self.with(uid, |it| {
-            let delay = doubled(if is_expected { EXPECTED } else { FAILED }, it.failures);
+            let delay = delay(is_expected, it.failures);
             it.failures = it.failures.saturating_add(1);
             delay
         })
