@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cached::Cached;
 use crate::engine::{Snapshot, Snapshots};
+use crate::events::hexadecimal;
 use crate::names;
 use crate::watch::Configs;
 
@@ -118,9 +119,7 @@ fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Va
                 for one in several {
                     hash.update(format!("{}={}\n", one.kind, one.fingerprint));
                 }
-                let digest: [u8; 32] = hash.finalize().into();
-                let start = digest.first_chunk().copied().unwrap_or_default();
-                Some(format!("{:016x}", u64::from_be_bytes(start)))
+                Some(hexadecimal(&hash.finalize()))
             }
         };
         if let Some(hash) = hash {

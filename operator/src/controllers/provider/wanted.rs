@@ -1,6 +1,6 @@
 //! What a deployment should become, or why it becomes nothing.
 
-use kubefoundry::diagnostic::Diagnostic;
+use kubefoundry::diagnostic::{Diagnostic, codes};
 use kubefoundry::engine::{Chosen, Engine};
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ fn judged(errors: &[&Diagnostic]) -> Verdict {
     let mut messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
     messages.dedup();
     let messages = messages.join("; ");
-    if errors.iter().any(|error| error.code.name == "crd-not-installed") {
+    if errors.iter().any(|error| *error.code == codes::CRD_NOT_INSTALLED) {
         Verdict::Incompatible("CRDNotInstalled", messages)
     } else if errors.iter().any(|error| is_about_the_provider(error.code.id)) {
         Verdict::Incompatible("Incompatible", messages)
