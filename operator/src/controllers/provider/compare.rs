@@ -5,12 +5,11 @@ use kubefoundry::model::provider::Provider;
 use kubefoundry::plan::{Class, changes};
 use serde_json::Value;
 
-use super::objects;
 use crate::watch::Owned;
 
 /// Whether a live object is not what is wanted. Those of another version have other fields, and are not compared.
 pub(super) fn differs(wanted: &Value, live: &Owned) -> bool {
-    let live = objects::value(live);
+    let live = live.object.value();
     live["apiVersion"] == wanted["apiVersion"] && !drift(wanted, &live, None).is_empty()
 }
 

@@ -193,7 +193,7 @@ impl Turn<'_> {
                 None => self.make(object).await?,
                 Some(live) => {
                     let tried = self.apply(object, Mode::DryRun, Force::Yes).await?;
-                    if objects::desired(&tried.value()) == objects::desired(&objects::value(&live)) {
+                    if objects::desired(&tried.value()) == objects::desired(&live.object.value()) {
                         // The apiserver writes it another way.
                         let state = objects::state(object, &live);
                         self.context.memory.unmoved(uid, &objects::key(object), state);

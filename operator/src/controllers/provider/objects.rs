@@ -48,16 +48,6 @@ pub(super) fn live_title(owned: &Owned) -> String {
     format!("{} '{}'", owned.resource.kind, owned.object.name())
 }
 
-/// A live object as a tree; items of lists do not say what they are.
-pub(super) fn value(owned: &Owned) -> Value {
-    let mut value = owned.object.value();
-    if let Some(object) = value.as_object_mut() {
-        object.entry("apiVersion").or_insert_with(|| Value::from(owned.resource.api_version.as_str()));
-        object.entry("kind").or_insert_with(|| Value::from(owned.resource.kind.as_str()));
-    }
-    value
-}
-
 /// Whether an object that a deployment owns is of a provider: its kind is the provider's, or the provider's manager wrote it.
 pub(super) fn is_of(owned: &Owned, provider: &dyn Provider, manager: &str) -> bool {
     if is_main_kind(owned, provider) {
@@ -122,7 +112,7 @@ pub(super) fn state(wanted: &Value, live: &Owned) -> String {
     let mut hash = Sha256::new();
     hash.update(wanted.to_string());
     hash.update([0]);
-    hash.update(desired(&value(live)).to_string());
+    hash.update(desired(&live.object.value()).to_string());
     hexadecimal(&hash.finalize())
 }
 

@@ -48,7 +48,7 @@ impl<'r> Report<'r> {
         let live = if let Outcome::Applied(live) = outcome { Some(&**live) } else { live };
         let Some(live) = live else { return report };
         report.main = Some((live.resource.kind.clone(), live.object.name().to_owned()));
-        let object = objects::value(live);
+        let object = live.object.value();
         let Ok(status) = provider.translate_status(&object) else { return report };
         let judgement = Judgement { now: Some(now), stale_after: stale_after.as_secs() };
         let observation = observe(&object, &status, judgement);

@@ -26,7 +26,7 @@ impl Turn<'_> {
         let main = wanted.main();
         match self.apply(main, Mode::DryRun, Force::Yes).await {
             Ok(tried) => {
-                let (before, after) = (objects::desired(&objects::value(live)), objects::desired(&tried.value()));
+                let (before, after) = (objects::desired(&live.object.value()), objects::desired(&tried.value()));
                 if let Some(why) = compare::replaces(self.context.provider, &before, &after) {
                     return self.recreate(wanted, live, &why).await;
                 }
