@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! export KUBEFOUNDRY_CONTROLPLANE=$(bash .ci/controlplane)
-//! SCALE=10000 cargo test --release -p kubefoundry-operator --test scale -- --ignored --nocapture
+//! SCALE=10000 cargo test --release -p kubefoundry-operator --test scale -- --nocapture
 //! ```
 //! `SCALE` deployments (500) are there when the operator starts; then `SCALE_RATE` of them change a minute (1000) for
 //! `SCALE_SECONDS` (60); then everything is looked at again without a change, after `SCALE_RESYNC` since the start (`60s`).
@@ -153,7 +153,6 @@ async fn reconciliations(operator: &Operator) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "it takes minutes; .ci/operator runs it small"]
 async fn many_deployments() {
     let Some(plane) = ControlPlane::start().await else { return };
     let count = setting("SCALE", 500);
