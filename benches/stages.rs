@@ -113,8 +113,8 @@ fn e_translate(bencher: Bencher<'_, '_>) {
                 runtime: provider.runtimes().first().copied().unwrap_or_default(),
                 runtime_pinned: true,
                 images: &[],
-                crds: None,
-                kaito_node_auto_provisioning: None,
+                schemas: None,
+                settings: &kubefoundry::transform::AllSettings::default(),
             };
             black_box(provider.translate(deployment, &context, &mut findings).unwrap());
         }

@@ -1,12 +1,11 @@
-//! Every diagnostic code there is: those of [`crate::diagnostic::codes`], then each provider's and each transformation's
+//! Every diagnostic code there is: those of [`crate::codes`], then each provider's and each transformation's
 //! own; and its page.
 
 mod pages;
 
-use crate::diagnostic::{Code, codes};
-use crate::model::providers::PROVIDERS;
-use crate::transform::TRANSFORMS;
-use crate::{import, migrate};
+use kubefoundry_diagnostics::Code;
+
+use crate::composition;
 
 /// Every code, the shared ones first, then provider by provider, then transformation by transformation.
 ///
@@ -14,15 +13,7 @@ use crate::{import, migrate};
 /// assert!(kubefoundry::registry::codes().any(|code| code.id == "KF0102" && code.name == "unknown-field"));
 /// ```
 pub fn codes() -> impl Iterator<Item = &'static Code> {
-    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.codes().iter().copied());
-    let of_transforms = TRANSFORMS.iter().flat_map(|transform| transform.codes().iter().copied());
-    codes::CODES
-        .iter()
-        .copied()
-        .chain(of_providers)
-        .chain(of_transforms)
-        .chain(import::codes::CODES.iter().copied())
-        .chain(migrate::codes::CODES.iter().copied())
+    composition::codes()
 }
 
 /// The code with this id or name.

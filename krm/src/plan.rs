@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kubefoundry::Compilation;
+use kubefoundry::codes;
 use kubefoundry::compile::OutputRole;
-use kubefoundry::diagnostic::{Diagnostic, codes};
+use kubefoundry::diagnostic::Diagnostic;
 use kubefoundry::manifest::Identity;
 use kubefoundry::wire::OutputMode;
 use serde_json::Value;

@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 use super::lists::{self, ListKind};
 use super::managers::{self, Cursors, Managers};
 use super::{FieldDrift, scalar};
-use crate::path::FieldPath;
-use crate::yaml::{self, Limits};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::Limits;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// What a field should be, and what it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::diagnostic::ObjectRef;
-use crate::dialect::DIALECTS;
-use crate::live::LiveObject;
-use crate::manifest::owner_name;
-use crate::model::status::text_at;
+use crate::cluster_snapshot::LiveObject;
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::manifest::owner_name;
+use kubefoundry_model::status::text_at;
 
 /// Live objects by group, kind and name.
 pub(super) struct Index<'l> {

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::lists;
 use super::managers::{Managers, Writer};
 use super::{Difference, FieldDrift};
-use crate::dialect::DIALECTS;
-use crate::path::{FieldPath, Segment};
+use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// The fields that our appliers own and that are not rendered.
 pub(super) fn leftover(expected: &Value, live: &Value, managers: &Managers<'_>) -> Vec<FieldDrift> {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::lists::{self, Key};
-use crate::model::status::text_at;
+use kubefoundry_model::status::text_at;
 
 /// Somebody who wrote a field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]

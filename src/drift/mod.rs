@@ -22,12 +22,12 @@ use serde_json::{Map, Value};
 pub use compare::Difference;
 pub use managers::Writer;
 
-use crate::compile::{Compilation, Output};
-use crate::crds::Crds;
-use crate::diagnostic::{Diagnostic, ObjectRef};
-use crate::live::{Live, LiveObject};
-use crate::model::status::text_at;
-use crate::source::{Purpose, SourceSet};
+use crate::cluster_snapshot::{Live, LiveObject};
+use crate::pipeline::{Compilation, Output};
+use kubefoundry_crd::Crds;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
+use kubefoundry_model::status::text_at;
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +104,9 @@ impl Report {
     ///
     /// ```
     /// use kubefoundry::drift::{Outcome, Report};
-    /// use kubefoundry::{Purpose, SourceSet, Thoroughness, compile, yaml};
+    /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+    /// use kubefoundry::{Thoroughness, compile};
+    /// use kubefoundry_yaml as yaml;
     /// let mut sources = SourceSet::default();
     /// sources.add("phi.yaml", "
     /// apiVersion: kubefoundry.ai/v1alpha1
@@ -126,13 +128,13 @@ impl Report {
     /// ```
     pub fn of(compilation: &Compilation, sources: &SourceSet) -> Self {
         let Live { objects, diagnostics } = Live::read(sources, Purpose::Live);
-        let is_broken = |found: &Diagnostic| found.severity == crate::diagnostic::Severity::Error;
+        let is_broken = |found: &Diagnostic| found.severity == kubefoundry_diagnostics::Severity::Error;
         if compilation.has_errors() || diagnostics.iter().any(is_broken) {
             return Self { objects: Vec::new(), diagnostics };
         }
         // What is wrong with the dump of CRDs was found when it was compiled.
         let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
-        let crds = has_crds.then(|| Crds::read(sources).0);
+        let crds = has_crds.then(|| Crds::read(sources, crate::composition::crd_kinds()).0);
         Self { objects: compare_all(&compilation.outputs, &objects, crds.as_ref()), diagnostics }
     }
 
@@ -245,7 +247,7 @@ pub fn drift(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> Vec<Fie
 fn fields(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> (Vec<FieldDrift>, Value) {
     let schema = crds.and_then(|crds| crds.schema(text_at(expected, "/apiVersion"), text_at(expected, "/kind")).ok());
     let managers = managers::Managers::of(live);
-    let (mut fields, found) = compare::compare(expected, live, schema.map(crate::crds::Schema::raw), &managers);
+    let (mut fields, found) = compare::compare(expected, live, schema.map(kubefoundry_crd::Schema::raw), &managers);
     fields.extend(leftover::leftover(expected, live, &managers));
     (fields, found)
 }

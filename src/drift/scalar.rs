@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::model::validate::quantity::billionths;
-use crate::path::{FieldPath, Segment};
+use kubefoundry_kubernetes::quantity::billionths;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// Fields whose entries are amounts.
 const AMOUNTS: [&str; 4] = ["limits", "requests", "custom", "capacity"];

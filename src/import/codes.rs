@@ -1,8 +1,8 @@
 //! The diagnostic codes of imports.
 
-use crate::diagnostic::codes::codes;
+use kubefoundry_diagnostics::declare_codes;
 
-codes! {
+declare_codes! {
     NOT_IMPORTED = "KF0670" "not-imported" Warning "a field that a ModelDeployment cannot say";
     IMPORT_CHANGES = "KF0671" "import-changes" Warning "a field to which rendering the import gives another value";
     IMPORT_ADDS = "KF0672" "import-adds" Warning "a field that rendering the import adds";

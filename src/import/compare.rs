@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::dialect::DIALECTS;
-use crate::model::engines::{GivenFlag, flags_of};
-use crate::path::FieldPath;
-use crate::yaml;
+use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_model::engines::{GivenFlag, flags_of};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// A field that a given object and a rendered one do not have in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -332,7 +332,8 @@ const OF_STORAGE: &[&str] = &["pv.kubernetes.io/", "volume.kubernetes.io/", "vol
 
 /// Whether a field is a mark that says whose an object is, and why.
 fn is_mark(path: &FieldPath) -> bool {
-    let crate::path::Segment::Key(key) = path.segments().last().cloned().unwrap_or(crate::path::Segment::Index(0))
+    let kubefoundry_yaml::field_path::Segment::Key(key) =
+        path.segments().last().cloned().unwrap_or(kubefoundry_yaml::field_path::Segment::Index(0))
     else {
         return false;
     };

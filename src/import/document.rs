@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::compare::same_values;
-use crate::dialect::Dialect;
-use crate::model::draft::{Draft, WorkerDraft};
-use crate::model::engines::grammar::{ConfigValue, Grammar, Setting};
-use crate::model::engines::{GivenFlag, grammar};
-use crate::model::ir::Role;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_model::draft::{Draft, WorkerDraft};
+use kubefoundry_model::engines::grammar::{ConfigValue, Grammar, Setting};
+use kubefoundry_model::engines::{GivenFlag, grammar};
+use kubefoundry_model::ir::Role;
 
 /// What is said of the engine in fields of its own, and the flags that are left.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
-use crate::compile::report_failure;
-use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Scope};
-use crate::dialect::Dialect;
-use crate::model::draft::text;
-use crate::model::provider::Provider;
-use crate::model::providers::PROVIDERS;
-use crate::path::{FieldPath, Segment};
-use crate::source::{Purpose, Source, SourceId, SourceSet};
-use crate::yaml::{self, Node};
+use crate::pipeline::report_failure;
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_model::draft::text;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A text of the input, read.
 pub(crate) struct Text<'s> {

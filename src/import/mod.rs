@@ -18,20 +18,21 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::compile::{Compilation, compile_as, options_of};
-use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Severity, codes as shared};
-use crate::dialect::{DIALECTS, Dialect};
-use crate::model::draft::{Draft, Subject, entries, text};
-use crate::model::engines::GivenFlag;
-use crate::model::provider::Provider;
+use crate::codes as shared;
 use crate::options::Options;
-use crate::path::FieldPath;
-use crate::source::{Purpose, Source, SourceId, SourceSet};
+use crate::pipeline::{Compilation, compile_as, options_of};
 use crate::trace::change::Edit;
-use crate::yaml::Node;
 use crate::{Thoroughness, wire};
 use document::{Settings, Writing, own_flags};
 use input::Object;
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_model::draft::{Draft, Subject, entries, text};
+use kubefoundry_model::engines::GivenFlag;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 use report::{KEEP, at, residue};
 
 /// What an import came to. Nothing in it may be used as output when [`Import::has_errors`].
@@ -89,7 +90,8 @@ pub struct Residue {
 /// comes out.
 ///
 /// ```
-/// use kubefoundry::{SourceSet, import::import};
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry::import::import;
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
 /// apiVersion: kaito.sh/v1beta1
@@ -368,7 +370,7 @@ fn dialect_of(object: &Value) -> &'static Dialect {
         annotations.contains_key(&dialect.label("model-deployment"))
             || labels.contains_key(&dialect.label("managed-by"))
     };
-    DIALECTS.iter().find(marked).unwrap_or(crate::transform::DIALECT)
+    DIALECTS.iter().find(marked).unwrap_or(kubefoundry_kubernetes::api_group::DEFAULT)
 }
 
 /// Whether an object says that its model is one of HuggingFace.

@@ -5,10 +5,9 @@ use serde_json::Value;
 use super::compare::{Difference, differences};
 use super::input::Object;
 use super::{Residue, codes};
-use crate::diagnostic::Findings;
-use crate::model::draft::{Draft, text};
-use crate::path::FieldPath;
-use crate::wire;
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_model::draft::{Draft, text};
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// Compares what was given with what is rendered, object by object, and reports what differs.
 pub(super) fn residue(
@@ -51,7 +50,7 @@ pub(super) fn residue(
 fn report(object: &Object<'_>, difference: &Difference, findings: &mut Findings<'_>) {
     let Difference { path, given, rendered } = difference;
     let at = object.place(path);
-    let show = |value: &Value| wire::shorten(&value.to_string());
+    let show = |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string());
     // Of another source the place is not in this scope.
     let findings_of = |findings: &mut Findings<'_>, code, message: String, help: &'static str| {
         let scope = object.scope();

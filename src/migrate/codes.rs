@@ -1,8 +1,8 @@
 //! The diagnostic codes of migrations.
 
-use crate::diagnostic::codes::codes;
+use kubefoundry_diagnostics::declare_codes;
 
-codes! {
+declare_codes! {
     MIGRATION_LOSES = "KF0680" "migration-loses" Warning "a field that does not have its effect on the other provider";
     MIGRATION_REFUSED = "KF0681" "migration-refused" Error "a deployment that the other provider cannot run";
     MIGRATION_KEEPS = "KF0682" "migration-keeps" Warning "a value that was chosen for the provider that is left";

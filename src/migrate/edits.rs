@@ -2,8 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::diagnostic::Edit;
-use crate::yaml::{self, Node, Span, Value};
+use kubefoundry_diagnostics::Edit;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::{Node, Span, Value};
 
 /// What is added: a field by its keys, and its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,7 +145,7 @@ pub(super) fn apply(text: &str, mut edits: Vec<Edit>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::{Limits, parse};
+    use kubefoundry_yaml::{Limits, parse};
 
     fn added(text: &str, keys: &[&'static str], value: &str) -> Option<String> {
         let parsed = parse(text, &Limits::default());

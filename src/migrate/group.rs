@@ -8,15 +8,17 @@ use serde_json::{Value, json};
 use super::edits::{self, Addition};
 use super::{because, codes, compile_with};
 use crate::Thoroughness;
-use crate::compile::{Compilation, normalize, options_of, patch_files};
-use crate::diagnostic::{Diagnostic, Edit, Findings, ObjectRef, Severity};
-use crate::dialect::Dialect;
 use crate::import::compare::differences;
-use crate::import::input::{self, Object};
-use crate::model::draft::{items, text};
-use crate::path::FieldPath;
-use crate::source::{Purpose, SourceId, SourceSet};
-use crate::yaml::{self, Node};
+use crate::import::input;
+use crate::import::input::Object;
+use crate::pipeline::{Compilation, normalize, options_of, patch_files};
+use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Edit, Findings, ObjectRef, Severity};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_model::draft::{items, text};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// What came of a change of groups. Nothing in it may be used as output when [`Regrouping::has_errors`].
 #[derive(Debug)]
@@ -50,7 +52,9 @@ pub struct Regrouped {
 /// annotations, and what the old group takes for granted. Everything else in the texts stays as it is.
 ///
 /// ```
-/// use kubefoundry::{SourceSet, dialect::Dialect, migrate::to_group};
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry_kubernetes::api_group::Dialect;
+/// use kubefoundry::migrate::to_group;
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "apiVersion: airunway.ai/v1alpha1
 /// kind: ModelDeployment
@@ -302,7 +306,8 @@ impl Case<'_> {
             };
             let new = left.remove(position);
             for difference in differences(&old, new, &[]) {
-                let (path, show) = (difference.path, |value: &Value| crate::wire::shorten(&value.to_string()));
+                let (path, show) =
+                    (difference.path, |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string()));
                 let is_default =
                     |value: &Value| value.as_str().is_some_and(|value| default_name.iter().any(|name| name == value));
                 changes.push(match (&difference.given, &difference.rendered) {
@@ -366,7 +371,7 @@ const MAPPINGS: &[&str] = &[
 
 /// What a validated deployment has to say for itself in a group that takes less for granted.
 fn needed(before: &Compilation) -> Vec<Addition> {
-    use crate::model::ir::Origin;
+    use kubefoundry_model::ir::Origin;
     let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
     let mut needed = Vec::new();
     for field in fields {

@@ -14,11 +14,11 @@ pub use plan::Step;
 pub use provider::{Migration, Moved, to_provider};
 
 use crate::Thoroughness;
-use crate::compile::{Compilation, compile_as};
-use crate::diagnostic::Diagnostic;
-use crate::diagnostic::Severity;
-use crate::model::provider::Endpoint;
-use crate::source::{Purpose, SourceSet};
+use crate::pipeline::{Compilation, compile_as};
+use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_diagnostics::Severity;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_transform::Endpoint;
 
 /// Where a model answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

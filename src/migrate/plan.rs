@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Address;
-use crate::diagnostic::ObjectRef;
-use crate::model::draft::{items, text};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_model::draft::{items, text};
 
 /// One step: what is done, and what there is to know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -8,19 +8,21 @@ use serde_json::{Map, Value, json};
 use super::plan::{Parts, Step};
 use super::{Address, because, codes, compile_with};
 use crate::Thoroughness;
-use crate::cel::Limits;
-use crate::compile::{Compilation, Decision, compile};
-use crate::diagnostic::{Diagnostic, Findings, ObjectRef, Severity, codes as shared};
-use crate::import::input::{self, Object};
-use crate::model::catalog::Catalog;
-use crate::model::draft::{Subject, text};
-use crate::model::engines::{GivenFlag, grammar};
-use crate::model::ir::EngineType;
-use crate::model::provider::Provider;
-use crate::model::providers;
-use crate::path::FieldPath;
-use crate::source::{Purpose, SourceId, SourceSet};
-use crate::wire::RENDER_API_VERSION;
+use crate::codes as shared;
+use crate::import::input;
+use crate::import::input::Object;
+use crate::options::render::API_VERSION as RENDER_API_VERSION;
+use crate::pipeline::{Compilation, Decision, compile};
+use kubefoundry_cel::Limits;
+use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::draft::{Subject, text};
+use kubefoundry_model::engines::{GivenFlag, grammar};
+use kubefoundry_model::ir::EngineType;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// What a migration came to. Nothing in it may be used as output when [`Migration::has_errors`].
 #[derive(Debug)]
@@ -69,7 +71,9 @@ pub struct Moved {
 /// Moves every ModelDeployment of the input to a provider of this program.
 ///
 /// ```
-/// use kubefoundry::{SourceSet, migrate::to_provider, model::providers};
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry::migrate::to_provider;
+/// use kubefoundry_model::providers;
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
 /// apiVersion: kubefoundry.ai/v1alpha1
@@ -282,7 +286,7 @@ impl Case<'_> {
     /// Reports something of the old document, which may be an item of a list.
     fn report(
         &self,
-        code: &'static crate::diagnostic::Code,
+        code: &'static kubefoundry_diagnostics::Code,
         path: &FieldPath,
         message: &str,
         help: Option<String>,

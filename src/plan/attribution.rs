@@ -7,9 +7,9 @@ use super::difference::{Difference, with};
 use super::movement::{Movement, Object, between};
 use super::report::{Cause, Change, OutputChange};
 use crate::Thoroughness;
-use crate::compile::Renderer;
-use crate::model::provider::Behavior;
-use crate::path::FieldPath;
+use crate::pipeline::Renderer;
+use kubefoundry_model::provider::Behavior;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// Everything that differs between two states of a deployment.
 pub(super) struct States<'p, 's> {

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::movement::Movement;
-use crate::model::provider::{Behavior, Reaction};
-use crate::model::validate::quantity;
+use kubefoundry_kubernetes::quantity;
+use kubefoundry_model::provider::{Behavior, Reaction};
 
 /// Who brings the objects into the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -169,7 +169,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::providers::PROVIDERS;
+    use kubefoundry_model::providers::PROVIDERS;
 
     #[test]
     fn a_claim_grows_and_never_shrinks() {

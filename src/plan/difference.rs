@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::path::{FieldPath, Segment};
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A place in which two values differ. Null counts as absent.
 #[derive(Debug, Clone, PartialEq)]

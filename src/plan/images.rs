@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::movement::{Movement, Object};
-use crate::manifest;
-use crate::path::Segment;
+use kubefoundry_kubernetes::manifest;
+use kubefoundry_yaml::field_path::Segment;
 
 /// An image that takes the place of another one in a deployment, or that no deployment had before or has any more.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]

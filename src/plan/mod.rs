@@ -6,7 +6,7 @@
 //! ```
 //! Which field moves which part of the output is found by changing one field at a time and rendering again, so it holds
 //! for every provider, and cannot be out of date. What upstream does then is each provider's own table
-//! ([`Provider::behaviors`](crate::model::provider::Provider::behaviors)).
+//! ([`Provider::behaviors`](kubefoundry_model::provider::Provider::behaviors)).
 
 mod attribution;
 mod class;
@@ -22,10 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use crate::compile::{Compilation, Gpus, InputDocument, Renderer, YamlText};
-use crate::diagnostic::ObjectRef;
-use crate::source::{Purpose, Source, SourceId, SourceSet};
+use crate::pipeline::{Compilation, Gpus, InputDocument, Renderer, YamlText};
 use attribution::Single;
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use pair::{Setting, Side};
 
 pub use class::{Applier, Class};
@@ -63,9 +63,10 @@ pub struct Run<'r> {
 /// [`PlanError`] when either run found errors: then nothing is rendered.
 ///
 /// ```
-/// use kubefoundry::compile::compile_as;
+/// use kubefoundry::pipeline::compile_as;
 /// use kubefoundry::plan::{Applier, Class, Run, plan};
-/// use kubefoundry::{SourceSet, Thoroughness};
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry::Thoroughness;
 ///
 /// let text = "
 /// apiVersion: kubefoundry.ai/v1alpha1

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::difference::{Detail, coarsen, differences};
-use crate::diagnostic::ObjectRef;
-use crate::path::FieldPath;
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// Fields of an object that are told apart; more are put together.
 const MOST: usize = 256;

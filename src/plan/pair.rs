@@ -12,13 +12,13 @@ use super::movement::{Movement, Object, between, is_same};
 use super::report::{Action, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes};
 use super::{Run, selection};
 use crate::Thoroughness;
-use crate::compile::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
-use crate::diagnostic::ObjectRef;
-use crate::dialect::{DIALECTS, Dialect};
-use crate::model::provider::Provider;
-use crate::model::providers;
-use crate::path::FieldPath;
-use crate::yaml;
+use crate::pipeline::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// Changes of a document that are made one by one; more are put together. Of a large document, fewer are.
 const MOST_CHANGES: usize = 64;

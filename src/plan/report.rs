@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::class::{Applier, Class};
 use super::images::{self, ImageChange};
 use super::pair::Planned;
-use crate::compile::Gpus;
-use crate::diagnostic::ObjectRef;
+use crate::pipeline::Gpus;
+use kubefoundry_diagnostics::ObjectRef;
 
 /// What going from one state to another does.
 #[derive(Debug, Clone, PartialEq, Serialize)]

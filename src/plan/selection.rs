@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::report::{Choice, SelectionChange, WinningRule};
 use crate::Thoroughness;
-use crate::compile::{Decision, Rendered, Renderer};
-use crate::model::select::Selection;
+use crate::pipeline::{Decision, Rendered, Renderer};
+use kubefoundry_model::select::Selection;
 
 /// What changed about the choice; none when nothing did.
 pub(super) fn changed(

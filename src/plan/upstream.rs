@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::class::{Class, judge};
 use super::movement::between;
-use crate::diagnostic::ObjectRef;
-use crate::model::provider::Provider;
-use crate::model::status::text_at;
-use crate::path::FieldPath;
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::status::text_at;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// Metadata that the apiserver keeps for itself.
 const OF_THE_APISERVER: [&str; 8] = [
@@ -42,7 +42,7 @@ pub struct UpstreamChange {
 /// name or namespace is another object: it takes the place of the one that served.
 ///
 /// ```
-/// use kubefoundry::model::providers;
+/// use kubefoundry_model::providers;
 /// use kubefoundry::plan::{Class, changes};
 /// use serde_json::json;
 /// let kaito = providers::find("kaito").unwrap();
@@ -95,7 +95,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::providers::find;
+    use kubefoundry_model::providers::find;
 
     fn told(provider: &str, before: &Value, after: &Value) -> Vec<String> {
         let provider = find(provider).unwrap();

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{JoinedBy, provider_of};
-use crate::diagnostic::ObjectRef;
-use crate::live::{Controller, LiveObject};
-use crate::manifest::{Identity, owner_name};
-use crate::model::provider::Provider;
-use crate::model::status::text_at;
+use crate::cluster_snapshot::{Controller, LiveObject};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_kubernetes::manifest::{Identity, owner_name};
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::status::text_at;
 
 /// A ModelDeployment and an object that runs it, as far as they are there.
 #[derive(Clone)]
@@ -169,16 +169,16 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
 
 /// A deployment by its name alone.
 fn named(group: &str, namespace: Option<Arc<str>>, name: &str) -> ObjectRef {
-    let version =
-        crate::dialect::Dialect::of_group(group).map_or_else(String::new, crate::dialect::Dialect::api_version);
+    let version = kubefoundry_kubernetes::api_group::Dialect::of_group(group)
+        .map_or_else(String::new, kubefoundry_kubernetes::api_group::Dialect::api_version);
     ObjectRef { api_version: version.into(), kind: "ModelDeployment".into(), namespace, name: name.into() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::Live;
-    use crate::source::{Purpose, SourceSet};
+    use crate::cluster_snapshot::Live;
+    use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 
     const OBJECTS: &str = "
 {apiVersion: kubefoundry.ai/v1alpha1, kind: ModelDeployment, metadata: {name: a, namespace: ml, uid: u}}

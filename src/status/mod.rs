@@ -14,13 +14,13 @@ use serde_json::{Map, Value};
 
 pub use staleness::{LastWrite, Observation, STALE_AFTER, observe};
 
-use crate::diagnostic::{Diagnostic, ObjectRef};
-use crate::live::time::Time;
-use crate::live::{Live, LiveObject};
-use crate::model::provider::{Provider, Status, StatusError};
-use crate::model::providers::PROVIDERS;
-use crate::model::status::{Part, Unrecognized};
-use crate::source::{Purpose, SourceSet};
+use crate::cluster_snapshot::time::Time;
+use crate::cluster_snapshot::{Live, LiveObject};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
+use kubefoundry_model::provider::{Provider, Status, StatusError};
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::status::{Part, Unrecognized};
 
 /// Against what statuses are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Report {
     /// Reads every text given as [`Purpose::Live`] and joins what is in them.
     ///
     /// ```
-    /// use kubefoundry::{Purpose, SourceSet};
+    /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// use kubefoundry::status::{Judgement, Report};
     /// let mut sources = SourceSet::default();
     /// sources.add_for(Purpose::Live, "dump.yaml", "
@@ -144,10 +144,10 @@ impl Report {
 
 /// The provider that an object belongs to, when its kind is one that runs a model.
 fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
-    PROVIDERS.iter().copied().find(|provider| {
-        crate::crds::groups_of(*provider).contains(&object.group())
-            && crate::crds::kinds_of(*provider).any(|kind| kind == &*object.object.kind)
-    })
+    PROVIDERS
+        .iter()
+        .copied()
+        .find(|provider| crate::composition::crd_kinds_of(*provider).contains(&(object.group(), &*object.object.kind)))
 }
 
 fn entry(joined: &join::Joined<'_>, judgement: Judgement) -> Entry {
@@ -231,7 +231,7 @@ fn part(provider: &dyn Provider, child: &LiveObject) -> Part {
 /// The report as JSON; its form is `schemas/status.json`. `diagnostics` are the findings as every report has them.
 ///
 /// ```
-/// use kubefoundry::SourceSet;
+/// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry::status::{Judgement, Report, to_json};
 /// let report = Report::read(&SourceSet::default(), Judgement::default());
 /// assert_eq!(to_json(&report, Judgement::default(), vec![]), serde_json::json!({

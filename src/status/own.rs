@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use super::{Reported, nothing};
-use crate::model::provider::{Endpoint, Status};
-use crate::model::status::{Condition, Replicas, Unrecognized, integer_at, text_at};
-use crate::wire::{ConditionStatus, Phase, Word as _};
+use kubefoundry_kubernetes::wire::{ConditionStatus, Word as _};
+use kubefoundry_model::provider::Status;
+use kubefoundry_model::status::{Condition, Replicas, Unrecognized, integer_at, text_at};
+use kubefoundry_model::wire::Phase;
+use kubefoundry_transform::Endpoint;
 
 /// The provider that a ModelDeployment asks for or was given.
 pub(super) fn provider(deployment: &Value) -> Option<String> {

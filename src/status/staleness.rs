@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Judgement;
-use crate::live::time::Time;
-use crate::model::provider::Status;
-use crate::model::status::text_at;
-use crate::wire::Phase;
+use crate::cluster_snapshot::time::Time;
+use kubefoundry_model::provider::Status;
+use kubefoundry_model::status::text_at;
+use kubefoundry_model::wire::Phase;
 
 /// Seconds without news after which a status that should change is stale (spec/1 §13.4).
 pub const STALE_AFTER: u64 = 300;
@@ -46,8 +46,8 @@ fn as_text<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S:
 /// `status` is what its provider reads from it.
 ///
 /// ```
-/// use kubefoundry::live::time::Time;
-/// use kubefoundry::model::providers;
+/// use kubefoundry::cluster_snapshot::time::Time;
+/// use kubefoundry_model::providers;
 /// use kubefoundry::status::{Judgement, observe};
 /// let workspace = serde_json::json!({
 ///     "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
@@ -119,7 +119,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::providers;
+    use kubefoundry_model::providers;
 
     const NOW: &str = "2026-01-30T10:00:00Z";
 

@@ -10,13 +10,14 @@ use rayon::prelude::*;
 
 use super::probe::{Probe, names};
 use super::{Fate, fate, is_nothing};
-use crate::cel;
-use crate::compile::Subject;
-use crate::diagnostic::{Findings, codes};
-use crate::fingerprint::fnv1a_64;
-use crate::model::select::Steps;
-use crate::path::{FieldPath, Segment};
-use crate::yaml::{Node, Value};
+use crate::codes;
+use crate::pipeline::Subject;
+use kubefoundry_cel as cel;
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_model::select::Steps;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_yaml::fingerprint::fnv1a_64;
+use kubefoundry_yaml::{Node, Value};
 
 /// What all trials of a run may take, in nodes of the documents that are run again: some tenths of a second.
 const MOST_WORK: usize = 150_000;

@@ -2,12 +2,13 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::dialect::DIALECTS;
-use crate::model::provider::Provider;
-use crate::model::providers;
-use crate::path::{FieldPath, Segment};
-use crate::wire::{Describe as _, Facets, ModelDeployment, Shape};
-use crate::yaml::Node;
+use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::wire::{Describe as _, Facets, Shape};
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers;
+use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// One edit of a document.
 #[derive(Debug, Clone, PartialEq)]

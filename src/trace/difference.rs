@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::path::FieldPath;
-use crate::yaml;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// A place in an object, or in a text of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

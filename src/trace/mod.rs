@@ -18,17 +18,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::compile::{Providers, Subject, prepared};
-use crate::diagnostic::ObjectRef;
-use crate::model::catalog::Catalog;
-use crate::model::ir::Origin;
-use crate::model::providers;
-use crate::model::select::Steps;
-use crate::path::FieldPath;
-use crate::source::{SourceId, SourceSet};
-use crate::yaml::Node;
+use crate::pipeline::{Providers, Subject, prepared};
 use change::Edit;
 use difference::{Place, leaves};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_diagnostics::source::{SourceId, SourceSet};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::ir::Origin;
+use kubefoundry_model::providers;
+use kubefoundry_model::select::Steps;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 use probe::{Effect, Probe};
 
 /// Fields of one deployment that are tried, at the most. Each is a run or more of the whole deployment.
@@ -175,7 +175,7 @@ pub struct OutputTrace {
 ///
 /// ```
 /// use kubefoundry::trace::{Fate, trace};
-/// use kubefoundry::SourceSet;
+/// use kubefoundry_diagnostics::source::SourceSet;
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
 /// apiVersion: kubefoundry.ai/v1alpha1

@@ -6,11 +6,11 @@ use super::change::{Edit, Variant, changes, edited};
 use super::difference::{Difference, Place};
 use super::reference;
 use crate::Thoroughness;
-use crate::compile::{Attempt, Subject};
-use crate::diagnostic::{Diagnostic, ObjectRef};
-use crate::model::select::Steps;
-use crate::path::FieldPath;
-use crate::yaml::Node;
+use crate::pipeline::{Attempt, Subject};
+use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
+use kubefoundry_model::select::Steps;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// A deployment as it is, to be compared with what it would be.
 pub(super) struct Probe<'p> {

@@ -5,7 +5,7 @@ usage: check_apiserver.py KUBEFOUNDRY CONTROLPLANE CRDS
 CONTROLPLANE is the program of tests/controlplane, CRDS the folder with the upstream CRDs. Starts the server, installs
 the CRDs, and checks: our own CRDs are Established; each example and golden that renders is accepted by a strict
 server-side dry run, target by target; the ModelDeployments themselves are accepted; the broken objects of
-tests/schemas/broken are refused in the words that stand in them; and deploy/llamastack fits the CRD that it patches.
+tests/it/schemas/broken are refused in the words that stand in them; and deploy/llamastack fits the CRD that it patches.
 """
 
 import json
@@ -242,7 +242,7 @@ def check_inputs(client, binary):
 def check_refusals(client, binary):
     """Every broken object is refused, and lint and the server say the same of it."""
     refused = 0
-    for path in sorted((ROOT / "tests/schemas/broken").glob("*.yaml")):
+    for path in sorted((ROOT / "tests/it/schemas/broken").glob("*.yaml")):
         for position, thing in enumerate(documents(path.read_text())):
             reason = client.apply(thing, dry_run=True)
             assert reason is not None, f"{path.name}, document {position}: accepted"

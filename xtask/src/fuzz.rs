@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: changed inputs, for as long as there is time, and what must hold for each of them.
 //!
-//! Inputs start from the goldens, the examples and generated documents, and have accidents (`tests/common`). One that
+//! Inputs start from the goldens, the examples and generated documents, and have accidents (`tests/it/common`). One that
 //! makes the engine say what none said before is kept to start from again. What breaks an invariant is made small and
 //! written to `testdata/fuzz/failures`, where `cargo test` tries it for ever.
 

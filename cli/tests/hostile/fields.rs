@@ -187,7 +187,7 @@ fn every_field_is_tried() {
     let document = options();
     written(&document, "", wire::Render::FIELDS, &[]);
     written(&document, "/limits", wire::Limits::FIELDS, &[]);
-    written(&document, "/kaito", wire::KaitoSettings::FIELDS, &[]);
+    written(&document, "/kaito", &["nodeAutoProvisioning"], &[]);
     written(&document, "/llamaStack", LlamaStackSettings::FIELDS, &[]);
     written(&document, "/actor", ActorOptions::FIELDS, &[]);
 }

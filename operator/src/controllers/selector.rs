@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use kube::runtime::controller::Action;
-use kubefoundry::diagnostic::{Diagnostic, codes};
+use kubefoundry::codes;
+use kubefoundry::diagnostic::Diagnostic;
 use serde_json::Value;
 
 use super::core::NO_SELECTOR;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use kube::core::GroupVersionKind;
-use kubefoundry::diagnostic::{Code, Diagnostic, Severity, codes};
+use kubefoundry::codes;
+use kubefoundry::diagnostic::{Code, Diagnostic, Severity};
 use kubefoundry::engine::{Chosen, Evaluation};
 use kubefoundry::model::providers;
 use kubefoundry::{SourceSet, Thoroughness};

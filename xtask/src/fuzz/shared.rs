@@ -2,11 +2,11 @@
 #![allow(dead_code, reason = "the tests use the rest")]
 #![allow(clippy::unwrap_used, reason = "a part of tests")]
 
-#[path = "../../../tests/common/accident.rs"]
+#[path = "../../../tests/it/common/accident.rs"]
 pub(crate) mod accident;
-#[path = "../../../tests/common/generated.rs"]
+#[path = "../../../tests/it/common/generated.rs"]
 pub(crate) mod generated;
-#[path = "../../../tests/common/invariants.rs"]
+#[path = "../../../tests/it/common/invariants.rs"]
 pub(crate) mod invariants;
-#[path = "../../../tests/common/start.rs"]
+#[path = "../../../tests/it/common/start.rs"]
 pub(crate) mod start;

@@ -111,7 +111,7 @@ pub(super) fn pages(codes: &[&'static Code], format: ExplanationFormat) -> Resul
         ExplanationFormat::Text => Ok(codes.iter().map(|code| page(code)).collect::<Vec<_>>().join("\n")),
         ExplanationFormat::Json => {
             let codes = codes.iter().map(|&code| {
-                let Code { id, name, severity, summary } = *code;
+                let Code { id, name, severity, summary, .. } = *code;
                 Explained { id, name, severity, summary, page: page(code) }
             });
             let report = Report { version: 1, codes: codes.collect() };

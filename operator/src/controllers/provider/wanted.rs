@@ -1,6 +1,7 @@
 //! What a deployment should become, or why it becomes nothing.
 
-use kubefoundry::diagnostic::{Diagnostic, codes};
+use kubefoundry::codes;
+use kubefoundry::diagnostic::Diagnostic;
 use kubefoundry::engine::{Chosen, Engine};
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::registry;
 use kubefoundry::wire::{
     Describe as _, EngineType, Facets, FieldShape, InferenceProviderConfig, ModelDeployment, ObjectShape,
-    RENDER_API_VERSION, Render, Shape, Word as _,
+    RENDER_API_VERSION, Shape, Word as _,
 };
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ fn of_dialect(dialect: &Dialect) -> Value {
 
 /// The options, with the versions and the codes that there are.
 fn render() -> Result<Value, Failure> {
-    let mut schema = root(&Render::SHAPE, "Render", &[RENDER_API_VERSION.to_owned()])?;
+    let mut schema = root(&kubefoundry::options::render::shape(), "Render", &[RENDER_API_VERSION.to_owned()])?;
     let metadata = schema["properties"]["metadata"].as_object_mut();
     metadata.and_then(|metadata| metadata.remove("required"));
     for provider in PROVIDERS {

@@ -1,5 +1,5 @@
 //! What CEL can say of our objects (`x-kubernetes-validations`), in the words of the engine's findings: an apiserver puts
-//! the field's path before a message, as the engine does. `tests/schemas/` compares the two for every rule.
+//! the field's path before a message, as the engine does. `tests/it/schemas/` compares the two for every rule.
 //!
 //! Left to the engine: what needs other objects (selection, collisions), the flag tables (values of `engine.args`,
 //! parallelism), or more of the metadata than its name; labels, image references and the names in `valueFrom`, of which

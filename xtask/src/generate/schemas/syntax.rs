@@ -1,8 +1,9 @@
 //! What the checks of the core look like as regular expressions, in what RE2, Rust and ECMAScript have in common.
-//! `tests/schemas/` holds the expressions against the checks.
+//! `tests/it/schemas/` holds the expressions against the checks.
 
-use kubefoundry::model::validate::{Checked, image, labels, names, quantity};
 use kubefoundry::wire::Syntax;
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::{image, labels, names, quantity};
 
 /// The part of a DNS name between dots, of any length.
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";

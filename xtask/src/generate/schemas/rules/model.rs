@@ -1,6 +1,6 @@
 //! The deployment's name, and which model.
 
-use kubefoundry::model::validate::names;
+use kubefoundry_kubernetes::names;
 
 use super::{Rule, quote, raw, shortened};
 

@@ -1,0 +1,293 @@
+//! Binding: the adapter and the sidecar go into the pods of a workload that somebody else owns.
+
+use super::codes;
+use super::inject::{self, Injection, Misfit};
+use super::ir::{Actor, Binding, Reference};
+use super::pod::{self, Volumes};
+use super::target::{self, Keeper, Resolved, Scales, Unresolved};
+use super::url::Url;
+use super::{KIND, MANAGED_BY};
+use crate::Set;
+use kubefoundry_diagnostics::{Findings, Place, Reported};
+use kubefoundry_transform::{Changed, Object, Sink, Target};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::closest;
+
+/// Adds an actor to its target; returns what an autoscaler scales.
+pub(super) fn bind(
+    actor: &Actor,
+    binding: &Binding,
+    object: &Object<'_>,
+    set: &Set<'_, '_>,
+    out: &mut Sink<'_>,
+) -> Option<Scales> {
+    let path = FieldPath::parse("spec.workloadRef");
+    let settings = set.settings;
+    let resolved = match target::resolve(&binding.reference, actor.namespace.as_deref(), set, settings) {
+        Ok(resolved) => resolved,
+        Err(unresolved) => {
+            report_unresolved(&unresolved, actor, &binding.reference, set, &mut out.findings);
+            return None;
+        }
+    };
+    if let Some(version) = resolved.api_version.as_ref().filter(|it| **it != binding.reference.api_version) {
+        let at = path.key("apiVersion");
+        let message = format!("{at} is {}, and the target in the input is of {version}", binding.reference.api_version);
+        out.findings.report(&codes::TARGET_VERSION, &at, message).help(format!("write {version}"));
+    }
+    shared(object, &resolved, set, &path, &mut out.findings);
+    scaling(actor, &resolved, &mut out.findings);
+    knative(actor, &resolved, set, &mut out.findings);
+    // What an earlier run added, for this actor or for one that is gone, is replaced.
+    let original = inject::strip(&resolved.object, resolved.layout);
+    let injection = injection(actor, binding, &resolved, &original);
+    match inject::inject(&original, resolved.layout, &injection) {
+        Ok(changed) => out.changed.push(Changed { target: resolved.target, object: changed }),
+        Err(misfit) => report_misfit(&misfit, &resolved, set, &mut out.findings),
+    }
+    Some(resolved.scales)
+}
+
+fn injection(actor: &Actor, binding: &Binding, resolved: &Resolved, original: &serde_json::Value) -> Injection {
+    let empty = serde_json::Map::new();
+    let spec = resolved.layout.pod_spec.iter().try_fold(original, |value, key| value.get(*key));
+    let spec = spec.and_then(serde_json::Value::as_object).unwrap_or(&empty);
+    let volumes = Volumes::beside(&pod::items(spec, "volumes").map(pod::name_of).collect());
+    let volumes = if resolved.knative { volumes.without_tmp() } else { volumes };
+    let mut used = pod::declared_ports(spec);
+    used.extend(binding.target_url.as_deref().and_then(Url::parse).and_then(Url::port_in_pod));
+    // KServe's predictor has the ports of a model server beside its containers.
+    used.extend(spec.values().flat_map(pod::container_ports));
+    if resolved.layout.kind == "InferenceService" || resolved.knative {
+        // Model servers of KServe, and containers of Knative that declare no port, listen on it.
+        used.insert(8080);
+    }
+    let gateway = actor.gateway.as_deref().unwrap_or_default();
+    let sidecar = pod::sidecar(actor, gateway, pod::metrics_port(&used), &volumes);
+    let adapter = pod::adapter(actor, binding, &volumes, !resolved.knative);
+    let kind = binding.reference.kind.to_ascii_lowercase();
+    Injection {
+        actor: actor.name.clone(),
+        containers: vec![pod::json(adapter), pod::json(sidecar)],
+        volumes: volumes.list().into_iter().map(pod::json).collect(),
+        labels: pod::own_labels(&actor.name, &kind).to_vec(),
+        grace_period: (!resolved.knative).then_some(actor.graceful_shutdown),
+        service_account: actor.service_account(),
+        scales: actor.scaling.is_some(),
+    }
+}
+
+/// The workload that an actor of the input adds to, as far as it can be read: none for one that does not.
+pub(super) fn claim(object: &Object<'_>) -> Option<Reference> {
+    if &*object.header.kind != KIND || object.header.group() != "asya.sh" {
+        return None;
+    }
+    let spec = object.root.get("spec")?;
+    let is_detached = spec.get("strategy").and_then(Node::as_str) == Some("detached");
+    let reference = spec.get("workloadRef").filter(|_| !is_detached)?;
+    let text = |key: &str| reference.get(key).and_then(Node::as_str).map(str::to_owned);
+    Some(Reference { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
+}
+
+/// What an actor of the input adds to, when that can be the object of this name in its namespace.
+pub(super) fn claimed(object: &Object<'_>, namespace: Option<&str>, name: &str, set: &Set<'_, '_>) -> Option<Resolved> {
+    if object.header.namespace.as_deref() != namespace {
+        return None;
+    }
+    // Looking an object up takes a look at the set, which for every pair of many actors would take long.
+    let reference = claim(object).filter(|it| target::may_mean(&it.name, name))?;
+    target::resolve(&reference, namespace, set, set.settings).ok()
+}
+
+/// Two actors on one target: the later one has the finding.
+fn shared(object: &Object<'_>, own: &Resolved, set: &Set<'_, '_>, path: &FieldPath, findings: &mut Findings<'_>) {
+    let earlier = set.inputs.iter().take_while(|other| !std::ptr::eq(*other, object));
+    let same = |other: &Resolved| {
+        let scales = matches!(own.scales, Scales::Workload { .. }) && other.scales == own.scales;
+        other.target == own.target || scales
+    };
+    let (namespace, Some(reference)) = (object.header.namespace.as_deref(), claim(object)) else { return };
+    let claims = |other: &&Object<'_>| claimed(other, namespace, &reference.name, set).is_some_and(|it| same(&it));
+    let Some(other) = earlier.filter(|other| other.header.name != object.header.name).find(claims) else { return };
+    let message =
+        format!("{path} is the target of AsyncActor {} already, expected one actor for each", other.header.name);
+    let span = other.root.locate(&FieldPath::parse("metadata.name"), yaml::Target::Value);
+    findings
+        .report(&codes::TARGET_SHARED, Place::key(path), message)
+        .related_in(other.source, other.document, span, "the other one")
+        .help("give each actor a target of its own, or run one of them with strategy: detached");
+}
+
+/// What becomes of scaling where something else scales.
+fn scaling(actor: &Actor, resolved: &Resolved, findings: &mut Findings<'_>) {
+    if actor.scaling.is_none() {
+        return;
+    }
+    let path = FieldPath::parse("spec.scaling.enabled");
+    match (&resolved.scales, resolved.keeper) {
+        (Scales::Knative, _) => {
+            let message = format!("{path} is true, and Knative scales the target: two autoscalers would fight");
+            findings.report(&codes::KNATIVE_SCALING, &path, message).help("leave spec.scaling out");
+        }
+        (Scales::Ray, _) => {
+            let message = format!("{path} has no effect: the actor is in the head of a Ray cluster, which is one pod");
+            findings
+                .report(&codes::RAY_SCALING, &path, message)
+                .help("leave it out, and let Ray scale its workers (autoscaling of Serve)");
+        }
+        (Scales::Workload { kind, name, .. }, Some(Keeper::Kaito)) => {
+            let message = format!("{path} is true, and KAITO sets the replicas of {kind} {name} back");
+            findings
+                .report(&codes::TARGET_KEEPS_REPLICAS, &path, message)
+                .help("scale with a KAITO InferenceSet, which has replicas to be set, or leave spec.scaling out");
+        }
+        (Scales::Workload { kind, name, .. }, Some(Keeper::Kserve)) => {
+            let message = format!("{path} is true, and KServe makes an autoscaler of its own for {kind} {name}");
+            findings
+                .report(&codes::TARGET_KEEPS_REPLICAS, &path, message)
+                .help("annotate the InferenceService with serving.kserve.io/autoscalerClass: external");
+        }
+        (Scales::Workload { .. }, None) => {}
+    }
+}
+
+/// What Knative does not take (`PodSpecMask`, `reservedPaths`, `validateContainersPorts` and the feature flag
+/// `multi-container-probing` of knative/serving).
+fn knative(actor: &Actor, resolved: &Resolved, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
+    if !resolved.knative {
+        return;
+    }
+    let message = format!(
+        "Knative takes probes of one container only, no volume at /tmp and no grace period: the adapter has no probes, \
+         /tmp is not shared, and spec.timeout.gracefulShutdown ({} seconds) is not set",
+        actor.graceful_shutdown
+    );
+    findings
+        .report(&codes::KNATIVE_LIMITS, Place::key(&FieldPath::parse("spec.workloadRef")), message)
+        .help("timeoutSeconds of the target says how long Knative waits for a request");
+    // KServe gives the ports of what it makes itself.
+    if resolved.layout.kind == "Service" && !has_ports(&inject::strip(&resolved.object, resolved.layout)) {
+        let message = "no container of the target declares a port, expected one that does: of several containers Knative \
+                       asks which one serves";
+        let reported = findings
+            .report(&codes::KNATIVE_PORT, Place::key(&FieldPath::parse("spec.workloadRef")), message)
+            .help("give the container that serves its port: ports: [{containerPort: 8080}]");
+        in_target(reported, resolved, set);
+    }
+}
+
+fn has_ports(service: &serde_json::Value) -> bool {
+    let containers = service.pointer("/spec/template/spec/containers").and_then(serde_json::Value::as_array);
+    containers.into_iter().flatten().any(|container| pod::container_ports(container).next().is_some())
+}
+
+/// What to do about a target that cannot be added to here.
+const WAYS_OUT: &str = "say strategy: detached, which runs the adapter in a Deployment of its own that calls \
+                        runtime.targetURL; or leave the actor out here, for an operator that binds to what runs in the cluster";
+
+fn report_unresolved(
+    unresolved: &Unresolved,
+    actor: &Actor,
+    reference: &Reference,
+    set: &Set<'_, '_>,
+    findings: &mut Findings<'_>,
+) {
+    let path = FieldPath::parse("spec.workloadRef");
+    let Reference { api_version, kind, name } = reference;
+    match unresolved {
+        Unresolved::Kind => {
+            let message = format!("{path} is a {kind} of {api_version}, which has no pod template that is known here");
+            findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(WAYS_OUT);
+        }
+        Unresolved::Model => {
+            let message = format!("{path} is a ModelDeployment, expected the object that it becomes");
+            let made = set.generated.iter().find(|made| {
+                *made.identity.name == **name && target::is_target(&made.identity.group, &made.identity.kind)
+            });
+            let help = match made {
+                Some(made) => format!("refer to {} {name} of {}", made.identity.kind, made.api_version),
+                None => WAYS_OUT.to_owned(),
+            };
+            findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(help);
+        }
+        Unresolved::Missing => {
+            let namespace = actor.namespace.as_deref().map_or_else(String::new, |namespace| format!("{namespace}/"));
+            let message = format!("{kind} {namespace}{name} is not in the input, expected the object that is added to");
+            let elsewhere = near(reference, set);
+            let reported = findings.report(&codes::TARGET_MISSING, &path.key("name"), message);
+            match elsewhere {
+                Some(elsewhere) => reported.help(elsewhere),
+                None => reported.help(format!("give its file too; or {WAYS_OUT}")),
+            };
+        }
+        Unresolved::Template(has) => {
+            let message = format!("{kind} {name} has no pod template to add to: it has {has}");
+            findings.report(&codes::TARGET_WITHOUT_TEMPLATE, Place::key(&path), message).help(WAYS_OUT);
+        }
+        Unresolved::ModelMesh => {
+            let message = format!("{kind} {name} runs in ModelMesh, where models have no pods of their own");
+            findings.report(&codes::TARGET_WITHOUT_TEMPLATE, Place::key(&path), message).help(WAYS_OUT);
+        }
+    }
+}
+
+/// An object that may be meant: of the same kind and another namespace, or of nearly the same name.
+fn near(reference: &Reference, set: &Set<'_, '_>) -> Option<String> {
+    let inputs =
+        set.inputs.iter().map(|it| (it.header.group(), &*it.header.kind, &it.header.namespace, &*it.header.name));
+    let made = set.generated.iter().map(|it| &it.identity).map(|it| (&*it.group, &*it.kind, &it.namespace, &*it.name));
+    let same: Vec<_> = inputs
+        .chain(made)
+        .filter(|(group, kind, ..)| *group == reference.group() && *kind == reference.kind)
+        .map(|(.., namespace, name)| (namespace.as_deref(), name))
+        .collect();
+    if let Some((namespace, _)) = same.iter().find(|(_, name)| *name == reference.name) {
+        let place = namespace.map_or_else(|| "without a namespace".to_owned(), |it| format!("in namespace {it}"));
+        return Some(format!("there is one {place}: the actor must be where its target is"));
+    }
+    let meant = closest(&reference.name, same.iter().map(|(_, name)| *name))?;
+    Some(format!("did you mean {meant:?}?"))
+}
+
+fn report_misfit(misfit: &Misfit, resolved: &Resolved, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
+    let path = FieldPath::parse("spec.workloadRef");
+    let place = Place::key(&path);
+    let reported = match misfit {
+        Misfit::Shape(at, expected) => {
+            let message = format!("the target's {at} is not {expected}, so nothing can be added to it");
+            findings.report(&codes::TARGET_WITHOUT_TEMPLATE, place, message)
+        }
+        Misfit::Container(name) => {
+            let message =
+                format!("the target has a container {name}, and no annotation {MANAGED_BY} that says whose it is");
+            findings
+                .report(&codes::TARGET_OCCUPIED, place, message)
+                .help("rename or remove the container; only what was added here is ever replaced")
+        }
+        Misfit::Label(key) => {
+            let message = format!(
+                "the pods of the target have the label {key}, and no annotation {MANAGED_BY} that says whose it is"
+            );
+            findings.report(&codes::TARGET_OCCUPIED, place, message).help("remove the label from the target")
+        }
+        Misfit::ServiceAccount(name) => {
+            let message = super::service_account_message(name);
+            findings
+                .report(&codes::SERVICE_ACCOUNT, place, message)
+                .help("the target's pods would get the role of the actor, and lose their own")
+        }
+    };
+    in_target(reported, resolved, set);
+}
+
+/// Points at the target, when it is in the input.
+fn in_target(reported: Reported<'_, '_>, resolved: &Resolved, set: &Set<'_, '_>) {
+    if let Target::Input(position) = resolved.target
+        && let Some(target) = set.inputs.get(position)
+    {
+        let span = target.root.locate(&FieldPath::parse("metadata.name"), yaml::Target::Value);
+        reported.related_in(target.source, target.document, span, "the target");
+    }
+}

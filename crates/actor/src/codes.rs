@@ -1,0 +1,43 @@
+//! The diagnostics that only actors need.
+
+use kubefoundry_diagnostics::declare_codes;
+
+declare_codes! {
+    // The actor itself
+    WORKLOAD_OR_REFERENCE = "KF0740" "actor-workload-or-reference" Error "an AsyncActor with both workload and workloadRef, or with neither";
+    RUNTIME_MISPLACED = "KF0741" "actor-runtime-misplaced" Error "runtime or strategy without workloadRef, or workloadRef without runtime";
+    RESERVED_CONTAINER = "KF0742" "actor-reserved-container" Error "a container with the name of the sidecar";
+    RUNTIME_COMMAND = "KF0743" "actor-runtime-command" Error "a command on the container asya-runtime";
+    RUNTIME_CONTAINER = "KF0744" "actor-runtime-container" Error "a workload without exactly one container asya-runtime";
+    RESERVED_NAME = "KF0745" "actor-reserved-name" Error "a volume, mount, label or variable that actors need for themselves";
+    FIELD_REPLACED = "KF0746" "actor-field-replaced" Warning "a field of an actor in whose place another one counts";
+    TARGET_URL = "KF0747" "actor-target-url" Error "a targetURL that is not an HTTP address";
+    FOREIGN_ACTOR = "KF0748" "foreign-actor" Error "an AsyncActor under a group that is not rendered";
+
+    // Transports and scaling
+    TRANSPORT_NOT_USABLE = "KF0750" "actor-transport-not-usable" Error "a transport that is not configured, or that is disabled";
+    SCALING_NEEDS = "KF0751" "actor-scaling-needs" Error "a transport whose configuration lacks what KEDA needs";
+    SCALING_MODIFIERS = "KF0752" "actor-scaling-modifiers" Error "scaling modifiers that KEDA refuses";
+    SERVICE_ACCOUNT = "KF0753" "actor-service-account" Error "a service account of one's own where the transport brings one";
+    USERNAME_KEY = "KF0754" "actor-username-key" Info "a Secret that must have the key username for scaling" [OncePerRun];
+    OPERATOR_ONLY_SETTING = "KF0755" "actor-operator-only-setting" Info "a setting of a transport that only the Asya operator uses";
+    RUNTIME_SCRIPT = "KF0756" "actor-runtime-script" Info "the ConfigMap asya-runtime, which must be in the cluster" [OncePerRun];
+    RUNTIME_SCRIPT_MISSING = "KF0757" "actor-runtime-script-missing" Error "a ConfigMap asya-runtime without the script";
+
+    // Binding
+    TARGET_NAMESPACE = "KF0760" "actor-target-namespace" Error "a workloadRef to another namespace";
+    TARGET_KIND = "KF0761" "actor-target-kind" Error "a workloadRef to a kind to which nothing can be added";
+    TARGET_MISSING = "KF0762" "actor-target-missing" Error "a workloadRef to an object that is not in the input";
+    TARGET_WITHOUT_TEMPLATE = "KF0763" "actor-target-without-template" Error "a target without a pod template to add to";
+    TARGET_VERSION = "KF0764" "actor-target-version" Warning "a workloadRef with another version than its target";
+    TARGET_OCCUPIED = "KF0765" "actor-target-occupied" Error "a target that has containers or labels of an actor already";
+    TARGET_SHARED = "KF0766" "actor-target-shared" Error "two actors on one target";
+    TARGET_KEEPS_REPLICAS = "KF0767" "actor-target-keeps-replicas" Warning "scaling of a target whose own controller sets its replicas";
+    KNATIVE_SCALING = "KF0768" "actor-knative-scaling" Error "scaling of a target that Knative scales";
+    KNATIVE_LIMITS = "KF0769" "actor-knative-limits" Info "what Knative does not take, and is left out";
+    RAY_SCALING = "KF0770" "actor-ray-scaling" Warning "scaling of a Ray cluster, of which there is no ScaledObject";
+    DETACHED_SCALING = "KF0771" "actor-detached-scaling" Warning "scaling of a detached adapter, which leaves the model as it is";
+    SECOND_SCALER = "KF0772" "actor-second-scaler" Error "an autoscaler of the target beside the actor's";
+    UNBOUND = "KF0773" "actor-unbound" Info "a target whose actor is gone: what was added is taken out";
+    KNATIVE_PORT = "KF0774" "actor-knative-port" Error "a Knative Service none of whose containers declares a port";
+}

@@ -1,0 +1,293 @@
+//! KEDA: a ScaledObject that scales by the length of the actor's queue, and a TriggerAuthentication where the broker asks
+//! who looks (`keda.go` of deliveryhero/asya v0.1.1). Field order is emission order.
+
+use serde::Serialize;
+
+use super::codes;
+use super::ir::{Actor, Modifiers, Scaling};
+use super::options::{RabbitMq, Sqs, TransportKind};
+use super::target::Scales;
+use super::wire::ActorMetricType;
+use crate::Set;
+use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_kubernetes::pod::{StringMap, WithSpec};
+use kubefoundry_kubernetes::wire::SecretKeySelector;
+use kubefoundry_transform::{Object, Sink};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// The CRD version.
+const API_VERSION: &str = "keda.sh/v1alpha1";
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ScaledObjectSpec {
+    scale_target_ref: ScaleTarget,
+    polling_interval: i32,
+    cooldown_period: i32,
+    min_replica_count: i32,
+    max_replica_count: i32,
+    advanced: Advanced,
+    triggers: [Trigger; 1],
+}
+
+/// A Deployment by its name alone, anything else by its kind too.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ScaleTarget {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_version: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Advanced {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    restore_to_original_replica_count: bool,
+    horizontal_pod_autoscaler_config: AutoscalerConfig,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scaling_modifiers: Option<ScalingModifiers>,
+}
+
+#[derive(Debug, Serialize)]
+struct AutoscalerConfig {
+    behavior: Behavior,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Behavior {
+    scale_down: ScalingRules,
+    scale_up: ScalingRules,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ScalingRules {
+    stabilization_window_seconds: u32,
+    select_policy: &'static str,
+    policies: Vec<Policy>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Policy {
+    r#type: &'static str,
+    value: u32,
+    period_seconds: u32,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ScalingModifiers {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    formula: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    activation_target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metric_type: Option<ActorMetricType>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Trigger {
+    r#type: &'static str,
+    /// By which a formula knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    metadata: StringMap,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authentication_ref: Option<AuthenticationRef>,
+}
+
+#[derive(Debug, Serialize)]
+struct AuthenticationRef {
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TriggerAuthenticationSpec {
+    secret_target_ref: Vec<SecretTargetRef>,
+}
+
+#[derive(Debug, Serialize)]
+struct SecretTargetRef {
+    parameter: &'static str,
+    name: String,
+    key: String,
+}
+
+/// Makes what scales an actor.
+pub(super) fn scale(actor: &Actor, scales: &Scales, own: bool, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+    let (Some(scaling), Some(transport)) = (&actor.scaling, &actor.transport) else { return };
+    let Scales::Workload { api_version, kind, name } = scales else { return };
+    second_scaler(actor, kind, name, set, &mut out.findings);
+    let length = scaling.queue_length.to_string();
+    let (kind_of_trigger, metadata, secrets) = match &transport.kind {
+        TransportKind::RabbitMq(it) => {
+            username_key(actor, it, set, &mut out.findings);
+            let (metadata, secrets) = rabbitmq(actor, it, length);
+            ("rabbitmq", metadata, secrets)
+        }
+        TransportKind::Sqs(it) => {
+            let (metadata, secrets) = sqs(actor, it, length);
+            ("aws-sqs-queue", metadata, secrets)
+        }
+    };
+    let authentication = format!("{}-trigger-auth", actor.name);
+    let authentication_ref = (!secrets.is_empty()).then(|| AuthenticationRef { name: authentication.clone() });
+    if authentication_ref.is_some() {
+        let spec = TriggerAuthenticationSpec { secret_target_ref: secrets };
+        out.manifests.push(Manifest::new(API_VERSION, "TriggerAuthentication", authentication, WithSpec { spec }));
+    }
+    let by_name = own && *kind == "Deployment";
+    let formula = scaling.advanced.as_ref().is_some_and(|advanced| advanced.formula.is_some());
+    let spec = ScaledObjectSpec {
+        scale_target_ref: ScaleTarget {
+            api_version: (!by_name).then_some(*api_version),
+            kind: (!by_name).then_some(*kind),
+            name: name.clone(),
+        },
+        polling_interval: scaling.polling_interval,
+        cooldown_period: scaling.cooldown_period,
+        min_replica_count: scaling.min_replicas,
+        max_replica_count: scaling.max_replicas,
+        advanced: advanced(scaling),
+        triggers: [Trigger {
+            r#type: kind_of_trigger,
+            name: formula.then_some("queueLength"),
+            metadata,
+            authentication_ref,
+        }],
+    };
+    out.manifests.push(Manifest::new(API_VERSION, "ScaledObject", &actor.name, WithSpec { spec }));
+}
+
+/// How fast replicas come and go: always the same, so that they do not thrash.
+fn advanced(scaling: &Scaling) -> Advanced {
+    let policy = |r#type, value| Policy { r#type, value, period_seconds: 60 };
+    let rules = |stabilization_window_seconds, policies| ScalingRules {
+        stabilization_window_seconds,
+        select_policy: "Max",
+        policies,
+    };
+    let behavior = Behavior {
+        scale_down: rules(300, vec![policy("Pods", 1)]),
+        scale_up: rules(0, vec![policy("Pods", 10), policy("Percent", 100)]),
+    };
+    let given = scaling.advanced.clone().unwrap_or_default();
+    let Modifiers { formula, target, activation_target, metric_type, restore_to_original_replica_count } = given;
+    let any = formula.is_some() || target.is_some() || activation_target.is_some() || metric_type.is_some();
+    let modifiers = ScalingModifiers { formula, target, activation_target, metric_type };
+    Advanced {
+        restore_to_original_replica_count,
+        horizontal_pod_autoscaler_config: AutoscalerConfig { behavior },
+        scaling_modifiers: any.then_some(modifiers),
+    }
+}
+
+fn rabbitmq(actor: &Actor, it: &RabbitMq, length: String) -> (StringMap, Vec<SecretTargetRef>) {
+    let (host, port) = (it.host.as_deref().unwrap_or_default(), it.port.unwrap_or_default());
+    let mut metadata = StringMap::one("queueName", actor.queue());
+    metadata.push("mode", "QueueLength");
+    metadata.push("value", length);
+    metadata.push("protocol", "amqp");
+    let Some(password) = &it.password else {
+        let user = encoded(it.username.as_deref().unwrap_or_default());
+        metadata.push("host", format!("amqp://{user}@{host}:{port}"));
+        return (metadata, Vec::new());
+    };
+    metadata.push("host", format!("amqp://{host}:{port}"));
+    let name = password.name.clone().unwrap_or_default();
+    let username = SecretTargetRef { parameter: "username", name, key: "username".to_owned() };
+    (metadata, vec![username, secret("password", password)])
+}
+
+fn sqs(actor: &Actor, it: &Sqs, length: String) -> (StringMap, Vec<SecretTargetRef>) {
+    let region = it.region.as_deref().unwrap_or_default();
+    let account = it.account_id.as_deref().unwrap_or_default();
+    let base = it.endpoint.clone().unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com"));
+    let mut metadata = StringMap::one("queueLength", length);
+    metadata.push("awsRegion", region);
+    metadata.push("queueURL", format!("{base}/{account}/{}", actor.queue()));
+    if let Some(endpoint) = &it.endpoint {
+        metadata.push("awsEndpoint", endpoint);
+    }
+    let keys = [("awsAccessKeyID", &it.access_key_id), ("awsSecretAccessKey", &it.secret_access_key)];
+    let secrets: Vec<_> =
+        keys.into_iter().filter_map(|(parameter, key)| Some(secret(parameter, key.as_ref()?))).collect();
+    if secrets.is_empty() {
+        metadata.push("identityOwner", "pod");
+    }
+    (metadata, secrets)
+}
+
+fn secret(parameter: &'static str, selector: &SecretKeySelector) -> SecretTargetRef {
+    let SecretKeySelector { name, key, .. } = selector;
+    SecretTargetRef { parameter, name: name.clone().unwrap_or_default(), key: key.clone().unwrap_or_default() }
+}
+
+/// Text as it stands before the `@` of an address.
+fn encoded(text: &str) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    text.bytes()
+        .map(|byte| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// The Secret with the password must have the user's name too, which KEDA takes from the same.
+fn username_key(actor: &Actor, it: &RabbitMq, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
+    let Some(name) = it.password.as_ref().and_then(|password| password.name.as_deref()) else { return };
+    let secret = set.input("", "Secret", actor.namespace.as_deref(), name);
+    let has = |list: &str, secret: &Node<'_>| secret.get(list).is_some_and(|keys| keys.entry("username").is_some());
+    if secret.is_some_and(|(_, secret)| has("data", &secret.root) || has("stringData", &secret.root)) {
+        return;
+    }
+    let message = if secret.is_some() {
+        format!("Secret {name} has no key username, from which KEDA takes the user")
+    } else {
+        format!("Secret {name} must have the key username, from which KEDA takes the user")
+    };
+    findings.report(&codes::USERNAME_KEY, "spec.transport", message).help(format!(
+        "add the key to Secret {name}{}, with the username of the transport",
+        super::in_namespace(actor)
+    ));
+}
+
+/// An autoscaler of the input that scales the same.
+fn second_scaler(actor: &Actor, kind: &str, name: &str, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
+    let other = set.inputs.iter().find(|other| scales_too(actor, other, kind, name));
+    let Some(other) = other else { return };
+    let path = FieldPath::parse("spec.scaling.enabled");
+    let header = &other.header;
+    let message = format!("{path} is true, and {} {} scales {kind} {name} already", header.kind, header.name);
+    let span = other.root.locate(&FieldPath::parse("metadata.name"), yaml::Target::Value);
+    findings
+        .report(&codes::SECOND_SCALER, Place::value(&path), message)
+        .related_in(other.source, other.document, span, "the other one")
+        .help("remove one of the two: of two autoscalers each undoes what the other does");
+}
+
+fn scales_too(actor: &Actor, other: &Object<'_>, kind: &str, name: &str) -> bool {
+    let header = &other.header;
+    // What was made for this actor before, and what KEDA makes of it, are not others.
+    let own = match (header.group(), &*header.kind) {
+        ("keda.sh", "ScaledObject") => actor.name.clone(),
+        ("autoscaling", "HorizontalPodAutoscaler") => format!("keda-hpa-{}", actor.name),
+        _ => return false,
+    };
+    let target = other.root.get("spec").and_then(|spec| spec.get("scaleTargetRef"));
+    let text = |key: &str| target.and_then(|target| target.get(key)).and_then(Node::as_str);
+    header.namespace.as_deref() == actor.namespace.as_deref()
+        && *header.name != *own
+        && text("kind").unwrap_or("Deployment") == kind
+        && text("name") == Some(name)
+}

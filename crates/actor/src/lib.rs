@@ -1,0 +1,234 @@
+//! `AsyncActor` (asya.sh): the Deployment or StatefulSet of an actor that brings its workload along, or the workload of
+//! somebody else with two containers added; and what KEDA scales it by.
+//!
+//! ```text
+//! wire::AsyncActor ─ validate ─ ir::Actor ─┬─ standalone ──────────────────────────┬─ keda ─ Sink
+//!                       options ─┘         └─ binding ─ target ─ inject (and strip) ┘
+//! ```
+//! The upstream is deliveryhero/asya: its operator v0.1.1 for standalone actors, its ADR-001 for binding, which it never
+//! built. What differs is in `docs/actor.md`.
+
+mod binding;
+pub mod codes;
+mod inject;
+mod ir;
+mod keda;
+mod layout;
+pub mod options;
+mod pod;
+mod standalone;
+pub mod status;
+mod target;
+#[cfg(test)]
+mod tests;
+mod transport;
+mod unbind;
+mod url;
+mod validate;
+pub mod wire;
+
+pub use wire::{API_VERSION, AsyncActor, KIND};
+
+use serde::Serialize;
+
+use self::ir::{Actor, Mode};
+use self::options::Settings;
+use self::wire::ActorStrategy as Strategy;
+use kubefoundry_diagnostics::{Code, Findings};
+use kubefoundry_kubernetes::header::Header;
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_kubernetes::pod::StringMap;
+use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_transform::{Object, Sink, Transform};
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{Node, Value};
+
+/// The container with the handler.
+const RUNTIME: &str = "asya-runtime";
+/// The container that talks to the transport.
+const SIDECAR: &str = "asya-sidecar";
+/// Where the two meet.
+const SOCKET_DIR: &str = "/var/run/asya";
+/// The ConfigMap with the script that runs handlers, one in each namespace.
+const RUNTIME_CONFIG_MAP: &str = "asya-runtime";
+/// Its key.
+const RUNTIME_SCRIPT: &str = "asya_runtime.py";
+/// Where it is mounted.
+const RUNTIME_SCRIPT_PATH: &str = "/opt/asya/asya_runtime.py";
+/// Image of the sidecar when nobody says another.
+const DEFAULT_SIDECAR_IMAGE: &str = "asya-sidecar:latest";
+/// Actors at which routes end.
+const END_ACTORS: [&str; 2] = ["happy-end", "error-end"];
+/// Variables of the sidecar on which others rest.
+const RESERVED_ENVIRONMENT: [&str; 3] = ["ASYA_ACTOR_NAME", "ASYA_SOCKET_DIR", "ASYA_TRANSPORT"];
+/// Names the actor that was added to an object.
+const MANAGED_BY: &str = "asya.sh/managed-by";
+/// Says whose workload it is.
+const MODE: &str = "asya.sh/mode";
+/// What taking out needs to know.
+const RESTORE: &str = "asya.sh/restore";
+
+/// What the transformation sees.
+type Set<'s, 't> = kubefoundry_transform::Set<'s, 't, Settings>;
+
+/// The transformation of actors.
+#[derive(Debug)]
+pub struct Actors;
+
+impl Transform for Actors {
+    type Settings = Settings;
+
+    fn name(&self) -> &'static str {
+        "actor"
+    }
+
+    fn kind(&self) -> (&'static str, &'static str) {
+        (API_VERSION, KIND)
+    }
+
+    fn owner_annotation(&self) -> &'static str {
+        "async-actor"
+    }
+
+    fn change_annotation(&self) -> Option<&'static str> {
+        Some(MANAGED_BY)
+    }
+
+    fn marks(&self) -> &'static [&'static str] {
+        &["asya.sh/", KIND]
+    }
+
+    fn looks_at(&self, header: &Header) -> bool {
+        let (group, kind) = (header.group(), &*header.kind);
+        match (group, kind) {
+            ("", "ConfigMap") => &*header.name == RUNTIME_CONFIG_MAP,
+            ("", "Secret") | ("keda.sh", "ScaledObject") | ("autoscaling", "HorizontalPodAutoscaler") => true,
+            _ => target::is_target(group, kind),
+        }
+    }
+
+    /// The upstream operator makes the workload of an actor that brings one along, and knows nothing of binding. Whoever
+    /// gives the transports in the options wants all actors made here.
+    fn takes(&self, root: &Node<'_>, settings: &Settings) -> bool {
+        let has = |field: &&str| root.get("spec").is_some_and(|spec| spec.entry(field).is_some());
+        !settings.transports.is_empty() || ["workloadRef", "runtime", "strategy"].iter().any(has)
+    }
+
+    fn takes_what(&self) -> &'static str {
+        "an AsyncActor is rendered when the Render options have actor.transports, or it has spec.workloadRef, and otherwise \
+         left to its operator"
+    }
+
+    fn misnamed(&self, header: &Header, settings: &Settings, findings: &mut Findings<'_>) {
+        if &*header.kind != KIND || !self.takes(findings.scope().root, settings) {
+            return;
+        }
+        let message =
+            format!("apiVersion {:?} of an AsyncActor is not rendered, expected {API_VERSION}", header.api_version);
+        findings
+            .report(&codes::FOREIGN_ACTOR, "apiVersion", message)
+            .help("the group of AsyncActor is asya.sh")
+            .replace_with(format!("change it to {API_VERSION}"), API_VERSION);
+    }
+
+    fn kinds(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("keda.sh", "ScaledObject"),
+            ("keda.sh", "TriggerAuthentication"),
+            ("serving.knative.dev", "Service"),
+            ("serving.kserve.io", "InferenceService"),
+            ("ray.io", "RayCluster"),
+        ]
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        codes::CODES
+    }
+
+    fn run(&self, object: &Object<'_>, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+        let read = AsyncActor::read(&object.root, &FieldPath::root(), &mut Reader::strict(&mut out.findings));
+        let Some(wire) = read else { return };
+        let Some(actor) = validate::validate(&wire, set.settings, set.images, &mut out.findings) else { return };
+        runtime_script(&actor, set, out);
+        service_account(&actor, out);
+        let (scales, own) = match &actor.mode {
+            Mode::Standalone(workload) => (Some(standalone::standalone(&actor, workload, out)), true),
+            Mode::Binding(binding) if binding.strategy == Strategy::Detached => {
+                (Some(standalone::detached(&actor, binding, out)), true)
+            }
+            Mode::Binding(binding) => (binding::bind(&actor, binding, object, set, out), false),
+        };
+        if let Some(scales) = scales {
+            keda::scale(&actor, &scales, own, set, out);
+        }
+    }
+
+    fn revisit(&self, position: usize, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+        unbind::revisit(position, set, out);
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ConfigMap {
+    data: StringMap,
+}
+
+/// An object of nothing but metadata.
+#[derive(Debug, Serialize)]
+struct Nothing {}
+
+/// Makes the ConfigMap with the script that runs handlers, or says where it is expected.
+fn runtime_script(actor: &Actor, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+    let name = RUNTIME_CONFIG_MAP;
+    if let Some(script) = &set.settings.runtime_script {
+        let body = ConfigMap { data: StringMap::one(RUNTIME_SCRIPT, script) };
+        let manifest = Manifest::new("v1", "ConfigMap", name, body)
+            .label("app.kubernetes.io/name", name)
+            .label("app.kubernetes.io/component", name)
+            .label("app.kubernetes.io/part-of", "asya");
+        out.shared.push(manifest);
+        return;
+    }
+    let Some((_, given)) = set.input("", "ConfigMap", actor.namespace.as_deref(), name) else {
+        let message =
+            format!("the ConfigMap {name} with {RUNTIME_SCRIPT} is not in the input, and must be in the cluster");
+        out.findings.report(&codes::RUNTIME_SCRIPT, "metadata.name", message).help(format!(
+            "the Asya operator makes it{}; otherwise give it in the input, or its text as actor.runtimeScript",
+            in_namespace(actor)
+        ));
+        return;
+    };
+    let data = given.root.get("data");
+    let script = data.and_then(|data| data.get(RUNTIME_SCRIPT)).map(|script| &script.value);
+    if !matches!(script, Some(Value::String(script)) if !script.is_empty()) {
+        let message = format!("the ConfigMap {name} of the input has no {RUNTIME_SCRIPT}, which the actor runs");
+        let span = given.root.locate(&FieldPath::parse("data"), kubefoundry_yaml::Target::Key);
+        out.findings
+            .report(&codes::RUNTIME_SCRIPT_MISSING, "metadata.name", message)
+            .related_in(given.source, given.document, span, "expected here")
+            .help("the script comes with the Asya operator: src/asya-runtime/asya_runtime.py");
+    }
+}
+
+/// Where an actor is, for messages.
+fn in_namespace(actor: &Actor) -> String {
+    actor.namespace.as_deref().map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
+}
+
+/// Makes the service account with the role of the transport.
+fn service_account(actor: &Actor, out: &mut Sink<'_>) {
+    let role = actor.transport.as_ref().and_then(options::Transport::role);
+    if let (Some(name), Some(role)) = (actor.service_account(), role) {
+        let manifest = Manifest::new("v1", "ServiceAccount", name, Nothing {});
+        out.manifests.push(manifest.annotation("eks.amazonaws.com/role-arn", role));
+    }
+}
+
+/// What the operator says of a service account beside the one that it makes.
+fn service_account_message(name: &str) -> String {
+    let name = kubefoundry_yaml::text::shorten(name);
+    format!(
+        "cannot use custom serviceAccountName {name:?} when IRSA (actorRoleArn) is configured: remove serviceAccountName \
+         from spec or disable IRSA"
+    )
+}

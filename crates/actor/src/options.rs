@@ -1,0 +1,389 @@
+//! The section `actor` of the options: what the configuration of the Asya operator says elsewhere.
+//!
+//! `transports` has the shape of the operator's `ASYA_TRANSPORT_CONFIG` and of `operator.transports` in its Helm values,
+//! so that either can be pasted.
+
+use std::collections::BTreeMap;
+
+use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::wire::{Map, SecretKeySelector, Syntax};
+use kubefoundry_kubernetes::{image, names};
+use kubefoundry_kubernetes::{string_enum, wire_object};
+use kubefoundry_transform::codes;
+use kubefoundry_yaml::field_path::FieldPath;
+
+use super::codes::OPERATOR_ONLY_SETTING;
+
+wire_object! {
+    /// What actors are rendered with.
+    pub struct ActorOptions {
+        /// The transports that `spec.transport` names, as in the configuration of the Asya operator.
+        transports: Map<TransportOptions> = "transports",
+        /// Where sidecars report progress to; by default what `ASYA_GATEWAY_URL` of the runtime container says.
+        gateway_url: String = "gatewayURL",
+        /// Image of the sidecar; `asya-sidecar:latest` by default.
+        sidecar_image: String = "sidecarImage" [syntax(Syntax::Image)],
+        /// The text of `asya_runtime.py`. With it the ConfigMap `asya-runtime` is made; without it the ConfigMap is
+        /// expected in the input, or in the cluster.
+        runtime_script: String = "runtimeScript",
+        /// What KServe makes of an InferenceService that does not say it itself; `Standard` by default.
+        kserve_default_mode: KserveMode = "kserveDefaultMode",
+    }
+}
+wire_object! {
+    /// A transport.
+    pub struct TransportOptions {
+        /// What it is.
+        transport_type: TransportType = "type",
+        /// Whether actors may use it; not by default.
+        enabled: bool = "enabled",
+        /// Where it is, and how it is used.
+        config: TransportConfig = "config",
+    }
+}
+string_enum! {
+    /// What a transport is.
+    pub enum TransportType {
+        /// RabbitMQ.
+        RabbitMq = "rabbitmq",
+        /// Amazon SQS.
+        Sqs = "sqs",
+    }
+}
+wire_object! {
+    /// Where a transport is, and how it is used. Which fields there are depends on its type.
+    pub struct TransportConfig {
+        /// rabbitmq: its host.
+        host: String = "host",
+        /// rabbitmq: its port; 5672 by default, required for scaling.
+        port: i32 = "port",
+        /// rabbitmq: the user; `guest` by default, required for scaling.
+        username: String = "username",
+        /// rabbitmq: the password, in a Secret of the actor's namespace. For scaling the Secret also needs the key
+        /// `username`.
+        password_secret_ref: SecretKeySelector = "passwordSecretRef",
+        /// rabbitmq: the exchange.
+        exchange: String = "exchange",
+        /// sqs: the region; required for scaling.
+        region: String = "region",
+        /// sqs: the role of the actors' service accounts (IRSA).
+        actor_role_arn: String = "actorRoleArn",
+        /// sqs: the account of the queues; required for scaling.
+        account_id: String = "accountId",
+        /// sqs: an endpoint instead of Amazon's.
+        endpoint: String = "endpoint",
+        /// sqs: how long a message that was taken is hidden, in seconds.
+        visibility_timeout: i32 = "visibilityTimeout",
+        /// sqs: how long a request waits for a message, in seconds.
+        wait_time_seconds: i32 = "waitTimeSeconds",
+        /// sqs: keys instead of a role.
+        credentials: SqsCredentials = "credentials",
+        /// sqs: tags of queues. Only the operator uses them.
+        tags: Map<String> = "tags",
+        /// How queues are made.
+        queues: QueueOptions = "queues",
+    }
+}
+wire_object! {
+    /// Keys for Amazon SQS, in Secrets of the actor's namespace.
+    pub struct SqsCredentials {
+        /// The id of the access key.
+        access_key_id_secret_ref: SecretKeySelector = "accessKeyIdSecretRef",
+        /// The secret access key.
+        secret_access_key_secret_ref: SecretKeySelector = "secretAccessKeySecretRef",
+    }
+}
+wire_object! {
+    /// How queues are made.
+    pub struct QueueOptions {
+        /// Whether a sidecar makes the queue that it needs (rabbitmq). Without `queues` it does.
+        auto_create: bool = "autoCreate",
+        /// Whether queues are made anew. Only the operator uses it.
+        force_recreate: bool = "forceRecreate",
+        /// The queue for messages that fail. Only the operator uses it.
+        dlq: DeadLetterOptions = "dlq",
+    }
+}
+wire_object! {
+    /// The queue for messages that fail.
+    pub struct DeadLetterOptions {
+        /// Whether there is one.
+        enabled: bool = "enabled",
+        /// After how many failures a message goes there.
+        max_retry_count: i32 = "maxRetryCount",
+        /// How long messages stay there, in days (sqs).
+        retention_days: i32 = "retentionDays",
+    }
+}
+string_enum! {
+    /// What KServe makes of an InferenceService.
+    pub enum KserveMode {
+        /// A Deployment (default); KServe also calls it RawDeployment.
+        Standard = "Standard",
+        /// A Knative Service; KServe also calls it Serverless.
+        Knative = "Knative",
+    }
+}
+
+/// What actors are rendered with, resolved.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// Transports by name.
+    pub transports: BTreeMap<String, Transport>,
+    /// Where sidecars report progress to.
+    pub gateway_url: Option<String>,
+    /// Image of the sidecar.
+    pub sidecar_image: Option<String>,
+    /// The text of `asya_runtime.py`.
+    pub runtime_script: Option<String>,
+    /// What KServe makes of an InferenceService that does not say it itself.
+    pub kserve_default_mode: Option<KserveMode>,
+}
+
+/// A transport.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transport {
+    /// Whether actors may use it.
+    pub enabled: bool,
+    /// Where it is, and how it is used.
+    pub kind: TransportKind,
+}
+
+/// Where a transport is, and how it is used.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TransportKind {
+    /// RabbitMQ.
+    RabbitMq(RabbitMq),
+    /// Amazon SQS.
+    Sqs(Sqs),
+}
+
+/// RabbitMQ.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RabbitMq {
+    /// Its host.
+    pub host: Option<String>,
+    /// Its port.
+    pub port: Option<i32>,
+    /// The user.
+    pub username: Option<String>,
+    /// The password.
+    pub password: Option<SecretKeySelector>,
+    /// The exchange.
+    pub exchange: Option<String>,
+    /// Whether a sidecar makes the queue that it needs.
+    pub auto_create: bool,
+}
+
+/// Amazon SQS.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sqs {
+    /// The region.
+    pub region: Option<String>,
+    /// The role of the actors' service accounts.
+    pub actor_role_arn: Option<String>,
+    /// The account of the queues.
+    pub account_id: Option<String>,
+    /// An endpoint instead of Amazon's.
+    pub endpoint: Option<String>,
+    /// How long a message that was taken is hidden, in seconds; above zero.
+    pub visibility_timeout: Option<i32>,
+    /// How long a request waits for a message, in seconds; above zero.
+    pub wait_time_seconds: Option<i32>,
+    /// The id of an access key.
+    pub access_key_id: Option<SecretKeySelector>,
+    /// A secret access key.
+    pub secret_access_key: Option<SecretKeySelector>,
+}
+
+/// Fields of [`TransportConfig`] that only one type of transport has.
+const RABBITMQ_FIELDS: &[&str] = &["host", "port", "username", "passwordSecretRef", "exchange"];
+const SQS_FIELDS: &[&str] =
+    &["region", "actorRoleArn", "accountId", "endpoint", "visibilityTimeout", "waitTimeSeconds", "credentials", "tags"];
+
+impl kubefoundry_transform::Settings for Settings {
+    type Section = ActorOptions;
+
+    const KEY: &'static str = "actor";
+
+    const DOC: &'static str = "What AsyncActors are rendered with.\n";
+
+    fn apply(&mut self, section: ActorOptions, findings: &mut Findings<'_>) {
+        let ActorOptions { transports, gateway_url, sidecar_image, runtime_script, kserve_default_mode } = section;
+        let path = FieldPath::parse("actor");
+        for (name, transport) in transports.unwrap_or_default().0 {
+            let at = path.key("transports").key(name.clone());
+            if let Some(transport) = read_transport(transport, &at, findings) {
+                self.transports.insert(name, transport);
+            }
+        }
+        if let Some(given) = &sidecar_image {
+            expect(&path.key("sidecarImage"), given, image::image_reference, findings);
+        }
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        self.gateway_url = given(gateway_url).or(self.gateway_url.take());
+        self.sidecar_image = given(sidecar_image).or(self.sidecar_image.take());
+        self.runtime_script = given(runtime_script).or(self.runtime_script.take());
+        self.kserve_default_mode = kserve_default_mode.or(self.kserve_default_mode);
+    }
+}
+
+fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Findings<'_>) -> Option<Transport> {
+    let before = findings.errors();
+    let Some(kind) = given.transport_type else {
+        // A type that is there and is not known has its finding.
+        if findings.scope().root.at(&path.key("type")).is_none() {
+            let words = "expected rabbitmq or sqs";
+            let message = format!("{path} has no type, {words}");
+            findings.report(&codes::INVALID_OPTION, path, message);
+        }
+        return None;
+    };
+    let at = path.key("config");
+    let (own, others, other) = match kind {
+        TransportType::RabbitMq => (RABBITMQ_FIELDS, SQS_FIELDS, TransportType::Sqs),
+        TransportType::Sqs => (SQS_FIELDS, RABBITMQ_FIELDS, TransportType::RabbitMq),
+    };
+    let written: Vec<String> = findings.scope().root.at(&at).map_or(Vec::new(), |node| {
+        node.entries()
+            .iter()
+            .map(|entry| entry.key.clone().into_owned())
+            .filter(|key| others.contains(&key.as_str()))
+            .collect()
+    });
+    for key in written {
+        let place = at.key(key);
+        let message = format!("{place} is a field of {other} transports, and this one is {kind}");
+        findings
+            .report(&codes::INVALID_OPTION, Place::key(&place), message)
+            .help(format!("fields of {kind} transports: {}, queues", own.join(", ")));
+    }
+    let config = given.config.unwrap_or_default();
+    operator_only(&config, &at, findings);
+    let auto_create = config.queues.as_ref().is_none_or(|queues| queues.auto_create.unwrap_or(false));
+    let kind = match kind {
+        TransportType::RabbitMq => TransportKind::RabbitMq(rabbitmq(config, auto_create, &at, findings)),
+        TransportType::Sqs => TransportKind::Sqs(sqs(config, &at, findings)),
+    };
+    (findings.errors() == before).then_some(Transport { enabled: given.enabled.unwrap_or(false), kind })
+}
+
+fn rabbitmq(config: TransportConfig, auto_create: bool, path: &FieldPath, findings: &mut Findings<'_>) -> RabbitMq {
+    let text = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let port = config.port.filter(|port| *port != 0);
+    if let Some(port) = port.filter(|port| !(1..=65535).contains(port)) {
+        let at = path.key("port");
+        findings.report(&codes::OUT_OF_RANGE, &at, format!("{at} is {port}, expected 1 to 65535"));
+    }
+    let (host, username) = (text(config.host), text(config.username));
+    for (field, value) in [("host", &host), ("username", &username), ("exchange", &config.exchange)] {
+        if let Some(value) = value {
+            expect(&path.key(field), value, one_word, findings);
+        }
+    }
+    RabbitMq {
+        host,
+        port,
+        username,
+        password: secret(config.password_secret_ref, &path.key("passwordSecretRef"), findings),
+        exchange: text(config.exchange),
+        auto_create,
+    }
+}
+
+fn sqs(config: TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) -> Sqs {
+    let text = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let fields = [
+        ("region", &config.region),
+        ("actorRoleArn", &config.actor_role_arn),
+        ("accountId", &config.account_id),
+        ("endpoint", &config.endpoint),
+    ];
+    for (field, value) in fields {
+        if let Some(value) = value {
+            expect(&path.key(field), value, one_word, findings);
+        }
+    }
+    for (field, value) in
+        [("visibilityTimeout", config.visibility_timeout), ("waitTimeSeconds", config.wait_time_seconds)]
+    {
+        if let Some(value) = value.filter(|value| *value < 0) {
+            let at = path.key(field);
+            findings.report(&codes::OUT_OF_RANGE, &at, format!("{at} is {value}, expected at least 0"));
+        }
+    }
+    let at = path.key("credentials");
+    let credentials = config.credentials.unwrap_or_default();
+    let half = credentials.access_key_id_secret_ref.is_some() != credentials.secret_access_key_secret_ref.is_some();
+    if half && findings.scope().root.at(&at).is_some_and(|node| node.entries().len() < 2) {
+        let message = format!("{at} has one of two keys, expected accessKeyIdSecretRef and secretAccessKeySecretRef");
+        findings.report(&codes::INVALID_OPTION, &at, message);
+    }
+    Sqs {
+        region: text(config.region),
+        actor_role_arn: text(config.actor_role_arn),
+        account_id: text(config.account_id),
+        endpoint: text(config.endpoint).map(|endpoint| endpoint.trim_end_matches('/').to_owned()),
+        visibility_timeout: config.visibility_timeout.filter(|value| *value > 0),
+        wait_time_seconds: config.wait_time_seconds.filter(|value| *value > 0),
+        access_key_id: secret(credentials.access_key_id_secret_ref, &at.key("accessKeyIdSecretRef"), findings),
+        secret_access_key: secret(
+            credentials.secret_access_key_secret_ref,
+            &at.key("secretAccessKeySecretRef"),
+            findings,
+        ),
+    }
+}
+
+/// A key of a Secret, checked.
+fn secret(
+    given: Option<SecretKeySelector>,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) -> Option<SecretKeySelector> {
+    let given = given?;
+    let mut part = |field: &'static str, value: Option<&str>, syntax: fn(&str) -> Checked| {
+        let at = path.key(field);
+        match value.filter(|value| !value.is_empty()) {
+            Some(value) => expect(&at, value, syntax, findings),
+            None if findings.scope().root.at(&at).is_none_or(|node| node.as_str() == Some("")) => {
+                findings.report(&codes::REQUIRED_FIELD, &at, format!("{at} is required"));
+            }
+            None => {}
+        }
+    };
+    part("name", given.name.as_deref(), names::dns_1123_subdomain);
+    part("key", given.key.as_deref(), names::config_key);
+    Some(given)
+}
+
+/// Says which settings only the operator uses, which makes the queues.
+fn operator_only(config: &TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) {
+    let queues = config.queues.as_ref();
+    let dlq = queues.and_then(|queues| queues.dlq.as_ref());
+    let used = [
+        (path.join("queues.forceRecreate"), queues.is_some_and(|queues| queues.force_recreate == Some(true))),
+        (path.join("queues.dlq"), dlq.is_some_and(|dlq| dlq.enabled == Some(true))),
+        (path.key("tags"), config.tags.as_ref().is_some_and(|tags| !tags.0.is_empty())),
+    ];
+    for (at, _) in used.iter().filter(|(_, used)| *used) {
+        let message = format!("{at} is a setting of queues, and queues are not made here");
+        findings
+            .report(&OPERATOR_ONLY_SETTING, Place::key(at), message)
+            .help("make the queues with the Asya operator, or with what makes your other queues");
+    }
+}
+
+fn expect(path: &FieldPath, value: &str, syntax: fn(&str) -> Checked, findings: &mut Findings<'_>) {
+    if let Err(expected) = syntax(value) {
+        let value = kubefoundry_yaml::text::shorten(value);
+        findings.report(&codes::INVALID_OPTION, path, format!("{path} is {value:?}, expected {expected}"));
+    }
+}
+
+/// What stands in addresses: one word.
+fn one_word(text: &str) -> Checked {
+    let fits = !text.contains(|c: char| c.is_whitespace() || c.is_control());
+    if fits { Ok(()) } else { Err("one word without spaces") }
+}

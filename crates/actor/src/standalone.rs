@@ -1,0 +1,163 @@
+//! A workload of an actor's own: what it brings along with the sidecar added, or the adapter of a detached binding.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::codes;
+use super::ir::{Actor, Binding, Workload};
+use super::pod::{self, Probes, Volumes, items, name_of};
+use super::target::Scales;
+use super::wire::ActorWorkloadKind;
+use super::{MODE, RUNTIME};
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_kubernetes::pod::{StringMap, WithSpec};
+use kubefoundry_transform::Sink;
+use kubefoundry_yaml::field_path::FieldPath;
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WorkloadSpec {
+    /// Of a StatefulSet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<i32>,
+    selector: Selector,
+    template: PodTemplate,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Selector {
+    match_labels: StringMap,
+}
+
+/// Metadata and pods as they were written, with what is added.
+#[derive(Debug, Serialize)]
+struct PodTemplate {
+    metadata: Map<String, Value>,
+    spec: Map<String, Value>,
+}
+
+/// Makes the workload of an actor that brings it along; returns what an autoscaler scales.
+pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Sink<'_>) -> Scales {
+    let mut spec = workload.spec.clone();
+    if let Some(account) = ["serviceAccountName", "serviceAccount"].into_iter().find_map(|key| {
+        let account = spec.get(key)?.as_str()?;
+        (!account.is_empty() && actor.service_account().is_some()).then(|| account.to_owned())
+    }) {
+        let message = super::service_account_message(&account);
+        let at = FieldPath::parse("spec.workload.template.spec.serviceAccountName");
+        out.findings
+            .report(&codes::SERVICE_ACCOUNT, &at, message)
+            .help("the service account with the role is made here, and is named asya-<actor>");
+    }
+    let gateway = actor.gateway.clone().or_else(|| gateway_of_runtime(&spec)).unwrap_or_default();
+    let metrics_port = pod::metrics_port(&pod::declared_ports(&spec));
+    let volumes = Volumes::default();
+    let containers = spec.get_mut("containers").and_then(Value::as_array_mut).into_iter().flatten();
+    for runtime in containers.filter(|container| name_of(container) == RUNTIME) {
+        runtime_container(runtime, actor, &workload.python, &volumes);
+    }
+    add(&mut spec, actor, vec![pod::json(pod::sidecar(actor, &gateway, metrics_port, &volumes))], &volumes);
+    let manifest = manifest(actor, workload.kind, workload.replicas, workload.metadata.clone(), spec);
+    out.manifests.push(manifest.annotation(MODE, "Standalone"));
+    scales(actor, workload.kind)
+}
+
+/// Makes the adapter of a detached binding; returns what an autoscaler scales.
+pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut Sink<'_>) -> Scales {
+    if actor.scaling.is_some() {
+        let at = FieldPath::parse("spec.scaling.enabled");
+        let message = format!("{at} scales the adapter alone: with strategy detached the model keeps its replicas");
+        out.findings
+            .report(&codes::DETACHED_SCALING, &at, message)
+            .help("scale the model by its own means, such as the replicas of its ModelDeployment");
+    }
+    let volumes = Volumes::default();
+    let gateway = actor.gateway.as_deref().unwrap_or_default();
+    let containers = [
+        pod::json(pod::adapter(actor, binding, &volumes, true)),
+        pod::json(pod::sidecar(actor, gateway, None, &volumes)),
+    ];
+    let mut spec = Map::new();
+    add(&mut spec, actor, containers.into(), &volumes);
+    let manifest = manifest(actor, ActorWorkloadKind::Deployment, 1, Map::new(), spec);
+    out.manifests.push(manifest.annotation(MODE, "Binding"));
+    scales(actor, ActorWorkloadKind::Deployment)
+}
+
+fn scales(actor: &Actor, kind: ActorWorkloadKind) -> Scales {
+    Scales::Workload { api_version: "apps/v1", kind: kind.as_str(), name: actor.name.clone() }
+}
+
+/// Adds containers and what they need to a pod.
+fn add(spec: &mut Map<String, Value>, actor: &Actor, containers: Vec<Value>, volumes: &Volumes) {
+    extend(spec, "containers", containers);
+    extend(spec, "volumes", volumes.list().into_iter().map(pod::json));
+    spec.insert("terminationGracePeriodSeconds".to_owned(), json!(actor.graceful_shutdown));
+    if let Some(account) = actor.service_account() {
+        spec.insert("serviceAccountName".to_owned(), json!(account));
+    }
+}
+
+/// The container with the handler: how it is started, and what it needs for that.
+fn runtime_container(container: &mut Value, actor: &Actor, python: &str, volumes: &Volumes) {
+    let Some(container) = container.as_object_mut() else { return };
+    container.insert("command".to_owned(), json!(pod::runtime_command(python)));
+    extend(container, "env", pod::runtime_environment(actor).into_iter().map(pod::json));
+    extend(container, "volumeMounts", volumes.runtime_mounts().into_iter().map(pod::json));
+    let Probes { startup, liveness, readiness } = Probes::new();
+    for (key, probe) in [("startupProbe", startup), ("livenessProbe", liveness), ("readinessProbe", readiness)] {
+        if container.get(key).is_none_or(Value::is_null) {
+            container.insert(key.to_owned(), pod::json(probe));
+        }
+    }
+}
+
+fn manifest(
+    actor: &Actor,
+    kind: ActorWorkloadKind,
+    replicas: i32,
+    mut metadata: Map<String, Value>,
+    spec: Map<String, Value>,
+) -> Manifest {
+    let mut labels = match metadata.get("labels") {
+        Some(Value::Object(labels)) => labels.clone(),
+        _ => Map::new(),
+    };
+    let mut match_labels = StringMap::default();
+    let own = pod::own_labels(&actor.name, &kind.as_str().to_ascii_lowercase());
+    for (key, value) in std::iter::once(("app", actor.name.clone())).chain(own) {
+        let given = labels.entry(key).or_insert_with(|| json!(value));
+        // A selector that the pods do not match is one that the apiserver refuses.
+        if given.as_str() == Some(value.as_str()) {
+            match_labels.push(key, value);
+        }
+    }
+    metadata.insert("labels".to_owned(), Value::Object(labels));
+    let spec = WorkloadSpec {
+        service_name: (kind == ActorWorkloadKind::StatefulSet).then(|| actor.name.clone()),
+        replicas: actor.scaling.is_none().then_some(replicas),
+        selector: Selector { match_labels },
+        template: PodTemplate { metadata, spec },
+    };
+    Manifest::new("apps/v1", kind.as_str(), &actor.name, WithSpec { spec })
+}
+
+/// Adds to a list of a mapping, which is made when there is none.
+fn extend(map: &mut Map<String, Value>, key: &str, added: impl IntoIterator<Item = Value>) {
+    match map.entry(key).or_insert(Value::Null) {
+        Value::Array(list) => list.extend(added),
+        // What is neither a list nor null has its finding.
+        other => *other = Value::Array(added.into_iter().collect()),
+    }
+}
+
+/// `ASYA_GATEWAY_URL` of the runtime container.
+fn gateway_of_runtime(spec: &Map<String, Value>) -> Option<String> {
+    let runtime = items(spec, "containers").find(|container| name_of(container) == RUNTIME)?;
+    let env = runtime.get("env")?.as_array()?;
+    let variable = env.iter().find(|variable| name_of(variable) == "ASYA_GATEWAY_URL")?;
+    variable.get("value")?.as_str().map(str::to_owned)
+}

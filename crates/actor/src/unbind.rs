@@ -1,0 +1,34 @@
+//! Un-binding: an object that says that an actor was added to it, and no actor says so.
+
+use super::codes::UNBOUND;
+use super::inject;
+use super::layout::Layout;
+use super::{MANAGED_BY, binding, target};
+use crate::Set;
+use kubefoundry_diagnostics::Place;
+use kubefoundry_transform::{Changed, Sink, Target};
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// Takes out of an object of the input what an actor that is gone, or that is bound elsewhere by now, had added.
+pub(super) fn revisit(position: usize, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+    let Some(object) = set.inputs.get(position) else { return };
+    let header = &object.header;
+    let (group, kind, namespace) = (header.group(), &*header.kind, header.namespace.as_deref());
+    let Some(layout) = Layout::of(group, kind) else { return };
+    let path = FieldPath::parse("metadata.annotations").key(MANAGED_BY);
+    let Some(actor) = object.root.at(&path).and_then(Node::as_str).filter(|actor| !actor.is_empty()) else { return };
+    // What is generated anew has nothing in it.
+    if set.generated(group, kind, namespace, &header.name).is_some() {
+        return;
+    }
+    let claims = |resolved: target::Resolved| resolved.target == Target::Input(position);
+    let mut actors = set.inputs.iter().filter_map(|it| binding::claimed(it, namespace, &header.name, set));
+    if actors.any(claims) {
+        return;
+    }
+    let message = format!("AsyncActor {actor} binds to this {kind} no more: what it had added is taken out");
+    out.findings.report(&UNBOUND, Place::key(&path), message);
+    out.changed
+        .push(Changed { target: Target::Input(position), object: inject::strip(&object.root.to_json(), layout) });
+}

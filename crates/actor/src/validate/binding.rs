@@ -1,0 +1,84 @@
+//! Binding mode: the workload that is bound to, and the adapter.
+
+use crate::codes::{RUNTIME_MISPLACED, TARGET_NAMESPACE, TARGET_URL};
+use crate::ir::{Binding, Reference};
+use crate::url::Url;
+use crate::wire::{ActorRuntime, ActorStrategy, ActorWorkloadReference, AsyncActorSpec};
+use kubefoundry_diagnostics::Place;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::{image, names};
+use kubefoundry_transform::codes;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+
+/// What only binding mode has, in an actor that brings its workload along.
+pub(super) fn misplaced(check: &mut Checker<'_, '_>) {
+    for field in ["runtime", "strategy"] {
+        let path = FieldPath::parse("spec").key(field);
+        if check.given(&path) {
+            let message = format!("{path} is for actors that bind, and spec.workload makes a workload");
+            check
+                .findings
+                .report(&RUNTIME_MISPLACED, Place::key(&path), message)
+                .help("remove it, or bind to a workload with spec.workloadRef");
+        }
+    }
+}
+
+pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mut Checker<'_, '_>) -> Option<Binding> {
+    let strategy = spec.strategy.unwrap_or(ActorStrategy::Inject);
+    let reference = spec.workload_ref.as_ref().and_then(|reference| self::reference(reference, namespace, check));
+    let path = FieldPath::parse("spec.runtime");
+    if check.absent(&path) {
+        check
+            .findings
+            .report(&RUNTIME_MISPLACED, Place::key(&path), "spec.runtime is required with spec.workloadRef")
+            .help("give runtime.image and runtime.handler: the adapter that calls the workload");
+    }
+    let ActorRuntime { image, handler, target_url } = spec.runtime.clone()?;
+    required(&path.key("image"), image.as_deref(), check);
+    required(&path.key("handler"), handler.as_deref(), check);
+    if let Some(image) = text(image.as_deref()) {
+        check.expect(&codes::INVALID_IMAGE, &path.key("image"), image, image::image_reference(image));
+    }
+    check.one_line(&path.key("handler"), handler.as_deref().unwrap_or_default());
+    let target_url = text(target_url.as_deref()).map(str::to_owned);
+    let at = path.key("targetURL");
+    if let Some(url) = &target_url {
+        if Url::parse(url).is_none() {
+            let message = format!("{at} is {:?}, expected an address such as http://model:8000/v1", shorten(url));
+            check.findings.report(&TARGET_URL, &at, message);
+        }
+    } else if strategy == ActorStrategy::Detached && check.absent_or_empty(&at) {
+        let message = format!("{at} is required with strategy detached: the adapter runs in pods of its own");
+        check.findings.report(&codes::REQUIRED_FIELD, &at, message);
+    }
+    Some(Binding { reference: reference?, strategy, image: image?, handler: handler?, target_url })
+}
+
+fn reference(wire: &ActorWorkloadReference, actors: Option<&str>, check: &mut Checker<'_, '_>) -> Option<Reference> {
+    let path = FieldPath::parse("spec.workloadRef");
+    let ActorWorkloadReference { api_version, kind, name, namespace } = wire;
+    required(&path.key("apiVersion"), api_version.as_deref(), check);
+    required(&path.key("kind"), kind.as_deref(), check);
+    check.required_name(&path.key("name"), name.as_deref(), names::dns_1123_subdomain);
+    if let Some(namespace) = text(namespace.as_deref())
+        && Some(namespace) != actors
+    {
+        let at = path.key("namespace");
+        let own = actors.unwrap_or("not stated");
+        let message = format!(
+            "{at} is {:?}, expected the namespace of the actor, which is {own}: pods have one namespace",
+            shorten(namespace)
+        );
+        check.findings.report(&TARGET_NAMESPACE, &at, message).help("remove it, and put the actor where its target is");
+    }
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    Some(Reference { api_version: given(api_version)?, kind: given(kind)?, name: given(name)? })
+}
+
+fn required(path: &FieldPath, value: Option<&str>, check: &mut Checker<'_, '_>) {
+    if check.missing(value, path) {
+        check.required(path);
+    }
+}

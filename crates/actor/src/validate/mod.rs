@@ -1,0 +1,211 @@
+//! From what was written to what is meant: defaults, and every check that needs no other object.
+//!
+//! The texts of findings that the Asya operator has too are the operator's, word for word
+//! (`validateAsyncActorSpec` and `GetTransport` of deliveryhero/asya v0.1.1).
+
+mod binding;
+mod scaling;
+mod workload;
+
+use super::codes::{TRANSPORT_NOT_USABLE, WORKLOAD_OR_REFERENCE};
+use super::ir::{Actor, Mode, Sidecar};
+use super::options::{Settings, Transport, TransportKind};
+use super::wire::{ActorResources, ActorSidecar, AsyncActor, AsyncActorSpec, ImagePullPolicy};
+use super::{DEFAULT_SIDECAR_IMAGE, RESERVED_ENVIRONMENT, codes};
+use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_kubernetes::check::{Checked, environment};
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::pod::{ResourceClaim, ResourceRequirements, StringMap};
+use kubefoundry_kubernetes::wire::{IntegerOrString, Map};
+use kubefoundry_kubernetes::{image, names, quantity};
+use kubefoundry_transform::codes as shared;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::{closest, shorten};
+
+/// Validates an actor. One comes back even when findings name errors, so that what is checked later is found in the same
+/// run; with an error it is never rendered.
+pub(super) fn validate(
+    wire: &AsyncActor,
+    settings: &Settings,
+    images: &[(String, String)],
+    findings: &mut Findings<'_>,
+) -> Option<Actor> {
+    let mut check = Checker { dialect: None, findings };
+    let metadata = wire.metadata.clone().unwrap_or_default();
+    let name = metadata.name.unwrap_or_default();
+    check.required_name(
+        &FieldPath::parse("metadata.name"),
+        Some(name.as_str()).filter(|name| !name.is_empty()),
+        actor_name,
+    );
+    if let Some(namespace) = text(metadata.namespace.as_deref()) {
+        check.name(&FieldPath::parse("metadata.namespace"), namespace, names::dns_1123_label);
+    }
+    let empty = AsyncActorSpec::default();
+    let spec = wire.spec.as_ref().unwrap_or(&empty);
+    if wire.spec.is_none() {
+        if check.absent(&FieldPath::parse("spec")) {
+            check.required(&FieldPath::parse("spec"));
+        }
+        return None;
+    }
+    let transport = transport(spec, &name, settings, check.findings);
+    let scaling = scaling::scaling(spec.scaling.as_ref(), transport.as_ref(), &mut check);
+    let mode = mode(spec, &name, metadata.namespace.as_deref(), scaling.is_some(), &mut check);
+    let sidecar = sidecar(spec.sidecar.as_ref(), settings, images, &mut check);
+    let timeout = spec.timeout.clone().unwrap_or_default();
+    let at = FieldPath::parse("spec.timeout");
+    Some(Actor {
+        name,
+        namespace: metadata.namespace,
+        gateway: settings.gateway_url.clone(),
+        transport,
+        mode: mode?,
+        sidecar,
+        processing: at_least(1, timeout.processing, 300, &at.key("processing"), &mut check),
+        graceful_shutdown: at_least(1, timeout.graceful_shutdown, 30, &at.key("gracefulShutdown"), &mut check),
+        scaling,
+    })
+}
+
+/// The name is also the value of a label, of which no more than 63 characters are taken.
+fn actor_name(name: &str) -> Checked {
+    if name.len() > 63 { names::dns_1123_label(name) } else { names::dns_1123_subdomain(name) }
+}
+
+/// The transport that is named, when it may be used.
+fn transport(
+    spec: &AsyncActorSpec,
+    actor: &str,
+    settings: &Settings,
+    findings: &mut Findings<'_>,
+) -> Option<Transport> {
+    let path = FieldPath::parse("spec.transport");
+    let Some(name) = text(spec.transport.as_deref()) else {
+        if findings.scope().root.at(&path).is_none_or(|node| node.as_str() == Some("")) {
+            findings.report(&shared::REQUIRED_FIELD, &path, format!("{path} is required"));
+        }
+        return None;
+    };
+    let Some(transport) = settings.transports.get(name) else {
+        let message = format!("transport '{}' not found in operator configuration", shorten(name));
+        let known: Vec<&str> = settings.transports.keys().map(String::as_str).collect();
+        let help = match closest(name, known.iter().copied()) {
+            Some(meant) => format!("did you mean {meant:?}?"),
+            None if known.is_empty() => "give the transports under actor.transports in the Render options".to_owned(),
+            None => format!("actor.transports in the Render options has {}", known.join(", ")),
+        };
+        findings.report(&TRANSPORT_NOT_USABLE, &path, message).help(help);
+        return None;
+    };
+    if !transport.enabled {
+        let message = format!("transport '{}' is disabled in operator configuration", shorten(name));
+        findings
+            .report(&TRANSPORT_NOT_USABLE, &path, message)
+            .help("say enabled: true there, under actor.transports in the Render options");
+        return None;
+    }
+    let fits_sqs = actor.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if matches!(transport.kind, TransportKind::Sqs(_)) && !fits_sqs {
+        let message =
+            format!("metadata.name is {actor:?}, expected letters, digits and '-', which SQS takes in queues");
+        findings.report(&shared::INVALID_NAME, "metadata.name", message);
+    }
+    Some(transport.clone())
+}
+
+/// Whose workload it is; none when that cannot be told.
+fn mode(
+    spec: &AsyncActorSpec,
+    name: &str,
+    namespace: Option<&str>,
+    scales: bool,
+    check: &mut Checker<'_, '_>,
+) -> Option<Mode> {
+    let (workload, reference) = (FieldPath::parse("spec.workload"), FieldPath::parse("spec.workloadRef"));
+    match (check.given(&workload), check.given(&reference)) {
+        (true, false) => {
+            binding::misplaced(check);
+            workload::workload(spec.workload.as_ref()?, name, scales, spec.timeout.as_ref(), check)
+                .map(Mode::Standalone)
+        }
+        (false, true) => binding::binding(spec, namespace, check).map(Mode::Binding),
+        (both, _) => {
+            let place = if both { Place::key(&reference) } else { Place::key(&FieldPath::parse("spec")) };
+            let reported = check.findings.report(
+                &WORKLOAD_OR_REFERENCE,
+                place,
+                "Exactly one of 'workload' or 'workloadRef' must be set",
+            );
+            if both {
+                reported
+                    .related(Place::key(&workload), "workload is set here")
+                    .help("workload makes a workload; workloadRef binds to one that is there");
+            } else {
+                reported.help("give workload, to make a workload, or workloadRef, to bind to one that is there");
+            }
+            None
+        }
+    }
+}
+
+fn sidecar(
+    wire: Option<&ActorSidecar>,
+    settings: &Settings,
+    images: &[(String, String)],
+    check: &mut Checker<'_, '_>,
+) -> Sidecar {
+    let wire = wire.cloned().unwrap_or_default();
+    let path = FieldPath::parse("spec.sidecar");
+    let own = text(wire.image.as_deref());
+    if let Some(own) = own {
+        check.expect(&shared::INVALID_IMAGE, &path.key("image"), own, image::image_reference(own));
+    }
+    let default = || match &settings.sidecar_image {
+        Some(configured) => configured.clone(),
+        None => kubefoundry_kubernetes::image::mirrored(images, DEFAULT_SIDECAR_IMAGE),
+    };
+    let env = wire.env.unwrap_or_default();
+    let at = path.key("env");
+    environment::environment(&at, &env, check);
+    for (index, variable) in env.iter().enumerate() {
+        let name = variable.name.as_deref().unwrap_or_default();
+        if RESERVED_ENVIRONMENT.contains(&name) {
+            let at = at.index(index).key("name");
+            let message = format!("{at} is {name}, which is set here and cannot be replaced");
+            check.findings.report(&codes::RESERVED_NAME, &at, message).help("remove it");
+        }
+    }
+    Sidecar {
+        image: own.map_or_else(default, str::to_owned),
+        pull_policy: wire.image_pull_policy.unwrap_or(ImagePullPolicy::IfNotPresent),
+        resources: resources(wire.resources.unwrap_or_default(), &path.key("resources"), check),
+        env,
+    }
+}
+
+fn resources(wire: ActorResources, path: &FieldPath, check: &mut Checker<'_, '_>) -> ResourceRequirements {
+    let mut read = |map: Option<Map<IntegerOrString>>, field: &'static str| {
+        let mut read = StringMap::default();
+        for (name, IntegerOrString(value)) in map.unwrap_or_default().0 {
+            let at = path.key(field).key(name.clone());
+            check.expect(&shared::INVALID_QUANTITY, &at, &value, quantity::quantity(&value));
+            read.push(name, value);
+        }
+        read
+    };
+    let (limits, requests) = (read(wire.limits, "limits"), read(wire.requests, "requests"));
+    let claims = wire.claims.unwrap_or_default().into_iter();
+    let claims = claims.map(|claim| ResourceClaim { name: claim.name.unwrap_or_default() }).collect();
+    ResourceRequirements { limits, requests, claims }
+}
+
+/// A number, its default when there is none; a finding when it is too small.
+fn at_least(least: i32, given: Option<i32>, default: i32, path: &FieldPath, check: &mut Checker<'_, '_>) -> i32 {
+    let number = given.unwrap_or(default);
+    if number < least {
+        let message = format!("{path} is {number}, expected at least {least}");
+        check.findings.report(&shared::OUT_OF_RANGE, path, message);
+    }
+    number
+}

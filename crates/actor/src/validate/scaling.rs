@@ -1,0 +1,100 @@
+//! Scaling: ranges, and what KEDA asks for.
+
+use super::at_least;
+use crate::codes::{SCALING_MODIFIERS, SCALING_NEEDS};
+use crate::ir::{Modifiers, Scaling};
+use crate::options::{Transport, TransportKind};
+use crate::wire::{ActorMetricType, ActorScaling, ActorScalingModifiers};
+use kubefoundry_diagnostics::Place;
+use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_transform::codes;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// The scaling; none when it is not enabled. What is written is checked either way.
+pub(super) fn scaling(
+    wire: Option<&ActorScaling>,
+    transport: Option<&Transport>,
+    check: &mut Checker<'_, '_>,
+) -> Option<Scaling> {
+    let wire = wire?;
+    let path = FieldPath::parse("spec.scaling");
+    let min_replicas = at_least(0, wire.min_replicas, 0, &path.key("minReplicas"), check);
+    let max_replicas = at_least(1, wire.max_replicas, 50, &path.key("maxReplicas"), check);
+    if min_replicas > max_replicas {
+        let at = path.key("minReplicas");
+        let message = format!("{at} is {min_replicas}, expected at most maxReplicas, which is {max_replicas}");
+        check.findings.report(&codes::OUT_OF_RANGE, &at, message);
+    }
+    let polling_interval = at_least(1, wire.polling_interval, 10, &path.key("pollingInterval"), check);
+    let cooldown_period = at_least(0, wire.cooldown_period, 60, &path.key("cooldownPeriod"), check);
+    let queue_length = at_least(1, wire.queue_length, 5, &path.key("queueLength"), check);
+    if wire.enabled != Some(true) {
+        return None;
+    }
+    if let Some(transport) = transport {
+        needs(&transport.kind, check);
+    }
+    let advanced = wire.advanced.as_ref().map(|advanced| modifiers(advanced, check));
+    Some(Scaling { min_replicas, max_replicas, polling_interval, cooldown_period, queue_length, advanced })
+}
+
+/// What the operator refuses (`buildSQSTrigger` and `buildRabbitMQTrigger` of deliveryhero/asya v0.1.1), in its words.
+/// It stops at the first; here all are said.
+fn needs(transport: &TransportKind, check: &mut Checker<'_, '_>) {
+    let missing: &[(bool, &str, &str)] = match transport {
+        TransportKind::RabbitMq(it) => &[
+            (it.host.is_none(), "RabbitMQ host is required in operator transport config", "host"),
+            (it.port.is_none(), "RabbitMQ port is required in operator transport config", "port"),
+            (it.username.is_none(), "RabbitMQ username is required in operator transport config", "username"),
+        ],
+        TransportKind::Sqs(it) => &[
+            (it.region.is_none(), "SQS region is required in operator transport config", "region"),
+            (it.account_id.is_none(), "SQS accountId is required in operator transport config", "accountId"),
+        ],
+    };
+    for (_, message, field) in missing.iter().filter(|(missing, ..)| *missing) {
+        check
+            .findings
+            .report(&SCALING_NEEDS, "spec.transport", *message)
+            .help(format!("set config.{field} of the transport under actor.transports in the Render options"));
+    }
+}
+
+/// What KEDA's webhook refuses (`validateScalingModifiersFormula` in kedacore/keda, and the enum of its CRD).
+fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modifiers {
+    let path = FieldPath::parse("spec.scaling.advanced");
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let modifiers = Modifiers {
+        formula: given(&wire.formula),
+        target: given(&wire.target),
+        activation_target: given(&wire.activation_target),
+        metric_type: wire.metric_type,
+        restore_to_original_replica_count: wire.restore_to_original_replica_count.unwrap_or(false),
+    };
+    let Modifiers { formula, target, activation_target, metric_type, .. } = &modifiers;
+    let mut report = |at: &FieldPath, message: String, help: &str| {
+        check.findings.report(&SCALING_MODIFIERS, Place::key(at), message).help(help);
+    };
+    let any = target.is_some() || activation_target.is_some() || metric_type.is_some();
+    if formula.is_none() && any {
+        let message = format!("{path} has no formula, without which KEDA takes no other modifier");
+        report(&path, message, "give a formula over the trigger, which is named queueLength: queueLength / 2");
+    }
+    if formula.is_some() && target.is_none() {
+        let message = format!("{path} has a formula and no target, which KEDA needs with it");
+        report(&path.key("formula"), message, "give a target, as text: target: \"5\"");
+    }
+    for (field, text) in [("target", target), ("activationTarget", activation_target)] {
+        if let Some(text) = text.as_ref().filter(|text| text.parse::<f64>().is_err()) {
+            let at = path.key(field);
+            let message = format!("{at} is {text:?}, expected a number as text");
+            report(&at, message, "write a number in quotes");
+        }
+    }
+    if *metric_type == Some(ActorMetricType::Utilization) {
+        let at = path.key("metricType");
+        let message = format!("{at} is Utilization, which KEDA does not take for modifiers");
+        report(&at, message, "use AverageValue or Value");
+    }
+    modifiers
+}

@@ -1,0 +1,194 @@
+//! Standalone mode: the workload that an actor brings along.
+
+use serde_json::Map;
+
+use super::at_least;
+use crate::codes::{FIELD_REPLACED, RESERVED_CONTAINER, RESERVED_NAME, RUNTIME_COMMAND, RUNTIME_CONTAINER};
+use crate::ir::Workload;
+use crate::pod::{Volumes, own_labels};
+use crate::wire::{ActorTimeout, ActorWorkload, ActorWorkloadKind};
+use crate::{END_ACTORS, RUNTIME, RUNTIME_SCRIPT_PATH, SIDECAR, SOCKET_DIR};
+use kubefoundry_diagnostics::Place;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_transform::codes;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{Node, Value};
+
+pub(super) fn workload(
+    wire: &ActorWorkload,
+    actor: &str,
+    scales: bool,
+    timeout: Option<&ActorTimeout>,
+    check: &mut Checker<'_, '_>,
+) -> Option<Workload> {
+    let path = FieldPath::parse("spec.workload");
+    let kind = wire.kind.unwrap_or(ActorWorkloadKind::Deployment);
+    let replicas = at_least(0, wire.replicas, 1, &path.key("replicas"), check);
+    if scales && wire.replicas.is_some() {
+        let at = path.key("replicas");
+        let message = format!("{at} has no effect while scaling is enabled: KEDA sets the replicas");
+        check.findings.report(&FIELD_REPLACED, Place::key(&at), message).help("remove it");
+    }
+    let python = text(wire.python_executable.as_deref()).unwrap_or("python3").to_owned();
+    check.one_line(&path.key("pythonExecutable"), &python);
+    let at = path.key("template");
+    if wire.template.is_none() {
+        if check.absent(&at) {
+            check.required(&at);
+        }
+        return None;
+    }
+    let template = wire.template.clone().unwrap_or_default();
+    if let Some(metadata) = &template.metadata {
+        labels(metadata, actor, kind, &at.key("metadata"), check);
+    }
+    let at = at.key("spec");
+    let Some(spec) = &template.spec else {
+        check.required(&at);
+        return None;
+    };
+    if !is_mapping(spec, &at, check) {
+        return None;
+    }
+    containers(spec, actor, &at, check);
+    volumes(spec, &at, check);
+    grace_period(spec, timeout, &at, check);
+    let object = |node: Option<&Node<'_>>| match node.map(Node::to_json) {
+        Some(serde_json::Value::Object(object)) => object,
+        _ => Map::new(),
+    };
+    Some(Workload { kind, replicas, python, metadata: object(template.metadata.as_ref()), spec: object(Some(spec)) })
+}
+
+/// What the operator refuses, in its order and in its words.
+fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let containers = list(spec, "containers", path, check);
+    for (index, _) in containers.iter().enumerate().filter(|(_, container)| is_named(container, SIDECAR)) {
+        let message = format!(
+            "container name '{SIDECAR}' is reserved for the injected sidecar and cannot be defined in the AsyncActor spec"
+        );
+        let at = path.key("containers").index(index).key("name");
+        check.findings.report(&RESERVED_CONTAINER, &at, message).help("give the container another name");
+    }
+    let init = list(spec, "initContainers", path, check);
+    for (index, _) in init.iter().enumerate().filter(|(_, container)| is_named(container, SIDECAR)) {
+        let message = format!(
+            "init container name '{SIDECAR}' is reserved for operator use and cannot be defined in the AsyncActor spec"
+        );
+        let at = path.key("initContainers").index(index).key("name");
+        check.findings.report(&RESERVED_CONTAINER, &at, message).help("give the init container another name");
+    }
+    let mut number = 0;
+    for (index, container) in containers.iter().enumerate().filter(|(_, container)| is_named(container, RUNTIME)) {
+        let at = path.key("containers").index(index);
+        number += 1;
+        if container.get("command").is_some_and(has_command) {
+            let message = format!("container '{RUNTIME}' cannot override command (command is managed by operator)");
+            let place = Place::key(&at.key("command"));
+            check.findings.report(&RUNTIME_COMMAND, place, message).help("remove it; ASYA_HANDLER names the handler");
+        }
+        mounts_and_environment(container, actor, &at, check);
+    }
+    if number != 1 {
+        let message = format!("workload must contain exactly one container named '{RUNTIME}', but found {number}");
+        let place = Place::key(&path.key("containers"));
+        check
+            .findings
+            .report(&RUNTIME_CONTAINER, place, message)
+            .help(format!("name the container that runs the handler {RUNTIME}"));
+    }
+}
+
+/// Whether there is a command: an empty list is none, and whatever is no list would be lost as well.
+fn has_command(command: &Node<'_>) -> bool {
+    command.value != Value::Null && !matches!(&command.value, Value::Sequence(items) if items.is_empty())
+}
+
+/// What the runtime container has and cannot have, since it is added.
+fn mounts_and_environment(container: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    for (index, mount) in container.get("volumeMounts").map(Node::items).unwrap_or_default().iter().enumerate() {
+        let Some(mounted) = mount.get("mountPath").and_then(Node::as_str) else { continue };
+        if [SOCKET_DIR, "/tmp", RUNTIME_SCRIPT_PATH].contains(&mounted.trim_end_matches('/')) {
+            let at = path.key("volumeMounts").index(index).key("mountPath");
+            reserved(&at, mounted, "where another volume is mounted", check);
+        }
+    }
+    let own: &[&str] =
+        if END_ACTORS.contains(&actor) { &["ASYA_SOCKET_DIR", "ASYA_ENABLE_VALIDATION"] } else { &["ASYA_SOCKET_DIR"] };
+    for (index, variable) in container.get("env").map(Node::items).unwrap_or_default().iter().enumerate() {
+        if let Some(name) = variable.get("name").and_then(Node::as_str).filter(|name| own.contains(name)) {
+            reserved(&path.key("env").index(index).key("name"), name, "which is set here", check);
+        }
+    }
+}
+
+fn volumes(spec: &Node<'_>, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let own = Volumes::default();
+    for (index, volume) in list(spec, "volumes", path, check).iter().enumerate() {
+        if let Some(name) = volume.get("name").and_then(Node::as_str).filter(|name| own.names().contains(name)) {
+            let at = path.key("volumes").index(index).key("name");
+            reserved(&at, name, "the name of a volume that is added", check);
+        }
+    }
+}
+
+fn labels(metadata: &Node<'_>, actor: &str, kind: ActorWorkloadKind, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    if !is_mapping(metadata, path, check) {
+        return;
+    }
+    let Some(labels) = metadata.get("labels").filter(|labels| labels.value != Value::Null) else { return };
+    let path = path.key("labels");
+    if !is_mapping(labels, &path, check) {
+        return;
+    }
+    for (key, own) in own_labels(actor, &kind.as_str().to_ascii_lowercase()) {
+        let given = labels.get(key);
+        if given.is_some_and(|given| given.as_str() != Some(own.as_str())) {
+            let at = path.key(key);
+            let message = format!("{at} is another than {own:?}, by which the pods are found");
+            check.findings.report(&RESERVED_NAME, Place::key(&at), message).help("remove it");
+        }
+    }
+}
+
+fn grace_period(spec: &Node<'_>, timeout: Option<&ActorTimeout>, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let counts = timeout.and_then(|timeout| timeout.graceful_shutdown).unwrap_or(30);
+    let given = spec.get("terminationGracePeriodSeconds").map(|node| &node.value);
+    if given.is_some_and(|given| *given != Value::Null && *given != Value::Integer(counts.into())) {
+        let at = path.key("terminationGracePeriodSeconds");
+        let message = format!("{at} has no effect: spec.timeout.gracefulShutdown says {counts} seconds");
+        check.findings.report(&FIELD_REPLACED, Place::key(&at), message).help("set spec.timeout.gracefulShutdown");
+    }
+}
+
+fn reserved(path: &FieldPath, value: &str, why: &str, check: &mut Checker<'_, '_>) {
+    let message = format!("{path} is {value}, {why}");
+    check.findings.report(&RESERVED_NAME, path, message).help("use another one, or remove it");
+}
+
+fn is_named(container: &Node<'_>, name: &str) -> bool {
+    container.get("name").and_then(Node::as_str) == Some(name)
+}
+
+/// A list of the pod; a finding when it is none.
+fn list<'n>(spec: &'n Node<'_>, field: &'static str, path: &FieldPath, check: &mut Checker<'_, '_>) -> &'n [Node<'n>] {
+    let Some(node) = spec.get(field).filter(|node| node.value != Value::Null) else { return &[] };
+    if !matches!(node.value, Value::Sequence(_)) {
+        let at = path.key(field);
+        let message = format!("{at} is {}, expected a list", node.describe());
+        check.findings.report(&codes::WRONG_TYPE, &at, message);
+    }
+    for (index, item) in node.items().iter().enumerate() {
+        is_mapping(item, &path.key(field).index(index), check);
+    }
+    node.items()
+}
+
+fn is_mapping(node: &Node<'_>, path: &FieldPath, check: &mut Checker<'_, '_>) -> bool {
+    let is = matches!(node.value, Value::Mapping(_));
+    if !is {
+        let message = format!("{path} is {}, expected a mapping", node.describe());
+        check.findings.report(&codes::WRONG_TYPE, path, message);
+    }
+    is
+}

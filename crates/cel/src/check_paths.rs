@@ -1,0 +1,125 @@
+//! Names, fields and indexes: which of them there are, and which a rule reads.
+
+use super::check::Checker;
+use super::error::{CompileErrorKind, Span};
+use super::syntax::{Kind, Node};
+use super::types::{FieldType, Inferred, Type};
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::closest;
+
+impl Checker<'_> {
+    pub(super) fn select(
+        &mut self,
+        container: &Inferred,
+        operand: Span,
+        field: &str,
+        span: Span,
+        test: bool,
+    ) -> Inferred {
+        let found = match container {
+            Inferred::Object(fields) => match fields.iter().find(|declared| declared.name == field) {
+                Some(declared) => declared.ty.into(),
+                None => self.unknown_field(fields, operand, field, span),
+            },
+            Inferred::Map(key, value) if key.is_text() => (**value).clone(),
+            open if open.is_open() => open.clone(),
+            other => {
+                let message = format!("`{}` is of type {other} and has no fields", operand.quote(self.text));
+                self.mismatch(span, message)
+            }
+        };
+        if test && found != Inferred::Unknown { Inferred::Bool } else { found }
+    }
+
+    fn unknown_field(&mut self, fields: &[FieldType], operand: Span, field: &str, span: Span) -> Inferred {
+        let suggestion = closest(field, fields.iter().map(|declared| declared.name)).map(str::to_owned);
+        let help = if let Some(name) = &suggestion {
+            format!("did you mean `{name}`?")
+        } else {
+            let names: Vec<_> = fields.iter().map(|declared| declared.name).collect();
+            format!("it has {}", names.join(", "))
+        };
+        let message = format!("`{}` has no field `{field}`; {help}", operand.quote(self.text));
+        self.error(CompileErrorKind::UnknownField { suggestion }, span, message)
+    }
+
+    pub(super) fn unknown_identifier(&mut self, name: &str, span: Span) -> Inferred {
+        let holder = self.variables.iter().find(
+            |(_, declared)| matches!(declared, Type::Object(fields) if fields.iter().any(|field| field.name == name)),
+        );
+        let suggestion = if let Some((holder, _)) = holder {
+            Some(format!("{holder}.{name}"))
+        } else {
+            let locals = self.locals.iter().rev().map(|(local, _)| local.as_str());
+            closest(name, locals.chain(self.variables.iter().map(|(declared, _)| *declared))).map(str::to_owned)
+        };
+        let help = if let Some(meant) = &suggestion {
+            format!("did you mean `{meant}`?")
+        } else {
+            let names: Vec<_> = self.variables.iter().map(|(declared, _)| *declared).collect();
+            format!("a rule can read {}; text stands in quotes", names.join(" and "))
+        };
+        let message = format!("unknown name `{}`; {help}", span.quote(self.text));
+        self.error(CompileErrorKind::UnknownIdentifier { suggestion }, span, message)
+    }
+
+    pub(super) fn index(&mut self, container: &Inferred, key: &Inferred, operand: Span, index: Span) -> Inferred {
+        let (expected, found) = match container {
+            Inferred::List(element) => (Inferred::Int, (**element).clone()),
+            Inferred::Map(key, value) => ((**key).clone(), (**value).clone()),
+            open if open.is_open() => return open.clone(),
+            Inferred::Object(_) => {
+                let quote = operand.quote(self.text);
+                let message = format!("`{quote}` is an object, not a map; its fields are read as `{quote}.field`");
+                return self.mismatch(index, message);
+            }
+            other => {
+                let message = format!("`{}` is of type {other} and cannot be indexed", operand.quote(self.text));
+                return self.mismatch(index, message);
+            }
+        };
+        if expected.unify(key).is_none() {
+            let message = format!(
+                "`{}` is of type {container} and is indexed by {expected}, not {key}",
+                operand.quote(self.text)
+            );
+            self.mismatch(index, message);
+        }
+        found
+    }
+
+    /// The field that an expression names, if it begins at a variable and every key is written out.
+    pub(super) fn path(&self, node: &Node) -> Option<FieldPath> {
+        match &node.kind {
+            Kind::Variable(name) => self.begins_path(node).then(|| FieldPath::root().key(name.clone())),
+            Kind::Select { operand, field, .. } => Some(self.path(operand)?.key(field.clone())),
+            Kind::Index { operand, index } => match &index.kind {
+                Kind::Text(key) => Some(self.path(operand)?.key(key.clone())),
+                Kind::Int(position) => Some(self.path(operand)?.index(usize::try_from(*position).ok()?)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether [`Self::path`] has something to say, at less cost.
+    pub(super) fn begins_path(&self, node: &Node) -> bool {
+        match &node.kind {
+            Kind::Variable(name) => self.variables.iter().any(|(declared, _)| declared == name) && !self.is_local(node),
+            Kind::Select { operand, .. } => self.begins_path(operand),
+            Kind::Index { operand, index } => {
+                matches!(index.kind, Kind::Text(_) | Kind::Int(0..)) && self.begins_path(operand)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an expression begins at a name that a macro bound: its range has been warned about.
+    pub(super) fn is_local(&self, node: &Node) -> bool {
+        match &node.kind {
+            Kind::Variable(name) => self.locals.iter().any(|(local, _)| local == name),
+            Kind::Select { operand, .. } | Kind::Index { operand, .. } => self.is_local(operand),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The tree of a parsed rule.
+
+use super::error::Span;
+use super::functions::Function;
+use super::types::Inferred;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// One expression.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+    /// Nodes on the longest way down; capped, so that walking the tree by recursion is safe.
+    pub(super) height: usize,
+    /// What the checker found out.
+    pub(super) ty: Inferred,
+    /// The field of the input that is read here, if every step to it is written out.
+    pub(super) path: Option<FieldPath>,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    Text(String),
+    Bytes(Vec<u8>),
+    Variable(String),
+    List(Vec<Node>),
+    Map(Vec<(Node, Node)>),
+    /// `operand.field`, or `has(operand.field)` if `test`.
+    Select {
+        operand: Box<Node>,
+        field: String,
+        field_span: Span,
+        test: bool,
+    },
+    Index {
+        operand: Box<Node>,
+        index: Box<Node>,
+    },
+    Not(Box<Node>),
+    Negate(Box<Node>),
+    Binary {
+        operator: Operator,
+        left: Box<Node>,
+        right: Box<Node>,
+    },
+    /// Two or more operands of `&&` or `||`.
+    Logic {
+        or: bool,
+        terms: Vec<Node>,
+    },
+    Conditional(Box<[Node; 3]>),
+    Call(Call),
+    Macro(Box<Macro>),
+}
+
+/// A call; the receiver of `receiver.name(…)` is the first of `arguments`.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// None if there is no such function.
+    pub(super) function: Option<Function>,
+    pub(super) name: String,
+    pub(super) name_span: Span,
+    pub(super) receiver: bool,
+    pub(super) arguments: Vec<Node>,
+}
+
+/// `range.all(variable, body)` and its like.
+#[derive(Debug)]
+pub(super) struct Macro {
+    pub(super) kind: MacroKind,
+    /// Counted through the rule.
+    pub(super) number: usize,
+    pub(super) range: Node,
+    pub(super) variable: String,
+    /// The condition of `map` with three arguments.
+    pub(super) filter: Option<Node>,
+    pub(super) body: Node,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MacroKind {
+    All,
+    Exists,
+    ExistsOne,
+    Filter,
+    Map,
+}
+
+impl MacroKind {
+    pub(super) fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "all" => Self::All,
+            "exists" => Self::Exists,
+            "exists_one" | "existsOne" => Self::ExistsOne,
+            "filter" => Self::Filter,
+            "map" => Self::Map,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    In,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+impl Operator {
+    pub(super) fn by_symbol(symbol: &str) -> Option<Self> {
+        Some(match symbol {
+            "==" => Self::Equal,
+            "!=" => Self::NotEqual,
+            "<" => Self::Less,
+            "<=" => Self::LessOrEqual,
+            ">" => Self::Greater,
+            ">=" => Self::GreaterOrEqual,
+            "in" => Self::In,
+            "+" => Self::Add,
+            "-" => Self::Subtract,
+            "*" => Self::Multiply,
+            "/" => Self::Divide,
+            "%" => Self::Remainder,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn symbol(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::In => "in",
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+        }
+    }
+
+    /// How tightly it binds: comparison, then sum, then product.
+    pub(super) fn precedence(self) -> u8 {
+        match self {
+            Self::Add | Self::Subtract => 1,
+            Self::Multiply | Self::Divide | Self::Remainder => 2,
+            _ => 0,
+        }
+    }
+}

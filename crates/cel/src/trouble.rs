@@ -1,0 +1,118 @@
+//! What went wrong in an evaluation, in words and with a place.
+
+use cel::ExecutionError;
+use serde_json::Value as Json;
+
+use super::error::{EvaluationError, EvaluationErrorKind, brief};
+use super::input::{self, Gap};
+use super::lower::{Reading, variable};
+use super::syntax::{Kind, Node};
+use kubefoundry_yaml::field_path::Segment;
+
+/// The parts of a node that are evaluated where it is, in that order; not the body of a macro.
+pub(super) fn parts(node: &Node) -> Vec<&Node> {
+    if node.path.is_some() {
+        return Vec::new();
+    }
+    match &node.kind {
+        Kind::List(elements) => elements.iter().collect(),
+        Kind::Map(entries) => entries.iter().flat_map(|(key, value)| [key, value]).collect(),
+        Kind::Select { operand, .. } | Kind::Not(operand) | Kind::Negate(operand) => vec![operand],
+        Kind::Index { operand, index } => vec![operand, index],
+        Kind::Binary { left, right, .. } => vec![left, right],
+        Kind::Logic { terms, .. } => terms.iter().collect(),
+        Kind::Conditional(parts) => parts.iter().collect(),
+        Kind::Call(call) => call.arguments.iter().collect(),
+        Kind::Macro(parts) => vec![&parts.range],
+        _ => Vec::new(),
+    }
+}
+
+/// The first node that reads this variable.
+pub(super) fn reader<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    if node.path.is_some() {
+        return variable(node).is_some_and(|found| found == name).then_some(node);
+    }
+    let mut inner = parts(node);
+    if let Kind::Macro(parts) = &node.kind {
+        inner.extend(parts.filter.iter());
+        inner.push(&parts.body);
+    }
+    inner.into_iter().find_map(|part| reader(part, name))
+}
+
+/// Why a field could not be read, and at which step to it.
+pub(super) fn unreadable(input: &Json, reading: &Reading, node: &Node) -> EvaluationError {
+    let (step, gap) = match input::find(input, &reading.path) {
+        Err(gap) => gap,
+        Ok(_) => (0, Gap::Kind),
+    };
+    let segments = reading.path.segments();
+    let mut at = node;
+    for _ in step + 1..segments.len() {
+        if let Kind::Select { operand, .. } | Kind::Index { operand, .. } = &at.kind {
+            at = operand;
+        }
+    }
+    let (span, written) = match &at.kind {
+        Kind::Select { field_span, .. } => (*field_span, true),
+        Kind::Index { index, .. } => (index.span, false),
+        _ => (at.span, true),
+    };
+    let (kind, message) = match (segments.get(step), gap) {
+        (Some(Segment::Key(name)), Gap::Key) if step == 0 => {
+            (EvaluationErrorKind::MissingVariable, format!("no value was given for `{}`", brief(name)))
+        }
+        (Some(Segment::Key(name)), Gap::Key) if written => {
+            let message = format!("no such field: `{}`; test it with has() first", brief(name));
+            (EvaluationErrorKind::NoSuchField, message)
+        }
+        (Some(Segment::Key(name)), Gap::Key) => {
+            (EvaluationErrorKind::NoSuchField, format!("no such key: {:?}", kubefoundry_yaml::text::shorten(name)))
+        }
+        (Some(Segment::Index(index)), Gap::Index) => {
+            (EvaluationErrorKind::IndexOutOfRange, format!("the list has no element {index}"))
+        }
+        (Some(Segment::Index(_)), _) => {
+            (EvaluationErrorKind::TypeMismatch, "only lists have numbered elements".to_owned())
+        }
+        _ => (EvaluationErrorKind::TypeMismatch, "only objects and maps have fields".to_owned()),
+    };
+    EvaluationError::new(kind, span, message)
+}
+
+/// An error of the crate. Its own words are not used: they print values in full, of any length.
+pub(super) fn describe(error: &ExecutionError) -> (EvaluationErrorKind, String) {
+    use EvaluationErrorKind as To;
+    use ExecutionError as From;
+    match error {
+        From::NoSuchKey(name) => (To::NoSuchField, format!("no such key: {:?}", kubefoundry_yaml::text::shorten(name))),
+        From::IndexOutOfBounds(_) => (To::IndexOutOfRange, "the list has no such element".to_owned()),
+        From::DivisionByZero(_) | From::RemainderByZero(_) => (To::DivisionByZero, "division by 0".to_owned()),
+        From::Overflow(..) => (To::Overflow, "the result does not fit into a 64-bit integer".to_owned()),
+        From::FunctionError { message, .. } if message.contains("overflow") => {
+            (To::Overflow, "the number does not fit into a 64-bit integer".to_owned())
+        }
+        From::FunctionError { function, .. } if function == "matches" => {
+            (To::Conversion, "matches() was given a pattern that is not a regular expression, or too large".to_owned())
+        }
+        From::FunctionError { function, .. } if function == "evaluate" => {
+            (To::TypeMismatch, "the rule cannot be evaluated for this input".to_owned())
+        }
+        From::FunctionError { function, .. } if function == "size" => {
+            (To::TypeMismatch, "size() takes a string, list or map".to_owned())
+        }
+        From::FunctionError { function, .. } => {
+            (To::Conversion, format!("{}() cannot convert this value", brief(function)))
+        }
+        From::UnsupportedBinaryOperator(name, left, right) => {
+            let message = format!("a {} and a {} cannot be combined ({name})", left.type_of(), right.type_of());
+            (To::TypeMismatch, message)
+        }
+        From::ValuesNotComparable(left, right) => {
+            let message = format!("a {} and a {} cannot be compared", left.type_of(), right.type_of());
+            (To::TypeMismatch, message)
+        }
+        _ => (To::TypeMismatch, "a value of another type is needed here".to_owned()),
+    }
+}

@@ -1,0 +1,169 @@
+//! A CRD: its versions, and the schema of each.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value};
+
+use super::schema::{self, Schema};
+use super::{Installed, Origin, Problem};
+use crate::codes;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::Node;
+
+/// A CustomResourceDefinition of a dump.
+#[derive(Debug)]
+pub struct Definition {
+    pub(super) origin: Origin,
+    group: String,
+    kind: String,
+    versions: Vec<Version>,
+}
+
+/// One version of a CRD.
+#[derive(Debug)]
+pub struct Version {
+    /// Its name: `v1alpha1`.
+    pub name: String,
+    /// Whether the apiserver answers to it.
+    pub served: bool,
+    group: String,
+    kind: String,
+    origin: Origin,
+    schema: Arc<Value>,
+    built: OnceLock<Result<Schema, Problem>>,
+}
+
+impl Definition {
+    /// The CRD for a kind that a node holds: the node itself, an item of it, or an item of the `List` that it is.
+    pub(super) fn find(node: &Node<'_>, group: &str, kind: &str, origin: &Origin) -> Option<Result<Self, Problem>> {
+        if let Some(found) = node.items().iter().find_map(|item| Self::find(item, group, kind, origin)) {
+            return Some(found);
+        }
+        if let Some(items) = node.get("items") {
+            return Self::find(items, group, kind, origin);
+        }
+        // The items of a typed list, as the apiserver gives it, do not say what they are.
+        let is_crd = node.get("kind").is_none_or(|kind| kind.as_str() == Some("CustomResourceDefinition"));
+        if !is_crd {
+            return None;
+        }
+        let spec = node.get("spec")?;
+        if spec.get("group")?.as_str() != Some(group) {
+            return None;
+        }
+        let Some(said) = spec.get("names").and_then(|names| names.get("kind")) else {
+            let message = format!("a CRD of {group} has no spec.names.kind, expected a whole CRD");
+            return Some(Err(Problem::new(&codes::UNUSABLE_CRD, origin, message)));
+        };
+        (said.as_str() == Some(kind)).then(|| Self::read(node, spec, group, kind, origin))
+    }
+
+    fn read(node: &Node<'_>, spec: &Node<'_>, group: &str, kind: &str, origin: &Origin) -> Result<Self, Problem> {
+        let unusable = |what: String| Problem::new(&codes::UNUSABLE_CRD, origin, what);
+        if let Some(version) = node.get("apiVersion").and_then(Node::as_str)
+            && version != "apiextensions.k8s.io/v1"
+        {
+            let message = format!("the CRD of {kind} is of {version:?}, expected apiextensions.k8s.io/v1");
+            return Err(unusable(message));
+        }
+        let versions = spec.get("versions").map(Node::items).unwrap_or_default();
+        let versions = versions.iter().map(|version| {
+            let name = version.get("name").and_then(Node::as_str);
+            let schema = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
+            let (Some(name), Some(schema)) = (name, schema.filter(|schema| !schema.entries().is_empty())) else {
+                let message =
+                    format!("a version of the CRD of {kind} has no name or no schema.openAPIV3Schema, expected both");
+                return Err(unusable(message));
+            };
+            let Some(yaml::Value::Bool(served)) = version.get("served").map(|served| &served.value) else {
+                let message =
+                    format!("version {name} of the CRD of {kind} does not say served, expected true or false");
+                return Err(unusable(message));
+            };
+            Ok(Version {
+                name: name.to_owned(),
+                served: *served,
+                group: group.to_owned(),
+                kind: kind.to_owned(),
+                origin: origin.clone(),
+                schema: Arc::new(lean(schema)),
+                built: OnceLock::new(),
+            })
+        });
+        let versions = versions.collect::<Result<Vec<_>, _>>()?;
+        if versions.is_empty() {
+            return Err(unusable(format!("the CRD of {kind} has no versions, expected at least one")));
+        }
+        Ok(Self { origin: origin.clone(), group: group.to_owned(), kind: kind.to_owned(), versions })
+    }
+
+    /// Whether both say the same of every version.
+    pub(super) fn agrees(&self, other: &Self) -> bool {
+        let same = |(one, two): (&Version, &Version)| {
+            one.name == two.name && one.served == two.served && one.schema == two.schema
+        };
+        (&self.group, &self.kind, self.versions.len()) == (&other.group, &other.kind, other.versions.len())
+            && self.versions.iter().zip(&other.versions).all(same)
+    }
+
+    /// How messages call a version of it.
+    pub(super) fn name_of(&self, version: &str) -> String {
+        format!("{}/{version} {}", self.group, self.kind)
+    }
+
+    /// The names of the versions that the apiserver answers to.
+    pub fn served(&self) -> impl Iterator<Item = &str> {
+        self.versions.iter().filter(|version| version.served).map(|version| version.name.as_str())
+    }
+
+    /// The versions that the apiserver answers to, each with the fingerprint of its schema.
+    pub(super) fn installed(&self) -> impl Iterator<Item = Installed> {
+        self.versions.iter().filter(|version| version.served).map(|version| Installed {
+            group: self.group.clone(),
+            version: version.name.clone(),
+            kind: self.kind.clone(),
+            fingerprint: schema::fingerprint(&version.schema),
+        })
+    }
+
+    /// A version that the apiserver answers to.
+    pub fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.served && version.name == name)
+    }
+}
+
+impl Version {
+    /// Its schema; it is built when it is asked for first.
+    pub(crate) fn schema(&self) -> Result<&Schema, &Problem> {
+        let build = || {
+            let name = format!("{}/{} {}", self.group, self.name, self.kind);
+            Schema::build(name, &self.schema, &self.origin)
+        };
+        self.built.get_or_init(build).as_ref()
+    }
+}
+
+/// A schema without what it says to people: that is most of it.
+fn lean(node: &Node<'_>) -> Value {
+    let yaml::Value::Mapping(entries) = &node.value else { return node.to_json() };
+    let mut schema = Map::new();
+    for entry in entries {
+        let value = match entry.key.as_ref() {
+            "description" | "title" | "example" | "externalDocs" => continue,
+            "properties" => match &entry.node.value {
+                yaml::Value::Mapping(properties) => Value::Object(
+                    properties
+                        .iter()
+                        .map(|property| (property.key.clone().into_owned(), lean(&property.node)))
+                        .collect(),
+                ),
+                _ => entry.node.to_json(),
+            },
+            "items" | "additionalProperties" | "not" => lean(&entry.node),
+            "allOf" | "anyOf" | "oneOf" => Value::Array(entry.node.items().iter().map(lean).collect()),
+            _ => entry.node.to_json(),
+        };
+        schema.insert(entry.key.clone().into_owned(), value);
+    }
+    Value::Object(schema)
+}

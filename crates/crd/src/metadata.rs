@@ -1,0 +1,117 @@
+//! `metadata`: the apiserver reads it as its own ObjectMeta, whatever a CRD says.
+
+use serde_json::Value;
+
+use super::Violation;
+use crate::codes;
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::{labels, names};
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::{closest, shorten};
+
+/// The fields of meta/v1 ObjectMeta.
+const FIELDS: &[&str] = &[
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+/// The fields of meta/v1 OwnerReference; the first four are required.
+const OWNER_FIELDS: &[&str] = &["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+
+/// Checks the metadata of a whole object.
+pub(super) fn check(object: &Value, out: &mut Vec<Violation>) {
+    let path = FieldPath::parse("metadata");
+    match object.get("metadata") {
+        Some(metadata) => fields(metadata, &path, true, out),
+        None => out.push(Violation::refused(path, "is missing", "a mapping with a name")),
+    }
+}
+
+/// Checks metadata; that of an embedded object needs no name.
+pub(super) fn fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut Vec<Violation>) {
+    let Some(fields) = metadata.as_object() else { return };
+    for (name, value) in fields {
+        let path = path.key(name.clone());
+        match name.as_str() {
+            "labels" => strings(value, &path, labels::label_key, labels::label_value, out),
+            "annotations" => strings(value, &path, labels::annotation_key, |_| Ok(()), out),
+            "ownerReferences" => owners(value, &path, out),
+            "name" => text(value, &path, names::dns_1123_subdomain, out),
+            "namespace" => text(value, &path, names::dns_1123_label, out),
+            "generateName" | "resourceVersion" | "selfLink" | "uid" | "creationTimestamp" | "deletionTimestamp" => {
+                text(value, &path, |_| Ok(()), out);
+            }
+            known if FIELDS.contains(&known) => {}
+            _ => unknown(name, FIELDS, path, out),
+        }
+    }
+    if named && !fields.contains_key("name") && !fields.contains_key("generateName") {
+        out.push(Violation::refused(path.key("name"), "is missing", "a value: it is required"));
+    }
+}
+
+fn unknown(name: &str, known: &[&'static str], path: FieldPath, out: &mut Vec<Violation>) {
+    let help = closest(name, known.iter().copied()).map(|meant| format!("did you mean {meant:?}?"));
+    out.push(Violation { code: &codes::FIELD_NOT_IN_SCHEMA, path, message: String::new(), help, value: None });
+}
+
+fn text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> Checked, out: &mut Vec<Violation>) {
+    let expected = match value {
+        Value::String(text) => check(text).err(),
+        Value::Null => None,
+        _ => Some("a string"),
+    };
+    if let Some(expected) = expected {
+        out.push(Violation::refused(path.clone(), &format!("is {}", shorten(&value.to_string())), expected));
+    }
+}
+
+fn strings(
+    value: &Value,
+    path: &FieldPath,
+    key: impl Fn(&str) -> Checked,
+    check: impl Fn(&str) -> Checked,
+    out: &mut Vec<Violation>,
+) {
+    let Some(entries) = value.as_object() else {
+        if !value.is_null() {
+            out.push(Violation::refused(path.clone(), "is no mapping", "a mapping of strings"));
+        }
+        return;
+    };
+    for (name, value) in entries {
+        let path = path.key(name.clone());
+        if let Err(expected) = key(name) {
+            out.push(Violation::refused(path.clone(), "is no key", expected));
+        }
+        text(value, &path, &check, out);
+    }
+}
+
+fn owners(value: &Value, path: &FieldPath, out: &mut Vec<Violation>) {
+    for (position, owner) in value.as_array().into_iter().flatten().enumerate() {
+        let path = path.index(position);
+        for name in OWNER_FIELDS.iter().take(4) {
+            if owner.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
+                out.push(Violation::refused(path.key(*name), "is missing", "a value: it is required"));
+            }
+        }
+        for name in owner.as_object().into_iter().flatten().map(|(name, _)| name) {
+            if !OWNER_FIELDS.contains(&name.as_str()) {
+                unknown(name, OWNER_FIELDS, path.key(name.clone()), out);
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Patterns of a schema: the apiserver compiles them with Go's `regexp` (RE2), JSON Schema means those of ECMAScript.
+
+use std::sync::{Arc, Mutex};
+
+use jsonschema::paths::Location;
+use jsonschema::{Keyword, ValidationError};
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::Violation;
+use crate::codes;
+use kubefoundry_cel::compile_pattern;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+
+/// What a pattern is called in a strict schema. `pattern` would be read as one of ECMAScript.
+pub(super) const KEYWORD: &str = "x-re2-pattern";
+
+/// Patterns that cannot be compiled here, each with the reason.
+pub(super) type Unusable = Arc<Mutex<Vec<(String, String)>>>;
+
+/// A keyword that is ready to judge.
+type Made = Box<dyn for<'i> Keyword<'i>>;
+
+struct Matches(Option<Regex>, String);
+
+impl<'i> Keyword<'i> for Matches {
+    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom(self.1.clone())) }
+    }
+
+    fn is_valid(&self, instance: &'i Value) -> bool {
+        self.0.as_ref().zip(instance.as_str()).is_none_or(|(regex, text)| regex.is_match(text))
+    }
+}
+
+/// What makes the keyword. A pattern that cannot be compiled takes any text, and is noted.
+pub(super) fn factory(
+    unusable: Unusable,
+) -> impl for<'a> Fn(&'a Map<String, Value>, &'a Value, Location) -> Result<Made, ValidationError<'a>> {
+    move |_, pattern, _| {
+        let pattern = pattern.as_str().unwrap_or_default();
+        let regex = compile(pattern).map_err(|reason| {
+            if let Ok(mut unusable) = unusable.lock() {
+                unusable.push((pattern.to_owned(), reason));
+            }
+        });
+        Ok(Box::new(Matches(regex.ok(), pattern.to_owned())))
+    }
+}
+
+/// Whether everything in a schema that judges can be evaluated.
+pub(super) fn is_usable(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => fields.iter().all(|(key, value)| match value {
+            Value::String(pattern) if key == "pattern" => compile(pattern).is_ok(),
+            value => is_usable(value),
+        }),
+        Value::Array(items) => items.iter().all(is_usable),
+        _ => true,
+    }
+}
+
+/// Adds a finding for every text that has a pattern which cannot be compiled here.
+pub(super) fn report(
+    unusable: &[(String, String)],
+    schema: &Value,
+    value: &Value,
+    path: &FieldPath,
+    out: &mut Vec<Violation>,
+) {
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        for schema in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
+            report(unusable, schema, value, path, out);
+        }
+    }
+    if let Some(schema) = schema.get("not") {
+        report(unusable, schema, value, path, out);
+    }
+    match value {
+        Value::String(_) => {
+            let pattern = schema.get("pattern").and_then(Value::as_str);
+            let found = pattern.and_then(|pattern| unusable.iter().find(|(known, _)| known == pattern));
+            if let Some((pattern, reason)) = found {
+                out.push(Violation {
+                    code: &codes::CRD_RULE_NOT_EVALUATED,
+                    path: path.clone(),
+                    message: format!("pattern {:?}: {reason}", shorten(pattern)),
+                    help: None,
+                    value: None,
+                });
+            }
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let property = schema.get("properties").and_then(|properties| properties.get(name));
+                if let Some(schema) = property.or_else(|| schema.get("additionalProperties")) {
+                    report(unusable, schema, value, &path.key(name.clone()), out);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (position, item) in items.iter().enumerate() {
+                if let Some(schema) = schema.get("items") {
+                    report(unusable, schema, item, &path.index(position), out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn compile(pattern: &str) -> Result<Regex, String> {
+    compile_pattern(&translate(pattern))
+}
+
+/// RE2 to the syntax of the regex crate, where the two differ: `\Q..\E`, classes that are ASCII there and Unicode here,
+/// and braces and brackets that are plain characters there (<https://github.com/google/re2/wiki/Syntax>).
+fn translate(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let (mut rest, mut in_class) = (pattern, false);
+    while let Some(first) = rest.chars().next() {
+        let after = rest.get(first.len_utf8()..).unwrap_or_default();
+        let mut taken = first.len_utf8();
+        match (first, after.chars().next()) {
+            ('\\', Some('Q')) if !in_class => {
+                let quoted = after.get(1..).unwrap_or_default();
+                let (literal, skipped) = quoted.split_once("\\E").map_or((quoted, 0), |(literal, _)| (literal, 2));
+                out.push_str(&regex::escape(literal));
+                taken += 1 + literal.len() + skipped;
+            }
+            ('\\', Some(escaped)) => {
+                taken += escaped.len_utf8();
+                match escaped {
+                    'd' => out.push_str("[0-9]"),
+                    'D' => out.push_str("[^0-9]"),
+                    'w' => out.push_str("[0-9A-Za-z_]"),
+                    'W' => out.push_str("[^0-9A-Za-z_]"),
+                    's' => out.push_str(r"[\t\n\f\r ]"),
+                    'S' => out.push_str(r"[^\t\n\f\r ]"),
+                    'b' if !in_class => out.push_str(r"(?-u:\b)"),
+                    '<' | '>' => out.push(escaped),
+                    _ => out.extend(['\\', escaped]),
+                }
+            }
+            ('[', Some(':')) if in_class => out.push('['),
+            ('[', _) if in_class => out.push_str("\\["),
+            ('[', _) => {
+                in_class = true;
+                out.push('[');
+                // A bracket right at the start is one of the class.
+                let start = after.strip_prefix('^').unwrap_or(after);
+                out.push_str(after.get(..after.len() - start.len()).unwrap_or_default());
+                taken += after.len() - start.len();
+                if start.starts_with(']') {
+                    out.push_str("\\]");
+                    taken += 1;
+                }
+            }
+            (':', Some(']')) if in_class => {
+                // The end of `[:alpha:]` is not that of the class around it; a plain colon before the end is.
+                let named = out.rfind("[:").is_some_and(|at| {
+                    out.get(at + 2..).unwrap_or_default().bytes().all(|c| c.is_ascii_lowercase() || c == b'^')
+                });
+                out.push(':');
+                if named {
+                    out.push(']');
+                    taken += 1;
+                }
+            }
+            (']', _) => {
+                out.push_str(if in_class { "]" } else { "\\]" });
+                in_class = false;
+            }
+            ('&' | '~', _) if in_class => out.extend(['\\', first]),
+            ('{', _) if !in_class && !is_repetition(after) => out.push_str("\\{"),
+            _ => out.push(first),
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    out
+}
+
+/// Whether `3}`, `3,}` or `3,5}` follows a brace.
+fn is_repetition(after: &str) -> bool {
+    let Some((inside, _)) = after.split_once('}') else { return false };
+    let (least, most) = inside.split_once(',').unwrap_or((inside, ""));
+    !least.is_empty() && [least, most].into_iter().all(|number| number.bytes().all(|c| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_those_of_go() {
+        for (pattern, matching, other) in [
+            (r"(?i)^vllm$", "VLLM", "vllmx"),
+            (r"\Aa\z", "a", "a\n"),
+            (r"^[[:alpha:]]+$", "ab", "a1"),
+            (r"^[[:alpha:]0-9:]+$", "a1:", "-"),
+            (r"^\Qa.b\E$", "a.b", "axb"),
+            (r"^\pL$", "é", "1"),
+            (r"^\d+$", "12", "١"),
+            (r"^[\w-]+$", "a-b_1", "é"),
+            (r"^[^\s]$", "a", " "),
+            (r"^a{,2}$", "a{,2}", "aa"),
+            (r"^a{1,2}$", "aa", "aaa"),
+            (r"^[]&&~[]+$", "]&~[", "a"),
+            (r"^[^]]$", "a", "]"),
+            (r"^a]$", "a]", "a"),
+        ] {
+            let regex = compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
+            assert!(regex.is_match(matching) && !regex.is_match(other), "{pattern} is {}", translate(pattern));
+        }
+        assert!(compile("^(?!x)").is_err());
+    }
+}

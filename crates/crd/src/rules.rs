@@ -1,0 +1,343 @@
+//! The rules of a schema (`x-kubernetes-validations`), evaluated as the apiserver does when an object is
+//! created, or changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cel::objects::{Key, Map, OptionalValue};
+use serde_json::Value;
+
+use super::Violation;
+use crate::codes;
+use kubefoundry_cel::crd::{Machine, ValidationRule};
+use kubefoundry_cel::{Limits, RESERVED};
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// The rules at and below one place of a schema; places without any are left out.
+#[derive(Debug, Default)]
+pub(super) struct RuleNode {
+    rules: Vec<Rule>,
+    properties: BTreeMap<String, RuleNode>,
+    items: Option<Box<RuleNode>>,
+    additional: Option<Box<RuleNode>>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    text: String,
+    expression: Result<ValidationRule, String>,
+    message: Option<String>,
+    message_expression: Option<ValidationRule>,
+    field_path: Option<String>,
+    optional_old_self: bool,
+}
+
+impl RuleNode {
+    pub(super) fn of(schema: &Value) -> Self {
+        let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let below = |key: &str| {
+            let node = schema.get(key).filter(|schema| schema.is_object()).map(Self::of);
+            node.filter(|node| !node.is_empty()).map(Box::new)
+        };
+        let properties = properties.into_iter().flatten().map(|(name, schema)| (name.clone(), Self::of(schema)));
+        Self {
+            rules: rules.into_iter().flatten().map(Rule::of).collect(),
+            properties: properties.filter(|(_, node)| !node.is_empty()).collect(),
+            items: below("items"),
+            additional: below("additionalProperties"),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.properties.is_empty() && self.items.is_none() && self.additional.is_none()
+    }
+}
+
+impl Rule {
+    fn of(rule: &Value) -> Self {
+        let text = |field: &str| rule.get(field).and_then(Value::as_str);
+        let expression = text("rule").unwrap_or_default();
+        let parse = |text: &str| ValidationRule::parse(text, Limits::default()).map_err(|error| error.message);
+        Self {
+            text: expression.to_owned(),
+            expression: parse(expression),
+            message: text("message").map(str::to_owned),
+            message_expression: text("messageExpression").and_then(|expression| parse(expression).ok()),
+            field_path: text("fieldPath").map(str::to_owned),
+            optional_old_self: rule.get("optionalOldSelf").and_then(Value::as_bool).unwrap_or(false),
+        }
+    }
+
+    fn check(
+        &self,
+        itself: &cel::Value,
+        before: Before<&cel::Value>,
+        path: &FieldPath,
+        machine: &Machine,
+        out: &mut Vec<Violation>,
+    ) {
+        let evaluated = match (&self.expression, before) {
+            // There is no old value when an object, or a field, is created.
+            (Ok(rule), Before::Created | Before::Changed(None)) if rule.transition && !self.optional_old_self => return,
+            // What a rule says of the object alone is said when it is checked alone.
+            (Ok(rule), Before::Changed(_)) if !rule.transition => return,
+            (Ok(rule), Before::Changed(Some(old))) => machine.evaluate_change(rule, itself, || {
+                let old = old.clone();
+                if self.optional_old_self { cel::Value::Opaque(Arc::new(OptionalValue::of(old))) } else { old }
+            }),
+            (Ok(rule), Before::Created | Before::Changed(None)) => machine.evaluate(rule, itself),
+            (Err(_), Before::Changed(_)) => return,
+            (Err(error), Before::Created) => Err(error.clone()),
+        };
+        let because = match evaluated {
+            Ok(cel::Value::Bool(true)) => return,
+            Ok(cel::Value::Bool(false)) => None,
+            Ok(other) => Some(format!("it is a value of type {}", other.type_of())),
+            Err(error) => Some(error),
+        };
+        if let Some(because) = because {
+            out.push(Violation {
+                code: &codes::CRD_RULE_NOT_EVALUATED,
+                path: path.clone(),
+                message: format!("{:?}: {because}", squeeze(&self.text)),
+                help: None,
+                value: None,
+            });
+            return;
+        }
+        let computed = self.message_expression.as_ref().and_then(|rule| machine.evaluate(rule, itself).ok());
+        let computed = computed.and_then(|value| match value {
+            cel::Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+            _ => None,
+        });
+        let field = steps(self.field_path.as_deref().unwrap_or_default()).into_iter();
+        out.push(Violation {
+            code: &codes::CRD_RULE_VIOLATED,
+            path: field.fold(path.clone(), |path, name| path.key(name)),
+            message: computed.or_else(|| self.message.clone()).unwrap_or_else(|| "a rule of the CRD".to_owned()),
+            help: Some(format!("the rule is {:?}", squeeze(&self.text))),
+            value: None,
+        });
+    }
+}
+
+/// The steps of a `fieldPath`: `.services['Front.end'].x`, where a backslash in quotes takes the next character as it is
+/// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`, `ValidFieldPath`).
+fn steps(field_path: &str) -> Vec<String> {
+    let mut steps = Vec::new();
+    let mut rest = field_path;
+    while let Some(first) = rest.chars().next() {
+        if let Some(quoted) = rest.strip_prefix("['") {
+            let (mut name, mut end, mut escaped) = (String::new(), quoted.len(), false);
+            for (at, c) in quoted.char_indices() {
+                match c {
+                    '\\' if !escaped => escaped = true,
+                    '\'' if !escaped => {
+                        end = at;
+                        break;
+                    }
+                    c => {
+                        name.push(c);
+                        escaped = false;
+                    }
+                }
+            }
+            steps.push(name);
+            let after = quoted.get(end..).unwrap_or_default();
+            rest = after.strip_prefix("']").unwrap_or_default();
+        } else {
+            let plain = if first == '.' { rest.get(1..).unwrap_or_default() } else { rest };
+            let end =
+                plain.char_indices().skip(1).find(|(_, c)| matches!(c, '.' | '[')).map_or(plain.len(), |(at, _)| at);
+            let (name, after) = plain.split_at(end);
+            if !name.is_empty() {
+                steps.push(name.to_owned());
+            }
+            rest = after;
+        }
+    }
+    steps
+}
+
+/// A rule on one line.
+fn squeeze(rule: &str) -> String {
+    let line = rule.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= 160 { line } else { line.chars().take(157).chain("...".chars()).collect() }
+}
+
+/// What was there before.
+#[derive(Debug, Clone, Copy)]
+enum Before<T> {
+    /// The object is created.
+    Created,
+    /// The object changes; here is its old value, if it had one that can be told to be the same field or item.
+    Changed(Option<T>),
+}
+
+/// Evaluates the rules of a schema on an object that is created.
+pub(super) fn check(rules: &RuleNode, schema: &Value, object: &Value, machine: &Machine, out: &mut Vec<Violation>) {
+    walk(rules, schema, (Before::Created, object), &FieldPath::root(), machine, out);
+}
+
+/// Evaluates the rules that compare an object with what it was (transition rules).
+pub(super) fn check_change(
+    rules: &RuleNode,
+    schema: &Value,
+    (old, object): (&Value, &Value),
+    machine: &Machine,
+    out: &mut Vec<Violation>,
+) {
+    walk(rules, schema, (Before::Changed(Some(old)), object), &FieldPath::root(), machine, out);
+}
+
+fn walk(
+    node: &RuleNode,
+    schema: &Value,
+    (before, value): (Before<&Value>, &Value),
+    path: &FieldPath,
+    machine: &Machine,
+    out: &mut Vec<Violation>,
+) {
+    // The apiserver evaluates no rule on null.
+    if value.is_null() {
+        return;
+    }
+    if !node.rules.is_empty() {
+        let itself = convert(schema, value, machine);
+        let old = match before {
+            Before::Changed(Some(old)) if !old.is_null() => Some(convert(schema, old, machine)),
+            _ => None,
+        };
+        let before = if matches!(before, Before::Created) { Before::Created } else { Before::Changed(old.as_ref()) };
+        for rule in &node.rules {
+            rule.check(&itself, before, path, machine, out);
+        }
+    }
+    let below = |find: &dyn Fn(&Value) -> Option<usize>, key: Option<&str>| match before {
+        Before::Created => Before::Created,
+        Before::Changed(None) => Before::Changed(None),
+        Before::Changed(Some(old)) => {
+            let place = key.is_none().then(|| find(old)).flatten();
+            Before::Changed(key.map_or_else(|| old.get(place?), |key| old.get(key)))
+        }
+    };
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let values = (below(&|_| None, Some(name)), value);
+                let property = schema.get("properties").and_then(|properties| properties.get(name));
+                match (property, node.properties.get(name)) {
+                    (Some(schema), Some(node)) => walk(node, schema, values, &path.key(name.clone()), machine, out),
+                    (Some(_), None) => {}
+                    (None, _) => {
+                        if let (Some(node), Some(schema)) = (&node.additional, schema.get("additionalProperties")) {
+                            walk(node, schema, values, &path.key(name.clone()), machine, out);
+                        }
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let (Some(node), Some(of_items)) = (&node.items, schema.get("items")) {
+                for (position, item) in items.iter().enumerate() {
+                    let values = (below(&|old| same_item(schema, old, item), None), item);
+                    walk(node, of_items, values, &path.index(position), machine, out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Where an item was in a list before. Only items of `map` lists are known again, by their keys
+/// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`, `MapList`).
+fn same_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
+    if schema.get("x-kubernetes-list-type").and_then(Value::as_str) != Some("map") {
+        return None;
+    }
+    let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array)?;
+    let keys: Vec<&str> = keys.iter().filter_map(Value::as_str).collect();
+    old.as_array()?.iter().position(|other| keys.iter().all(|key| other.get(key) == item.get(key)))
+}
+
+/// A value as CEL sees it, by its schema (`k8s.io/apiserver/pkg/cel/common`).
+fn convert(schema: &Value, value: &Value, machine: &Machine) -> cel::Value {
+    let says = |key: &str| schema.get(key).and_then(Value::as_str);
+    match value {
+        Value::Null => cel::Value::Null,
+        Value::Bool(value) => cel::Value::Bool(*value),
+        Value::Number(number) => match number.as_i64() {
+            Some(integer) if says("type") != Some("number") => cel::Value::Int(integer),
+            _ => cel::Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => match says("format") {
+            Some("date-time") => machine.convert("timestamp", text),
+            Some("duration") => machine.convert("duration", text),
+            _ => cel::Value::from(text.as_str()),
+        },
+        Value::Array(items) => {
+            let schema = schema.get("items").unwrap_or(&Value::Null);
+            cel::Value::List(Arc::new(items.iter().map(|item| convert(schema, item, machine)).collect()))
+        }
+        Value::Object(fields) => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let additional = schema.get("additionalProperties").filter(|schema| schema.is_object());
+            let entries = fields.iter().map(|(name, value)| {
+                let property = properties.and_then(|properties| properties.get(name));
+                let schema = property.or(additional).unwrap_or(&Value::Null);
+                // The keys of a map are data; only the names of fields are escaped.
+                let name = if additional.is_some() { name.clone() } else { escape(name) };
+                (Key::from(name.as_str()), convert(schema, value, machine))
+            });
+            cel::Value::Map(Map { map: Arc::new(entries.collect()) })
+        }
+    }
+}
+
+/// The name that rules have for a field (`k8s.io/apiserver/pkg/cel/escaping.go`).
+fn escape(name: &str) -> String {
+    if ["true", "false", "null", "in"].contains(&name) || RESERVED.contains(&name) {
+        return format!("__{name}__");
+    }
+    name.replace("__", "__underscores__").replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped_as_the_apiserver_does() {
+        for (name, escaped) in [
+            ("namespace", "__namespace__"),
+            ("a-b", "a__dash__b"),
+            ("a.b/c", "a__dot__b__slash__c"),
+            ("a_b", "a_b"),
+            ("a__b", "a__underscores__b"),
+        ] {
+            assert_eq!(escape(name), escaped);
+        }
+    }
+
+    #[test]
+    fn a_field_path_has_names_with_dots_in_brackets() {
+        for (path, expected) in [
+            ("", &[][..]),
+            (".a", &["a"]),
+            (".a.b", &["a", "b"]),
+            (".services['Front.end'].x", &["services", "Front.end", "x"]),
+            (r"['it\'s']['[x']", &["it's", "[x"]),
+            (".a['b", &["a", "b"]),
+            ("é.[", &["é", "["]),
+        ] {
+            assert_eq!(steps(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_long_rule_is_cut() {
+        assert_eq!(squeeze("a &&\n  b"), "a && b");
+        assert_eq!(squeeze(&"x".repeat(500)).len(), 160);
+    }
+}

@@ -1,0 +1,124 @@
+//! The kinds that providers write, and what a dump has on each: text until it is needed, a CRD from then on.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use super::{Definition, Origin, Problem};
+use crate::codes;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::{Limits, Span};
+
+/// CRDs are large, and the deepest of upstream nests 34 collections; past this a text is no CRD.
+const LIMITS: Limits =
+    Limits { documents: 250_000, document_bytes: 64 * 1024 * 1024, nodes: 4_000_000, depth: 100, alias_nodes: 50_000 };
+
+/// One kind of one provider, and the parts of the dump that may define it.
+#[derive(Debug)]
+pub(super) struct Slot<'t> {
+    pub(super) group: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) candidates: Vec<(Origin, Cow<'t, str>)>,
+    pub(super) found: OnceLock<Result<Option<Definition>, Problem>>,
+}
+
+impl Slot<'_> {
+    pub(super) fn new(group: &'static str, kind: &'static str) -> Self {
+        Self { group, kind, candidates: Vec::new(), found: OnceLock::new() }
+    }
+
+    /// The same with texts of its own.
+    pub(super) fn into_owned(self) -> Slot<'static> {
+        let Self { group, kind, candidates, found } = self;
+        let candidates = candidates.into_iter().map(|(origin, text)| (origin, Cow::Owned(text.into_owned())));
+        Slot { group, kind, candidates: candidates.collect(), found }
+    }
+
+    /// Whether a text may define the kind: it must at least say both names. How is for the parser to know. Of one that
+    /// ends before its versions, nobody knows what it would have said.
+    pub(super) fn may_be_in(&self, text: &str) -> bool {
+        let is_cut_off = || text.contains("CustomResourceDefinition") && !text.contains("versions");
+        may_say(text, self.group) && (may_say(text, self.kind) || is_cut_off())
+    }
+
+    pub(super) fn parse(&self) -> Result<Option<Definition>, Problem> {
+        let mut first: Option<Definition> = None;
+        for (origin, text) in &self.candidates {
+            let parsed = yaml::parse(text, &LIMITS);
+            let failures = parsed.failure.iter().chain(parsed.documents.iter().flat_map(|document| &document.problems));
+            if let Some(failure) = failures.min_by_key(|failure| failure.span.start) {
+                let start = origin.span.start;
+                let span = Span { start: start + failure.span.start, end: start + failure.span.end };
+                let origin = Origin { span, ..origin.clone() };
+                let message = format!("the CRD of {} cannot be read: {}", self.kind, failure.sentence());
+                return Err(Problem::new(&codes::UNUSABLE_CRD, &origin, message));
+            }
+            for document in &parsed.documents {
+                let Some(found) = Definition::find(&document.root, self.group, self.kind, origin) else { continue };
+                let found = found?;
+                match &first {
+                    Some(known) if !known.agrees(&found) => {
+                        let message = format!(
+                            "the CRD of {} is also in {}, and differs, expected one state of one cluster",
+                            self.kind, known.origin.file
+                        );
+                        return Err(Problem::new(&codes::DUPLICATE_CRD, origin, message));
+                    }
+                    Some(_) => {}
+                    None => first = Some(found),
+                }
+            }
+        }
+        Ok(first)
+    }
+}
+
+/// Whether a text may have a word as a value: it stands there whole, or an escape may stand for a part of it. Never
+/// wrong when it says no.
+pub(super) fn may_say(text: &str, word: &str) -> bool {
+    let is_whole = |(at, _): (usize, &str)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        ![before, after].into_iter().flatten().any(|beside| beside.is_ascii_alphanumeric())
+    };
+    text.match_indices(word).any(is_whole) || spells(text)
+}
+
+/// Whether an escape of YAML or JSON may stand for a letter, a digit or a dot, or join two lines. Descriptions and
+/// patterns are full of other escapes.
+fn spells(text: &str) -> bool {
+    text.match_indices('\\').any(|(at, _)| {
+        let rest = text.get(at + 1..).unwrap_or_default();
+        let digits = match rest.chars().next() {
+            Some('\n' | '\r') => return true,
+            Some('x') => 2,
+            Some('u') => 4,
+            Some('U') => 8,
+            _ => return false,
+        };
+        let code = rest.get(1..=digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        code.and_then(char::from_u32).is_some_and(|c| c.is_ascii_alphanumeric() || c == '.')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_may_be_said_in_any_spelling() {
+        for text in [
+            "kind: X.y",
+            "\"kind\":\t\"X.y\"",
+            "kind:\n  X.y",
+            "kind: !!str X.y",
+            r#""X\u002ey""#,
+            r#""X\x2Ey""#,
+            "\"X\\\n.y\"",
+        ] {
+            assert!(may_say(text, "X.y"), "{text}");
+        }
+        for text in ["", "kind: X", "kind: X.yz", "kind: aX.y", r"\u003cX", r"\d\.\u00e9\x", "\\"] {
+            assert!(!may_say(text, "X.y"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a schema says of lists and embedded objects in words of Kubernetes, which JSON Schema does not have.
+
+use serde_json::Value;
+
+use super::{Violation, metadata};
+use kubefoundry_kubernetes::names;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+
+/// Looks at every list and every embedded object.
+pub(super) fn check(schema: &Value, object: &Value, out: &mut Vec<Violation>) {
+    walk(schema, object, &FieldPath::root(), out);
+}
+
+fn walk(schema: &Value, value: &Value, path: &FieldPath, out: &mut Vec<Violation>) {
+    match value {
+        Value::Object(fields) => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let additional = schema.get("additionalProperties").filter(|schema| schema.is_object());
+            for (name, value) in fields {
+                if let Some(schema) = properties.and_then(|properties| properties.get(name)).or(additional) {
+                    walk(schema, value, &path.key(name.clone()), out);
+                }
+            }
+            if schema.get("x-kubernetes-embedded-resource").and_then(Value::as_bool) == Some(true) {
+                embedded(value, path, out);
+            }
+        }
+        Value::Array(items) => {
+            duplicates(schema, items, path, out);
+            if let Some(schema) = schema.get("items") {
+                for (position, item) in items.iter().enumerate() {
+                    walk(schema, item, &path.index(position), out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Items of a set, or of a list that is a map by some of its fields, are there once
+/// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype`).
+fn duplicates(schema: &Value, items: &[Value], path: &FieldPath, out: &mut Vec<Violation>) {
+    let keys: Vec<&str> = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
+        Some("set") => Vec::new(),
+        Some("map") => {
+            let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
+            keys.into_iter().flatten().filter_map(Value::as_str).collect()
+        }
+        _ => return,
+    };
+    let identity = |item: &Value| -> Vec<String> {
+        let of = |key: &&str| item.get(key).map_or_else(String::new, Value::to_string);
+        if keys.is_empty() { vec![item.to_string()] } else { keys.iter().map(of).collect() }
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for (position, item) in items.iter().enumerate() {
+        if !seen.insert(identity(item)) {
+            let found = format!(
+                "has the same {} as an item before it",
+                if keys.is_empty() { "value".to_owned() } else { keys.join(" and ") }
+            );
+            let expected = "one item each: the list is a set or map of the apiserver";
+            out.push(Violation::refused(path.index(position), &found, expected));
+        }
+    }
+}
+
+/// An object inside of another must say what it is (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta`;
+/// that its apiVersion and kind are there is part of the strict schema).
+fn embedded(value: &Value, path: &FieldPath, out: &mut Vec<Violation>) {
+    let text = |field: &str| value.get(field).and_then(Value::as_str);
+    if let Some(version) = text("apiVersion")
+        && (version.is_empty() || version.matches('/').count() > 1)
+    {
+        let found = format!("is {:?}", shorten(version));
+        out.push(Violation::refused(path.key("apiVersion"), &found, "a version, or a group and a version"));
+    }
+    if let Some(kind) = text("kind")
+        && let Err(expected) = names::dns_1035_label(&kind.to_lowercase())
+    {
+        out.push(Violation::refused(path.key("kind"), &format!("is {:?}", shorten(kind)), expected));
+    }
+    if let Some(inner) = value.get("metadata") {
+        metadata::fields(inner, &path.key("metadata"), false, out);
+    }
+}

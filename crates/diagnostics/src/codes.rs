@@ -1,0 +1,75 @@
+//! Diagnostic codes: what one is, and how a crate declares those that it reports.
+
+use super::Severity;
+
+/// A stable name for one kind of finding. A released code keeps its number and its meaning.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Code {
+    /// `KFnnnn`.
+    pub id: &'static str,
+    /// The same in words: `unknown-field`.
+    pub name: &'static str,
+    /// How much it matters unless options say otherwise.
+    pub severity: Severity,
+    /// What it flags, in one line.
+    pub summary: &'static str,
+    /// What else is true of every finding with this code.
+    pub attributes: &'static [Attribute],
+}
+
+/// What is true of every finding with a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attribute {
+    /// Equal findings are reported once per run instead of once per object: they are about the run or a namespace, and a
+    /// fleet of a thousand models would repeat them a thousand times.
+    OncePerRun,
+    /// The finding is about a value that should be ASCII. The message names characters that merely look like ASCII.
+    AsciiValue,
+    /// The finding is about a key that should be ASCII, likewise.
+    AsciiKey,
+    /// As long as the finding stands, no fix is offered in its document: the fix could silently decide what the finding
+    /// asks the user to decide, such as which of two equal keys counts.
+    WithholdsFixes,
+}
+
+impl Code {
+    /// Whether the code has an attribute.
+    pub fn has(&self, attribute: Attribute) -> bool {
+        self.attributes.contains(&attribute)
+    }
+}
+
+/// Declares the codes of a module as statics, and `CODES`, the list of them in order of declaration.
+///
+/// After the summary may stand a list of [`Attribute`]s.
+///
+/// ```
+/// use kubefoundry_diagnostics::Attribute;
+/// mod codes {
+///     kubefoundry_diagnostics::declare_codes! {
+///         TOO_LATE = "KF9901" "too-late" Warning "a reply after the deadline";
+///         TOO_SOON = "KF9902" "too-soon" Info "a reply before the question" [OncePerRun];
+///     }
+/// }
+/// assert_eq!(codes::CODES.len(), 2);
+/// assert!(codes::TOO_SOON.has(Attribute::OncePerRun) && codes::TOO_LATE.attributes.is_empty());
+/// ```
+#[macro_export]
+macro_rules! declare_codes {
+    ($($(#[$doc:meta])* $constant:ident = $id:literal $name:literal $severity:ident $summary:literal $([$($attribute:ident),+])?;)*) => {
+        $(#[doc = concat!("`", $id, "` ", $name, ": ", $summary, ".")] $(#[$doc])*
+        pub static $constant: $crate::Code = $crate::Code {
+            id: $id,
+            name: $name,
+            severity: $crate::Severity::$severity,
+            summary: $summary,
+            attributes: &[$($($crate::Attribute::$attribute),+)?],
+        };)*
+        /// The codes declared here, in order of declaration.
+        pub static CODES: &[&$crate::Code] = &[$(&$constant),*];
+    };
+}
+
+declare_codes! {
+    LIMIT_EXCEEDED = "KF0004" "limit-exceeded" Error "a document larger or deeper than the limits";
+}

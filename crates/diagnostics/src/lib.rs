@@ -1,0 +1,193 @@
+//! What is said to the user: one type for every finding, collected, never returned early.
+//!
+//! Rules make [`Diagnostic`]s and hand them to [`Findings`]; only the renderers in [`render`] turn them into text.
+
+pub mod codes;
+mod findings;
+pub mod fix;
+pub mod render;
+pub mod source;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use codes::{Attribute, Code};
+pub use findings::{Findings, Reported, Scope};
+
+use crate::source::SourceId;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{Span, Target};
+
+/// How much a finding matters. Errors stop the output; information never fails a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The input cannot be rendered as it is.
+    Error,
+    /// It is rendered, and probably not as meant.
+    Warning,
+    /// Worth knowing.
+    Info,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+        })
+    }
+}
+
+/// The object that a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectRef {
+    /// `group/version`.
+    pub api_version: Arc<str>,
+    /// The kind.
+    pub kind: Arc<str>,
+    /// The namespace, when the object states one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Arc<str>>,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        if self.name.is_empty() {
+            return Ok(());
+        }
+        f.write_str(" ")?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+/// Where in the input: a source, a document in it, a field, and the bytes to underline.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Location {
+    /// Which text.
+    pub source: SourceId,
+    /// The bytes to underline.
+    pub span: Span,
+    /// Which document of it, counted from 0.
+    pub document: usize,
+    /// Which field.
+    pub path: FieldPath,
+}
+
+/// A second place that explains a finding, such as where a name was used first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Related {
+    /// Where.
+    pub location: Location,
+    /// What is there, in a few words.
+    pub message: String,
+}
+
+/// A change of the text that is right in every case, so that a machine may make it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fix {
+    /// What it does: `quote the value`.
+    pub title: String,
+    /// The bytes to replace. They do not overlap.
+    pub edits: Vec<Edit>,
+}
+
+/// A replacement of some bytes of the source that the finding is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// What goes.
+    pub span: Span,
+    /// What comes.
+    pub replacement: String,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Its stable code.
+    pub code: &'static Code,
+    /// Its severity: the code's, unless options changed it.
+    pub severity: Severity,
+    /// What was found and what is expected, in one line.
+    pub message: String,
+    /// Where; a finding about options or the whole input has no place.
+    pub location: Option<Location>,
+    /// The object it is about.
+    pub object: Option<ObjectRef>,
+    /// Other places that explain it.
+    pub related: Vec<Related>,
+    /// What to do.
+    pub help: Option<String>,
+    /// A fix that a machine may make.
+    pub fix: Option<Fix>,
+    /// Whether an annotation of the object says to ignore it: then `lint` does.
+    pub suppressed: bool,
+}
+
+impl Diagnostic {
+    /// A finding without a place.
+    pub fn new(code: &'static Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: code.severity,
+            message: message.into(),
+            location: None,
+            object: None,
+            related: Vec::new(),
+            help: None,
+            fix: None,
+            suppressed: false,
+        }
+    }
+
+    /// Adds advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// What diagnostics are ordered by: source, place, code, text. Those without a place come first.
+    pub fn sort_key(&self) -> (Option<&Location>, &'static str, &str) {
+        (self.location.as_ref(), self.code.id, &self.message)
+    }
+}
+
+/// Where to point for a field: its path, and its key or its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The field.
+    pub path: FieldPath,
+    /// Its key or its value.
+    pub target: Target,
+}
+
+impl Place {
+    /// The key of a field.
+    pub fn key(path: &FieldPath) -> Self {
+        Self { path: path.clone(), target: Target::Key }
+    }
+
+    /// The value of a field.
+    pub fn value(path: &FieldPath) -> Self {
+        Self { path: path.clone(), target: Target::Value }
+    }
+}
+impl From<&FieldPath> for Place {
+    fn from(path: &FieldPath) -> Self {
+        Self::value(path)
+    }
+}
+impl From<&'static str> for Place {
+    fn from(dotted: &'static str) -> Self {
+        Self::value(&FieldPath::parse(dotted))
+    }
+}

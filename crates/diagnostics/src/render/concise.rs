@@ -1,0 +1,25 @@
+//! One line a finding: `models/llama.yaml:8:16: error[KF0102] unknown field "modle"`.
+
+use std::fmt::Write as _;
+
+use super::position::line_indexes;
+use crate::Diagnostic;
+use crate::source::SourceSet;
+use kubefoundry_yaml::text::one_line;
+
+/// Each finding on one line, in the form that editors and `grep` read.
+pub fn concise(diagnostics: &[Diagnostic], sources: &SourceSet) -> String {
+    let indexes = line_indexes(diagnostics, sources);
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        if let Some(location) = &diagnostic.location
+            && let Some(index) = indexes.get(&location.source)
+        {
+            let name = &sources.get(location.source).name;
+            let position = index.position(location.span.start);
+            let _ = write!(out, "{name}:{}:{}: ", position.line, position.column);
+        }
+        let _ = writeln!(out, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, one_line(&diagnostic.message));
+    }
+    out
+}

@@ -1,0 +1,64 @@
+//! Where findings are, as reports write it: file, field, lines and columns.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::position::{LineIndex, Position, line_indexes};
+use crate::source::{SourceId, SourceSet};
+use crate::{Diagnostic, Location};
+use kubefoundry_yaml::Span;
+
+/// A place in a file, and the field that is there.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Place<'a> {
+    pub(super) file: &'a str,
+    pub(super) document: usize,
+    pub(super) path: String,
+    #[serde(flatten)]
+    pub(super) range: Range,
+}
+
+/// Lines and columns, from 1; columns in characters. The end is the column after the last one.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Range {
+    pub(super) line: usize,
+    pub(super) column: usize,
+    pub(super) end_line: usize,
+    pub(super) end_column: usize,
+}
+
+/// What turns locations into files, lines and columns.
+pub(super) struct Places<'s> {
+    sources: &'s SourceSet,
+    indexes: BTreeMap<SourceId, LineIndex<'s>>,
+}
+
+impl<'s> Places<'s> {
+    /// Reads the lines of every text that findings are in.
+    pub(super) fn new(diagnostics: &[Diagnostic], sources: &'s SourceSet) -> Self {
+        Self { sources, indexes: line_indexes(diagnostics, sources) }
+    }
+
+    /// The place of a location.
+    pub(super) fn place(&self, location: &Location) -> Place<'_> {
+        Place {
+            file: &self.sources.get(location.source).name,
+            document: location.document,
+            path: location.path.to_string(),
+            range: self.range(location.source, location.span),
+        }
+    }
+
+    /// The lines and columns of some bytes of a source.
+    pub(super) fn range(&self, source: SourceId, span: Span) -> Range {
+        let position = |offset| {
+            let start = Position { line: 1, column: 1 };
+            self.indexes.get(&source).map_or(start, |index| index.position(offset))
+        };
+        let (start, end) = (position(span.start), position(span.end));
+        Range { line: start.line, column: start.column, end_line: end.line, end_column: end.column }
+    }
+}

@@ -1,0 +1,210 @@
+//! Findings as rustc-like snippets, drawn by annotate-snippets.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::position::{LineIndex, line_indexes};
+use crate::source::{SourceId, SourceSet};
+use crate::{Diagnostic, Location, Severity};
+use kubefoundry_yaml::Span;
+use kubefoundry_yaml::text::one_line;
+
+/// Whether the text is for a terminal that shows colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// No escape sequences.
+    Plain,
+    /// ANSI colours.
+    Colored,
+}
+
+/// Every finding with the lines it is about, its help and its fix.
+pub fn text(diagnostics: &[Diagnostic], sources: &SourceSet, style: Style) -> String {
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Colored => Renderer::styled(),
+    }
+    .decor_style(DecorStyle::Ascii);
+    let indexes = line_indexes(diagnostics, sources);
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        out.push_str(&one(diagnostic, sources, &indexes, &renderer));
+        out.push_str("\n\n");
+    }
+    out
+}
+
+/// One thing to underline, and what to say about it.
+struct Mark<'d> {
+    location: &'d Location,
+    label: Option<&'d str>,
+}
+
+fn one(
+    diagnostic: &Diagnostic,
+    sources: &SourceSet,
+    indexes: &BTreeMap<SourceId, LineIndex<'_>>,
+    renderer: &Renderer,
+) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Info => Level::INFO,
+    };
+    let message = one_line(&diagnostic.message);
+    let title = level.primary_title(message.as_str()).id(diagnostic.code.id);
+    let mut group: Group<'_> = Group::with_title(title);
+    for marks in marks_by_source(diagnostic) {
+        let Some(first) = marks.first() else { continue };
+        let Some(index) = indexes.get(&first.location.source) else { continue };
+        if is_showable(&marks, &sources.get(first.location.source).text) {
+            group = group.element(snippet(&marks, sources, index));
+        } else {
+            let position = index.position(first.location.span.start);
+            let name = sources.get(first.location.source).name.as_str();
+            group = group.element(Origin::path(name).line(position.line).char_column(position.column));
+        }
+    }
+    if let Some(object) = &diagnostic.object {
+        let field = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
+        let note = if field.is_empty() { format!("in {object}") } else { format!("in {object}, {field}") };
+        group = group.element(Level::NOTE.message(one_line(&note)));
+    }
+    if let Some(help) = &diagnostic.help {
+        group = group.element(Level::HELP.message(one_line(help)));
+    }
+    renderer.render(&[group])
+}
+
+/// The finding's own place first, then related ones; those of one source together.
+fn marks_by_source(diagnostic: &Diagnostic) -> Vec<Vec<Mark<'_>>> {
+    let own = diagnostic.location.iter().map(|location| Mark { location, label: None });
+    let related = diagnostic.related.iter();
+    let related = related.map(|related| Mark { location: &related.location, label: Some(related.message.as_str()) });
+    let mut groups: Vec<Vec<Mark<'_>>> = Vec::new();
+    for mark in own.chain(related) {
+        let same = |group: &&mut Vec<Mark<'_>>| {
+            group.first().is_some_and(|first| first.location.source == mark.location.source)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(mark),
+            None => groups.push(vec![mark]),
+        }
+    }
+    groups
+}
+
+/// Whether the lines of the marks can be shown: no one reads a line of thousands of characters, nor waits for it.
+fn is_showable(marks: &[Mark<'_>], text: &str) -> bool {
+    let starts = || marks.iter().map(|mark| mark.location.span.start.min(text.len()));
+    let bytes = text.as_bytes();
+    let is_break = |byte: &u8| *byte == b'\n';
+    let fits = |at: usize| {
+        let before = bytes.get(at.saturating_sub(LONGEST_LINE)..at).unwrap_or_default();
+        let after = bytes.get(at..).unwrap_or_default();
+        let end = after.get(..LONGEST_LINE).unwrap_or(after);
+        (before.len() < LONGEST_LINE || before.iter().any(is_break))
+            && (end.len() < LONGEST_LINE || end.iter().any(is_break))
+    };
+    let (first, last) = (starts().min().unwrap_or_default(), starts().max().unwrap_or_default());
+    last - first <= LONGEST_SNIPPET && starts().all(fits)
+}
+
+/// Bytes of a line, before and after a mark, that are shown.
+const LONGEST_LINE: usize = 1000;
+
+/// Bytes from the first to the last mark of a snippet; those between the marked ones are left out.
+const LONGEST_SNIPPET: usize = 100_000;
+
+/// The lines that the marks are on, and no more of the text: a finding costs the same however long its file is.
+fn snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineIndex<'s>) -> Snippet<'s, Annotation<'s>> {
+    let spans = marks.iter().map(|mark| mark.location.span);
+    let first = spans.clone().map(|span| index.position(span.start).line).min().unwrap_or(1);
+    let last = spans.map(|span| index.position(span.start).line).max().unwrap_or(1);
+    let text = index.lines(first, last);
+    let offset = index.start(first);
+    let name = marks.first().map_or("", |mark| sources.get(mark.location.source).name.as_str());
+    let mut snippet = Snippet::source(without_c1(text)).line_start(first).path(name);
+    for mark in marks {
+        let span = Span { start: mark.location.span.start - offset, end: mark.location.span.end.max(offset) - offset };
+        let span = visible(text, span);
+        snippet = snippet.annotation(match mark.label {
+            None => AnnotationKind::Primary.span(span),
+            Some(label) => AnnotationKind::Context.span(span).label(label),
+        });
+    }
+    snippet
+}
+
+/// Text without C1 control characters, U+009B (CSI) among them, which terminals obey and the snippet renderer prints as
+/// they are. Each becomes a dot of as many bytes, so that spans stay right.
+fn without_c1(text: &str) -> Cow<'_, str> {
+    let is_c1 = |c: char| ('\u{80}'..='\u{9f}').contains(&c);
+    if text.contains(is_c1) { Cow::Owned(text.replace(is_c1, "\u{b7}")) } else { Cow::Borrowed(text) }
+}
+
+/// The part of a span worth underlining: its first line only, since a block that runs over a page helps no one, and of
+/// that what is not a comment.
+fn visible(text: &str, span: Span) -> std::ops::Range<usize> {
+    let start = floor(text, span.start);
+    let end = floor(text, span.end.max(start));
+    let first_line = text.get(start..end).and_then(|part| part.find('\n')).map_or(end, |length| start + length);
+    let line = text.get(start..first_line).unwrap_or_default();
+    let line = if first_line < end { without_comment(line) } else { line };
+    let trimmed = start + line.trim_end().len();
+    start..trimmed.max(start)
+}
+
+/// The first line of a value that goes on, without the comment at its end. A `#` in quotes is none, nor is one that no
+/// blank is before.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        let starts = before.is_whitespace() || matches!(before, '[' | '{' | ',' | ':');
+        if let Some(open) = quote {
+            if c == open && before != '\\' {
+                quote = None;
+            }
+        } else if c == '#' && before.is_whitespace() {
+            return line.get(..at).unwrap_or(line);
+        } else if starts && matches!(c, '"' | '\'') {
+            quote = Some(c);
+        }
+        before = c;
+    }
+    line
+}
+
+/// The nearest character boundary at or before `offset`.
+fn floor(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comment;
+
+    #[test]
+    fn comments_end_a_line_and_quoted_signs_do_not() {
+        for (line, expected) in [
+            ("name: a # b", "name: a "),
+            ("name: a#b", "name: a#b"),
+            ("name: \"a # b\" # c", "name: \"a # b\" "),
+            ("name: \"a \\\" # b\" # c", "name: \"a \\\" # b\" "),
+            ("{a: it's, # c", "{a: it's, "),
+            ("{a: 'x # y', # c", "{a: 'x # y', "),
+            ("|  # a block", "|  "),
+            ("# nothing", ""),
+        ] {
+            assert_eq!(without_comment(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Container image references: `registry.example.com:5000/team/vllm:v1@sha256:…`. An error completes the sentence
+//! "…, expected …".
+//!
+//! Rules: the grammar in `reference.go` of `github.com/distribution/reference`, and what its `ParseNormalizedNamed`,
+//! which the kubelet calls, takes for a registry.
+
+use crate::check::Checked;
+
+const SHAPE: &str = "an image reference: [registry[:port]/]path[:tag][@digest]";
+
+/// An image reference.
+///
+/// ```
+/// use kubefoundry_kubernetes::image::image_reference;
+/// let digest = format!("vllm/vllm-openai@sha256:{}", "0".repeat(64));
+/// for image in ["vllm/vllm-openai:v0.26.0", "localhost:5000/a/b", "[2001:db8::1]:5000/a:1", "ubuntu", &digest] {
+///     assert!(image_reference(image).is_ok(), "{image}");
+/// }
+/// for image in ["", "vllm/VLLM", "a b", "a/b:", "a/b:-x", "a//b", "https://x/y", "a@sha256:12", "-a/b"] {
+///     assert!(image_reference(image).is_err(), "{image}");
+/// }
+/// ```
+pub fn image_reference(text: &str) -> Checked {
+    let (rest, digest) = match text.split_once('@') {
+        Some((rest, digest)) => (rest, Some(digest)),
+        None => (text, None),
+    };
+    let last = rest.rfind('/').map_or(0, |slash| slash + 1);
+    let (name, tag) = match rest.get(last..).and_then(|component| component.split_once(':')) {
+        Some((component, tag)) => (rest.get(..last + component.len()).unwrap_or_default(), Some(tag)),
+        None => (rest, None),
+    };
+    if name.is_empty() {
+        return Err(SHAPE);
+    }
+    check_name(name)?;
+    tag.map_or(Ok(()), check_tag)?;
+    digest.map_or(Ok(()), check_digest)?;
+    let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if text.len() == 64 && is_hex(text) { Err("an image reference, not an image ID") } else { Ok(()) }
+}
+
+fn check_name(name: &str) -> Checked {
+    let path = match name.split_once('/') {
+        Some((first, rest)) if is_registry(first) => {
+            check_registry(first)?;
+            rest
+        }
+        _ => name,
+    };
+    if path.len() > 255 {
+        return Err("an image reference whose path has at most 255 characters");
+    }
+    if path.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Err("an image reference whose path is in lower case");
+    }
+    if path.split('/').all(is_component) { Ok(()) } else { Err(SHAPE) }
+}
+
+/// Whether the first component names a registry rather than a part of the path.
+fn is_registry(component: &str) -> bool {
+    component.contains(['.', ':'])
+        || component == "localhost"
+        || component.bytes().any(|byte| byte.is_ascii_uppercase())
+}
+
+fn check_registry(registry: &str) -> Checked {
+    let bracketed = registry.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let (host, port) = if let Some((address, rest)) = bracketed {
+        let hex = address.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':');
+        (hex && !address.is_empty(), (!rest.is_empty()).then(|| rest.strip_prefix(':').unwrap_or_default()))
+    } else {
+        let (host, port) = registry.split_once(':').map_or((registry, None), |(host, port)| (host, Some(port)));
+        (host.split('.').all(is_host_part), port)
+    };
+    let port = port.is_none_or(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()));
+    if host && port { Ok(()) } else { Err("an image reference whose registry is a host name with an optional :port") }
+}
+
+fn is_host_part(part: &str) -> bool {
+    let inner = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    !part.is_empty() && inner && !part.starts_with('-') && !part.ends_with('-')
+}
+
+/// Lower-case letters and digits, joined by `.`, `_`, `__` or any number of `-`.
+fn is_component(component: &str) -> bool {
+    let alphanumeric = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
+    component.starts_with(alphanumeric)
+        && component.ends_with(alphanumeric)
+        && component
+            .split(alphanumeric)
+            .all(|separator| matches!(separator, "" | "." | "_" | "__") || separator.bytes().all(|byte| byte == b'-'))
+}
+
+fn check_tag(tag: &str) -> Checked {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let fits = tag.len() <= 128
+        && tag.bytes().next().is_some_and(word)
+        && tag.bytes().all(|byte| word(byte) || matches!(byte, b'.' | b'-'));
+    if fits { Ok(()) } else { Err("an image tag of at most 128 letters, digits, '_', '.' and '-'") }
+}
+
+fn check_digest(digest: &str) -> Checked {
+    let length = match digest.split_once(':') {
+        Some(("sha256", _)) => 64,
+        Some(("sha384", _)) => 96,
+        Some(("sha512", _)) => 128,
+        _ => 0,
+    };
+    let hex = digest.split_once(':').map_or("", |(_, hex)| hex);
+    let fits = length > 0 && hex.len() == length && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if fits { Ok(()) } else { Err("an image digest such as sha256: and 64 lower-case hexadecimal digits") }
+}
+
+/// An image with the longest matching one of these prefixes replaced.
+pub fn mirrored(images: &[(String, String)], image: &str) -> String {
+    let matching = images.iter().filter_map(|(prefix, replacement)| {
+        let rest = image.strip_prefix(prefix.as_str())?;
+        let whole = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
+        whole.then_some((prefix.len(), replacement, rest))
+    });
+    matching
+        .max_by_key(|(length, ..)| *length)
+        .map_or_else(|| image.to_owned(), |(_, replacement, rest)| format!("{replacement}{rest}"))
+}
+
+/// The path and the tag of an image, `registry.example.com:5000/team/vllm` and `v1`; a digest is neither.
+pub fn path_and_tag(image: &str) -> (&str, Option<&str>) {
+    let reference = image.split('@').next().unwrap_or(image);
+    match reference.rsplit_once(':') {
+        Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),
+        _ => (reference, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_and_digests_are_no_tags() {
+        for (image, expected) in [
+            ("vllm", ("vllm", None)),
+            ("a/vllm:1.4.0", ("a/vllm", Some("1.4.0"))),
+            ("localhost:5000/vllm", ("localhost:5000/vllm", None)),
+            ("localhost:5000/vllm:v1@sha256:0123", ("localhost:5000/vllm", Some("v1"))),
+            ("vllm@sha256:0123", ("vllm", None)),
+        ] {
+            assert_eq!(path_and_tag(image), expected, "{image}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Kubernetes objects as users write them and as kubefoundry emits them.
+//!
+//! ```text
+//! text ─ yaml ─► wire (typed, as written) ─ check, names, labels, quantity, image ─► pod, manifest (typed, as emitted) ─ yaml ─► text
+//! ```
+//! Nothing here knows a ModelDeployment, a provider or an option: those declare their objects with [`wire_object!`].
+
+pub mod api_group;
+pub mod check;
+pub mod codes;
+pub mod header;
+pub mod image;
+pub mod labels;
+pub mod manifest;
+pub mod names;
+pub mod pod;
+pub mod quantity;
+pub mod wire;
+
+/// What the expansions of this crate's macros name.
+#[doc(hidden)]
+pub mod __private {
+    pub use kubefoundry_yaml::field_path::FieldPath;
+    pub use kubefoundry_yaml::{Node, Value};
+    pub use serde;
+}

@@ -1,0 +1,171 @@
+//! Kubernetes resource quantities: `32Gi`, `500m`, `1.5`, `2e3`. An error completes the sentence "…, expected …".
+//!
+//! Rules: `ParseQuantity` in `k8s.io/apimachinery/pkg/api/resource/quantity.go`, and the schema pattern that CRDs give
+//! to quantities. The first also takes a number without digits, the second a fraction as an exponent; a quantity passes
+//! both.
+
+use std::cmp::Ordering;
+
+use crate::check::Checked;
+
+const SUFFIXES: &[&str] = &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "n", "u", "m", "k", "M", "G", "T", "P", "E"];
+
+/// A quantity: a sign, a decimal number, a suffix.
+///
+/// ```
+/// use kubefoundry_kubernetes::quantity::quantity;
+/// for text in ["0", "32Gi", "500m", "+1.5", ".5Mi", "5.", "2e3", "2E-3", "1E", "-1k"] {
+///     assert!(quantity(text).is_ok(), "{text}");
+/// }
+/// for text in ["", "Gi", "64GB", "64 Gi", "1gi", "1.2.3", "--1", "1e", "1e2.5", "1e19", "0x10", "1Ki5"] {
+///     assert!(quantity(text).is_err(), "{text}");
+/// }
+/// ```
+pub fn quantity(text: &str) -> Checked {
+    if parts(text).is_some() { Ok(()) } else { Err("a quantity such as 32Gi, 500m or 4") }
+}
+
+/// A quantity above zero, as memory, CPU and volumes need it.
+///
+/// ```
+/// use kubefoundry_kubernetes::quantity::positive_quantity;
+/// assert!(positive_quantity("0.5").is_ok());
+/// assert!(positive_quantity("0Gi").is_err());
+/// assert!(positive_quantity("-1").is_err());
+/// assert!(positive_quantity("lots").is_err());
+/// ```
+pub fn positive_quantity(text: &str) -> Checked {
+    quantity(text)?;
+    let positive = parts(text)
+        .is_some_and(|(negative, number)| !negative && number.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
+    if positive { Ok(()) } else { Err("a quantity above zero") }
+}
+
+/// Which of two quantities is more; none when either is no quantity.
+///
+/// ```
+/// use std::cmp::Ordering;
+/// use kubefoundry_kubernetes::quantity::compare;
+/// assert_eq!(compare("1Gi", "1G"), Some(Ordering::Greater));
+/// assert_eq!(compare("1.5Ki", "1536"), Some(Ordering::Equal));
+/// assert_eq!(compare("1e3", "1k"), Some(Ordering::Equal));
+/// assert_eq!(compare("-1", "500m"), Some(Ordering::Less));
+/// assert_eq!(compare("1", "lots"), None);
+/// ```
+pub fn compare(one: &str, other: &str) -> Option<Ordering> {
+    amount(one)?.partial_cmp(&amount(other)?)
+}
+
+/// A quantity as a number: near enough to say which is more.
+fn amount(text: &str) -> Option<f64> {
+    let (negative, number) = parts(text)?;
+    let (_, suffix) = text.trim_start_matches(['+', '-']).split_at(number.len());
+    let factor = match suffix {
+        "n" => 1e-9,
+        "u" => 1e-6,
+        "m" => 1e-3,
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "P" => 1e15,
+        "E" => 1e18,
+        "Ki" => 1024.0,
+        "Mi" => f64::from(1 << 20),
+        "Gi" => f64::from(1 << 30),
+        "Ti" => 1024.0 * f64::from(1 << 30),
+        "Pi" => f64::from(1 << 20) * f64::from(1 << 30),
+        "Ei" => f64::from(1 << 30) * f64::from(1 << 30),
+        exponent => format!("1e{}", exponent.get(1..)?).parse().ok()?,
+    };
+    let number: f64 = number.parse().ok()?;
+    Some(if negative { -number } else { number } * factor)
+}
+
+/// What was probably meant by text that is no quantity: without spaces, without the `B` of bytes.
+pub fn suggestion(text: &str) -> Option<String> {
+    let compact: String = text.chars().filter(|character| !character.is_whitespace()).collect();
+    let trimmed = compact.trim_end_matches(['b', 'B']);
+    (trimmed != text && quantity(trimmed).is_ok()).then(|| trimmed.to_owned())
+}
+
+/// Whether there is a minus, and the number without sign and suffix.
+fn parts(text: &str) -> Option<(bool, &str)> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+    let (number, suffix) = unsigned.split_at(end);
+    let decimal = number.matches('.').count() <= 1 && number.bytes().any(|byte| byte.is_ascii_digit());
+    let scaled = SUFFIXES.contains(&suffix) || suffix.strip_prefix(['e', 'E']).is_some_and(is_exponent);
+    (decimal && scaled).then_some((text.starts_with('-'), number))
+}
+
+/// Quantities hold 64 bits; `ParseQuantity` itself computes for minutes on exponents such as `1e2147483648`.
+fn is_exponent(text: &str) -> bool {
+    text.parse::<i32>().is_ok_and(|exponent| (-18..=18).contains(&exponent))
+}
+
+/// A quantity in billionths, the finest that there is; a finer one is rounded up, as the apiserver does. `None` when it is no
+/// quantity, or too large to count so.
+///
+/// ```
+/// use kubefoundry_kubernetes::quantity::billionths;
+/// assert_eq!(billionths("1000m"), billionths("1"));
+/// assert_eq!(billionths("0.5Gi"), billionths("512Mi"));
+/// assert_eq!(billionths("1e3"), billionths("1k"));
+/// assert_ne!(billionths("1G"), billionths("1Gi"));
+/// assert_eq!(billionths("-1n"), Some(-1));
+/// assert_eq!(billionths("lots"), None);
+/// ```
+pub fn billionths(text: &str) -> Option<i128> {
+    let (is_negative, number) = parts(text)?;
+    let suffix = text.trim_start_matches(['+', '-']).get(number.len()..)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits: i128 =
+        if whole.is_empty() && fraction.is_empty() { 0 } else { format!("{whole}{fraction}").parse().ok()? };
+    let (binary, decimal) = match suffix {
+        "Ki" => (10, 0),
+        "Mi" => (20, 0),
+        "Gi" => (30, 0),
+        "Ti" => (40, 0),
+        "Pi" => (50, 0),
+        "Ei" => (60, 0),
+        "n" => (0, -9),
+        "u" => (0, -6),
+        "m" => (0, -3),
+        "" => (0, 0),
+        "k" => (0, 3),
+        "M" => (0, 6),
+        "G" => (0, 9),
+        "T" => (0, 12),
+        "P" => (0, 15),
+        "E" => (0, 18),
+        exponent => (0, exponent.get(1..)?.parse().ok()?),
+    };
+    let scaled = digits.checked_mul(1_i128.checked_shl(binary)?)?;
+    let power: i32 = 9 + decimal - i32::try_from(fraction.len()).ok()?;
+    let ten = 10_i128.checked_pow(power.unsigned_abs())?;
+    let amount = if power < 0 { (scaled + ten - 1) / ten } else { scaled.checked_mul(ten)? };
+    Some(if is_negative { -amount } else { amount })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_amount_has_many_spellings() {
+        for group in [
+            &["1", "1.0", "1000m", "1e0", "+1", "1000000000n", "1.000"][..],
+            &["2Gi", "2048Mi", "2147483648", "2097152Ki"],
+            &["0", "0Gi", "0.0", "-0", "0e5"],
+            &["0.1n", "1n", "0.5n"],
+            &[".5", "500m", "5e-1"],
+        ] {
+            let amounts: Vec<_> = group.iter().map(|text| billionths(text)).collect();
+            assert!(amounts.iter().all(|amount| amount.is_some() && *amount == amounts[0]), "{group:?} {amounts:?}");
+        }
+        assert_eq!(billionths("99999999999999999999999999999999999999999"), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! How wire types are declared: a table of fields, or of words, from which type, reader and description are made.
+
+/// Declares a wire object: a struct whose fields are all `Option`, its field names, how it is read, and what it looks
+/// like. Documentation is what editors show. After a key may stand, in brackets, what else is known of the value, in
+/// the words of [`Facets`](crate::wire::Facets): `replicas: i32 = "replicas" [minimum(0)]`.
+#[macro_export]
+macro_rules! wire_object {
+    (
+        $(#[doc = $doc:literal])*
+        $vis:vis struct $name:ident {
+            $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty = $key:literal $([$($facet:ident($($facet_value:expr)?)),*])?),* $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Default, PartialEq)]
+        $vis struct $name { $($(#[doc = $field_doc])* pub $field: Option<$ty>),* }
+
+        impl $name {
+            /// The fields as they are written in YAML.
+            pub const FIELDS: &'static [&'static str] = &[$($key),*];
+
+            /// Reads the object without the fields `elsewhere`: they belong to it, and are read by their owners.
+            pub fn read_except(
+                node: &$crate::__private::Node<'_>,
+                path: &$crate::__private::FieldPath,
+                elsewhere: &[&'static str],
+                reader: &mut $crate::wire::Reader<'_, '_>,
+            ) -> Option<Self> {
+                let $crate::__private::Value::Mapping(entries) = &node.value else {
+                    $crate::wire::wrong_type(node, path, <Self as $crate::wire::Read>::EXPECTED, reader);
+                    return None;
+                };
+                let mut object = Self::default();
+                for entry in entries {
+                    match entry.key.as_ref() {
+                        $($key => {
+                            if entry.node.value != $crate::__private::Value::Null {
+                                object.$field = $crate::wire::Read::read(&entry.node, &path.key($key), reader);
+                            }
+                        })*
+                        key if elsewhere.contains(&key) => {}
+                        key => $crate::wire::unknown_field(node, key, path, &[Self::FIELDS, elsewhere].concat(), reader),
+                    }
+                }
+                Some(object)
+            }
+        }
+
+        impl $crate::wire::Describe for $name {
+            const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Object(&$crate::wire::ObjectShape {
+                name: stringify!($name),
+                doc: concat!($($doc, "\n"),*),
+                fields: &[$($crate::wire::FieldShape {
+                    key: $key,
+                    doc: concat!($($field_doc, "\n"),*),
+                    shape: <$ty as $crate::wire::Describe>::SHAPE,
+                    facets: $crate::wire::Facets::NONE $($(.$facet($($facet_value)?))*)?,
+                }),*],
+            });
+        }
+
+        impl $crate::wire::Read for $name {
+            const EXPECTED: &'static str = "a mapping";
+
+            fn read(
+                node: &$crate::__private::Node<'_>,
+                path: &$crate::__private::FieldPath,
+                reader: &mut $crate::wire::Reader<'_, '_>,
+            ) -> Option<Self> {
+                Self::read_except(node, path, &[], reader)
+            }
+        }
+    };
+}
+
+/// Declares an enum of words, how it is read and printed, and what its words mean. Documentation is what editors show.
+#[macro_export]
+macro_rules! string_enum {
+    (
+        $(#[doc = $doc:literal])*
+        $vis:vis enum $name:ident { $($(#[doc = $variant_doc:literal])* $variant:ident = $word:literal),* $(,)? }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        $vis enum $name { $($(#[doc = $variant_doc])* $variant),* }
+
+        impl $name {
+            /// The word as it is written in YAML.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),* }
+            }
+        }
+
+        impl $crate::wire::Word for $name {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
+        }
+
+        impl $crate::wire::Describe for $name {
+            const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Words(&$crate::wire::WordsShape {
+                name: stringify!($name),
+                doc: concat!($($doc, "\n"),*),
+                words: &[$(($word, concat!($($variant_doc, "\n"),*))),*],
+            });
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl $crate::__private::serde::Serialize for $name {
+            fn serialize<S: $crate::__private::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl $crate::wire::Read for $name {
+            const EXPECTED: &'static str = "a string";
+
+            fn read(
+                node: &$crate::__private::Node<'_>,
+                path: &$crate::__private::FieldPath,
+                reader: &mut $crate::wire::Reader<'_, '_>,
+            ) -> Option<Self> {
+                $crate::wire::read_word(node, path, reader)
+            }
+        }
+    };
+}

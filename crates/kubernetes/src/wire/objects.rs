@@ -1,0 +1,187 @@
+//! The parts of Kubernetes' own types that a ModelDeployment carries. They are written out as they were read.
+
+use serde::Serialize;
+
+use super::reader::{IntegerOrString, Map};
+use super::shape::Syntax;
+use crate::wire_object;
+use kubefoundry_yaml::Node;
+
+wire_object! {
+    /// Object metadata. What only the apiserver fills in is accepted, so that `kubectl get -o yaml` can be read.
+    pub struct ObjectMeta {
+        /// The name: lower-case letters, digits and `-`, at most 63.
+        name: String = "name" [syntax(Syntax::DnsLabel)],
+        /// The namespace; absent stays absent.
+        namespace: String = "namespace" [syntax(Syntax::DnsLabel)],
+        /// Labels. Only those of our own group are copied to generated objects.
+        labels: Map<String> = "labels",
+        /// Annotations.
+        annotations: Map<String> = "annotations",
+        /// The identity in a cluster.
+        uid: String = "uid",
+        /// A name prefix that only the apiserver can complete.
+        generate_name: String = "generateName",
+        /// Set by the apiserver.
+        creation_timestamp: Node<'static> = "creationTimestamp",
+        /// Set by the apiserver.
+        deletion_timestamp: Node<'static> = "deletionTimestamp",
+        /// Set by the apiserver.
+        deletion_grace_period_seconds: Node<'static> = "deletionGracePeriodSeconds",
+        /// Set by the apiserver.
+        generation: Node<'static> = "generation",
+        /// Set by the apiserver.
+        resource_version: Node<'static> = "resourceVersion",
+        /// Set by the apiserver.
+        self_link: Node<'static> = "selfLink",
+        /// Set by the apiserver.
+        managed_fields: Node<'static> = "managedFields",
+        /// Set by controllers.
+        finalizers: Node<'static> = "finalizers",
+        /// Set by controllers.
+        owner_references: Node<'static> = "ownerReferences",
+    }
+}
+
+/// Gives wire objects their Kubernetes form on output: present fields only, keys as written in YAML.
+macro_rules! serialize_present {
+    ($($name:ident { $($field:ident = $key:literal),* })*) => {
+        $(impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap as _;
+                let mut map = serializer.serialize_map(None)?;
+                $(if let Some(value) = &self.$field {
+                    map.serialize_entry($key, value)?;
+                })*
+                map.end()
+            }
+        })*
+    };
+}
+
+wire_object! {
+    /// An environment variable of a container (core/v1 EnvVar).
+    pub struct EnvVar {
+        /// Its name; unique in the list.
+        name: String = "name" [required(), syntax(Syntax::EnvironmentVariable)],
+        /// Its value; `$(NAME)` is expanded by the kubelet, as in any pod.
+        value: String = "value",
+        /// Where its value comes from, instead of `value`: exactly one source.
+        value_from: EnvVarSource = "valueFrom",
+    }
+}
+wire_object! {
+    /// Where the value of an environment variable comes from: exactly one of these.
+    pub struct EnvVarSource {
+        /// A field of the pod.
+        field_ref: FieldSelector = "fieldRef",
+        /// A resource of the container.
+        resource_field_ref: ResourceFieldSelector = "resourceFieldRef",
+        /// A key of a ConfigMap.
+        config_map_key_ref: ConfigMapKeySelector = "configMapKeyRef",
+        /// A key of a Secret.
+        secret_key_ref: SecretKeySelector = "secretKeyRef",
+        /// A key of an env file in a volume.
+        file_key_ref: FileKeySelector = "fileKeyRef",
+    }
+}
+wire_object! {
+    /// A field of the pod.
+    pub struct FieldSelector {
+        /// Version of the path's schema, `v1` by default.
+        api_version: String = "apiVersion" [words(&["v1"])],
+        /// The path, such as `status.podIP`.
+        field_path: String = "fieldPath" [required()],
+    }
+}
+wire_object! {
+    /// A resource of a container.
+    pub struct ResourceFieldSelector {
+        /// The container, when not this one.
+        container_name: String = "containerName" [syntax(Syntax::DnsLabel)],
+        /// The resource, such as `limits.memory`.
+        resource: String = "resource" [required()],
+        /// The unit that the value is given in, such as `1Mi`; 1 by default.
+        divisor: IntegerOrString = "divisor",
+    }
+}
+wire_object! {
+    /// A key of a ConfigMap in the same namespace.
+    pub struct ConfigMapKeySelector {
+        /// The ConfigMap.
+        name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
+        /// The key.
+        key: String = "key" [required(), syntax(Syntax::ConfigKey)],
+        /// Whether it may be absent.
+        optional: bool = "optional",
+    }
+}
+wire_object! {
+    /// A key of a Secret in the same namespace.
+    pub struct SecretKeySelector {
+        /// The Secret.
+        name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
+        /// The key.
+        key: String = "key" [required(), syntax(Syntax::ConfigKey)],
+        /// Whether it may be absent.
+        optional: bool = "optional",
+    }
+}
+wire_object! {
+    /// A key of an env file.
+    pub struct FileKeySelector {
+        /// The volume that holds the file.
+        volume_name: String = "volumeName" [required(), syntax(Syntax::DnsLabel)],
+        /// The file's path in it.
+        path: String = "path" [required()],
+        /// The key.
+        key: String = "key" [required(), syntax(Syntax::EnvironmentVariable)],
+        /// Whether it may be absent.
+        optional: bool = "optional",
+    }
+}
+wire_object! {
+    /// A toleration of a pod (core/v1 Toleration).
+    pub struct Toleration {
+        /// The taint's key; empty with `Exists` means every taint.
+        key: String = "key" [syntax(Syntax::LabelKey)],
+        /// How the key and value are compared: `Exists`, `Equal` (default), `Lt` or `Gt`.
+        operator: String = "operator" [words(&["Exists", "Equal", "Lt", "Gt"])],
+        /// The taint's value.
+        value: String = "value" [max_length(253)],
+        /// The taint's effect; empty means every effect.
+        effect: String = "effect" [words(&["NoSchedule", "PreferNoSchedule", "NoExecute"])],
+        /// How long a `NoExecute` taint is tolerated, in seconds.
+        toleration_seconds: i64 = "tolerationSeconds",
+    }
+}
+wire_object! {
+    /// The name of an object in the same namespace.
+    pub struct LocalObjectReference {
+        /// The object's name.
+        name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
+    }
+}
+
+impl Serialize for IntegerOrString {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+serialize_present! {
+    EnvVar { name = "name", value = "value", value_from = "valueFrom" }
+    EnvVarSource {
+        field_ref = "fieldRef", resource_field_ref = "resourceFieldRef", config_map_key_ref = "configMapKeyRef",
+        secret_key_ref = "secretKeyRef", file_key_ref = "fileKeyRef"
+    }
+    FieldSelector { api_version = "apiVersion", field_path = "fieldPath" }
+    ResourceFieldSelector { container_name = "containerName", resource = "resource", divisor = "divisor" }
+    ConfigMapKeySelector { name = "name", key = "key", optional = "optional" }
+    SecretKeySelector { name = "name", key = "key", optional = "optional" }
+    FileKeySelector { volume_name = "volumeName", path = "path", key = "key", optional = "optional" }
+    Toleration {
+        key = "key", operator = "operator", value = "value", effect = "effect", toleration_seconds = "tolerationSeconds"
+    }
+    LocalObjectReference { name = "name" }
+}

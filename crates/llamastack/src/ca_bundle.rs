@@ -1,0 +1,146 @@
+//! Certificates of authorities that the server trusts: those of several keys, in one ConfigMap with one file.
+//!
+//! Source: the managed CA bundle of `controllers/resource_helper.go` and its controller.
+
+use super::inputs::MOST_DATA;
+use super::server::{CaBundle, Server};
+use super::validate::ca_key;
+use super::{codes, inputs, objects, paths};
+use crate::Set;
+use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+
+/// Certificates, at the most. The operator's other limit, 10 MiB of them, is above what a ConfigMap can hold.
+const MOST_CERTIFICATES: usize = 1000;
+
+const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+const END: &str = "-----END CERTIFICATE-----";
+
+/// Where the pod finds certificates.
+#[derive(Debug)]
+pub(super) struct Mounted {
+    /// The ConfigMap.
+    pub(super) config_map: String,
+    /// Its key.
+    pub(super) key: String,
+    /// The ConfigMap itself, where it is made here, and what its content is known by.
+    pub(super) made: Option<(Manifest, String)>,
+}
+
+/// The certificates of a server, if it is to trust some.
+pub(super) fn mounted(server: &Server, set: &Set<'_, '_>, findings: &mut Findings<'_>) -> Option<Mounted> {
+    let bundle = server.ca_bundle.as_ref()?;
+    let own = server.namespace.as_deref();
+    let namespace = bundle.namespace.as_deref().or(own);
+    let Some((_, source)) = set.input("", "ConfigMap", namespace, &bundle.config_map) else {
+        return straight(bundle, namespace == own, findings);
+    };
+    let mut certificates = Vec::new();
+    let before = findings.errors();
+    // A key that cannot be one has its finding already.
+    for (index, key) in bundle.keys.iter().enumerate().filter(|(_, key)| ca_key(key).is_ok()) {
+        let place = Place::value(&path().join("configMapKeys").index(index));
+        let Some(text) = inputs::data(&source.root, key) else {
+            let message = format!("ConfigMap {} has no key {key:?}, expected certificates in it", bundle.config_map);
+            findings.report(&codes::UNUSABLE_CA_BUNDLE, place, message);
+            continue;
+        };
+        match read(text) {
+            Ok(read) => certificates.extend(read),
+            Err(problem) => {
+                let message = format!("key {:?} of ConfigMap {}: {problem}", shorten(key), bundle.config_map);
+                findings.report(&codes::UNUSABLE_CA_BUNDLE, place, message);
+            }
+        }
+    }
+    let text = certificates.concat();
+    let size = (certificates.len() > MOST_CERTIFICATES).then(|| format!("{} certificates", certificates.len()));
+    let size = size.or_else(|| (text.len() > MOST_DATA).then(|| format!("{} bytes of certificates", text.len())));
+    if let Some(size) = size {
+        let message = format!(
+            "ConfigMap {} has {size}, expected at most {MOST_CERTIFICATES} in {MOST_DATA} bytes",
+            bundle.config_map
+        );
+        findings.report(&codes::UNUSABLE_CA_BUNDLE, &path(), message);
+    }
+    if findings.errors() > before {
+        return None;
+    }
+    let name = server.object("ca-bundle");
+    let data = vec![(paths::CA_KEY.to_owned(), text)];
+    let hash = inputs::hash(data.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+    let made = Some((objects::config_map(name.clone(), data), hash));
+    Some(Mounted { config_map: name, key: paths::CA_KEY.to_owned(), made })
+}
+
+/// A ConfigMap that is not in the input can be mounted as it is, if it is one key of one in the pod's namespace.
+fn straight(bundle: &CaBundle, is_near: bool, findings: &mut Findings<'_>) -> Option<Mounted> {
+    if let ([key], true) = (bundle.keys.as_slice(), is_near) {
+        return Some(Mounted { config_map: bundle.config_map.clone(), key: key.clone(), made: None });
+    }
+    let why = if is_near {
+        format!("the certificates of its {} keys are put into one file", bundle.keys.len())
+    } else {
+        "a pod mounts ConfigMaps of its own namespace only".to_owned()
+    };
+    let message = format!("ConfigMap {} is not in the input, expected it there: {why}", bundle.config_map);
+    findings
+        .report(&codes::UNUSABLE_CA_BUNDLE, &path().join("configMapName"), message)
+        .help("give the ConfigMap together with the distribution");
+    None
+}
+
+fn path() -> FieldPath {
+    FieldPath::parse("spec.server.tlsConfig.caBundle")
+}
+
+/// The certificates in a text, each as PEM that ends its line. What stands between them is left out.
+fn read(text: &str) -> Result<Vec<String>, String> {
+    let mut certificates = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once(BEGIN) {
+        let Some((body, after)) = after.split_once(END) else {
+            return Err(format!("certificate {} has no END line", certificates.len() + 1));
+        };
+        let lines: Vec<&str> = body.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+        if lines.is_empty() || !lines.iter().all(|line| line.bytes().all(base64)) {
+            return Err(format!("certificate {} is not PEM, expected base64", certificates.len() + 1));
+        }
+        certificates.push(format!("{BEGIN}\n{}\n{END}\n", lines.join("\n")));
+        rest = after;
+    }
+    if certificates.is_empty() {
+        return Err("found no certificate, expected PEM".to_owned());
+    }
+    Ok(certificates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certificates_are_told_from_what_is_between_them() {
+        let one = format!("{BEGIN}\nTUlJ\n{END}\n");
+        assert_eq!(read(&one), Ok(vec![one.clone()]));
+        assert_eq!(
+            read(&format!("# root\r\n{BEGIN}\r\n TUlJ\r\n{END}\r\nCN=x\n{one}")),
+            Ok(vec![one.clone(), one.clone()])
+        );
+        for (text, problem) in [
+            ("", "found no certificate, expected PEM"),
+            ("-----BEGIN PRIVATE KEY-----", "found no certificate, expected PEM"),
+            ("-----BEGIN CERTIFICATE-----\nTUlJ\n", "certificate 1 has no END line"),
+            ("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----", "certificate 1 is not PEM, expected base64"),
+            (
+                "-----BEGIN CERTIFICATE-----\n$(rm)\n-----END CERTIFICATE-----",
+                "certificate 1 is not PEM, expected base64",
+            ),
+        ] {
+            assert_eq!(read(text), Err(problem.to_owned()), "{text:?}");
+        }
+    }
+}

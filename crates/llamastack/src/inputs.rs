@@ -1,0 +1,278 @@
+//! What ConfigMaps of the input tell: the user's configuration, and the metadata of providers.
+
+use std::collections::BTreeMap;
+
+use super::merge::{self, Entry, Merged};
+use super::package::{self, ProviderPackage};
+use super::pod::Mode;
+use super::server::{Provider, Server};
+use super::{codes, external, objects};
+use crate::Set;
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_transform::Object;
+use kubefoundry_transform::codes as shared;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::fingerprint;
+
+/// The label of a ConfigMap that holds the metadata of a provider; its value is the provider's id.
+pub(super) const METADATA_LABEL: &str = "llamastack.io/provider-metadata";
+
+/// Bytes that a ConfigMap holds, at the most (`MaxSecretSize` in `k8s.io/kubernetes/pkg/apis/core`).
+pub(super) const MOST_DATA: usize = 1024 * 1024;
+
+/// A text of a ConfigMap.
+pub(super) fn data<'n>(config_map: &'n Node<'_>, key: &str) -> Option<&'n str> {
+    config_map.get("data")?.get(key)?.as_str()
+}
+
+/// What the data of a ConfigMap is known by, whatever the order of its keys.
+pub(super) fn hash<'d>(data: impl Iterator<Item = (&'d str, &'d str)>) -> String {
+    let sorted: BTreeMap<&str, &str> = data.collect();
+    let json = serde_json::to_vec(&sorted).unwrap_or_default();
+    fingerprint::sha256(&json)
+}
+
+/// What the input has of the user's configuration.
+#[derive(Debug, Default)]
+pub(super) struct UserConfig<'n> {
+    /// What its ConfigMap is known by.
+    pub(super) hash: Option<String>,
+    /// The key that counts, and its text.
+    base: Option<(&'static str, &'n str)>,
+}
+
+/// Looks at the user's ConfigMap, if it is in the input.
+pub(super) fn user_config<'n>(
+    server: &Server,
+    mode: Mode,
+    set: &Set<'n, '_>,
+    findings: &mut Findings<'_>,
+) -> UserConfig<'n> {
+    let name = server.user_config.as_deref();
+    let found = name.and_then(|name| set.input("", "ConfigMap", server.namespace.as_deref(), name));
+    let (Some(name), Some((_, object))) = (name, found) else { return UserConfig::default() };
+    let root = &object.root;
+    let texts = |field: &str| {
+        let entries = root.get(field).map(Node::entries).unwrap_or_default();
+        entries.iter().filter_map(|entry| Some((&*entry.key, entry.node.as_str()?)))
+    };
+    let hash = hash(texts("data").chain(texts("binaryData")));
+    // The operator starts the server with config.yaml; the specification reads run.yaml.
+    let keys: &[&'static str] = if mode == Mode::Base { &["config.yaml"] } else { &["run.yaml", "config.yaml"] };
+    let base = keys.iter().find_map(|key| Some((*key, data(root, key)?)));
+    if base.is_none() {
+        let keys = keys.join(" nor ");
+        let neither = if mode == Mode::Base { "no" } else { "neither" };
+        let message =
+            format!("ConfigMap {name} has {neither} {keys} in its data, expected the server's configuration there");
+        findings
+            .report(&codes::UNUSABLE_USER_CONFIG, "spec.server.userConfig.configMapName", message)
+            .related_in(object.source, object.document, object.root.span, "the ConfigMap")
+            .help("name the key of the configuration run.yaml");
+    }
+    UserConfig { hash: Some(hash), base }
+}
+
+/// What is merged while rendering, as a ConfigMap and what it is known by. Where the merge is left to the pod, it is tried
+/// all the same as far as the input has what it takes, so that what would fail there is said here.
+pub(super) fn merged(
+    server: &Server,
+    mode: Mode,
+    user: &UserConfig<'_>,
+    set: &Set<'_, '_>,
+    findings: &mut Findings<'_>,
+) -> Option<(Manifest, String)> {
+    let entries: Vec<Option<Entry>> = (0..)
+        .zip(&server.providers)
+        .map(|(order, provider)| entry(order, provider, server, mode, set, findings))
+        .collect();
+    if mode == Mode::Static && user.hash.is_none() {
+        missing_base(server, findings);
+    }
+    let (key, base) = user.base?;
+    if matches!(mode, Mode::Base | Mode::Native) {
+        return None;
+    }
+    let name = server.user_config.as_deref().unwrap_or_default();
+    // Without every provider, or with one that has its finding already, it is only the base that can be looked at.
+    let complete: Option<Vec<Entry>> = entries.into_iter().collect();
+    let complete = complete.filter(|_| !findings.has_errors()).unwrap_or_default();
+    match merge::merge(Some(base), &complete) {
+        Ok(merged) => {
+            overridden(&server.providers, &merged, findings);
+            (mode == Mode::Static).then(|| run_config(server, merged, findings))
+        }
+        Err(errors) => {
+            for error in errors {
+                let problem = match &error {
+                    merge::MergeError::Base(base) => base.to_string(),
+                    other => other.to_string(),
+                };
+                let message = format!("{key} of ConfigMap {name}, {problem}");
+                findings
+                    .report(&codes::MERGE_IMPOSSIBLE, "spec.server.userConfig.configMapName", message)
+                    .help("correct the run.yaml in the user ConfigMap");
+            }
+            None
+        }
+    }
+}
+
+fn missing_base(server: &Server, findings: &mut Findings<'_>) {
+    let (path, message) = match &server.user_config {
+        None => (
+            "spec.server",
+            "mergeMode static needs the configuration in the input, and spec.server.userConfig is absent: that of a distribution is in its image"
+                .to_owned(),
+        ),
+        Some(name) => (
+            "spec.server.userConfig.configMapName",
+            format!("mergeMode static needs ConfigMap {name} in the input, and it is not there"),
+        ),
+    };
+    findings
+        .report(&codes::MERGE_IMPOSSIBLE, path, message)
+        .help("give the ConfigMap with run.yaml together with the distribution, or set llamaStack.mergeMode to init");
+}
+
+/// A provider with what its package says. None when the input does not tell, which only a merge while rendering minds.
+fn entry(
+    order: u64,
+    provider: &Provider,
+    server: &Server,
+    mode: Mode,
+    set: &Set<'_, '_>,
+    findings: &mut Findings<'_>,
+) -> Option<Entry> {
+    let who =
+        format!("provider '{}' (image: {}, init container: {})", provider.id, provider.image, provider.container());
+    let found: Vec<&Object<'_>> = set.inputs.iter().filter(|object| is_metadata(object, provider, server)).collect();
+    let Some(object) = found.first() else {
+        if mode == Mode::Static {
+            let message = format!(
+                "{who}: mergeMode static needs a ConfigMap with the label {METADATA_LABEL}: {} in the input, and there is none",
+                provider.id
+            );
+            findings.report(&codes::MERGE_IMPOSSIBLE, &provider.path.join("providerId"), message).help(
+                "put lls-provider-spec.yaml of the provider's image into one, or set llamaStack.mergeMode to init",
+            );
+        }
+        return None;
+    };
+    let name = &object.header.name;
+    if let Some(second) = found.get(1) {
+        let message = format!("{who}: its metadata is in ConfigMap {name} and in {}, expected one", second.header.name);
+        findings
+            .report(&codes::INVALID_PROVIDER_PACKAGE, &provider.path.join("providerId"), message)
+            .related_in(second.source, second.document, second.root.span, "the second one")
+            .help("keep the one of the image that is used");
+        return None;
+    }
+    let metadata = package_of(object, &who, provider, findings)?;
+    if metadata.api != provider.api {
+        let (declared, placed) = (metadata.api, provider.api.section());
+        let message = format!(
+            "Provider API type mismatch: {who} declares api={declared} in lls-provider-spec.yaml but is placed under externalProviders.{placed}"
+        );
+        findings
+            .report(&codes::PROVIDER_API_MISMATCH, &provider.path.join("providerId"), message)
+            .help(format!("Move the provider to externalProviders.{} section in the LLSD spec.", declared.section()));
+        return None;
+    }
+    Some(Entry {
+        provider_id: provider.id.clone(),
+        api: provider.api,
+        order,
+        image: provider.image.clone(),
+        config: provider.config.clone(),
+        metadata,
+    })
+}
+
+fn is_metadata(object: &Object<'_>, provider: &Provider, server: &Server) -> bool {
+    let header = &object.header;
+    let labels = object.root.get("metadata").and_then(|metadata| metadata.get("labels"));
+    &*header.kind == "ConfigMap"
+        && header.group().is_empty()
+        && header.namespace.as_deref() == server.namespace.as_deref()
+        && labels.and_then(|labels| labels.get(METADATA_LABEL)).and_then(Node::as_str) == Some(&provider.id)
+}
+
+fn package_of(
+    object: &Object<'_>,
+    who: &str,
+    provider: &Provider,
+    findings: &mut Findings<'_>,
+) -> Option<ProviderPackage> {
+    let name = &object.header.name;
+    let read = match data(&object.root, package::FILE) {
+        Some(text) => package::read(text).map_err(|error| format!("{who}: ConfigMap {name}: {error}")),
+        None => Err(format!("{who}: ConfigMap {name} has no key {}, expected its metadata there", package::FILE)),
+    };
+    let path = provider.path.join("providerId");
+    match read {
+        Ok(read) => {
+            for warning in read.warnings {
+                let message = format!("{who}: {} in ConfigMap {name}: {warning}", package::FILE);
+                findings.report(&shared::FIELD_IGNORED, &path, message).help("remove the field, or correct its name");
+            }
+            Some(read.package)
+        }
+        Err(message) => {
+            findings
+                .report(&codes::INVALID_PROVIDER_PACKAGE, &path, message)
+                .related_in(object.source, object.document, object.root.span, "the ConfigMap")
+                .help("correct lls-provider-spec.yaml in the provider's image, and copy it into the ConfigMap again");
+            None
+        }
+    }
+}
+
+/// Says which providers of the configuration are replaced, in the words of the merge's own log.
+fn overridden(providers: &[Provider], merged: &Merged, findings: &mut Findings<'_>) {
+    for warning in &merged.warnings {
+        let of = |provider: &&Provider| warning.starts_with(&format!("External provider '{}' ", provider.id));
+        let path = providers.iter().find(of).map_or_else(FieldPath::root, |provider| provider.path.join("providerId"));
+        let mut lines = warning.lines().map(str::trim);
+        let first = lines.next().unwrap_or_default();
+        let message = format!("{first} ({})", lines.collect::<Vec<_>>().join(", "));
+        findings
+            .report(&codes::PROVIDER_OVERRIDDEN, &path, message)
+            .help("the external provider is used; give it another id to keep both");
+    }
+}
+
+fn run_config(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (Manifest, String) {
+    let Merged { run_yaml, extra_providers_yaml, log, .. } = merged;
+    let data = [
+        ("run.yaml", run_yaml.unwrap_or_default()),
+        ("extra-providers.yaml", extra_providers_yaml),
+        ("merge-log.txt", log),
+    ];
+    let size: usize = data.iter().map(|(key, text)| key.len() + text.len()).sum();
+    if size > MOST_DATA {
+        let name = server.object(external::RUN_CONFIG);
+        let message = format!("ConfigMap {name} would have {size} bytes, expected at most {MOST_DATA}");
+        findings
+            .report(&codes::MERGE_IMPOSSIBLE, "spec.server.externalProviders", message)
+            .help("set llamaStack.mergeMode to init: the pod has no such limit");
+    }
+    let hash = hash(data.iter().map(|(key, text)| (*key, text.as_str())));
+    let data = data.map(|(key, text)| (key.to_owned(), text)).to_vec();
+    (objects::config_map(server.object(external::RUN_CONFIG), data), hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hash;
+
+    /// What `printf '{"a":"1","b":"2"}' | sha256sum` prints.
+    #[test]
+    fn the_order_of_keys_does_not_count() {
+        let expected = "21f76dfbfe6dfe21f762080ef484112cf2952974cef30741fd1931e1c6d92112";
+        assert_eq!(hash([("a", "1"), ("b", "2")].into_iter()), expected);
+        assert_eq!(hash([("b", "2"), ("a", "1")].into_iter()), expected);
+    }
+}

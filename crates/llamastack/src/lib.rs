@@ -1,0 +1,201 @@
+//! llama-stack servers: a `LlamaStackDistribution` with external providers becomes what a controller in a cluster would
+//! have made of it.
+//!
+//! ```text
+//! wire ─ read ─ validate ─ server ─┬─ inputs, ca_bundle (ConfigMaps of the input) ─┬─ objects
+//!                                  └─ pod ─ external ──────────────────────────────┘
+//! ```
+//! The base is what the operator renders for a distribution; external providers decorate its pod. Both are described in
+//! `docs/llama-stack.md`, with what differs from the operator.
+
+mod ca_bundle;
+pub mod codes;
+mod external;
+mod inputs;
+pub mod install;
+pub mod merge;
+mod objects;
+pub mod options;
+pub mod package;
+mod paths;
+pub mod phase;
+mod pod;
+mod read;
+mod server;
+mod types;
+mod validate;
+pub mod wire;
+
+use self::options::Settings;
+use self::pod::Mode;
+use self::server::Server;
+use crate::options::Options;
+use kubefoundry_diagnostics::{Code, Findings};
+use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_kubernetes::header::Header;
+use kubefoundry_kubernetes::pod::StringMap;
+use kubefoundry_transform::Endpoint;
+use kubefoundry_transform::codes as shared;
+use kubefoundry_transform::{Object, Sink, Transform};
+use kubefoundry_yaml::Node;
+
+/// What the transformation sees.
+type Set<'s, 't> = kubefoundry_transform::Set<'s, 't, Settings>;
+
+/// The transformation.
+#[derive(Debug)]
+pub struct LlamaStack;
+
+impl Transform for LlamaStack {
+    type Settings = Settings;
+
+    fn name(&self) -> &'static str {
+        "llamastack"
+    }
+
+    fn kind(&self) -> (&'static str, &'static str) {
+        (wire::API_VERSION, wire::KIND)
+    }
+
+    fn owner_annotation(&self) -> &'static str {
+        "llama-stack-distribution"
+    }
+
+    fn marks(&self) -> &'static [&'static str] {
+        &[SECTION]
+    }
+
+    fn looks_at(&self, header: &Header) -> bool {
+        &*header.kind == "ConfigMap" && header.group().is_empty()
+    }
+
+    /// A distribution without external providers belongs to the operator in the cluster.
+    fn takes(&self, root: &Node<'_>, _: &Settings) -> bool {
+        has_external_providers(root)
+    }
+
+    fn takes_what(&self) -> &'static str {
+        "a LlamaStackDistribution is rendered when it has spec.server.externalProviders, and otherwise left to its operator"
+    }
+
+    fn misnamed(&self, header: &Header, _: &Settings, findings: &mut Findings<'_>) {
+        if &*header.kind != wire::KIND || !has_external_providers(findings.scope().root) {
+            return;
+        }
+        let message = format!(
+            "apiVersion {:?} of a LlamaStackDistribution with external providers is not rendered, expected {}",
+            header.api_version,
+            wire::API_VERSION
+        );
+        findings
+            .report(&codes::FOREIGN_DISTRIBUTION, "apiVersion", message)
+            .help(format!("the group of LlamaStackDistribution is {}", wire::GROUP))
+            .replace_with(format!("change it to {}", wire::API_VERSION), wire::API_VERSION);
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        codes::CODES
+    }
+
+    fn run(&self, object: &Object<'_>, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+        let findings = &mut out.findings;
+        let wire = read::read(&object.root, findings);
+        let server = wire
+            .and_then(|wire| validate::validate(&wire, &Options::of(set), &mut Checker { dialect: None, findings }));
+        findings.advise(|location| read::provider_at(&object.root, &location.path));
+        let Some(server) = server else { return };
+        render(&server, set, out);
+    }
+}
+
+/// Whether a distribution has the section of external providers, even an empty one or in a place that it does not belong
+/// into. What the operator writes into the status is none.
+fn has_external_providers(root: &Node<'_>) -> bool {
+    fn below(node: &Node<'_>) -> bool {
+        node.entries().iter().any(|entry| entry.key == SECTION || below(&entry.node))
+    }
+    root.entry(SECTION).is_some() || root.get("spec").is_some_and(below)
+}
+
+/// The section of external providers.
+const SECTION: &str = "externalProviders";
+
+/// Makes a server's objects.
+fn render(server: &Server, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+    let options = &Options::of(set);
+    let mode = Mode::of(server, options);
+    let findings = &mut out.findings;
+    check_options(server, mode, options.settings, findings);
+    let user = inputs::user_config(server, mode, set, findings);
+    let merged = inputs::merged(server, mode, &user, set, findings);
+    let certificates = ca_bundle::mounted(server, set, findings);
+    if findings.has_errors() {
+        return;
+    }
+    // What pods mount is read when they start: another content makes other pods.
+    let mut annotations = StringMap::default();
+    let mut manifests = Vec::new();
+    if let Some(hash) = user.hash.as_ref().filter(|_| mode != Mode::Static) {
+        annotations.push("configmap.hash/user-config", hash);
+    }
+    if let Some((config_map, hash)) = merged {
+        annotations.push("configmap.hash/run-config", hash);
+        manifests.push(config_map);
+    }
+    let mounted = certificates.map(|mounted| {
+        if let Some((config_map, hash)) = mounted.made {
+            annotations.push("configmap.hash/ca-bundle", hash);
+            manifests.push(config_map);
+        }
+        (mounted.config_map, mounted.key)
+    });
+    let ca = mounted.as_ref().map(|(config_map, key)| (config_map.as_str(), key.as_str()));
+    let pod = pod::pod(server, ca, options);
+    let around = [
+        objects::claim(server),
+        objects::service_account(server),
+        objects::role_binding(server, options),
+        objects::service(server),
+        objects::network_policy(server, options),
+        objects::ingress(server),
+        objects::disruption_budget(server),
+        objects::autoscaler(server),
+    ];
+    manifests.extend(around.into_iter().flatten());
+    manifests.push(objects::deployment(server, pod, annotations));
+    out.manifests = manifests;
+    out.endpoint = server.has_service().then(|| Endpoint { service: server.object("service"), port: server.port() });
+}
+
+/// What options and a distribution say that does not go together, and what they leave open.
+fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mut Findings<'_>) {
+    if mode == Mode::Native && server.workers.is_some() {
+        let message = "spec.server.workers is set, expected it absent with llamaStack.nativeExtraProviders: uvicorn is not told of external providers";
+        findings
+            .report(&shared::INVALID_VALUE, "spec.server.workers", message)
+            .help("remove it, or let nativeExtraProviders be false");
+    }
+    let renderer = settings.renderer();
+    if matches!(mode, Mode::Init | Mode::Native) && renderer.is_default {
+        let image = renderer.image;
+        let message = format!("the init container merge-config runs {image}, which follows the version of kubefoundry");
+        findings.report(&shared::UNPINNED_RUNTIME, "spec.server.externalProviders", message).help(format!(
+            "push the image to a registry, and pin it: llamaStack: {{image: {image:?}}} in the Render options"
+        ));
+    }
+}
+
+/// JSON in one line that a YAML reader takes for the same: control characters beyond those of ASCII are escaped, too.
+fn json_line(value: &serde_json::Value) -> String {
+    use std::fmt::Write as _;
+    let mut line = String::new();
+    for c in value.to_string().chars() {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') {
+            // Writing to a text cannot fail.
+            let _ = write!(line, "\\u{:04x}", u32::from(c));
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}

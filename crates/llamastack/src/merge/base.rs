@@ -1,0 +1,107 @@
+//! The `run.yaml` that is merged into: read, and held to the shape that a merge needs.
+
+use crate::wire::Api;
+use kubefoundry_diagnostics::render::{LineIndex, Position};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::{Failure, FailureKind, Limits, Node, Span, Value};
+
+/// Why a text cannot be merged into.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {}, column {}: {message}", .position.line, .position.column)]
+pub struct BaseError {
+    /// Where.
+    pub position: Position,
+    /// The bytes that it is about.
+    pub span: Span,
+    /// What was found and what is expected.
+    pub message: String,
+}
+
+impl BaseError {
+    pub(super) fn at(text: &str, span: Span, message: impl Into<String>) -> Self {
+        Self { position: LineIndex::new(text).position(span.start), span, message: message.into() }
+    }
+
+    /// The error as the merge prints it, with the name of the file.
+    pub fn block(&self, file: &str) -> String {
+        let Position { line, column } = self.position;
+        format!(
+            "ERROR: Cannot merge external providers into base configuration\n\n{file}:{line}:{column}: {}\n\nResolution: \
+             Correct the run.yaml in the distribution image or in the user ConfigMap.",
+            self.message
+        )
+    }
+}
+
+/// Whether a text can be merged into, so that a mistake in it is found before there are providers.
+///
+/// ```
+/// use kubefoundry_llamastack::merge::check_base;
+/// assert!(check_base("providers: {inference: []}\n").is_ok());
+/// let error = check_base("version: 2\nproviders: []\n").unwrap_err();
+/// assert_eq!(error.to_string(), "line 2, column 12: providers is a list, expected a mapping of APIs to lists");
+/// ```
+///
+/// # Errors
+/// When it is not one YAML document, or `providers` or `apis` have no shape that providers fit into.
+pub fn check_base(text: &str) -> Result<(), BaseError> {
+    read(text).map(|_| ())
+}
+
+/// Reads a base; nothing when there is no document in it.
+pub(super) fn read(text: &str) -> Result<Option<Node<'_>>, BaseError> {
+    let parsed = yaml::parse(text, &Limits::default());
+    if let Some(failure) = &parsed.failure {
+        return Err(BaseError::at(text, failure.span, failure.sentence()));
+    }
+    let mut documents = parsed.documents.into_iter();
+    let Some(document) = documents.next() else { return Ok(None) };
+    if let Some(second) = documents.next() {
+        return Err(BaseError::at(text, second.span, "found a second document, expected one"));
+    }
+    if let Some(problem) = document.problems.iter().find(|problem| matters(problem, text, &document.root)) {
+        return Err(BaseError::at(text, problem.span, problem.sentence()));
+    }
+    check_shape(text, &document.root)?;
+    Ok(Some(document.root))
+}
+
+/// Whether a problem stops the merge. llama-stack reads its configuration by PyYAML, which takes the last of two equal
+/// keys, overrides merged ones, and knows `.inf`: outside of what changes that is nobody's business here.
+fn matters(problem: &Failure, text: &str, root: &Node<'_>) -> bool {
+    match problem.kind {
+        FailureKind::DuplicateKey => {
+            let key = text.get(problem.span.start..problem.span.end).unwrap_or_default().trim_matches(['"', '\'']);
+            let inside =
+                |entry: &yaml::Entry<'_>| (entry.key_span.start..entry.node.span.end).contains(&problem.span.start);
+            let entries = ["providers", "apis"].into_iter().filter_map(|key| root.entry(key));
+            matches!(key, "providers" | "apis") || entries.into_iter().any(inside)
+        }
+        FailureKind::MergeOverride | FailureKind::NotJson => false,
+        _ => true,
+    }
+}
+
+fn check_shape(text: &str, root: &Node<'_>) -> Result<(), BaseError> {
+    let wrong = |node: &Node<'_>, field: &str, expected: &str| {
+        let message = format!("{field} is {}, expected {expected}", node.describe());
+        Err(BaseError::at(text, node.span, message))
+    };
+    if !matches!(root.value, Value::Mapping(_) | Value::Null) {
+        return wrong(root, "run.yaml", "a mapping");
+    }
+    if let Some(apis) = root.get("apis").filter(|apis| !matches!(apis.value, Value::Sequence(_) | Value::Null)) {
+        return wrong(apis, "apis", "a list");
+    }
+    let Some(providers) = root.get("providers") else { return Ok(()) };
+    if !matches!(providers.value, Value::Mapping(_) | Value::Null) {
+        return wrong(providers, "providers", "a mapping of APIs to lists");
+    }
+    for api in Api::ALL {
+        let section = providers.get(api.as_str());
+        if let Some(section) = section.filter(|it| !matches!(it.value, Value::Sequence(_) | Value::Null)) {
+            return wrong(section, &format!("providers.{api}"), "a list of providers");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! What a merge means, on values: what the edited text is held to.
+
+use serde_json::{Map, Value, json};
+
+use super::Entry;
+use crate::wire::Api;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::{Limits, Node};
+
+/// An entry of `run.yaml` for an external provider.
+pub(super) fn provider(entry: &Entry) -> Value {
+    let mut provider = json!({
+        "provider_id": entry.provider_id,
+        "provider_type": entry.metadata.provider_type,
+        "module": entry.metadata.package_name,
+    });
+    if let (Some(config), Some(provider)) = (&entry.config, provider.as_object_mut()) {
+        provider.insert("config".to_owned(), config.clone());
+    }
+    as_read(provider)
+}
+
+/// A value as it is read back from YAML: numbers in their one form.
+fn as_read(value: Value) -> Value {
+    let mut text = String::new();
+    yaml::to_yaml(&value, &mut text);
+    let limits = Limits { nodes: usize::MAX, document_bytes: usize::MAX, ..Limits::default() };
+    yaml::parse(&text, &limits).documents.first().map_or(value, |document| document.root.to_json())
+}
+
+/// The entries of one API.
+pub(super) fn of_api<'e>(entries: &[&'e Entry], api: Api) -> Vec<&'e Entry> {
+    entries.iter().copied().filter(|entry| entry.api == api).collect()
+}
+
+/// Whether an item of a section is the base's own idea of one of these providers.
+pub(super) fn is_replaced(item: &Node<'_>, entries: &[&Entry]) -> bool {
+    let id = item.get("provider_id").and_then(Node::as_str);
+    id.is_some_and(|id| entries.iter().any(|entry| entry.provider_id == id))
+}
+
+/// The base with external providers, as a value.
+pub(super) fn tree(root: Option<&Node<'_>>, entries: &[&Entry], apis: &[Api]) -> Value {
+    let mut tree = map(root.map(Node::to_json));
+    let mut providers = map(tree.remove("providers"));
+    let sections = root.and_then(|root| root.get("providers"));
+    for api in Api::ALL {
+        let entries = of_api(entries, api);
+        if entries.is_empty() {
+            continue;
+        }
+        let items = sections.and_then(|sections| sections.get(api.as_str())).map_or(&[][..], Node::items);
+        let kept = items.iter().filter(|item| !is_replaced(item, &entries)).map(Node::to_json);
+        let section: Vec<Value> = kept.chain(entries.iter().map(|entry| provider(entry))).collect();
+        providers.insert(api.as_str().to_owned(), Value::Array(section));
+    }
+    tree.insert("providers".to_owned(), Value::Object(providers));
+    if let Some(list) = tree.get_mut("apis").and_then(Value::as_array_mut) {
+        list.extend(apis.iter().map(|api| Value::from(api.as_str())));
+    }
+    Value::Object(tree)
+}
+
+fn map(value: Option<Value>) -> Map<String, Value> {
+    match value {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}

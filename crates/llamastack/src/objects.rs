@@ -1,0 +1,173 @@
+//! The objects beside the pod: what the operator makes for a server.
+//!
+//! Source: `controllers/manifests/base`, `pkg/deploy/plugins/networkpolicy_transformer.go`,
+//! `controllers/network_resources.go` and `buildHPASpec` of `github.com/llamastack/llama-stack-k8s-operator`.
+
+use serde_json::Value;
+
+use super::pod::selector;
+use super::server::{Budget, Network, Server};
+use super::types::{
+    AutoscalerSpec, Backend, BackendPort, BackendService, BudgetSpec, ClaimResources, ClaimSpec, ConfigMapBody,
+    DeploymentSpec, HttpPath, HttpPaths, HttpRule, IngressRule, IngressSpec, LabelExists, LabelSelector, Metric,
+    MetricTarget, NetworkPolicySpec, NoBody, Peer, PodSpec, PodTemplate, PolicyPort, ResourceMetric, RoleBindingBody,
+    RoleRef, ScaleTarget, ServicePort, ServiceSpec, Strategy, Subject,
+};
+use crate::options::Options;
+use kubefoundry_kubernetes::manifest::{Body, Manifest};
+use kubefoundry_kubernetes::pod::{PodMetadata, StringMap, WithSpec};
+
+/// An object with the operator's labels.
+fn object(api_version: &str, kind: &str, name: String, body: impl Body + 'static) -> Manifest {
+    Manifest::new(api_version, kind, name, body)
+        .label("app.kubernetes.io/managed-by", "llama-stack-operator")
+        .label("app.kubernetes.io/part-of", "llama-stack")
+        .label("llamastack.io/watch", "true")
+}
+
+/// The labels that some objects carry themselves, beside their pods.
+fn of_instance(manifest: Manifest, server: &Server) -> Manifest {
+    let labels = selector(server).0;
+    labels.into_iter().fold(manifest, |manifest, (key, value)| manifest.label(key, value))
+}
+
+fn pods(server: &Server) -> LabelSelector {
+    LabelSelector { match_labels: selector(server), ..LabelSelector::default() }
+}
+
+/// A ConfigMap.
+pub(super) fn config_map(name: String, data: Vec<(String, String)>) -> Manifest {
+    object("v1", "ConfigMap", name, ConfigMapBody { data: StringMap(data) })
+}
+
+/// The claim that models and data are kept on.
+pub(super) fn claim(server: &Server) -> Option<Manifest> {
+    let size = server.storage.as_ref()?;
+    let spec = ClaimSpec {
+        access_modes: ["ReadWriteOnce"],
+        resources: ClaimResources { requests: StringMap::one("storage", size) },
+    };
+    Some(object("v1", "PersistentVolumeClaim", server.object("pvc"), WithSpec { spec }))
+}
+
+/// The ServiceAccount, unless the user brings one.
+pub(super) fn service_account(server: &Server) -> Option<Manifest> {
+    server.service_account.is_none().then(|| object("v1", "ServiceAccount", server.object("sa"), NoBody {}))
+}
+
+/// Binds the ServiceAccount to a ClusterRole, where options name one.
+pub(super) fn role_binding(server: &Server, options: &Options<'_>) -> Option<Manifest> {
+    let role = options.settings.cluster_role.clone()?;
+    let namespace = server.namespace.clone();
+    let body = RoleBindingBody {
+        subjects: [Subject { kind: "ServiceAccount", name: server.service_account(), namespace }],
+        role_ref: RoleRef { api_group: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
+    };
+    Some(object("rbac.authorization.k8s.io/v1", "RoleBinding", server.object("rb"), body))
+}
+
+/// The Service.
+pub(super) fn service(server: &Server) -> Option<Manifest> {
+    let port = server.port();
+    let spec = ServiceSpec {
+        kind: "ClusterIP",
+        selector: selector(server),
+        ports: [ServicePort { name: "http", protocol: "TCP", port, target_port: port }],
+    };
+    server.has_service().then(|| object("v1", "Service", server.object("service"), WithSpec { spec }))
+}
+
+/// The NetworkPolicy, where options ask for one.
+pub(super) fn network_policy(server: &Server, options: &Options<'_>) -> Option<Manifest> {
+    let settings = &options.settings;
+    if !settings.network_policy {
+        return None;
+    }
+    let spec = NetworkPolicySpec {
+        pod_selector: pods(server),
+        policy_types: ["Ingress"],
+        ingress: [IngressRule {
+            from: peers(server.network.as_ref(), &settings.operator_namespace),
+            ports: [PolicyPort { protocol: "TCP", port: server.port() }],
+        }],
+    };
+    Some(object("networking.k8s.io/v1", "NetworkPolicy", server.object("network-policy"), WithSpec { spec }))
+}
+
+/// Who may reach the server: its own namespace, the operator's, those that are named or labelled, and the routers of
+/// OpenShift where anything is said of the network at all.
+fn peers(network: Option<&Network>, operator_namespace: &str) -> Vec<Peer> {
+    let labelled = |key: &str, value: &str| {
+        Peer::Namespaces(LabelSelector { match_labels: StringMap::one(key, value), ..LabelSelector::default() })
+    };
+    let named = |name: &str| labelled("kubernetes.io/metadata.name", name);
+    if network.is_some_and(|network| network.namespaces.iter().any(|name| name == "*")) {
+        return vec![Peer::Namespaces(LabelSelector::default())];
+    }
+    let mut peers = vec![Peer::Pods(LabelSelector::default()), named(operator_namespace)];
+    if let Some(network) = network {
+        peers.extend(network.namespaces.iter().map(|name| named(name)));
+        peers.extend(network.labels.iter().map(|key| {
+            let exists = LabelExists { key: key.clone(), operator: "Exists" };
+            Peer::Namespaces(LabelSelector { match_expressions: vec![exists], ..LabelSelector::default() })
+        }));
+        peers.push(labelled("network.openshift.io/policy-group", "ingress"));
+    }
+    peers
+}
+
+/// The Ingress, where one is asked for.
+pub(super) fn ingress(server: &Server) -> Option<Manifest> {
+    let exposed = server.network.as_ref().is_some_and(|network| network.expose_route);
+    let service = BackendService { name: server.object("service"), port: BackendPort { number: server.port() } };
+    let path = HttpPath { path: "/", path_type: "Prefix", backend: Backend { service } };
+    let spec = IngressSpec { rules: [HttpRule { http: HttpPaths { paths: [path] } }] };
+    exposed.then(|| {
+        Manifest::new("networking.k8s.io/v1", "Ingress", server.object("ingress"), WithSpec { spec })
+            .label("app.kubernetes.io/managed-by", "llama-stack-operator")
+            .label("app.kubernetes.io/instance", &server.name)
+    })
+}
+
+/// The budget of servers that may be gone: what is asked for, or one of several.
+pub(super) fn disruption_budget(server: &Server) -> Option<Manifest> {
+    let given = server.budget.clone().or_else(|| (server.replicas > 1).then(Budget::default))?;
+    let Budget { min_available, mut max_unavailable } = given;
+    if min_available.is_none() && max_unavailable.is_none() {
+        max_unavailable = Some(Value::from(1));
+    }
+    let spec = BudgetSpec { min_available, max_unavailable, selector: pods(server) };
+    let manifest = object("policy/v1", "PodDisruptionBudget", server.object("pdb"), WithSpec { spec });
+    Some(of_instance(manifest, server))
+}
+
+/// The autoscaler, where one is asked for.
+pub(super) fn autoscaler(server: &Server) -> Option<Manifest> {
+    let given = server.autoscaling.as_ref()?;
+    let metric = |name: &'static str, average_utilization: i32| Metric {
+        kind: "Resource",
+        resource: ResourceMetric { name, target: MetricTarget { kind: "Utilization", average_utilization } },
+    };
+    let cpu = given.cpu.or_else(|| given.memory.is_none().then_some(80));
+    let metrics = [cpu.map(|it| metric("cpu", it)), given.memory.map(|it| metric("memory", it))];
+    let spec = AutoscalerSpec {
+        scale_target_ref: ScaleTarget { api_version: "apps/v1", kind: "Deployment", name: server.name.clone() },
+        min_replicas: given.min,
+        max_replicas: given.max,
+        metrics: metrics.into_iter().flatten().collect(),
+    };
+    let manifest = object("autoscaling/v2", "HorizontalPodAutoscaler", server.object("hpa"), WithSpec { spec });
+    Some(of_instance(manifest, server))
+}
+
+/// The Deployment. The claim can be mounted by one pod at a time, so the old one has to go first.
+pub(super) fn deployment(server: &Server, pod: PodSpec, annotations: StringMap) -> Manifest {
+    let template = PodTemplate { metadata: PodMetadata { labels: selector(server), annotations }, spec: pod };
+    let spec = DeploymentSpec {
+        replicas: server.autoscaling.is_none().then_some(server.replicas),
+        selector: pods(server),
+        strategy: server.storage.is_some().then_some(Strategy { kind: "Recreate" }),
+        template,
+    };
+    object("apps/v1", "Deployment", server.name.clone(), WithSpec { spec })
+}

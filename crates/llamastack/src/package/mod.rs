@@ -1,0 +1,67 @@
+//! Packages of providers: `lls-provider-spec.yaml` in a provider's image, and the wheels beside it.
+//!
+//! Source: `specs/001-deploy-time-providers-l1/spec.md` ("Provider Metadata File") and `plan.md` (the texts of the errors)
+//! of `github.com/llamastack/llama-stack-k8s-operator`.
+
+mod contents;
+mod mismatch;
+mod read;
+mod syntax;
+mod wheel;
+
+use super::wire::Api;
+
+pub use contents::{Contents, Package, check, check_platform, conflicts};
+pub use mismatch::{Runtime, compare};
+pub use read::{MetadataError, Read, read};
+pub use wheel::{NotAWheel, Wheel};
+
+/// `apiVersion` of [`ProviderPackage`].
+pub const API_VERSION: &str = "llamastack.io/v1alpha1";
+
+/// Its kind.
+pub const KIND: &str = "ProviderPackage";
+
+/// The file that holds it.
+pub const FILE: &str = "lls-provider-spec.yaml";
+
+/// What a provider's image says of itself, checked: every value has the form that it must have.
+///
+/// ```
+/// let text = "\
+/// apiVersion: llamastack.io/v1alpha1
+/// kind: ProviderPackage
+/// metadata: {name: acme-vllm, version: 1.0.0, vendor: Acme}
+/// spec:
+///   packageName: acme.vllm
+///   providerType: remote::acme-vllm
+///   api: inference
+///   wheelPath: packages/acme_vllm-1.0.0-py3-none-any.whl
+/// ";
+/// let read = kubefoundry_llamastack::package::read(text).unwrap();
+/// assert_eq!(read.package.package_name, "acme.vllm");
+/// assert!(read.warnings.is_empty());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderPackage {
+    /// `metadata.name`: the package.
+    pub name: String,
+    /// `metadata.version`: a semantic version.
+    pub version: String,
+    /// `metadata.vendor`: who makes it.
+    pub vendor: String,
+    /// `metadata.description`: what it is, for people.
+    pub description: Option<String>,
+    /// `metadata.maintainer`: whom to ask.
+    pub maintainer: Option<String>,
+    /// `spec.packageName`: the Python module that llama-stack imports.
+    pub package_name: String,
+    /// `spec.providerType`, such as `remote::acme-vllm`.
+    pub provider_type: String,
+    /// `spec.api`: the API that it provides.
+    pub api: Api,
+    /// `spec.wheelPath`: the wheel of the provider itself.
+    pub wheel_path: String,
+    /// `spec.dependencyWheels`: the wheels that it needs.
+    pub dependency_wheels: Vec<String>,
+}

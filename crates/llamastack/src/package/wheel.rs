@@ -1,0 +1,143 @@
+//! What the file name of a Python wheel says.
+//!
+//! Source: <https://packaging.python.org/en/latest/specifications/binary-distribution-format/>, "File name convention".
+
+use std::fmt;
+
+/// A wheel, by its file name: `NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl`.
+///
+/// ```
+/// use kubefoundry_llamastack::package::Wheel;
+/// let wheel = Wheel::parse("My_Pkg-1.0.0-cp311-cp311-manylinux2014_x86_64.whl").unwrap();
+/// assert_eq!((wheel.name(), wheel.version()), ("My_Pkg", "1.0.0"));
+/// assert!(!wheel.is_pure());
+/// assert!(wheel.runs_on("x86_64") && !wheel.runs_on("aarch64"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wheel {
+    file: String,
+    name: String,
+    version: String,
+    platform: String,
+}
+
+/// A file name that is no wheel's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not named as a wheel, expected NAME-VERSION-PYTHON-ABI-PLATFORM.whl")]
+pub struct NotAWheel(pub String);
+
+impl Wheel {
+    /// Reads a file name.
+    ///
+    /// # Errors
+    /// When it is not of the form that wheels have.
+    pub fn parse(file: &str) -> Result<Self, NotAWheel> {
+        let not_a_wheel = || NotAWheel(kubefoundry_yaml::text::one_line(file));
+        let parts: Vec<&str> = file.strip_suffix(".whl").ok_or_else(not_a_wheel)?.split('-').collect();
+        let ([name, version, _, _, platform] | [name, version, _, _, _, platform]) = parts[..] else {
+            return Err(not_a_wheel());
+        };
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(not_a_wheel());
+        }
+        Ok(Self { file: file.to_owned(), name: name.into(), version: version.into(), platform: platform.into() })
+    }
+
+    /// The file name.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The distribution's name, as the file name spells it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version, as the file name spells it.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The platform tags, with dots between them: `any`, `manylinux_2_17_x86_64.manylinux2014_x86_64`.
+    pub fn platform(&self) -> &str {
+        &self.platform
+    }
+
+    /// Whether it holds no machine code.
+    pub fn is_pure(&self) -> bool {
+        self.platform == "any"
+    }
+
+    /// Whether it runs on Linux on an architecture, as Python calls it: `x86_64`, `aarch64`.
+    pub fn runs_on(&self, architecture: &str) -> bool {
+        self.platform.split('.').any(|tag| {
+            tag == "any"
+                || (tag.starts_with("linux_") || tag.starts_with("manylinux") || tag.starts_with("musllinux"))
+                    && tag.strip_suffix(architecture).is_some_and(|rest| rest.ends_with('_'))
+        })
+    }
+
+    /// The name in the one spelling in which names are compared (PEP 503).
+    pub fn normalized_name(&self) -> String {
+        let parts: Vec<&str> = self.name.split(['-', '_', '.']).filter(|part| !part.is_empty()).collect();
+        parts.join("-").to_ascii_lowercase()
+    }
+
+    /// The version in a spelling in which equal ones are equal: `1.0` and `1.0.0` are (PEP 440).
+    pub fn normalized_version(&self) -> String {
+        let version = self.version.to_ascii_lowercase();
+        let mut version = version.strip_prefix('v').unwrap_or(&version);
+        while let Some(shorter) = version.strip_suffix(".0") {
+            version = shorter;
+        }
+        version.to_owned()
+    }
+
+    /// Whether another wheel is of the same distribution, and of another version.
+    ///
+    /// ```
+    /// use kubefoundry_llamastack::package::Wheel;
+    /// let wheel = |file| Wheel::parse(file).unwrap();
+    /// let numpy = wheel("numpy-2.0.0-py3-none-any.whl");
+    /// assert!(numpy.conflicts_with(&wheel("NumPy-1.26.4-py3-none-any.whl")));
+    /// assert!(!numpy.conflicts_with(&wheel("numpy-2.0-py3-none-any.whl")));
+    /// ```
+    pub fn conflicts_with(&self, other: &Self) -> bool {
+        self.normalized_name() == other.normalized_name() && self.normalized_version() != other.normalized_version()
+    }
+}
+
+/// `name==version`, as the file name spells them.
+impl fmt::Display for Wheel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}=={}", self.name, self.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wheel_has_five_or_six_parts() {
+        let wheel = Wheel::parse("a-1.0-2-py3-none-any.whl").unwrap();
+        assert_eq!((wheel.to_string().as_str(), wheel.platform()), ("a==1.0", "any"));
+        for file in ["a-1.0.whl", "a-1-py3-none-any.zip", "a--py3-none-any.whl", "a-1-b-c-py3-none-any.whl", ".whl", ""]
+        {
+            assert!(Wheel::parse(file).is_err(), "{file}");
+        }
+    }
+
+    /// The tag of an architecture ends in its name, and `x86_64` is no `_64`; other systems' wheels run in no container.
+    #[test]
+    fn platform_tags_name_systems_and_architectures() {
+        let wheel = |platform: &str| Wheel::parse(&format!("a-1-cp311-cp311-{platform}.whl")).unwrap();
+        assert!(wheel("linux_x86_64").runs_on("x86_64"));
+        assert!(wheel("manylinux_2_17_aarch64.manylinux2014_aarch64").runs_on("aarch64"));
+        assert!(wheel("musllinux_1_2_s390x").runs_on("s390x"));
+        assert!(wheel("any").runs_on("riscv64"));
+        for platform in ["macosx_11_0_x86_64", "win_amd64", "linux_xx86_64", "linux_aarch64"] {
+            assert!(!wheel(platform).runs_on("x86_64"), "{platform}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The pod: the server's container and its volumes, as the operator makes them. External providers are added to it by
+//! [`super::external`].
+//!
+//! Source: `controllers/resource_helper.go` of `github.com/llamastack/llama-stack-k8s-operator`.
+
+use super::install::unexpanded;
+use super::options::MergeMode;
+use super::server::Server;
+use super::types::{
+    Affinity, AffinityTerm, Container, HttpGet, LabelSelector, PodAntiAffinity, PodSecurityContext, PodSpec, Probe,
+    Resources, SpreadConstraint, Volume, WeightedTerm, mount,
+};
+use super::{external, paths};
+use crate::options::Options;
+use kubefoundry_kubernetes::pod::{ContainerPort, StringMap, env_value};
+use kubefoundry_kubernetes::quantity::positive_quantity;
+use kubefoundry_kubernetes::wire::EnvVar;
+
+/// Starts the server: the same text for every server.
+pub(super) const START_SCRIPT: &str = include_str!("start-server.sh");
+
+/// The volume that models and data are kept on.
+const STORAGE: &str = "lls-storage";
+/// The volume with certificates.
+const CA_BUNDLE: &str = "ca-bundle";
+/// The volume with the user's configuration, where the server reads it itself.
+const USER_CONFIG: &str = "user-config";
+
+/// How external providers reach the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// There are none: the pod is the operator's.
+    Base,
+    /// They are merged into the configuration by an init container.
+    Init,
+    /// They were merged while rendering.
+    Static,
+    /// The server merges them itself.
+    Native,
+}
+
+impl Mode {
+    /// How it is for a server.
+    pub(super) fn of(server: &Server, options: &Options<'_>) -> Self {
+        let settings = &options.settings;
+        if server.providers.is_empty() {
+            Self::Base
+        } else if settings.native_extra_providers {
+            Self::Native
+        } else if settings.merge_mode == MergeMode::Static {
+            Self::Static
+        } else {
+            Self::Init
+        }
+    }
+
+    /// Whether the server reads the user's ConfigMap itself.
+    fn mounts_user_config(self) -> bool {
+        matches!(self, Self::Base | Self::Native)
+    }
+}
+
+/// The volumes that rendering adds, and where it mounts them in the server's container.
+pub(super) fn added<'s>(server: &'s Server, options: &Options<'_>) -> (Vec<&'static str>, Vec<&'s str>) {
+    let mode = Mode::of(server, options);
+    let (mut volumes, mut mounts) = (vec![STORAGE], vec![server.mount_path.as_str()]);
+    if server.ca_bundle.is_some() {
+        volumes.push(CA_BUNDLE);
+        mounts.push(paths::CA_BUNDLE);
+    }
+    if server.user_config.is_some() && mode.mounts_user_config() {
+        volumes.push(USER_CONFIG);
+        mounts.push(paths::USER_CONFIG);
+    }
+    if mode != Mode::Base {
+        volumes.extend([external::PROVIDERS, external::CONFIG]);
+        mounts.extend([paths::PROVIDERS, paths::CONFIG]);
+    }
+    if mode == Mode::Init {
+        volumes.push(external::BASE_CONFIG);
+    }
+    (volumes, mounts)
+}
+
+/// The names of the init containers.
+pub(super) fn init_names(server: &Server, options: &Options<'_>) -> Vec<String> {
+    external::init_containers(server, options).into_iter().map(|container| container.name).collect()
+}
+
+/// The labels by which the server's pods are found.
+pub(super) fn selector(server: &Server) -> StringMap {
+    let mut labels = StringMap::one("app", "llama-stack");
+    labels.push("app.kubernetes.io/instance", &server.name);
+    labels
+}
+
+/// The pod. `ca_config_map` is the ConfigMap with certificates and its key.
+pub(super) fn pod(server: &Server, ca_config_map: Option<(&str, &str)>, options: &Options<'_>) -> PodSpec {
+    let mode = Mode::of(server, options);
+    let mut container = container(server, mode);
+    let mut volumes = vec![match &server.storage {
+        Some(_) => Volume::claim(STORAGE, server.object("pvc")),
+        None => Volume::empty_dir(STORAGE, None),
+    }];
+    if let Some((config_map, key)) = ca_config_map {
+        volumes.push(Volume::config_map(CA_BUNDLE, config_map, Some((key, paths::CA_KEY))));
+    }
+    if let Some(config_map) = server.user_config.as_deref().filter(|_| mode.mounts_user_config()) {
+        volumes.push(Volume::config_map(USER_CONFIG, config_map, None));
+    }
+    if mode != Mode::Base {
+        external::extend(server, mode, options, &mut container, &mut volumes);
+    }
+    volumes.extend(server.volumes.iter().cloned().map(Volume::Given));
+    container.volume_mounts.extend(server.volume_mounts.iter().cloned());
+    PodSpec {
+        service_account_name: server.service_account(),
+        security_context: PodSecurityContext { fs_group: 1001 },
+        termination_grace_period_seconds: server.grace_period,
+        init_containers: external::init_containers(server, options),
+        containers: vec![container],
+        volumes,
+        affinity: (server.replicas > 1).then(|| affinity(server)),
+        topology_spread_constraints: spread(server),
+    }
+}
+
+fn container(server: &Server, mode: Mode) -> Container {
+    let mut mounts = vec![mount(STORAGE, &server.mount_path, false)];
+    if server.user_config.is_some() && mode.mounts_user_config() {
+        mounts.push(mount(USER_CONFIG, paths::USER_CONFIG, true));
+    }
+    if server.ca_bundle.is_some() {
+        mounts.push(mount(CA_BUNDLE, paths::CA_BUNDLE, true));
+    }
+    let given = &server.container;
+    let starts = server.user_config.is_some() || mode != Mode::Base;
+    let (mut command, mut args) = (Vec::new(), given.args.clone());
+    if !given.command.is_empty() {
+        command.clone_from(&given.command);
+    } else if starts && args.is_empty() {
+        command = ["/bin/sh", "-c", START_SCRIPT].map(str::to_owned).to_vec();
+    } else if starts {
+        // The script hands them on to the server.
+        command = ["/bin/sh", "-c", START_SCRIPT, "start-server"].map(str::to_owned).to_vec();
+        args.clone_from(&given.args);
+    }
+    Container {
+        name: given.name.clone(),
+        image: server.image.clone(),
+        command,
+        args,
+        ports: vec![ContainerPort { container_port: server.port(), name: None }],
+        env: environment(server),
+        resources: resources(server),
+        startup_probe: Some(Probe {
+            http_get: HttpGet { path: "/v1/health", port: server.port() },
+            initial_delay_seconds: 15,
+            timeout_seconds: 30,
+            failure_threshold: 3,
+            success_threshold: 1,
+        }),
+        volume_mounts: mounts,
+        ..Container::default()
+    }
+}
+
+/// The operator's variables, then the user's. One that both have is the user's: the operator lists it twice, of which the
+/// last counts.
+fn environment(server: &Server) -> Vec<EnvVar> {
+    let mut env = vec![env_value("HF_HOME", unexpanded(&server.mount_path))];
+    if server.ca_bundle.is_some() {
+        env.push(env_value("SSL_CERT_FILE", format!("{}/{}", paths::CA_BUNDLE, paths::CA_KEY)));
+    }
+    env.push(env_value("LLS_WORKERS", server.workers.unwrap_or(1).to_string()));
+    env.push(env_value("LLS_PORT", server.port().to_string()));
+    env.push(env_value("LLAMA_STACK_CONFIG", format!("{}/config.yaml", paths::USER_CONFIG)));
+    with_own(env, server.container.env.clone())
+}
+
+/// Variables of ours with those of the user, which win.
+pub(super) fn with_own(mut made: Vec<EnvVar>, given: Vec<EnvVar>) -> Vec<EnvVar> {
+    made.retain(|made| !given.iter().any(|given| given.name == made.name));
+    made.extend(given);
+    made
+}
+
+/// What the server needs. Autoscaling by utilization needs requests; with workers the operator makes limits of them. Where
+/// only a limit is given, it is the request, too, as Kubernetes has it: the operator's own could be above it.
+fn resources(server: &Server) -> Resources {
+    let mut resources = server.container.resources.clone();
+    let cpu = server.workers.unwrap_or(1).to_string();
+    for (name, default) in [("cpu", cpu.as_str()), ("memory", "1Gi")] {
+        let limit = amount(&resources.limits, name).map(str::to_owned);
+        ensure(&mut resources.requests, name, limit.as_deref().unwrap_or(default));
+        if server.workers.is_some() {
+            let request = amount(&resources.requests, name).unwrap_or(default).to_owned();
+            ensure(&mut resources.limits, name, &request);
+        }
+    }
+    resources
+}
+
+/// The amount of a resource, when it is above zero.
+fn amount<'m>(map: &'m StringMap, name: &str) -> Option<&'m str> {
+    map.0.iter().find(|(key, value)| key == name && positive_quantity(value).is_ok()).map(|(_, value)| value.as_str())
+}
+
+/// Sets the amount of a resource that has none.
+fn ensure(map: &mut StringMap, name: &str, value: &str) {
+    if amount(map, name).is_none() {
+        map.0.retain(|(key, _)| key != name);
+        map.push(name, value);
+    }
+}
+
+/// All pods of the server.
+fn of_instance(server: &Server) -> LabelSelector {
+    LabelSelector {
+        match_labels: StringMap::one("app.kubernetes.io/instance", &server.name),
+        ..LabelSelector::default()
+    }
+}
+
+fn affinity(server: &Server) -> Affinity {
+    let term = AffinityTerm { label_selector: of_instance(server), topology_key: "kubernetes.io/hostname" };
+    let terms = [WeightedTerm { weight: 100, pod_affinity_term: term }];
+    Affinity { pod_anti_affinity: PodAntiAffinity { preferred_during_scheduling_ignored_during_execution: terms } }
+}
+
+fn spread(server: &Server) -> Vec<serde_json::Value> {
+    if !server.spread.is_empty() || server.replicas <= 1 {
+        return server.spread.clone();
+    }
+    let keys = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone", "kubernetes.io/hostname"];
+    let constraint = |topology_key| SpreadConstraint {
+        max_skew: 1,
+        topology_key,
+        when_unsatisfiable: "ScheduleAnyway",
+        label_selector: of_instance(server),
+    };
+    keys.iter().filter_map(|key| serde_json::to_value(constraint(key)).ok()).collect()
+}

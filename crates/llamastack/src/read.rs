@@ -1,0 +1,125 @@
+//! Reading a LlamaStackDistribution: what is written in a place that an example of the specification, or a habit, has it
+//! in, gets a finding of its own instead of that of any unknown field.
+
+use super::SECTION;
+use super::wire::{Api, ExternalProviders, LlamaStackDistribution};
+use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_transform::codes;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_yaml::text::{closest, shorten};
+use kubefoundry_yaml::{Node, Value};
+
+/// Where external providers stand.
+pub(super) fn providers_path() -> FieldPath {
+    FieldPath::parse("spec.server.externalProviders")
+}
+
+/// Reads a distribution.
+pub(super) fn read(root: &Node<'_>, findings: &mut Findings<'_>) -> Option<LlamaStackDistribution> {
+    let mut root = root.clone();
+    misplaced_section(&mut root, findings);
+    if let Some(server) = get_mut(&mut root, "spec").and_then(|spec| get_mut(spec, "server")) {
+        misplaced_service_account(server, findings);
+        if let Some(providers) = get_mut(server, "externalProviders") {
+            unknown_sections(providers, findings);
+            provider_types(providers, findings);
+        }
+    }
+    LlamaStackDistribution::read(&root, &FieldPath::root(), &mut Reader::strict(findings))
+}
+
+/// External providers beside the server instead of in it.
+fn misplaced_section(root: &mut Node<'_>, findings: &mut Findings<'_>) {
+    let mut at = |node: &mut Node<'_>, path: FieldPath, place: &str| {
+        if !take_out(node, |key| key == SECTION).is_empty() {
+            findings
+                .report(&codes::UNKNOWN_FIELD, Place::key(&path), format!("unknown field {SECTION:?} in {place}"))
+                .help(format!("external providers stand in {}", providers_path()));
+        }
+    };
+    at(root, FieldPath::parse(SECTION), "the distribution");
+    if let Some(spec) = get_mut(root, "spec") {
+        at(spec, FieldPath::parse("spec").key(SECTION), "spec");
+    }
+}
+
+/// An example of the specification has the ServiceAccount where the CRD has no such field.
+fn misplaced_service_account(server: &mut Node<'_>, findings: &mut Findings<'_>) {
+    if take_out(server, |key| key == "serviceAccountName").is_empty() {
+        return;
+    }
+    let path = FieldPath::parse("spec.server.serviceAccountName");
+    findings
+        .report(&codes::UNKNOWN_FIELD, Place::key(&path), "unknown field \"serviceAccountName\" in spec.server")
+        .help("the ServiceAccount of the pod is spec.server.podOverrides.serviceAccountName");
+}
+
+/// Sections of APIs that there are none of.
+fn unknown_sections(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
+    let path = providers_path();
+    let known = ExternalProviders::FIELDS;
+    for key in take_out(providers, |key| !known.contains(&key)) {
+        let message = format!("unknown field {:?} in {path}, expected an API: {}", shorten(&key), known.join(", "));
+        let meant = Api::named(&key).map(Api::section).or_else(|| closest(&key, known.iter().copied()));
+        let there = meant.is_some_and(|meant| providers.get(meant).is_some());
+        let reported = findings.report(&codes::UNKNOWN_FIELD, Place::key(&path.key(key)), message);
+        if let Some(meant) = meant {
+            let reported =
+                reported.help(format!("did you mean {meant:?}{}?", if there { ", which is there too" } else { "" }));
+            if !there {
+                reported.replace_with(format!("rename it to {meant}"), meant);
+            }
+        }
+    }
+}
+
+/// A provider's type is what its image says (FR-010).
+fn provider_types(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
+    let Value::Mapping(sections) = &mut providers.value else { return };
+    for section in sections {
+        let path = providers_path().key(section.key.clone().into_owned());
+        let Value::Sequence(items) = &mut section.node.value else { continue };
+        for (index, item) in items.iter_mut().enumerate() {
+            if take_out(item, |key| key == "providerType").is_empty() {
+                continue;
+            }
+            let path = path.index(index);
+            let message = format!("unknown field \"providerType\" in {path}, expected the image to say it");
+            findings
+                .report(&codes::UNKNOWN_FIELD, Place::key(&path.join("providerType")), message)
+                .help("remove it: the type is spec.providerType in the image's lls-provider-spec.yaml");
+        }
+    }
+}
+
+/// What to correct, for a finding about a provider: its id, its image and its container (FR-030).
+pub(super) fn provider_at(root: &Node<'_>, path: &FieldPath) -> Option<String> {
+    let section = providers_path();
+    let [Segment::Key(api), Segment::Index(index), ..] = path.segments().get(section.segments().len()..)? else {
+        return None;
+    };
+    let provider = root.at(&section.key(api.clone()).index(*index)).filter(|_| path.starts_with(&section))?;
+    let said = |key: &str| provider.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
+    let image = said("image").unwrap_or("(none)");
+    Some(said("providerId").map_or_else(
+        || format!("correct this entry (image: {image}), and give its provider an id"),
+        |id| format!("correct the entry of provider '{id}' (image: {image}, init container: external-provider-{id})"),
+    ))
+}
+
+/// Takes entries out of a mapping; their keys come back.
+fn take_out(node: &mut Node<'_>, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
+    let Value::Mapping(entries) = &mut node.value else { return Vec::new() };
+    let taken =
+        entries.iter().filter(|entry| is_meant(&entry.key)).map(|entry| entry.key.clone().into_owned()).collect();
+    entries.retain(|entry| !is_meant(&entry.key));
+    taken
+}
+
+fn get_mut<'n, 't>(node: &'n mut Node<'t>, key: &str) -> Option<&'n mut Node<'t>> {
+    match &mut node.value {
+        Value::Mapping(entries) => entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node),
+        _ => None,
+    }
+}

@@ -1,0 +1,241 @@
+//! From what was written to a server with everything decided: defaults, and every check of one distribution alone.
+//!
+//! Sources: the CRD, the operator's `controllers/resource_helper.go`, and `specs/001-deploy-time-providers-l1/spec.md`.
+
+mod availability;
+mod config_maps;
+mod distribution;
+mod pod;
+mod providers;
+mod resources;
+
+pub(super) use config_maps::ca_key;
+
+use super::server::{ContainerSpec, Network, Server};
+use super::{codes, wire};
+use crate::options::Options;
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::environment::environment;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::wire::IntegerOrString;
+use kubefoundry_kubernetes::{labels, names};
+use kubefoundry_transform::codes as shared;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// The longest name: that of the Service ends in `-service`, and may have 63 characters.
+const LONGEST_NAME: usize = 63 - "-service".len();
+
+/// Checks a distribution. None when it has no name, or none that runs: a finding says so.
+pub(super) fn validate(
+    wire: &wire::LlamaStackDistribution,
+    options: &Options<'_>,
+    check: &mut Checker<'_, '_>,
+) -> Option<Server> {
+    let name = metadata(wire, check);
+    let namespace = wire.metadata.as_ref().and_then(|metadata| text(metadata.namespace.as_deref()));
+    let empty = wire::LlamaStackDistributionSpec::default();
+    let spec = wire.spec.as_ref().unwrap_or(&empty);
+    let nothing = wire::Server::default();
+    let server = spec.server.as_ref().unwrap_or(&nothing);
+    let path = FieldPath::parse("spec.server");
+    let replicas = at_least(&FieldPath::parse("spec.replicas"), spec.replicas, 0, check).unwrap_or(1);
+    let image = distribution::distribution(server.distribution.as_ref(), &path.join("distribution"), options, check);
+    let container = container(server.container_spec.as_ref(), &path.join("containerSpec"), check);
+    let workers = at_least(&path.join("workers"), server.workers, 1, check);
+    let (storage, mount_path) = storage(server.storage.as_ref(), &path.join("storage"), check);
+    let autoscaling =
+        availability::autoscaling(server.autoscaling.as_ref(), replicas, &path.join("autoscaling"), check);
+    let budget = availability::budget(server.pod_disruption_budget.as_ref(), &path.join("podDisruptionBudget"), check);
+    let overrides = pod::overrides(server.pod_overrides.as_ref(), &path.join("podOverrides"), check);
+    let spread = pod::spread(server.topology_spread_constraints.as_deref(), check);
+    let user_config = config_maps::user_config(server.user_config.as_ref(), namespace, &path.join("userConfig"), check);
+    let ca_bundle = config_maps::ca_bundle(server.tls_config.as_ref(), check);
+    let network = network(spec.network.as_ref(), check);
+    let providers = providers::providers(server.external_providers.as_ref(), options, check);
+    let server = Server {
+        name: name?,
+        namespace: namespace.map(str::to_owned),
+        replicas,
+        image: image?,
+        container,
+        workers,
+        mount_path,
+        storage,
+        service_account: overrides.service_account,
+        grace_period: overrides.grace_period,
+        volumes: overrides.volumes,
+        volume_mounts: overrides.volume_mounts,
+        autoscaling,
+        budget,
+        spread,
+        user_config,
+        ca_bundle,
+        network,
+        providers,
+    };
+    pod::clashes(&server, options, check);
+    advice(&server, options, check);
+    Some(server)
+}
+
+/// The name, from which those of all objects are derived; a Service's has to start with a letter.
+fn metadata(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) -> Option<String> {
+    let path = FieldPath::parse("metadata");
+    let metadata = wire.metadata.as_ref();
+    let name = metadata.and_then(|metadata| metadata.name.as_deref());
+    check.required_name(&path.join("name"), name, names::dns_1035_label);
+    let name = text(name)?;
+    if names::dns_1035_label(name).is_ok() && name.len() > LONGEST_NAME {
+        let length = name.len();
+        let message = format!(
+            "metadata.name has {length} characters, expected at most {LONGEST_NAME}: its Service is named {name}-service"
+        );
+        check.findings.report(&shared::NAME_TOO_LONG, &path.join("name"), message);
+    }
+    if let Some(namespace) = metadata.and_then(|metadata| text(metadata.namespace.as_deref())) {
+        check.name(&path.join("namespace"), namespace, names::dns_1123_label);
+    }
+    Some(name.to_owned())
+}
+
+fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut Checker<'_, '_>) -> ContainerSpec {
+    let empty = wire::ContainerSpec::default();
+    let wire = wire.unwrap_or(&empty);
+    let name = text(wire.name.as_deref());
+    if let Some(name) = name {
+        check.name(&path.join("name"), name, names::dns_1123_label);
+    }
+    let port = wire.port.filter(|port| *port != 0).and_then(|port| {
+        let fits = u16::try_from(port).ok();
+        if fits.is_none() {
+            let message = format!("{path}.port is {port}, expected a port from 1 to 65535");
+            check.findings.report(&shared::OUT_OF_RANGE, &path.join("port"), message);
+        }
+        fits
+    });
+    let env = wire.env.clone().unwrap_or_default();
+    environment(&path.join("env"), &env, check);
+    ContainerSpec {
+        name: name.unwrap_or("llama-stack").to_owned(),
+        port,
+        env,
+        command: wire.command.clone().unwrap_or_default(),
+        args: wire.args.clone().unwrap_or_default(),
+        resources: resources::resources(wire.resources.as_ref(), &path.join("resources"), check),
+    }
+}
+
+/// The size of the claim, where there is one, and where models and data are kept.
+fn storage(wire: Option<&wire::Storage>, path: &FieldPath, check: &mut Checker<'_, '_>) -> (Option<String>, String) {
+    const MOUNT_PATH: &str = "/.llama";
+    let Some(wire::Storage { size, mount_path }) = wire else { return (None, MOUNT_PATH.to_owned()) };
+    let size = size.as_ref().map_or("10Gi", |IntegerOrString(size)| size);
+    check.quantity(&path.join("size"), size);
+    let mount_path = text(mount_path.as_deref()).unwrap_or(MOUNT_PATH);
+    check.expect(&shared::INVALID_VOLUME, &path.join("mountPath"), mount_path, pod::mount_path(mount_path));
+    (Some(size.to_owned()), mount_path.to_owned())
+}
+
+fn network(wire: Option<&wire::Network>, check: &mut Checker<'_, '_>) -> Option<Network> {
+    let wire = wire?;
+    let path = FieldPath::parse("spec.network.allowedFrom");
+    let allowed = wire.allowed_from.as_ref();
+    let namespaces = allowed.and_then(|allowed| allowed.namespaces.clone()).unwrap_or_default();
+    for (index, namespace) in namespaces.iter().enumerate().filter(|(_, namespace)| *namespace != "*") {
+        check.name(&path.join("namespaces").index(index), namespace, names::dns_1123_label);
+    }
+    let keys = allowed.and_then(|allowed| allowed.labels.clone()).unwrap_or_default();
+    for (index, key) in keys.iter().enumerate() {
+        let path = path.join("labels").index(index);
+        check.expect(&shared::INVALID_LABEL, &path, key, labels::label_key(key));
+    }
+    Some(Network { expose_route: wire.expose_route.unwrap_or_default(), namespaces, labels: keys })
+}
+
+/// Checks that a number is not too small. One that is comes back all the same, so that the rest can be looked at.
+fn at_least(path: &FieldPath, number: Option<i32>, least: i32, check: &mut Checker<'_, '_>) -> Option<i32> {
+    let number = number?;
+    if number < least {
+        let message = format!("{path} is {number}, expected at least {least}");
+        check.findings.report(&shared::OUT_OF_RANGE, path, message);
+    }
+    Some(number)
+}
+
+/// What is rendered as it is written, and probably not as meant.
+fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
+    let network = server.network.as_ref();
+    let allows = network.is_some_and(|network| !network.namespaces.is_empty() || !network.labels.is_empty());
+    if allows && !options.settings.network_policy {
+        let path = FieldPath::parse("spec.network.allowedFrom");
+        let message = format!("{path} has no effect: no NetworkPolicy is made, so that everyone may reach the server");
+        check
+            .findings
+            .report(&shared::FIELD_IGNORED, &path, message)
+            .help("set llamaStack.networkPolicy: true in the Render options");
+    }
+    let exposed = server.network.as_ref().is_some_and(|network| network.expose_route);
+    if !server.has_service() && (exposed || !server.providers.is_empty()) {
+        let message = if exposed {
+            "spec.network.exposeRoute is true, but no Service is made that the Ingress leads to: spec.server.containerSpec has neither port nor env"
+        } else {
+            "no Service is made: spec.server.containerSpec has neither port nor env"
+        };
+        let path = if exposed { "spec.network.exposeRoute" } else { "spec.server" };
+        check
+            .findings
+            .report(&codes::NO_SERVICE, path, message)
+            .help("give spec.server.containerSpec.port, such as 8321");
+    }
+    if server.providers.is_empty() {
+        return;
+    }
+    let path = FieldPath::parse("spec.server.containerSpec");
+    if !server.container.command.is_empty() {
+        let path = path.join("command");
+        let message = format!(
+            "{path} takes the place of the command that checks and starts the server with its external providers"
+        );
+        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(
+            "start the server with /opt/llama-stack/config/run.yaml, after llama-stack preflight where that is wanted, or remove it",
+        );
+    } else if !server.container.args.is_empty() {
+        let path = path.join("args");
+        let message =
+            format!("{path} come behind those that start the server with its external providers, and win over them");
+        check
+            .findings
+            .report(&codes::START_OVERRIDDEN, &path, message)
+            .help("leave out what names another configuration or port, or give containerSpec.command, too");
+    }
+    for (index, variable) in server.container.env.iter().enumerate() {
+        let told = TOLD.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
+        let Some((name, what, instead)) = told else { continue };
+        let path = path.join("env").index(index).join("name");
+        let message = format!("{path} sets {name}, which otherwise {what}");
+        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(format!("remove it, or {instead}"));
+    }
+}
+
+/// Variables by which the start command is told what to do; what they say; and where a user says it.
+const TOLD: [(&str, &str, &str); 6] = [
+    (
+        "LLAMA_STACK_CONFIG",
+        "names the configuration with the external providers",
+        "make it /opt/llama-stack/config/run.yaml",
+    ),
+    ("LLS_PORT", "is the port of the Service and of the probe", "give spec.server.containerSpec.port instead"),
+    ("LLS_WORKERS", "is the number of processes", "give spec.server.workers instead"),
+    ("LLS_PREFLIGHT", "says whether providers are checked", "set llamaStack.preflight in the Render options instead"),
+    ("LLS_START", "says how the server is started", "give spec.server.containerSpec.command instead"),
+    (
+        "LLS_EXTRA_PROVIDERS",
+        "names the file of external providers",
+        "set llamaStack.nativeExtraProviders in the Render options instead",
+    ),
+];
+
+/// The answer of a check.
+fn expect(fits: bool, expected: &'static str) -> Checked {
+    if fits { Ok(()) } else { Err(expected) }
+}

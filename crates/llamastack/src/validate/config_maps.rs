@@ -1,0 +1,88 @@
+//! The ConfigMaps that a distribution names.
+
+use crate::server::CaBundle;
+use crate::{codes, wire};
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::names;
+use kubefoundry_transform::codes as shared;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+
+/// A pod mounts ConfigMaps of its own namespace. The operator takes one of that name there, whatever was written.
+pub(super) fn user_config(
+    wire: Option<&wire::UserConfig>,
+    own: Option<&str>,
+    path: &FieldPath,
+    check: &mut Checker<'_, '_>,
+) -> Option<String> {
+    let wire::UserConfig { config_map_name, config_map_namespace } = wire?;
+    check.required_name(&path.join("configMapName"), config_map_name.as_deref(), names::dns_1123_subdomain);
+    if let Some(namespace) = text(config_map_namespace.as_deref())
+        && own != Some(namespace)
+    {
+        let path = path.join("configMapNamespace");
+        let expected = own.map_or_else(
+            || "the namespace of the distribution, which states none".to_owned(),
+            |own| format!("{own:?}, the namespace of the distribution"),
+        );
+        let message = format!(
+            "{path} is {:?}, expected {expected}: a pod mounts ConfigMaps of its own namespace only",
+            shorten(namespace)
+        );
+        check
+            .findings
+            .report(&codes::UNUSABLE_USER_CONFIG, &path, message)
+            .help("put a copy of the ConfigMap into that namespace, and remove configMapNamespace");
+    }
+    text(config_map_name.as_deref()).map(str::to_owned)
+}
+
+/// The key of a ConfigMap that holds certificates, where none is named.
+const CA_KEY: &str = "ca-bundle.crt";
+
+pub(super) fn ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Checker<'_, '_>) -> Option<CaBundle> {
+    let wire = wire?.ca_bundle.as_ref()?;
+    let path = FieldPath::parse("spec.server.tlsConfig.caBundle");
+    check.required_name(&path.join("configMapName"), wire.config_map_name.as_deref(), names::dns_1123_subdomain);
+    let namespace = text(wire.config_map_namespace.as_deref());
+    if let Some(namespace) = namespace {
+        check.name(&path.join("configMapNamespace"), namespace, names::dns_1123_label);
+    }
+    let mut keys = wire.config_map_keys.clone().unwrap_or_default();
+    let path = path.join("configMapKeys");
+    if keys.len() > 50 {
+        let message = format!("{path} has {} entries, expected at most 50", keys.len());
+        check.findings.report(&shared::OUT_OF_RANGE, &path, message);
+    }
+    for (index, key) in keys.iter().enumerate() {
+        if let Err(problem) = ca_key(key) {
+            check.findings.report(&codes::UNUSABLE_CA_BUNDLE, &path.index(index), problem).help(
+                "name a key of the ConfigMap: letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
+            );
+        }
+    }
+    if keys.is_empty() {
+        keys.push(CA_KEY.to_owned());
+    }
+    let config_map = text(wire.config_map_name.as_deref())?.to_owned();
+    Some(CaBundle { config_map, namespace: namespace.map(str::to_owned), keys })
+}
+
+/// The operator's checks of a key, in its order and its words.
+pub(crate) fn ca_key(key: &str) -> Result<(), String> {
+    let alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = key.as_bytes();
+    let characters = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    let problem = if key.is_empty() {
+        return Err("ConfigMap key cannot be empty".to_owned());
+    } else if key.len() > 253 {
+        "too long (max 253 characters)"
+    } else if key.contains("..") || key.contains('/') {
+        "contains invalid path characters"
+    } else if !characters || !alphanumeric(bytes.first()) || !alphanumeric(bytes.last()) {
+        "contains invalid characters. Only alphanumeric characters, hyphens, underscores, and dots are allowed"
+    } else {
+        return Ok(());
+    };
+    Err(format!("failed to validate ConfigMap key '{}': {problem}", shorten(key)))
+}

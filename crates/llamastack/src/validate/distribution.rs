@@ -1,0 +1,72 @@
+//! Which image runs.
+
+use crate::options::Chosen;
+use crate::options::Options;
+use crate::{codes, options, wire};
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::image::image_reference;
+use kubefoundry_transform::codes as shared;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::{closest, shorten};
+
+/// The image: that of a known distribution, or the one that is given.
+pub(super) fn distribution(
+    wire: Option<&wire::Distribution>,
+    path: &FieldPath,
+    options: &Options<'_>,
+    check: &mut Checker<'_, '_>,
+) -> Option<String> {
+    let name = wire.and_then(|wire| text(wire.name.as_deref()));
+    let image = wire.and_then(|wire| text(wire.image.as_deref()));
+    match (name, image) {
+        (Some(_), Some(_)) => {
+            let message = "Only one of name or image can be specified, found both in spec.server.distribution";
+            check
+                .findings
+                .report(&codes::UNKNOWN_DISTRIBUTION, &path.join("image"), message)
+                .help("keep image for an image of your own, name for a distribution that is known");
+            None
+        }
+        (None, None) => {
+            if check.absent_or_empty(&path.join("name")) && check.absent_or_empty(&path.join("image")) {
+                let message = "spec.server.distribution has neither name nor image, expected one of them";
+                let known = options.settings.distributions().join(", ");
+                check
+                    .findings
+                    .report(&codes::UNKNOWN_DISTRIBUTION, path, message)
+                    .help(format!("name a distribution ({known}), or give an image"));
+            }
+            None
+        }
+        (None, Some(image)) => {
+            check.expect(&shared::INVALID_IMAGE, &path.join("image"), image, image_reference(image));
+            Some(options::pulled(options, image))
+        }
+        (Some(name), None) => {
+            let Some(Chosen { image, is_default }) = options.settings.distribution(name) else {
+                unknown_distribution(name, &path.join("name"), options, check);
+                return None;
+            };
+            if is_default {
+                let message =
+                    format!("the image of distribution {name} is {image}, and follows the version of kubefoundry");
+                check.findings.report(&shared::UNPINNED_RUNTIME, &path.join("name"), message).help(format!(
+                    "pin it: llamaStack: {{distributions: {{{name}: {image:?}}}}} in the Render options"
+                ));
+            }
+            Some(options::pulled(options, &image))
+        }
+    }
+}
+
+fn unknown_distribution(name: &str, path: &FieldPath, options: &Options<'_>, check: &mut Checker<'_, '_>) {
+    let known = options.settings.distributions();
+    let message = format!("{path} is {:?}, expected one of {}", shorten(name), known.join(", "));
+    let reported = check.findings.report(&codes::UNKNOWN_DISTRIBUTION, path, message);
+    match closest(name, known.iter().copied()) {
+        Some(meant) => reported.help(format!("did you mean {meant:?}?")),
+        None => reported.help(
+            "add its image under llamaStack.distributions in the Render options, or give spec.server.distribution.image",
+        ),
+    };
+}

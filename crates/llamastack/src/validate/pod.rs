@@ -1,0 +1,267 @@
+//! What the user adds to the pod, and that it leaves room for what rendering adds.
+
+use std::collections::BTreeSet;
+
+use super::expect;
+use crate::options::Options;
+use crate::server::Server;
+use crate::{codes, pod, wire};
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::names;
+use kubefoundry_kubernetes::wire::{Reader, unknown_field, wrong_type};
+use kubefoundry_transform::codes as shared;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+use kubefoundry_yaml::{Node, Value};
+
+/// What `podOverrides` says.
+#[derive(Debug, Default)]
+pub(super) struct Overrides {
+    pub(super) service_account: Option<String>,
+    pub(super) grace_period: Option<i64>,
+    pub(super) volumes: Vec<serde_json::Value>,
+    pub(super) volume_mounts: Vec<wire::VolumeMount>,
+}
+
+/// Checks `podOverrides`.
+pub(super) fn overrides(wire: Option<&wire::PodOverrides>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Overrides {
+    let Some(wire) = wire else { return Overrides::default() };
+    let service_account = text(wire.service_account_name.as_deref());
+    if let Some(name) = service_account {
+        check.name(&path.join("serviceAccountName"), name, names::dns_1123_subdomain);
+    }
+    let grace_period = wire.termination_grace_period_seconds;
+    if let Some(seconds) = grace_period.filter(|seconds| *seconds < 0) {
+        let path = path.join("terminationGracePeriodSeconds");
+        check.findings.report(&shared::OUT_OF_RANGE, &path, format!("{path} is {seconds}, expected at least 0"));
+    }
+    let volumes = wire.volumes.as_deref().unwrap_or_default();
+    let mounts = wire.volume_mounts.clone().unwrap_or_default();
+    self::volumes(volumes, &path.join("volumes"), check);
+    self::mounts(&mounts, &path.join("volumeMounts"), check);
+    Overrides {
+        service_account: service_account.map(str::to_owned),
+        grace_period,
+        volumes: volumes.iter().map(Node::to_json).collect(),
+        volume_mounts: mounts,
+    }
+}
+
+/// Every volume has a name of its own, and one source.
+fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, '_>) {
+    for (index, volume) in volumes.iter().enumerate() {
+        let path = path.index(index);
+        if !matches!(volume.value, Value::Mapping(_)) {
+            let message = format!("{path} is {}, expected a mapping", volume.describe());
+            check.findings.report(&shared::WRONG_TYPE, &path, message);
+            continue;
+        }
+        check.required_name(&path.join("name"), volume.get("name").and_then(Node::as_str), names::dns_1123_label);
+        is_text(volume, "name", &path, check);
+        known_fields(volume, &path, &VOLUME, check);
+        let sources: Vec<&str> =
+            volume.entries().iter().map(|entry| &*entry.key).filter(|key| *key != "name").collect();
+        if sources.len() > 1 {
+            let message = format!("{path} has {} sources ({}), expected one", sources.len(), sources.join(", "));
+            check.findings.report(&shared::INVALID_VOLUME, &path, message);
+        }
+    }
+    let names: Vec<&str> =
+        volumes.iter().map(|volume| volume.get("name").and_then(Node::as_str).unwrap_or_default()).collect();
+    check.unique(path, "name", &names);
+}
+
+fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_, '_>) {
+    for (index, mount) in mounts.iter().enumerate() {
+        let path = path.index(index);
+        check.required_name(&path.join("name"), mount.name.as_deref(), names::dns_1123_label);
+        let at = path.join("mountPath");
+        if check.missing(mount.mount_path.as_deref(), &at) {
+            check.required(&at);
+        } else if let Some(given) = &mount.mount_path {
+            check.expect(&shared::INVALID_VOLUME, &at, given, mount_path(given));
+        }
+        for (field, given) in [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)] {
+            let given = text(given.as_deref()).unwrap_or_default();
+            let fits = !given.starts_with('/') && given.split('/').all(|part| part != "..");
+            let checked = expect(fits, "a path in the volume, without \"..\"");
+            check.expect(&shared::INVALID_VOLUME, &path.join(field), given, checked);
+        }
+        if text(mount.sub_path.as_deref()).is_some() && text(mount.sub_path_expr.as_deref()).is_some() {
+            let message = format!("{path} has both subPath and subPathExpr, expected one of them");
+            check.findings.report(&shared::INVALID_VOLUME, &path, message);
+        }
+        if let Some(word) = text(mount.recursive_read_only.as_deref()) {
+            let known = &["Disabled", "IfPossible", "Enabled"];
+            check.word(&shared::INVALID_VALUE, &path.join("recursiveReadOnly"), word, known);
+        }
+        if let Some(word) = text(mount.mount_propagation.as_deref()) {
+            let known = &["None", "HostToContainer", "Bidirectional"];
+            check.word(&shared::INVALID_VALUE, &path.join("mountPropagation"), word, known);
+        }
+    }
+    let paths: Vec<&str> = mounts.iter().map(|mount| mount.mount_path.as_deref().unwrap_or_default()).collect();
+    check.unique(path, "mountPath", &paths);
+}
+
+/// Where a volume may be mounted.
+pub(super) fn mount_path(path: &str) -> Checked {
+    let fits = path.starts_with('/') && !path.contains(':') && !path.chars().any(char::is_control);
+    expect(fits && !parts(path).is_empty(), "an absolute path below / without ':'")
+}
+
+/// Checks that spread constraints are ones, as far as the scheduler needs to read them.
+pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>) -> Vec<serde_json::Value> {
+    let path = FieldPath::parse("spec.server.topologySpreadConstraints");
+    let constraints = wire.unwrap_or_default();
+    for (index, constraint) in constraints.iter().enumerate() {
+        let path = path.index(index);
+        if !matches!(constraint.value, Value::Mapping(_)) {
+            let message = format!("{path} is {}, expected a mapping", constraint.describe());
+            check.findings.report(&shared::WRONG_TYPE, &path, message);
+            continue;
+        }
+        for field in ["maxSkew", "topologyKey", "whenUnsatisfiable"] {
+            if constraint.get(field).is_none_or(|node| node.value == Value::Null) {
+                check.required(&path.join(field));
+            }
+        }
+        is_text(constraint, "topologyKey", &path, check);
+        is_text(constraint, "whenUnsatisfiable", &path, check);
+        known_fields(constraint, &path, &CONSTRAINT, check);
+        if let Some(skew) =
+            constraint.get("maxSkew").filter(|skew| !matches!(skew.value, Value::Integer(1..) | Value::Null))
+        {
+            let path = path.join("maxSkew");
+            let message = format!("{path} is {}, expected a number from 1", skew.to_json());
+            check.findings.report(&shared::OUT_OF_RANGE, &path, message);
+        }
+        if let Some(word) = constraint.get("whenUnsatisfiable").and_then(Node::as_str) {
+            let known = &["DoNotSchedule", "ScheduleAnyway"];
+            check.word(&shared::INVALID_VALUE, &path.join("whenUnsatisfiable"), word, known);
+        }
+    }
+    constraints.iter().map(Node::to_json).collect()
+}
+
+/// Refuses volumes, mounts and names in the place of those that rendering adds; and mounts of volumes that there are none
+/// of.
+pub(super) fn clashes(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
+    let (made_volumes, made_mounts) = pod::added(server, options);
+    let others: Vec<&str> = made_mounts.into_iter().filter(|made| *made != server.mount_path).collect();
+    let path = FieldPath::parse("spec.server.podOverrides");
+    let mut known: BTreeSet<&str> = made_volumes.iter().copied().collect();
+    for (index, volume) in server.volumes.iter().enumerate() {
+        let name = volume["name"].as_str().unwrap_or_default();
+        if !known.insert(name) && made_volumes.contains(&name) {
+            let path = path.join("volumes").index(index).join("name");
+            let message = format!("{path} is {name:?}, which is a volume that rendering adds, expected another name");
+            check.findings.report(&codes::VOLUME_CLASH, &path, message).help("rename the volume and its mounts");
+        }
+    }
+    for (index, mount) in server.volume_mounts.iter().enumerate() {
+        let path = path.join("volumeMounts").index(index);
+        let name = mount.name.as_deref().unwrap_or_default();
+        if !name.is_empty() && !known.contains(name) {
+            let path = path.join("name");
+            let message = format!("{path} is {:?}, expected a volume of the pod", shorten(name));
+            check
+                .findings
+                .report(&shared::INVALID_VOLUME, &path, message)
+                .help("add it to spec.server.podOverrides.volumes");
+        }
+        let given = mount.mount_path.as_deref().unwrap_or_default();
+        let path = path.join("mountPath");
+        // The server's own volume is written to, so that there is room for others below it.
+        if parts(given) == parts(&server.mount_path) {
+            taken(given, &path, &[&server.mount_path], check);
+        } else {
+            taken(given, &path, &others, check);
+        }
+    }
+    taken(&server.mount_path, &FieldPath::parse("spec.server.storage.mountPath"), &others, check);
+    let init = pod::init_names(server, options);
+    if init.contains(&server.container.name) {
+        let path = FieldPath::parse("spec.server.containerSpec.name");
+        let message =
+            format!("{path} is {:?}, the name of an init container, expected another one", server.container.name);
+        check.findings.report(&shared::DUPLICATE_ENTRY, &path, message);
+    }
+}
+
+/// Refuses a path at or below one that is taken.
+fn taken(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>) {
+    let given = parts(path);
+    if let Some(made) = made.iter().find(|made| given.starts_with(&parts(made))) {
+        let message = format!("{at} is {:?}, where rendering mounts {made}, expected another path", shorten(path));
+        check.findings.report(&codes::VOLUME_CLASH, at, message).help("mount it elsewhere");
+    }
+}
+
+/// The names in a path, however many slashes are between them.
+fn parts(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
+}
+
+/// Refuses a field that is there and no text, such as the name `y`, which YAML reads as a boolean.
+fn is_text(node: &Node<'_>, field: &'static str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    let other = node.get(field).filter(|given| !matches!(given.value, Value::String(_) | Value::Null));
+    if let Some(other) = other {
+        wrong_type(other, &path.join(field), "a string", &mut Reader::strict(check.findings));
+    }
+}
+
+/// Refuses fields that there are none of: what is passed on as it was written would be refused, or dropped, by the cluster.
+fn known_fields(node: &Node<'_>, path: &FieldPath, known: &[&'static str], check: &mut Checker<'_, '_>) {
+    for entry in node.entries().iter().filter(|entry| !known.contains(&&*entry.key)) {
+        unknown_field(node, &entry.key, path, known, &mut Reader::strict(check.findings));
+    }
+}
+
+/// The fields of a TopologySpreadConstraint (core/v1).
+const CONSTRAINT: [&str; 8] = [
+    "maxSkew",
+    "topologyKey",
+    "whenUnsatisfiable",
+    "labelSelector",
+    "minDomains",
+    "nodeAffinityPolicy",
+    "nodeTaintsPolicy",
+    "matchLabelKeys",
+];
+
+/// The fields of a Volume (core/v1): its name, and every source.
+const VOLUME: [&str; 31] = [
+    "name",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "hostPath",
+    "image",
+    "nfs",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "gitRepo",
+    "glusterfs",
+    "iscsi",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "storageos",
+    "vsphereVolume",
+];

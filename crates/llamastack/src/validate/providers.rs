@@ -1,0 +1,211 @@
+//! External providers: each on its own, and that no two share a name (FR-008 to FR-010, FR-020).
+
+use std::collections::BTreeMap;
+
+use crate::options::Options;
+use crate::read::providers_path;
+use crate::server::Provider;
+use crate::wire::{Api, ExternalProvider, ExternalProviders, ImagePullPolicy};
+use crate::{codes, json_line, options};
+use kubefoundry_diagnostics::Place;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::image::image_reference;
+use kubefoundry_kubernetes::image::path_and_tag;
+use kubefoundry_kubernetes::names;
+use kubefoundry_transform::codes as shared;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+use kubefoundry_yaml::{Node, Value};
+
+/// The longest id: that of the container is `external-provider-<id>`, and may have 63 characters.
+const LONGEST_ID: usize = 63 - "external-provider-".len();
+
+/// The longest settings, in bytes of JSON: Linux starts no program with a variable of more than 128 KiB (`MAX_ARG_STRLEN`),
+/// name and end included.
+const LONGEST_CONFIG: usize = 128 * 1024 - 64;
+
+/// Checks the providers; they come in the order in which they are installed.
+pub(super) fn providers(
+    wire: Option<&ExternalProviders>,
+    options: &Options<'_>,
+    check: &mut Checker<'_, '_>,
+) -> Vec<Provider> {
+    let Some(wire) = wire else { return Vec::new() };
+    let mut providers = Vec::new();
+    for api in Api::ALL {
+        let section = providers_path().key(api.section());
+        for (index, provider) in wire.of(api).iter().enumerate() {
+            providers.extend(self::provider(provider, api, &section.index(index), options, check));
+        }
+    }
+    duplicates(&providers, check);
+    providers
+}
+
+fn provider(
+    wire: &ExternalProvider,
+    api: Api,
+    path: &FieldPath,
+    options: &Options<'_>,
+    check: &mut Checker<'_, '_>,
+) -> Option<Provider> {
+    let id_path = path.join("providerId");
+    check.required_name(&id_path, wire.provider_id.as_deref(), names::dns_1123_label);
+    let id = text(wire.provider_id.as_deref());
+    if let Some(id) = id.filter(|id| id.len() > LONGEST_ID && names::dns_1123_label(id).is_ok()) {
+        let message = format!(
+            "{id_path} has {} characters, expected at most {LONGEST_ID}: its init container is named external-provider-{id}",
+            id.len()
+        );
+        check.findings.report(&shared::NAME_TOO_LONG, &id_path, message);
+    }
+    let image_path = path.join("image");
+    let image = text(wire.image.as_deref());
+    if check.missing(wire.image.as_deref(), &image_path) {
+        check.required(&image_path);
+    }
+    if let Some(image) = image
+        && check.expect(&shared::INVALID_IMAGE, &image_path, image, image_reference(image))
+    {
+        mutable_image(id.unwrap_or_default(), image, &image_path, check);
+    }
+    let config = config(wire.config.as_ref(), id.unwrap_or_default(), image, &path.join("config"), check);
+    Some(Provider {
+        id: id?.to_owned(),
+        image: options::pulled(options, image?),
+        pull_policy: wire.image_pull_policy.unwrap_or(ImagePullPolicy::IfNotPresent),
+        api,
+        config,
+        path: path.clone(),
+    })
+}
+
+/// Code of a tag's owner runs in the server: what is reviewed should be what runs.
+fn mutable_image(id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    if image.contains('@') {
+        return;
+    }
+    let (_, tag) = path_and_tag(image);
+    let found = match tag {
+        None => "has no tag, which means :latest".to_owned(),
+        Some("latest") => "has the tag latest".to_owned(),
+        Some(tag) => format!("has the tag {tag} and no digest"),
+    };
+    let message = format!("provider '{id}' (image: {image}) {found}: what is installed can change, expected a digest");
+    check
+        .findings
+        .report(&codes::MUTABLE_PROVIDER_IMAGE, path, message)
+        .help("name the image by its digest: <image>@sha256:<64 hexadecimal digits>");
+}
+
+/// A provider's settings: any mapping.
+fn config(
+    wire: Option<&Node<'static>>,
+    id: &str,
+    image: Option<&str>,
+    path: &FieldPath,
+    check: &mut Checker<'_, '_>,
+) -> Option<serde_json::Value> {
+    let config = wire?;
+    if !matches!(config.value, Value::Mapping(_)) {
+        let message = format!("{path} is {}, expected a mapping of the provider's settings", config.describe());
+        check.findings.report(&shared::WRONG_TYPE, path, message);
+        return None;
+    }
+    inline_secrets(config, id, image.unwrap_or_default(), path, check);
+    let config = config.to_json();
+    let length = json_line(&config).len();
+    if length > LONGEST_CONFIG {
+        let message = format!(
+            "{path} has {length} bytes as JSON, expected at most {LONGEST_CONFIG}: a container gets it in an environment variable"
+        );
+        check.findings.report(&shared::OUT_OF_RANGE, path, message).help(format!(
+            "give provider '{id}' (image: {}) the name of a file, and mount that by spec.server.podOverrides",
+            image.unwrap_or_default()
+        ));
+    }
+    Some(config)
+}
+
+/// Settings that hold a secret by their name and are spelled out: whoever may read the object, or the repository, has it.
+fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    for (index, item) in node.items().iter().enumerate() {
+        inline_secrets(item, id, image, &path.index(index), check);
+    }
+    for entry in node.entries() {
+        let at = path.key(entry.key.clone().into_owned());
+        let is_spelled_out = match &entry.node.value {
+            Value::String(value) => !value.is_empty() && !value.starts_with("${env."),
+            // A password of digits. A number of tokens is no secret.
+            Value::Integer(_) => !entry.key.to_ascii_lowercase().ends_with("token"),
+            _ => false,
+        };
+        if is_spelled_out && names_a_secret(&entry.key) {
+            let message = format!(
+                "provider '{id}' (image: {image}): {:?} in its config is a secret that everyone can read who can read this object",
+                shorten(&entry.key)
+            );
+            check
+                .findings
+                .report(&codes::INLINE_PROVIDER_SECRET, Place::value(&at), message)
+                .help("set a variable in spec.server.containerSpec.env from a Secret, and write ${env.NAME} here");
+        }
+        inline_secrets(&entry.node, id, image, &at, check);
+    }
+}
+
+/// Whether a key is that of a secret: `api_key`, `hfToken`, `db-password`; and not `max_tokens` or `token_file`.
+fn names_a_secret(key: &str) -> bool {
+    let folded: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_ascii_lowercase();
+    ["apikey", "token", "password", "clientsecret", "secretkey", "accesskey"].iter().any(|word| folded.ends_with(word))
+}
+
+/// On disk two providers of one id would share a directory, and in the pod a container's name.
+fn duplicates(providers: &[Provider], check: &mut Checker<'_, '_>) {
+    let mut seen: BTreeMap<&str, &Provider> = BTreeMap::new();
+    for provider in providers {
+        let first = *seen.entry(&provider.id).or_insert(provider);
+        if first.path == provider.path {
+            continue;
+        }
+        let message = format!(
+            "duplicate provider_id '{}' in externalProviders: found in both {} and {} API sections (images: {} and {}, init container: {})",
+            provider.id,
+            first.api.section(),
+            provider.api.section(),
+            first.image,
+            provider.image,
+            provider.container(),
+        );
+        check
+            .findings
+            .report(&codes::DUPLICATE_PROVIDER_ID, &provider.path.join("providerId"), message)
+            .related(&first.path.join("providerId"), "first used here")
+            .help("give each provider an id of its own");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_a_secret;
+
+    #[test]
+    fn keys_of_secrets_are_told_from_others() {
+        for key in [
+            "api_key",
+            "apiKey",
+            "API-KEY",
+            "token",
+            "hf_token",
+            "password",
+            "db.password",
+            "secret_key",
+            "client_secret",
+        ] {
+            assert!(names_a_secret(key), "{key}");
+        }
+        for key in ["max_tokens", "token_file", "passwordless", "api_key_secret", "url", "key"] {
+            assert!(!names_a_secret(key), "{key}");
+        }
+    }
+}

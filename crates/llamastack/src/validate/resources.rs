@@ -1,0 +1,63 @@
+//! What the server's container needs.
+
+use std::cmp::Ordering;
+
+use super::expect;
+use crate::types::{ResourceClaim, Resources};
+use crate::wire;
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_kubernetes::wire::{IntegerOrString, Map};
+use kubefoundry_kubernetes::{labels, names, quantity};
+use kubefoundry_transform::codes as shared;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// Checks claims and amounts.
+pub(super) fn resources(wire: Option<&wire::Resources>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Resources {
+    let mut resources = Resources::default();
+    let Some(wire::Resources { claims, limits, requests }) = wire else { return resources };
+    for (index, claim) in claims.iter().flatten().enumerate() {
+        let path = path.join("claims").index(index).join("name");
+        check.required_name(&path, claim.name.as_deref(), names::dns_1123_label);
+        let name = claim.name.clone().unwrap_or_default();
+        resources.claims.push(ResourceClaim { name, request: claim.request.clone() });
+    }
+    for (field, given, amounts) in
+        [("limits", limits, &mut resources.limits), ("requests", requests, &mut resources.requests)]
+    {
+        let path = path.join(field);
+        for (name, IntegerOrString(amount)) in given.iter().flat_map(|Map(given)| given) {
+            check.expect_key(&shared::INVALID_LABEL, &path, name, labels::label_key(name));
+            let at = path.key(name.clone());
+            check.expect(&shared::INVALID_QUANTITY, &at, amount, not_negative(amount));
+            amounts.push(name, amount);
+        }
+    }
+    amounts_agree(&resources, path, check);
+    resources
+}
+
+/// An amount, as containers ask for it: none is fine, less is not.
+fn not_negative(amount: &str) -> Checked {
+    quantity::quantity(amount)?;
+    expect(quantity::compare(amount, "0") != Some(Ordering::Less), "a quantity that is not negative")
+}
+
+/// No request is above its limit; of devices and huge pages, which are not shared, it is the limit.
+///
+/// Source: `ValidateContainerResourceRequirements` in `k8s.io/kubernetes/pkg/apis/core/validation`.
+fn amounts_agree(resources: &Resources, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    for (name, request) in &resources.requests.0 {
+        let limit = resources.limits.0.iter().find(|(limited, _)| limited == name).map(|(_, limit)| limit.as_str());
+        let is_shared = (!name.contains('/') || name.contains("kubernetes.io/")) && !name.starts_with("hugepages-");
+        let expected = match limit.map(|limit| (limit, quantity::compare(request, limit))) {
+            Some((limit, Some(Ordering::Greater))) => format!("at most its limit, {limit}"),
+            Some((limit, Some(Ordering::Less))) if !is_shared => format!("its limit, {limit}"),
+            None if !is_shared => "a limit of the same amount".to_owned(),
+            _ => continue,
+        };
+        let path = path.join("requests").key(name.clone());
+        let message = format!("{path} is {request:?}, expected {expected}");
+        check.findings.report(&shared::INVALID_VALUE, &path, message).help("Kubernetes refuses the pod otherwise");
+    }
+}

@@ -1,0 +1,24 @@
+//! Secrets that stand in the open: arguments are in git, in the generated object, and in what the API shows of a pod.
+
+use super::given::{Given, GivenValue};
+use super::launcher::{KEEP_OUT, Launcher};
+use crate::codes;
+use kubefoundry_diagnostics::{Findings, Place};
+
+/// Flags whose values are secrets.
+const SECRETS: &[&str] = &["admin-api-key", "api-key", "api-keys", "hf-token", "ssl-keyfile-password"];
+
+/// Warns of a secret that is given as an argument.
+pub(super) fn warn(given: &Given<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
+    if !SECRETS.contains(&name) || given.value == GivenValue::Nothing {
+        return;
+    }
+    let help = match name {
+        "hf-token" => Some("name a Secret with the key HF_TOKEN: spec.secrets.huggingFaceToken"),
+        "api-key" | "api-keys" => launcher.api_key_help,
+        _ => Some(KEEP_OUT),
+    };
+    let Some(help) = help else { return };
+    let message = format!("--{name} puts a secret into the manifest as plain text, expected it from a Secret");
+    findings.report(&codes::EXPOSED_SECRET, Place::key(&given.path), message).help(help);
+}

@@ -1,0 +1,109 @@
+//! The tables there are.
+
+use super::table::FlagTable;
+
+const LLAMA_SERVER: &str = include_str!("data/llama-server.txt");
+const SGLANG: &str = include_str!("data/sglang.txt");
+const TRTLLM: &str = include_str!("data/trtllm.txt");
+const VLLM: &str = include_str!("data/vllm.txt");
+
+/// The programs that wrap an engine.
+pub(super) const WRAPPERS: &[(&str, &str)] = &[
+    ("dynamo-sglang", include_str!("data/dynamo-sglang.txt")),
+    ("dynamo-trtllm", include_str!("data/dynamo-trtllm.txt")),
+    ("dynamo-vllm", include_str!("data/dynamo-vllm.txt")),
+];
+
+/// The engines.
+pub(super) const ENGINES: &[(&str, &str)] =
+    &[("llama-server", LLAMA_SERVER), ("sglang", SGLANG), ("trtllm", TRTLLM), ("vllm", VLLM)];
+
+/// The flags of a program that wraps an engine (`dynamo-vllm`), without the engine's; none for an unknown program or
+/// version.
+///
+/// ```
+/// use kubefoundry_model::engines::flags;
+/// assert!(flags::wrapper("dynamo-vllm", "1.4.0").is_some_and(|table| table.lookup("disaggregation-mode").is_some()));
+/// assert!(flags::wrapper("dynamo-vllm", "0.7.1").is_none());
+/// ```
+pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
+    let (_, text) = WRAPPERS.iter().find(|(name, _)| *name == program)?;
+    FlagTable::new(text, version)
+}
+
+/// Every known version of an engine (`vllm`, `sglang`, `trtllm`, `llama-server`) or of a program that wraps one
+/// (`dynamo-vllm`), oldest first; nothing for an unknown program.
+///
+/// ```
+/// use kubefoundry_model::engines::flags;
+/// let versions: Vec<&str> = flags::all("dynamo-vllm").map(|(version, _)| version).collect();
+/// assert_eq!(versions, ["1.1.1", "1.4.0", "1.6.1"]);
+/// assert_eq!(flags::all("vim").count(), 0);
+/// ```
+pub fn all(program: &str) -> impl Iterator<Item = (&'static str, FlagTable)> {
+    let mut tables = ENGINES.iter().chain(WRAPPERS);
+    let text = tables.find(|(name, _)| *name == program).map(|(_, text)| *text);
+    text.into_iter().flat_map(FlagTable::all)
+}
+
+/// The flags of a vLLM version, its HTTP server's included; none for an unknown version.
+///
+/// ```
+/// use kubefoundry_model::engines::flags;
+/// assert!(flags::vllm("0.26.0").is_some());
+/// assert!(flags::vllm("0.1.0").is_none());
+/// ```
+pub fn vllm(version: &str) -> Option<FlagTable> {
+    FlagTable::new(VLLM, version)
+}
+
+/// The vLLM flags of an image: those of the version that its tag names (`v0.26.0`, `0.26.0-cu130`), or of the newest
+/// known one before it; without a version in the tag, those of the newest known version.
+///
+/// ```
+/// use kubefoundry_model::engines::flags;
+/// let old = flags::vllm_of_image("vllm/vllm-openai:v0.20.2");
+/// assert!(old.lookup("max-num-partial-prefills").is_some());
+/// assert!(flags::vllm_of_image("registry:5000/vllm:latest").lookup("max-num-partial-prefills").is_none());
+/// ```
+pub fn vllm_of_image(image: &str) -> FlagTable {
+    let name = image.split('@').next().unwrap_or(image);
+    let tag = name.rsplit('/').next().and_then(|last| last.split_once(':')).map_or("", |(_, tag)| tag);
+    let version = tag.strip_prefix('v').unwrap_or(tag);
+    let core = version.split('-').next().unwrap_or(version);
+    let is_version = core.split('.').count() >= 3 && core.starts_with(|c: char| c.is_ascii_digit());
+    if is_version { FlagTable::nearest(VLLM, core) } else { FlagTable::newest(VLLM) }
+}
+
+/// The flags of an SGLang version; none for an unknown version.
+///
+/// ```
+/// use kubefoundry_model::engines::flags;
+/// assert!(flags::sglang("0.5.16").is_some_and(|table| table.lookup("disable-radix-cache").is_some()));
+/// ```
+pub fn sglang(version: &str) -> Option<FlagTable> {
+    FlagTable::new(SGLANG, version)
+}
+
+/// The main flags of llama.cpp's `llama-server`; it has more, and they change between builds.
+///
+/// ```
+/// use kubefoundry_model::engines::flags;
+/// assert!(flags::llama_server().lookup("ngl").is_some_and(|(flag, _)| flag.name == "n-gpu-layers"));
+/// ```
+pub fn llama_server() -> FlagTable {
+    FlagTable::newest(LLAMA_SERVER)
+}
+
+/// The main configuration keys of TensorRT-LLM's `LLM` class; it has more.
+///
+/// A nested key has dots; its last part alone finds it where that is unambiguous.
+///
+/// ```
+/// use kubefoundry_model::engines::flags;
+/// let found = flags::trtllm_keys().lookup("enable_block_reuse");
+/// assert!(found.is_some_and(|(flag, _)| flag.name == "kv-cache-config.enable-block-reuse"));
+/// ```
+pub fn trtllm_keys() -> FlagTable {
+    FlagTable::newest(TRTLLM)
+}

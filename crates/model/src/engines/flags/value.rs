@@ -1,0 +1,179 @@
+//! Whether a text is a value of a flag.
+
+use std::fmt;
+
+use serde::de::IgnoredAny;
+
+use super::flag::{Flag, Kind, Repeat, ValueType};
+
+/// What a flag expects instead of the value it was given; displays as `expected an integer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueProblem {
+    flag: Flag,
+}
+
+impl fmt::Display for ValueProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.flag.choices.is_empty() {
+            f.write_str("expected one of ")?;
+            return list(f, self.flag.choices());
+        }
+        let many = self.flag.repeat == Repeat::List;
+        f.write_str(match self.flag.value_type {
+            ValueType::Integer if many => "expected integers",
+            ValueType::Integer => "expected an integer",
+            ValueType::HumanInteger => {
+                "expected an integer, which may end in k, m, g, t (decimal) or K, M, G, T (binary)"
+            }
+            ValueType::SiInteger => {
+                "expected an integer, which may end in k, M, G, T (decimal) or Ki, Mi, Gi, Ti (binary)"
+            }
+            ValueType::Float if many => "expected numbers",
+            ValueType::Float => "expected a number",
+            ValueType::Boolean => "expected true or false",
+            ValueType::Json => "expected a JSON value",
+            ValueType::JsonObject => "expected a JSON object",
+            ValueType::JsonOrText => "expected a JSON object or a text without braces around it",
+            ValueType::Text | ValueType::Path => "expected a value",
+        })?;
+        if !self.flag.also.is_empty() {
+            f.write_str(", or ")?;
+            list(f, self.flag.also())?;
+        }
+        Ok(())
+    }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, words: impl Iterator<Item = &'static str>) -> fmt::Result {
+    for (index, word) in words.enumerate() {
+        write!(f, "{}{word}", if index == 0 { "" } else { ", " })?;
+    }
+    Ok(())
+}
+
+impl Flag {
+    /// Checks a value against the flag's type and its closed set of values.
+    ///
+    /// A switch or pair takes `true`, `false` or nothing; a flag whose value may be left out takes nothing, too.
+    /// The values of a [`Repeat::List`] of numbers are separated by white space.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kubefoundry_model::engines::flags;
+    /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
+    /// let problem = |name, value| vllm.lookup(name).and_then(|(flag, _)| flag.check_value(value).err()).map(|p| p.to_string());
+    /// assert_eq!(problem("max-num-seqs", "256"), None);
+    /// assert_eq!(problem("max-num-seqs", "many").as_deref(), Some("expected an integer"));
+    /// assert_eq!(problem("lora-dtype", "int4").as_deref(), Some("expected one of auto, bfloat16, float16"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn check_value(&self, text: &str) -> Result<(), ValueProblem> {
+        let may_be_empty = matches!(self.kind, Kind::Switch | Kind::Pair | Kind::OptionalValue);
+        let good = if text.is_empty() {
+            may_be_empty || matches!(self.value_type, ValueType::Text | ValueType::Path) && self.choices.is_empty()
+        } else if self.repeat == Repeat::List && self.is_number() {
+            text.split_whitespace().all(|item| self.accepts(item))
+        } else {
+            self.accepts(text)
+        };
+        if good { Ok(()) } else { Err(ValueProblem { flag: *self }) }
+    }
+
+    /// The whole number a text stands for in the grammar of this flag: `32k` of vLLM's `max-model-len` is 32000.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kubefoundry_model::engines::flags;
+    /// let (vllm, _) = flags::vllm("0.26.0").and_then(|table| table.lookup("max-model-len")).ok_or("known flag")?;
+    /// assert_eq!([vllm.integer("32k"), vllm.integer("32K"), vllm.integer("-1")], [Some(32_000), Some(32_768), Some(-1)]);
+    /// let (sglang, _) = flags::sglang("0.5.16").and_then(|table| table.lookup("context-length")).ok_or("known flag")?;
+    /// assert_eq!([sglang.integer("32Ki"), sglang.integer("32K")], [Some(32_768), None]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn integer(&self, text: &str) -> Option<i64> {
+        let text = text.trim();
+        let suffixes: &[(&str, u32, u32)] = match self.value_type {
+            ValueType::Integer => &[],
+            ValueType::HumanInteger => VLLM_SUFFIXES,
+            ValueType::SiInteger => SI_SUFFIXES,
+            _ => return None,
+        };
+        let scaled = suffixes.iter().find_map(|&(suffix, base, power)| {
+            let number = text.strip_suffix(suffix).filter(|number| number.ends_with(|c: char| c.is_ascii_digit()))?;
+            Some(scale(number, base, power))
+        });
+        scaled.unwrap_or_else(|| text.parse().ok())
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(
+            self.value_type,
+            ValueType::Integer | ValueType::HumanInteger | ValueType::SiInteger | ValueType::Float
+        )
+    }
+
+    fn accepts(&self, text: &str) -> bool {
+        if !self.choices.is_empty() {
+            return self.choices().any(|choice| choice == text);
+        }
+        if self.also().any(|word| word == text) {
+            return true;
+        }
+        match self.value_type {
+            ValueType::Text | ValueType::Path => true,
+            ValueType::Integer | ValueType::HumanInteger | ValueType::SiInteger => self.integer(text).is_some(),
+            ValueType::Float => text.trim().parse::<f64>().is_ok(),
+            ValueType::Boolean => matches!(text, "true" | "false"),
+            ValueType::Json => serde_json::from_str::<IgnoredAny>(text).is_ok(),
+            ValueType::JsonObject => is_json_object(text),
+            ValueType::JsonOrText => {
+                let braces = text.trim().starts_with('{') && text.trim().ends_with('}');
+                !braces || is_json_object(text)
+            }
+        }
+    }
+}
+
+fn is_json_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Suffix, base and power; the engines take decimals with base 10 only.
+const VLLM_SUFFIXES: &[(&str, u32, u32)] =
+    &[("k", 10, 3), ("m", 10, 6), ("g", 10, 9), ("t", 10, 12), ("K", 2, 10), ("M", 2, 20), ("G", 2, 30), ("T", 2, 40)];
+
+const SI_SUFFIXES: &[(&str, u32, u32)] = &[
+    ("Ki", 2, 10),
+    ("Mi", 2, 20),
+    ("Gi", 2, 30),
+    ("Ti", 2, 40),
+    ("k", 10, 3),
+    ("M", 10, 6),
+    ("G", 10, 9),
+    ("T", 10, 12),
+];
+
+/// `number` (unsigned, perhaps with decimals) times base to the power, cut to a whole number.
+fn scale(number: &str, base: u32, power: u32) -> Option<i64> {
+    let (whole, decimals) = match number.split_once('.') {
+        Some((whole, decimals)) if base == 10 => (whole, decimals),
+        Some(_) => return None,
+        None => (number, ""),
+    };
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(decimals) {
+        return None;
+    }
+    let factor = i64::from(base).checked_pow(power)?;
+    let whole = whole.parse::<i64>().ok()?.checked_mul(factor)?;
+    // Decimals are counted with base 10 only, where each one takes a power away.
+    let mut part = 0;
+    let mut unit = factor;
+    for digit in decimals.bytes() {
+        unit /= 10;
+        part += i64::from(digit - b'0') * unit;
+    }
+    whole.checked_add(part)
+}

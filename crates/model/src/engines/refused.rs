@@ -1,0 +1,73 @@
+//! Flags that may not be given: they end the program, are not its own, or are set by something else.
+
+use super::flags::{Flag, Group};
+use super::given::Given;
+use super::grammar::Grammar;
+use super::launcher::{Launcher, NoServerFlags};
+use crate::codes;
+use kubefoundry_diagnostics::{Findings, Place};
+
+/// Flags with which a program prints something and exits: those of Python's argument parsers, and of llama.cpp
+/// (common/arg.cpp).
+const PRINT_AND_EXIT: &[&str] = &["cache-list", "completion-bash", "h", "help", "list-devices", "usage", "version"];
+
+/// Whether a flag would make the program print and exit, where a server is wanted; it is reported. `--he` is as good as
+/// `--help` where flags may be abbreviated.
+pub(super) fn prints_and_exits(given: &Given<'_>, launcher: &Launcher, findings: &mut Findings<'_>) -> bool {
+    let name = given.name.replace('_', "-");
+    let abbreviates = launcher.parsers.iter().any(|parser| parser.abbreviates);
+    let found = PRINT_AND_EXIT.contains(&name.as_str()) || (abbreviates && name.len() > 1 && "help".starts_with(&name));
+    if found {
+        report_print_and_exit(given, &name, launcher, findings);
+    }
+    found
+}
+
+fn report_print_and_exit(given: &Given<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
+    let message = format!("with --{name}, {} prints something and exits: expected settings only", launcher.program);
+    findings.report(&codes::FLAG_NOT_ACCEPTED, Place::key(&given.path), message).help("remove it");
+}
+
+/// Whether a known flag may not be given here at all; it is reported.
+pub(super) fn is_refused(
+    given: &Given<'_>,
+    flag: Flag,
+    grammar: &'static Grammar,
+    launcher: &Launcher,
+    findings: &mut Findings<'_>,
+) -> bool {
+    let name = flag.name;
+    let place = || Place::key(&given.path);
+    // Spelled in part.
+    if PRINT_AND_EXIT.contains(&name) {
+        report_print_and_exit(given, name, launcher, findings);
+        return true;
+    }
+    if let Some(refused) = launcher.refused.iter().copied().flatten().find(|refused| refused.flag == name) {
+        findings.report(refused.code, place(), format!("--{name} {}", refused.why)).help(refused.help);
+        return true;
+    }
+    if flag.group == Group::Frontend
+        && let Some(NoServerFlags { replacements, help }) = launcher.server_flags
+    {
+        let message = format!("{} does not take the server flag --{name}", launcher.program);
+        let reported = findings.report(&codes::FLAG_NOT_ACCEPTED, place(), message);
+        if let Some((_, replacement)) = replacements.iter().find(|(flag, _)| *flag == name) {
+            reported.help(format!("its own flag for that is --{replacement}"));
+        } else {
+            reported.help(help);
+        }
+        return true;
+    }
+    let field = if name == grammar.model {
+        "spec.model.id"
+    } else if name == grammar.served_name {
+        "spec.model.servedName"
+    } else {
+        return false;
+    };
+    findings
+        .report(&codes::RESERVED_ARGUMENT, place(), format!("--{name} is set by {field}, expected it there only"))
+        .help(format!("set {field} and remove this"));
+    true
+}

@@ -1,0 +1,115 @@
+//! Typed fields (`contextLength`, `trustRemoteCode`, ...) to arguments.
+
+use serde_json::Value;
+
+use super::grammar::{ConfigValue, Grammar, Setting};
+use super::invocation::{Argument, ArgumentValue, Invocation};
+use super::{Launcher, trtllm};
+use crate::codes;
+use crate::ir::{Deployment, EngineType};
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// Adds what typed fields say: model, served name, context length and the switches.
+pub(super) fn add(
+    deployment: &Deployment,
+    grammar: &'static Grammar,
+    launcher: &Launcher,
+    invocation: &mut Invocation,
+    findings: &mut Findings<'_>,
+) {
+    if launcher.takes_model {
+        if let Some(id) = &deployment.model.id {
+            text(invocation, grammar.model, id, "spec.model.id");
+        }
+        if let Some(name) = &deployment.model.served_name {
+            // A name that follows from the id is mended there.
+            let path = if name.is_written() { "spec.model.servedName" } else { "spec.model.id" };
+            text(invocation, grammar.served_name, &name.value, path);
+        }
+    }
+    let engine = &deployment.engine;
+    if let Some(length) = engine.context_length {
+        if engine.kind == EngineType::Trtllm {
+            findings
+                .report(&codes::CONTEXT_LENGTH_LIMITED, "spec.engine.contextLength", trtllm::CONTEXT_LENGTH_WARNING)
+                .help(
+                    "build the engine with at least this length; where models are loaded from checkpoints, which have no \
+                     such limit, say so in the Render options: rules: {context-length-limited: off}",
+                );
+        }
+        push(invocation, grammar.context_length, ArgumentValue::Number(length.into()), "spec.engine.contextLength");
+    }
+    if engine.trust_remote_code.value {
+        setting(grammar, launcher, grammar.trust_remote_code, "spec.engine.trustRemoteCode", invocation, findings);
+    }
+    match engine.enable_prefix_caching.map(|enabled| enabled.value) {
+        Some(true) => {
+            setting(
+                grammar,
+                launcher,
+                grammar.prefix_caching_on,
+                "spec.engine.enablePrefixCaching",
+                invocation,
+                findings,
+            );
+        }
+        Some(false) => {
+            setting(
+                grammar,
+                launcher,
+                grammar.prefix_caching_off,
+                "spec.engine.enablePrefixCaching",
+                invocation,
+                findings,
+            );
+        }
+        None => {}
+    }
+    if engine.enforce_eager.value {
+        setting(grammar, launcher, grammar.enforce_eager, "spec.engine.enforceEager", invocation, findings);
+    }
+}
+
+fn setting(
+    grammar: &Grammar,
+    launcher: &Launcher,
+    setting: Setting,
+    path: &'static str,
+    invocation: &mut Invocation,
+    findings: &mut Findings<'_>,
+) {
+    match setting {
+        Setting::Switch(name) => push(invocation, name, ArgumentValue::On, path),
+        Setting::SwitchBefore(name, _) if !launcher.deprecates(name) => push(invocation, name, ArgumentValue::On, path),
+        Setting::SwitchBefore(_, flags) => {
+            for (name, value) in flags {
+                text(invocation, name, value, path);
+            }
+        }
+        Setting::Off(name, off) => push(invocation, name, ArgumentValue::Off(off.to_owned()), path),
+        Setting::Key(keys, value) => {
+            let value = match value {
+                ConfigValue::Bool(value) => Value::Bool(value),
+                ConfigValue::Null => Value::Null,
+            };
+            invocation.set_key(keys, value, FieldPath::parse(path));
+        }
+        Setting::Default => {}
+        Setting::Ignored(why) => {
+            findings.report(
+                &codes::FIELD_IGNORED,
+                path,
+                format!("{path} has no effect on {}: {why}", grammar.display_name),
+            );
+        }
+    }
+}
+
+fn text(invocation: &mut Invocation, name: &str, value: &str, path: &'static str) {
+    push(invocation, name, ArgumentValue::Text(value.to_owned()), path);
+}
+
+fn push(invocation: &mut Invocation, name: &str, value: ArgumentValue, path: &'static str) {
+    invocation.arguments.push(Argument { name: name.to_owned(), value, path: FieldPath::parse(path) });
+}

@@ -1,0 +1,17 @@
+//! The `ModelDeployment` transformation: wire object, validated deployment, provider, manifests.
+
+pub mod catalog;
+pub mod codes;
+pub mod defaults;
+pub mod draft;
+pub mod engines;
+pub mod ir;
+pub mod provider;
+pub mod providers;
+mod rule_steps;
+pub mod rule_types;
+pub mod select;
+pub mod status;
+pub mod support;
+pub mod validate;
+pub mod wire;

@@ -1,0 +1,85 @@
+//! What the Dynamo operator does when a field of a graph changes.
+//!
+//! Sources are files of ai-dynamo/dynamo under `deploy/operator`, chart 1.5.0.
+
+use crate::provider::Behavior;
+use crate::provider::Reaction;
+use crate::provider::Reaction::{Grows, InPlace, Refused, RollingRestart};
+
+const GRAPH: &str = "DynamoGraphDeployment";
+const CLAIM: &str = "PersistentVolumeClaim";
+
+/// Component sets are fixed.
+const TOPOLOGY: &str = "internal/webhook/validation/dynamographdeployment.go: component topology is immutable";
+/// Scaling is no new generation of workers.
+const SCALING: &str = "internal/dynamo/hash.go: replicas are not hashed";
+/// Anything else of a pod is one.
+const GENERATION: &str =
+    "internal/dynamo/worker-hash.md: a changed worker spec rolls the workers; a frontend's Deployment rolls";
+const KUBERNETES: &str = "Kubernetes: the spec of a claim is immutable but for its requests";
+
+const fn graph(path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
+    Behavior { kind: GRAPH, path, reaction, source }
+}
+
+const fn claim(path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
+    Behavior { kind: CLAIM, path, reaction, source }
+}
+
+/// One row for every field that is written, of both CRD versions.
+pub(super) static BEHAVIORS: &[Behavior] = &[
+    graph(
+        "apiVersion",
+        InPlace,
+        "CRD: the operator's conversion webhook keeps one object and serves it in both versions",
+    ),
+    graph("metadata", Reaction::None, "Kubernetes: labels and annotations of ours are no part of the pods"),
+    graph(
+        "spec.backendFramework",
+        Refused,
+        "internal/webhook/validation/dynamographdeployment.go: spec.backendFramework is immutable",
+    ),
+    // v1alpha1
+    graph(
+        "spec.pvcs",
+        InPlace,
+        "internal/controller/dgd_pvc_reconciler.go: claims that exist are looked for, pods unchanged",
+    ),
+    graph("spec.services", Refused, TOPOLOGY),
+    graph("spec.services.*", Refused, TOPOLOGY),
+    graph("spec.services.*.componentType", RollingRestart, GENERATION),
+    graph("spec.services.*.subComponentType", RollingRestart, GENERATION),
+    graph("spec.services.*.replicas", InPlace, SCALING),
+    graph(
+        "spec.services.*.runtimeVersionOverride",
+        RollingRestart,
+        "CRD: from 1.5.0 a changed override may roll the component",
+    ),
+    graph("spec.services.*.envFromSecret", RollingRestart, GENERATION),
+    graph("spec.services.*.envs", RollingRestart, GENERATION),
+    graph("spec.services.*.resources", RollingRestart, GENERATION),
+    graph("spec.services.*.volumeMounts", RollingRestart, GENERATION),
+    graph("spec.services.*.extraPodMetadata", RollingRestart, GENERATION),
+    graph("spec.services.*.extraPodSpec", RollingRestart, GENERATION),
+    // v1beta1
+    graph("spec.components", Refused, TOPOLOGY),
+    graph("spec.components.*", Refused, TOPOLOGY),
+    graph("spec.components.*.name", Refused, TOPOLOGY),
+    graph("spec.components.*.type", RollingRestart, GENERATION),
+    graph("spec.components.*.replicas", InPlace, SCALING),
+    graph(
+        "spec.components.*.runtimeVersionOverride",
+        RollingRestart,
+        "CRD: from 1.5.0 a changed override may roll the component",
+    ),
+    graph("spec.components.*.compilationCache", RollingRestart, GENERATION),
+    graph("spec.components.*.podTemplate", RollingRestart, GENERATION),
+    // Claims
+    claim("metadata", Reaction::None, "Kubernetes: labels and annotations do not bind"),
+    claim("spec", Refused, KUBERNETES),
+    claim(
+        "spec.resources.requests.storage",
+        Grows,
+        "Kubernetes: grows where the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses less",
+    ),
+];

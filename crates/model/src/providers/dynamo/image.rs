@@ -1,0 +1,141 @@
+//! Which image a deployment runs, and which Dynamo version that is.
+
+use super::backend::Backend;
+use super::codes::{
+    IMAGE_WITHOUT_VERSION, RUNTIME_VERSION_MISMATCH, RUNTIME_VERSION_REQUIRED, UNKNOWN_RUNTIME_VERSION,
+};
+use super::overrides::{self, Settings};
+use super::{NAME, RUNTIMES};
+use crate::ir::Deployment;
+use crate::provider::Context;
+use crate::providers::image;
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// Where Dynamo publishes its runtime images.
+pub(super) const REGISTRY: &str = "nvcr.io/nvidia/ai-dynamo";
+
+/// The image of every component, and the runtime version whose flags its workers take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Runtime<'v> {
+    /// The image.
+    pub(super) image: String,
+    /// One of [`RUNTIMES`].
+    pub(super) version: &'v str,
+}
+
+/// Chooses the image.
+///
+/// A custom image runs on the workers and on the frontend: what can run a worker (`python3 -m dynamo.vllm`) has the
+/// frontend too, they are one wheel (ai-dynamo 1.1.1, 1.4.0, 1.6.1); a model inside the image is then where the frontend
+/// looks for its tokenizer; and nothing is pulled from a registry that the user did not name.
+pub(super) fn runtime<'c>(
+    deployment: &Deployment,
+    backend: &Backend,
+    settings: &Settings,
+    context: &Context<'c>,
+    findings: &mut Findings<'_>,
+) -> Runtime<'c> {
+    let Some((image, path)) = &deployment.image else {
+        let image = format!("{REGISTRY}/{}:{}", backend.image, context.runtime);
+        image::check_default(NAME, "Dynamo", deployment, context, findings);
+        check_override(settings, context.runtime, findings);
+        return Runtime { image: context.image(&image), version: context.runtime };
+    };
+    let version = custom_version(image, path, settings, context, findings);
+    Runtime { image: context.image(image), version }
+}
+
+/// The runtime version of a custom image, found as the operator finds it: the override, else the tag
+/// (deploy/operator/internal/runtimeversion of ai-dynamo/dynamo).
+fn custom_version<'v>(
+    image: &str,
+    path: &FieldPath,
+    settings: &Settings,
+    context: &Context<'v>,
+    findings: &mut Findings<'_>,
+) -> &'v str {
+    let default = context.runtime;
+    let declared = settings.runtime_version.as_deref();
+    let Some(version) = declared.or_else(|| tag_version(image)) else {
+        without_version(image, path, context, findings);
+        return default;
+    };
+    if let Some(known) = RUNTIMES.iter().find(|known| **known == version) {
+        return known;
+    }
+    let override_path = overrides::path("runtimeVersion");
+    let (place, found, help) = if declared.is_some() {
+        let help =
+            format!("choose the runtime whose flags come closest: runtimes: {{{NAME}: <version>}} in the options");
+        (&override_path, format!("{override_path} is {version}"), help)
+    } else {
+        let help = format!("if that is not its Dynamo version, say which is with {override_path}");
+        (path, format!("the image's tag says {version}"), help)
+    };
+    let message = format!(
+        "{found}, expected a known runtime ({}): engine flags are checked and written as for {default}",
+        RUNTIMES.join(", ")
+    );
+    findings.report(&UNKNOWN_RUNTIME_VERSION, place, message).help(help);
+    default
+}
+
+/// A custom image of which nobody says the version. Operators from 1.5 refuse it; with a dump of CRDs it is known whether
+/// the cluster's does, by the field that came with it.
+fn without_version(image: &str, path: &FieldPath, context: &Context<'_>, findings: &mut Findings<'_>) {
+    let help = format!("say which Dynamo is in it with {}", overrides::path("runtimeVersion"));
+    let (code, what) = match context.schema_has("DynamoGraphDeployment", override_field(context.target)) {
+        None => (&IMAGE_WITHOUT_VERSION, "Dynamo operators from 1.5 refuse it"),
+        Some(true) => (&RUNTIME_VERSION_REQUIRED, "the operator of this cluster refuses it"),
+        Some(false) => return,
+    };
+    findings.report(code, path, format!("image {image} has no tag such as 1.4.0: {what}")).help(help);
+}
+
+/// Where a target has `runtimeVersionOverride`.
+fn override_field(target: &str) -> &'static str {
+    if target.ends_with("/v1alpha1") {
+        "spec.services.*.runtimeVersionOverride"
+    } else {
+        "spec.components.*.runtimeVersionOverride"
+    }
+}
+
+fn check_override(settings: &Settings, runtime: &str, findings: &mut Findings<'_>) {
+    if let Some(version) = settings.runtime_version.as_deref().filter(|version| *version != runtime) {
+        let path = overrides::path("runtimeVersion");
+        let message = format!("{path} is {version}, but the default image is of {runtime}");
+        findings
+            .report(&RUNTIME_VERSION_MISMATCH, &path, message)
+            .help(format!("leave it out, or choose the runtime with runtimes: {{{NAME}: {version}}} in the options"));
+    }
+}
+
+/// The version that an image's tag says, without a leading `v` and what follows `-` or `+`; none when the tag is not a
+/// semantic version.
+fn tag_version(image: &str) -> Option<&str> {
+    let tag = kubefoundry_kubernetes::image::path_and_tag(image).1?;
+    image::leading_version(tag.strip_prefix(['v', 'V']).unwrap_or(tag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tag_version;
+
+    #[test]
+    fn a_tag_says_the_version_that_the_operator_reads() {
+        assert_eq!(tag_version("nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.4.0"), Some("1.4.0"));
+        assert_eq!(tag_version("localhost:5000/vllm:v1.4.0-rc1.cuda13"), Some("1.4.0"));
+        assert_eq!(tag_version("vllm:1.4.0@sha256:0123"), Some("1.4.0"));
+    }
+
+    #[test]
+    fn other_tags_say_none() {
+        for image in
+            ["vllm", "localhost:5000/vllm", "vllm:latest", "vllm:1.4", "vllm:01.4.0", "vllm:1.4.0-", "a@sha256:0"]
+        {
+            assert_eq!(tag_version(image), None, "{image}");
+        }
+    }
+}

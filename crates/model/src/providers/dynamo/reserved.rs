@@ -1,0 +1,43 @@
+//! Flags of Dynamo's workers that are not the user's: what the operator or this provider sets, and what has to agree with
+//! components that these flags do not reach (`dynamo/common/configuration/groups/runtime_args.py` of ai-dynamo 1.1.1,
+//! 1.4.0 and 1.6.1).
+
+use crate::codes;
+use crate::engines::Refused;
+
+const fn reserved(flag: &'static str, why: &'static str, help: &'static str) -> Refused {
+    Refused { flag, code: &codes::RESERVED_ARGUMENT, why, help }
+}
+
+const PLACE: &str =
+    "says where the frontend finds the worker, which Dynamo's operator decides: expected no such argument";
+const REMOVE: &str = "remove it";
+const PLANE: &str = "has to be the frontend's too, which takes no arguments here: expected no such argument";
+const NODES: &str = "is for a worker of several nodes, which is not written: expected no such argument";
+const ONE_POD: &str = "remove it: a worker is one pod";
+const MODE: &str = "is set by spec.serving.mode, expected it there only";
+const ROLES: &str = "use spec.serving.mode: disaggregated with scaling.prefill and scaling.decode";
+
+/// Those of every engine.
+pub(super) const OF_THE_GRAPH: &[Refused] = &[
+    reserved("namespace", PLACE, REMOVE),
+    reserved("endpoint", PLACE, REMOVE),
+    reserved("discovery-backend", PLACE, REMOVE),
+    reserved("request-plane", PLANE, REMOVE),
+    reserved("response-plane", PLANE, REMOVE),
+    reserved("event-plane", PLANE, REMOVE),
+    reserved("headless", NODES, ONE_POD),
+    reserved("nnodes", NODES, ONE_POD),
+    reserved("node-rank", NODES, ONE_POD),
+    reserved("is-prefill-worker", MODE, ROLES),
+    reserved("is-decode-worker", MODE, ROLES),
+];
+
+/// Those of vLLM: its worker raises a `ValueError` for any connector, `none` too (`_reject_connector_flag` in
+/// `dynamo/vllm/args.py`, all three releases).
+pub(super) const OF_VLLM: &[Refused] = &[Refused {
+    flag: "connector",
+    code: &codes::FLAG_NOT_ACCEPTED,
+    why: "is not taken by Dynamo's vLLM worker any more: it does not start with it",
+    help: "remove it, or say which connector with kv-transfer-config; disaggregated mode has NixlConnector by itself",
+}];

@@ -1,0 +1,113 @@
+//! The engines in Dynamo's releases, and the workers that take their flags.
+
+use super::reserved::{OF_THE_GRAPH, OF_VLLM};
+use crate::engines;
+use crate::engines::flags;
+use crate::engines::flags::FlagTable;
+use crate::engines::{Charset, Keys, Launcher, NoServerFlags, Parser, Separate};
+use crate::ir::EngineType;
+
+/// A release and the engine versions that its images carry.
+#[derive(Debug)]
+struct Release {
+    version: &'static str,
+    vllm: &'static str,
+    sglang: &'static str,
+}
+
+/// The releases whose flags are known, oldest first. Their TensorRT-LLM (1.3.0rc11, rc22, rc29) has one table of keys.
+const RELEASES: &[Release] = &[
+    Release { version: "1.1.1", vllm: "0.19.0", sglang: "0.5.10.post1" },
+    Release { version: "1.4.0", vllm: "0.26.0", sglang: "0.5.16" },
+    Release { version: "1.6.1", vllm: "0.31.0", sglang: "0.5.21" },
+];
+
+/// The flags that the operator finds only as two elements when it injects multi-node flags for vLLM
+/// (deploy/operator internal/dynamo/backend_vllm.go, getFlagValue).
+const SEPARATE: Separate = Separate::Flags(&["tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"]);
+
+/// vLLM's server is not in its worker; its flags for parsing and templates have these in their place.
+const NO_SERVER: NoServerFlags = NoServerFlags {
+    replacements: &[
+        ("chat-template", "custom-jinja-template"),
+        ("enable-auto-tool-choice", "dyn-tool-call-parser"),
+        ("exclude-tools-when-tool-choice-none", "exclude-tools-when-tool-choice-none"),
+        ("reasoning-parser", "dyn-reasoning-parser"),
+        ("tool-call-parser", "dyn-tool-call-parser"),
+    ],
+    help: "the OpenAI server is the Frontend component; remove the flag",
+};
+
+/// The operator may re-quote a worker's args into a shell for multi-node, and quotes too little: text is held to
+/// characters that mean nothing there (engine-flags §3).
+const CHARSET: Charset = Charset {
+    marks: "._/:@=,+-",
+    reason: "which Dynamo may hand to a shell",
+    help: "Dynamo values are made of letters, digits and . _ / : @ = , + -",
+};
+
+/// `python3 -m dynamo.<engine>` of a release: flags of its own first, then the engine's.
+pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
+    let name = engines::grammar(engine).display_name;
+    let base = Launcher {
+        charset: Some(CHARSET),
+        refused: vec![OF_THE_GRAPH],
+        ..Launcher::new(format!("Dynamo {version}'s {name} worker"))
+    };
+    let release = RELEASES.iter().find(|release| release.version == version);
+    // Only dynamo.vllm turns abbreviations off, in its own parser (engine-flags §3.6).
+    let parsers = |wrapper: &str, abbreviates: bool, engine: Option<FlagTable>| {
+        let wrapper = flags::wrapper(wrapper, version).map(|table| Parser { table, abbreviates });
+        wrapper.into_iter().chain(engine.map(|table| Parser { table, abbreviates: true })).collect()
+    };
+    match engine {
+        EngineType::Vllm => Launcher {
+            parsers: parsers("dynamo-vllm", false, release.and_then(|release| flags::vllm(release.vllm))),
+            separate: SEPARATE,
+            server_flags: Some(NO_SERVER),
+            refused: vec![OF_THE_GRAPH, OF_VLLM],
+            ..base
+        },
+        EngineType::Sglang => Launcher {
+            parsers: parsers("dynamo-sglang", true, release.and_then(|release| flags::sglang(release.sglang))),
+            ..base
+        },
+        EngineType::Trtllm => Launcher {
+            parsers: parsers("dynamo-trtllm", true, None),
+            keys: Some(Keys {
+                table: flags::trtllm_keys(),
+                help: "extraArgs takes flags of the Dynamo wrapper; configuration keys go to engine.args",
+            }),
+            ..base
+        },
+        EngineType::Llamacpp => base,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RUNTIMES;
+    use super::*;
+
+    #[test]
+    fn every_runtime_has_tables() {
+        for version in RUNTIMES {
+            for (engine, parsers) in [(EngineType::Vllm, 2), (EngineType::Sglang, 2), (EngineType::Trtllm, 1)] {
+                assert_eq!(launcher(engine, version).parsers.len(), parsers, "{version} {engine:?}");
+            }
+        }
+        assert_eq!(RELEASES.len(), RUNTIMES.len());
+    }
+
+    #[test]
+    fn replacements_exist_in_every_wrapper() {
+        for release in RELEASES {
+            let wrapper = flags::wrapper("dynamo-vllm", release.version).unwrap();
+            let engine = flags::vllm(release.vllm).unwrap();
+            for (server, own) in NO_SERVER.replacements {
+                assert!(engine.lookup(server).is_some(), "{} {server}", release.version);
+                assert!(wrapper.lookup(own).is_some(), "{} {own}", release.version);
+            }
+        }
+    }
+}

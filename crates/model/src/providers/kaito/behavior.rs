@@ -1,0 +1,59 @@
+//! What KAITO does when a field changes. Sources are files of kaito-project/kaito (docs/upstreams §2).
+
+use crate::provider::Behavior;
+use crate::provider::Reaction;
+use crate::provider::Reaction::{Grows, InPlace, NoEffect, Refused, RollingRestart};
+
+const WEBHOOK: &str = "api/v1beta1/workspace_validation.go, validateUpdate";
+const REPLICA: &str =
+    "pkg/inferenceset/inferenceset_controller.go: only replicas made from now on are made from the new template";
+const KUBERNETES: &str = "Kubernetes: the spec of a claim is immutable but for its requests";
+
+const fn row(kind: &'static str, path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
+    Behavior { kind, path, reaction, source }
+}
+
+/// One row for every field that is written.
+pub(super) static BEHAVIORS: &[Behavior] = &[
+    row("Workspace", "metadata", Reaction::None, "labels and annotations of ours are no part of the pods"),
+    row("Workspace", "resource", Refused, WEBHOOK),
+    row("Workspace", "resource.count", Refused, WEBHOOK),
+    row("Workspace", "resource.instanceType", Refused, WEBHOOK),
+    row("Workspace", "resource.labelSelector", Refused, WEBHOOK),
+    // Going between preset and template.
+    row("Workspace", "inference", Refused, WEBHOOK),
+    row("Workspace", "inference.preset", Refused, WEBHOOK),
+    row(
+        "Workspace",
+        "inference.config",
+        RollingRestart,
+        "pkg/workspace/controllers/workspace_controller.go: a new revision updates the volumes of the StatefulSet",
+    ),
+    row(
+        "Workspace",
+        "inference.template",
+        NoEffect,
+        "accepted by the webhook; pkg/workspace/inference/template_inference.go creates the workload and never updates it",
+    ),
+    row("InferenceSet", "metadata", Reaction::None, "labels and annotations of ours are no part of the pods"),
+    row(
+        "InferenceSet",
+        "spec.replicas",
+        InPlace,
+        "pkg/inferenceset/inferenceset_controller.go: Workspaces are made and deleted",
+    ),
+    row("InferenceSet", "spec.labelSelector", NoEffect, REPLICA),
+    row("InferenceSet", "spec.template", NoEffect, REPLICA),
+    row("ConfigMap", "metadata", Reaction::None, "KAITO reads the data only"),
+    row("ConfigMap", "data", NoEffect, "KAITO does not watch it; its name is a hash of it, so it does not change"),
+    row("Service", "metadata", Reaction::None, "Kubernetes: what a Service selects is in its spec"),
+    row("Service", "spec", InPlace, "Kubernetes"),
+    row("PersistentVolumeClaim", "metadata", Reaction::None, "Kubernetes: labels and annotations do not bind"),
+    row("PersistentVolumeClaim", "spec", Refused, KUBERNETES),
+    row(
+        "PersistentVolumeClaim",
+        "spec.resources.requests.storage",
+        Grows,
+        "Kubernetes: grows where the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses less",
+    ),
+];

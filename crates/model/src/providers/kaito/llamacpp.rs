@@ -1,0 +1,215 @@
+//! How each llamacpp runner is started (DESIGN §6).
+
+use super::codes::{MODEL_FILE_NOT_NAMED, UNKNOWN_RUNNER};
+use super::overrides::{self, Overrides, Runner};
+use super::runner::{self, ModelRef};
+use super::template::{ANY_ADDRESS, NO_ID, NO_ID_HELP, PORT, Start, TO_POD, TO_PORT, ignore_engine_settings, reserve};
+use crate::codes;
+use crate::engines;
+use crate::engines::{Argument, ArgumentValue, Invocation, Launcher, escape_expansion, flags};
+use crate::ir::{Deployment, Leaf, ModelSource, Worker};
+use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+
+const WITH_LLAMA_SERVER: &str = "use an image of llama-server, such as ghcr.io/ggml-org/llama.cpp:server";
+
+/// What the image is started with. `None` means that findings say why not.
+pub(super) fn command(
+    deployment: &Deployment,
+    worker: &Worker,
+    image: &str,
+    overrides: &Overrides,
+    findings: &mut Findings<'_>,
+) -> Option<Start> {
+    let runner = overrides.runner.or_else(|| runner::of_image(image));
+    let Some(id) = deployment.model.id.as_deref() else {
+        return Some(without_model(deployment, runner, overrides, findings));
+    };
+    let Some(runner) = runner else {
+        let message =
+            format!("the image {:?} does not say how it is started, expected a runner for it", shorten(image));
+        findings
+            .report(&UNKNOWN_RUNNER, image_place(deployment), message)
+            .help(format!("set {} to llama-server, llama-cpp-runner or aikit", overrides::path("runner")));
+        return None;
+    };
+    match runner {
+        Runner::Aikit => Some(aikit(deployment, findings)),
+        Runner::Download => local_ai(deployment, worker, image, id, findings),
+        Runner::Server => llama_server(deployment, worker, id, findings),
+    }
+}
+
+fn image_place(deployment: &Deployment) -> Place {
+    deployment.image.as_ref().map_or_else(|| Place::from("spec.image"), |(_, path)| Place::value(path))
+}
+
+/// An image with its model in it starts itself; AIKit's still has to be told KAITO's port.
+fn without_model(
+    deployment: &Deployment,
+    runner: Option<Runner>,
+    overrides: &Overrides,
+    findings: &mut Findings<'_>,
+) -> Start {
+    if runner == Some(Runner::Aikit) {
+        return aikit(deployment, findings);
+    }
+    if overrides.runner.is_some() {
+        let path = overrides::path("runner");
+        findings.report(&codes::FIELD_IGNORED, &path, format!("{path} has no effect: {NO_ID}")).help(NO_ID_HELP);
+    }
+    ignore_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);
+    Start::default()
+}
+
+/// AIKit: LocalAI with model and settings in the image (kaito-project/kaito website/docs/aikit.md).
+fn aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> Start {
+    const WHY: &str = "an AIKit image has its model and settings in it";
+    if deployment.model.id.is_some() {
+        findings
+            .report(&codes::FIELD_IGNORED, "spec.model.id", format!("spec.model.id has no effect: {WHY}"))
+            .help("set source: custom, and leave model.id out");
+    }
+    ignore_served_name(deployment, WHY, findings);
+    ignore_engine_settings(deployment, WHY, "build the image with it", findings);
+    Start { args: vec!["run".to_owned(), address()], ..Start::default() }
+}
+
+/// The flag that LocalAI listens by.
+fn address() -> String {
+    format!("--address=:{PORT}")
+}
+
+fn ignore_served_name(deployment: &Deployment, why: &str, findings: &mut Findings<'_>) {
+    if deployment.model.served_name.as_ref().is_some_and(Leaf::is_written) {
+        let message = format!("spec.model.servedName has no effect: {why}");
+        findings.report(&codes::FIELD_IGNORED, "spec.model.servedName", message).help(WITH_LLAMA_SERVER);
+    }
+}
+
+/// A runner that downloads a model and serves it with LocalAI, whose flags are not llama-server's.
+fn local_ai(
+    deployment: &Deployment,
+    worker: &Worker,
+    image: &str,
+    id: &str,
+    findings: &mut Findings<'_>,
+) -> Option<Start> {
+    ignore_served_name(deployment, "this runner names a model by its file", findings);
+    let model = match ModelRef::parse(id) {
+        ModelRef::Repository(repository, file) => {
+            if file.is_none() {
+                findings
+                    .report(
+                        &MODEL_FILE_NOT_NAMED,
+                        "spec.model.id",
+                        format!("spec.model.id is {id:?}, which names no file: the runner takes what it finds there"),
+                    )
+                    .help(format!("name the file to run: {id}/<file>.gguf"));
+            }
+            Some(runner::download(image, repository, file))
+        }
+        ModelRef::Path(_) if deployment.model.source.value == ModelSource::Custom => {
+            let message = "spec.model.source is custom with a model.id, and this runner downloads the model";
+            findings.report(&codes::FIELD_NOT_SUPPORTED, "spec.model.source", message).help(WITH_LLAMA_SERVER);
+            None
+        }
+        ModelRef::Path(_) | ModelRef::Bare => {
+            let message = format!("spec.model.id is {id:?}, expected org/name or org/name/file.gguf for this runner");
+            findings.report(&codes::FIELD_NOT_SUPPORTED, "spec.model.id", message).help(WITH_LLAMA_SERVER);
+            None
+        }
+    };
+    let launcher = Launcher {
+        program: "LocalAI".to_owned(),
+        further: &["address", "context-size"],
+        api_key_help: Some("give it as LOCALAI_API_KEY in spec.env, from a Secret"),
+        ..Launcher::llama_server()
+    };
+    let invocation = engines::resolve(deployment, worker, &launcher, findings);
+    let flags = local_ai_flags(&invocation, findings)?;
+    Some(Start { args: [model?, address()].into_iter().chain(flags).collect(), ..Start::default() })
+}
+
+/// LocalAI's flags: the two that it shares with llama-server, and whatever llama-server does not know
+/// (mudler/LocalAI core/cli/run.go; an unknown flag stops it, so llama-server's own are left out, with a warning).
+fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Option<Vec<String>> {
+    let mut flags: Vec<(&str, &FieldPath, String)> = Vec::new();
+    for Argument { name, value, path } in &invocation.arguments {
+        let name = match name.as_str() {
+            "ctx-size" => "context-size",
+            "address" => {
+                reserve(invocation, "address", &[], TO_PORT, findings)?;
+                continue;
+            }
+            "threads" => "threads",
+            name if flags::llama_server().lookup(name).is_some() => {
+                let message = format!("{path} has no effect: this runner starts LocalAI, which has no --{name}");
+                findings.report(&codes::FIELD_IGNORED, path, message).help(WITH_LLAMA_SERVER);
+                continue;
+            }
+            name => name,
+        };
+        if let Some((_, first, _)) = flags.iter().find(|(existing, ..)| *existing == name) {
+            let message = format!("--{name} is given twice to LocalAI: here and by {first}");
+            findings
+                .report(&codes::DUPLICATE_FLAG, Place::key(path), message)
+                .related(*first, "first given here")
+                .help("remove one of the two");
+            return None;
+        }
+        let text = match value {
+            ArgumentValue::Text(text) => format!("--{name}={}", escape_expansion(text)),
+            ArgumentValue::Number(number) => format!("--{name}={number}"),
+            ArgumentValue::Json(json) => format!("--{name}={}", escape_expansion(&json.to_string())),
+            ArgumentValue::List(texts) => format!("--{name}={}", escape_expansion(&texts.join(","))),
+            ArgumentValue::On => format!("--{name}"),
+            ArgumentValue::Off(off) => format!("--{off}"),
+        };
+        flags.push((name, path, text));
+    }
+    Some(flags.into_iter().map(|(.., text)| text).collect())
+}
+
+/// llama.cpp's own server. It downloads a repository, or loads a file.
+fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &mut Findings<'_>) -> Option<Start> {
+    let model = match ModelRef::parse(id) {
+        ModelRef::Path(path) => Some(vec![("model", path)]),
+        ModelRef::Repository(repository, None) => Some(vec![("hf-repo", repository)]),
+        ModelRef::Repository(repository, Some(file)) => Some(vec![("hf-repo", repository), ("hf-file", file)]),
+        ModelRef::Bare => {
+            let message = format!("spec.model.id is {id:?}, expected org/name, org/name/file.gguf or an absolute path");
+            findings
+                .report(&codes::FIELD_NOT_SUPPORTED, "spec.model.id", message)
+                .help("llama-server takes a repository by its organization and name");
+            None
+        }
+    };
+    let mut invocation = engines::resolve(deployment, worker, &Launcher::llama_server(), findings);
+    let ours = model.clone().unwrap_or_default();
+    let port = PORT.to_string();
+    let mut reserved = vec![
+        reserve(&invocation, "port", &[&port], TO_PORT, findings),
+        reserve(&invocation, "host", ANY_ADDRESS, TO_POD, findings),
+    ];
+    for name in ["hf-repo", "hf-file"] {
+        let value = ours.iter().find(|(flag, _)| *flag == name).map(|(_, value)| *value);
+        // A file may be chosen for an id that names none.
+        if name == "hf-repo" || value.is_some() || matches!(ModelRef::parse(id), ModelRef::Path(_)) {
+            reserved.push(reserve(&invocation, name, value.as_slice(), "spec.model.id says it", findings));
+        }
+    }
+    if reserved.contains(&None) {
+        return None;
+    }
+    let model = model?;
+    invocation.arguments.retain(|argument| !model.iter().any(|(flag, _)| *flag == argument.name));
+    invocation.set_default("host", ArgumentValue::Text("0.0.0.0".to_owned()));
+    invocation.set_default("port", ArgumentValue::Text(port));
+    let alias = deployment.model.served_name.as_ref().map(|name| ("alias", name.value.as_str()));
+    let ours = model.into_iter().chain(alias);
+    let mut args: Vec<String> = ours.flat_map(|(flag, value)| [format!("--{flag}"), escape_expansion(value)]).collect();
+    args.extend(invocation.argv());
+    Some(Start { args, cache: Some("LLAMA_CACHE"), ..Start::default() })
+}

@@ -1,0 +1,101 @@
+//! Where a workload runs: instance type and node labels, and what the cluster's KAITO accepts of them.
+
+use super::codes::{INSTANCE_TYPE_MISSING, INSTANCE_TYPE_REFUSED, INSTANCE_TYPE_REQUIRED, SELECTS_EVERY_NODE};
+use super::overrides::{self, Overrides};
+use super::settings::Kaito;
+use super::target::LabelSelector;
+use crate::codes;
+use crate::ir::Deployment;
+use crate::provider::Context;
+use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_kubernetes::pod::StringMap;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// Labels that KAITO puts on nodes itself and takes out of a selector (api/v1beta1/labels.go, SanitizedMatchLabels).
+const RESERVED_LABELS: &[&str] =
+    &["kaito.sh/workspace", "kaito.sh/workspacenamespace", "kaito.sh/ragengine", "kaito.sh/ragenginenamespace"];
+
+/// The nodes of a workload.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    /// The instance type to provision.
+    pub(super) instance_type: Option<String>,
+    /// The labels that nodes must have.
+    pub(super) label_selector: LabelSelector,
+}
+
+impl Nodes {
+    /// The nodes of a deployment (DESIGN §6): `overrides.instanceType`; labels from `nodeSelector`, else every Linux
+    /// node.
+    pub(super) fn of(
+        deployment: &Deployment,
+        overrides: &Overrides,
+        is_preset: bool,
+        context: &Context<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Self {
+        let instance_type = overrides.instance_type.clone();
+        // An instance type that was given and is wrong has been reported.
+        let missing = !overrides::is_written(deployment, "instanceType");
+        check_instance_type(instance_type.as_deref(), missing, context, findings);
+        let provisions = node_auto_provisioning(context) == Some(true);
+        if is_preset && deployment.node_selector.is_empty() && missing && !provisions {
+            findings
+                .report(
+                    &SELECTS_EVERY_NODE,
+                    "spec.nodeSelector",
+                    "without spec.nodeSelector a KAITO preset selects every Linux node, expected labels of GPU nodes: KAITO \
+                     rejects it when one of the nodes has no NVIDIA GPU, or another",
+                )
+                .help("name the GPU nodes, such as nodeSelector: {apps: llm}");
+        }
+        for (key, _) in deployment.node_selector.iter().filter(|(key, _)| RESERVED_LABELS.contains(&key.as_str())) {
+            let path = FieldPath::parse("spec.nodeSelector").key(key.clone());
+            findings
+                .report(
+                    &codes::FIELD_IGNORED,
+                    Place::key(&path),
+                    format!("{path} is KAITO's own label, and has no effect"),
+                )
+                .help("select nodes by labels of your own");
+        }
+        let match_labels = if deployment.node_selector.is_empty() {
+            StringMap::one("kubernetes.io/os", "linux")
+        } else {
+            deployment.node_selector.as_slice().into()
+        };
+        Self { instance_type, label_selector: LabelSelector { match_labels } }
+    }
+}
+
+/// Whether KAITO's webhook takes the instance type, or its absence (api/v1beta1/workspace_validation.go,
+/// validateCreate): it is required where nodes are provisioned, which is KAITO's default, and refused elsewhere.
+fn check_instance_type(given: Option<&str>, missing: bool, context: &Context<'_>, findings: &mut Findings<'_>) {
+    let path = overrides::path("instanceType");
+    match (node_auto_provisioning(context), given) {
+        (Some(true), None) if missing => {
+            let message = format!("{path} is required: KAITO provisions the nodes (kaito.nodeAutoProvisioning: true)");
+            findings.report(&INSTANCE_TYPE_REQUIRED, &path, message).help("set it, such as Standard_NC24ads_A100_v4");
+        }
+        (Some(false), Some(given)) => {
+            let message = format!(
+                "{path} is {given:?}, expected none: KAITO provisions no nodes (kaito.nodeAutoProvisioning: false)"
+            );
+            findings
+                .report(&INSTANCE_TYPE_REFUSED, &path, message)
+                .help("remove it, and choose nodes by spec.nodeSelector");
+        }
+        (None, None) if missing => {
+            let message = format!("{path} is not set, and a KAITO that provisions nodes, its default, rejects that");
+            findings
+                .report(&INSTANCE_TYPE_MISSING, &path, message)
+                .help("set it, or say that nodes are there already: kaito.nodeAutoProvisioning: false in the options");
+        }
+        _ => {}
+    }
+}
+
+/// Whether the cluster's KAITO provisions nodes, when the options say.
+fn node_auto_provisioning(context: &Context<'_>) -> Option<bool> {
+    context.settings.with(|kaito: &Kaito| kaito.node_auto_provisioning)
+}

@@ -1,0 +1,64 @@
+//! `spec.provider.overrides` for KAITO (DESIGN §6; the specification has none).
+
+use crate::codes;
+use crate::ir::Deployment;
+use crate::providers::overrides;
+pub(super) use crate::providers::overrides::{is_written, path};
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::wire::Syntax;
+use kubefoundry_kubernetes::{string_enum, wire_object};
+use kubefoundry_yaml::text::shorten;
+
+wire_object! {
+    /// What can be set for KAITO alone.
+    pub struct Overrides {
+        /// The instance type of the nodes that KAITO provisions, such as `Standard_NC24ads_A100_v4`.
+        instance_type: String = "instanceType" [syntax(Syntax::InstanceType)],
+        /// How a llamacpp image is started; inferred from the image's name by default.
+        runner: Runner = "runner",
+        /// The kind that runs the model; `auto` by default.
+        workload: WorkloadKind = "workload",
+    }
+}
+string_enum! {
+    /// How a llamacpp image is started.
+    pub enum Runner {
+        /// LocalAI with a model to download: `huggingface://org/repo/file --address=:5000`.
+        Download = "llama-cpp-runner",
+        /// LocalAI with the model in the image: `run --address=:5000`.
+        Aikit = "aikit",
+        /// llama.cpp's own server: `--hf-repo org/repo --host 0.0.0.0 --port 5000`.
+        Server = "llama-server",
+    }
+}
+string_enum! {
+    /// The kind that runs the model.
+    pub enum WorkloadKind {
+        /// `Workspace` for one replica, `InferenceSet` for any other count.
+        Auto = "auto",
+        /// One pod.
+        Workspace = "Workspace",
+        /// Any number of replicas.
+        InferenceSet = "InferenceSet",
+    }
+}
+
+/// Reads and checks the overrides. What is wrong is reported and left out, so that the rest of the deployment is still
+/// looked at.
+pub(super) fn read(deployment: &Deployment, findings: &mut Findings<'_>) -> Overrides {
+    let mut overrides: Overrides = overrides::read(deployment, findings);
+    if let Some(instance_type) = overrides.instance_type.take_if(|name| !is_instance_type(name)) {
+        let path = path("instanceType");
+        let message = format!("{path} is {:?}, expected an instance type", shorten(&instance_type));
+        findings.report(&codes::INVALID_VALUE, &path, message).help("such as Standard_NC24ads_A100_v4 or g5.4xlarge");
+    }
+    overrides
+}
+
+/// What cloud providers name instance types with; it becomes a label value on nodes.
+fn is_instance_type(name: &str) -> bool {
+    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = name.as_bytes();
+    let inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    name.len() <= 63 && edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(inside)
+}

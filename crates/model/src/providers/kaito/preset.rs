@@ -1,0 +1,138 @@
+//! vLLM without an image: a preset, for which KAITO brings image, command and resources. Whatever it has no place for
+//! is refused here, and the way out is an image.
+
+use super::codes::PRESET_RESOURCES;
+use super::config_map;
+use super::target::{Inference, Preset, PresetOptions};
+use crate::codes;
+use crate::engines;
+use crate::engines::{Launcher, ValueForm};
+use crate::ir::{Deployment, Worker};
+use crate::providers::image::is_nvidia;
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// What to do about anything that a preset cannot carry.
+pub(super) const WAY_OUT: &str = "set spec.image, and vLLM runs from that image in a pod template, which carries it";
+
+/// The preset, and the ConfigMap that it reads its settings from. `None` means that findings say why not.
+pub(super) fn inference(
+    deployment: &Deployment,
+    worker: &Worker,
+    findings: &mut Findings<'_>,
+) -> Option<(Inference, Option<Manifest>)> {
+    refuse_pod_fields(deployment, findings);
+    check_resources(worker, findings);
+    let name = model(deployment, findings);
+    let settings = settings(deployment, worker, findings);
+    let config = match settings? {
+        settings if settings.is_empty() => None,
+        settings => Some(config_map::manifest(&deployment.metadata.name, settings)),
+    };
+    let secret = deployment.hugging_face_token.clone();
+    let preset =
+        Preset { name: name?, preset_options: secret.map(|model_access_secret| PresetOptions { model_access_secret }) };
+    let config_name = config.as_ref().map(|manifest| manifest.metadata.name.clone());
+    Some((Inference { preset: Some(preset), config: config_name, template: None }, config))
+}
+
+/// The preset's name: KAITO takes any `org/name` of Hugging Face besides its own names (pkg/utils/plugin/plugin.go,
+/// IsValidPreset). Its name in the API is KAITO's choice (pkg/model/interface.go, buildVLLMInferenceCommand).
+fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String> {
+    if deployment.model.served_name.as_ref().is_some_and(crate::ir::Leaf::is_written) {
+        findings
+            .report(
+                &codes::FIELD_IGNORED,
+                "spec.model.servedName",
+                "spec.model.servedName has no effect on a KAITO preset, which names the model itself",
+            )
+            .help(format!("requests name the model as KAITO does (an InferenceSet by its own name); or {WAY_OUT}"));
+    }
+    let id = deployment.model.id.clone()?;
+    if id.starts_with('/') || id.split('/').count() > 2 {
+        findings
+            .report(
+                &codes::FIELD_NOT_SUPPORTED,
+                "spec.model.id",
+                format!("spec.model.id is {id:?}, expected org/name or one of KAITO's own names for a preset"),
+            )
+            .help(WAY_OUT);
+        return None;
+    }
+    Some(id)
+}
+
+/// KAITO's own start of vLLM, which names the model itself, splits it over the GPUs of the instance type (the
+/// deployment's count has no effect), and writes each setting as `--key str(value)`: a number must come out as it went in.
+pub(crate) fn launcher() -> Launcher {
+    Launcher {
+        program: "KAITO's vLLM".to_owned(),
+        takes_model: false,
+        form: ValueForm::BareNumbers,
+        splits_model: false,
+        api_key_help: Some(
+            "set spec.image, and give it as VLLM_API_KEY in spec.env, from a Secret: a preset has no environment",
+        ),
+        ..Launcher::vllm_server("")
+    }
+}
+
+/// The settings of the engine; `engine.extraArgs` are command lines, which a preset has not.
+fn settings(deployment: &Deployment, worker: &Worker, findings: &mut Findings<'_>) -> Option<config_map::Settings> {
+    if deployment.engine.extra_args.is_empty() {
+        let invocation = engines::resolve(deployment, worker, &launcher(), findings);
+        return config_map::settings(&invocation, findings);
+    }
+    refuse("spec.engine.extraArgs", findings);
+    let mut deployment = deployment.clone();
+    deployment.engine.extra_args.clear();
+    let invocation = engines::resolve(&deployment, worker, &launcher(), findings);
+    config_map::settings(&invocation, findings);
+    None
+}
+
+/// A preset has no place for anything of a pod.
+fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
+    let fields = [
+        (!deployment.env.is_empty(), "spec.env"),
+        (!deployment.model.volumes.is_empty(), "spec.model.storage.volumes"),
+        (!deployment.tolerations.is_empty(), "spec.tolerations"),
+        (!deployment.image_pull_secrets.is_empty(), "spec.imagePullSecrets"),
+    ];
+    for (_, field) in fields.into_iter().filter(|(given, _)| *given) {
+        refuse(field, findings);
+    }
+    let metadata = [(&deployment.pod_labels, "labels"), (&deployment.pod_annotations, "annotations")];
+    for (_, field) in metadata.into_iter().filter(|(entries, _)| !entries.is_empty()) {
+        let path = FieldPath::parse("spec.podTemplate.metadata").key(field);
+        let message = format!("{path} has no effect on a KAITO preset, whose pods are KAITO's own");
+        findings.report(&codes::FIELD_IGNORED, &path, message).help(WAY_OUT);
+    }
+}
+
+fn refuse(field: &'static str, findings: &mut Findings<'_>) {
+    let message = format!("{field} has no place in a KAITO preset, expected an image with it");
+    findings.report(&codes::FIELD_NOT_SUPPORTED, field, message).help(WAY_OUT);
+}
+
+/// KAITO sizes a preset by the instance type, and drives NVIDIA GPUs only.
+fn check_resources(worker: &Worker, findings: &mut Findings<'_>) {
+    let gpu_type = &worker.gpu_type;
+    if !is_nvidia(&gpu_type.value) {
+        let path = worker.path("gpu.type");
+        let message = format!("{path} is {:?}, and KAITO presets run on NVIDIA GPUs", gpu_type.value);
+        findings.report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message).help(WAY_OUT);
+    }
+    let fields = [
+        (worker.gpu_count.is_written(), "gpu.count"),
+        (gpu_type.is_written() && is_nvidia(&gpu_type.value), "gpu.type"),
+        (worker.memory.is_some(), "memory"),
+        (worker.cpu.is_some(), "cpu"),
+    ];
+    for (_, field) in fields.into_iter().filter(|(given, _)| *given) {
+        let path = worker.path(field);
+        let message = format!("{path} is not part of a KAITO preset: the instance type decides");
+        findings.report(&PRESET_RESOURCES, &path, message);
+    }
+}

@@ -1,0 +1,52 @@
+//! What KubeRay does when a field of a RayService changes.
+//!
+//! Sources are files of ray-project/kuberay under `ray-operator` (read at 01106276, between 1.6 and 1.7).
+
+use crate::provider::Behavior;
+use crate::provider::Reaction;
+use crate::provider::Reaction::{BlueGreen, Grows, NoEffect, Refused, RollingRestart};
+
+const SERVICE: &str = "RayService";
+const CLAIM: &str = "PersistentVolumeClaim";
+
+/// The hash that decides leaves these out, and the cluster is not touched while the hash is the same.
+const COUNTS: &str = "controllers/ray/rayservice_controller.go: shouldUpdateCluster and \
+                      generateHashWithoutReplicasAndWorkersToDelete; kuberay #2331 (intended) and #4568 (open)";
+/// Anything else of the cluster is in the hash.
+const CLUSTER: &str = "controllers/ray/rayservice_controller.go: shouldPrepareNewCluster starts a second cluster and \
+                       moves the Services once it serves; with upgradeStrategy None or ENABLE_ZERO_DOWNTIME=false nothing \
+                       happens";
+/// The arguments of an application are part of its code version.
+const SERVE: &str = "controllers/ray/rayservice_controller.go: updateServeDeployment sends the configuration to the \
+                     running cluster; ray/serve/_private/deploy_utils.py (Ray 2.56.0): get_app_code_version hashes args, \
+                     so all replicas are replaced, also when only num_replicas changed";
+
+const fn service(path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
+    Behavior { kind: SERVICE, path, reaction, source }
+}
+
+const fn claim(path: &'static str, reaction: Reaction, source: &'static str) -> Behavior {
+    Behavior { kind: CLAIM, path, reaction, source }
+}
+
+/// One row for every field that is written.
+pub(super) static BEHAVIORS: &[Behavior] = &[
+    service(
+        "metadata",
+        Reaction::None,
+        "controllers/ray/rayservice_controller.go: constructRayClusterForRayService copies them to the next cluster only",
+    ),
+    service("spec.serveConfigV2", RollingRestart, SERVE),
+    service("spec.rayClusterConfig", BlueGreen, CLUSTER),
+    service("spec.rayClusterConfig.workerGroupSpecs.*.replicas", NoEffect, COUNTS),
+    service("spec.rayClusterConfig.workerGroupSpecs.*.minReplicas", NoEffect, COUNTS),
+    service("spec.rayClusterConfig.workerGroupSpecs.*.maxReplicas", NoEffect, COUNTS),
+    // Claims
+    claim("metadata", Reaction::None, "Kubernetes: labels and annotations do not bind"),
+    claim("spec", Refused, "Kubernetes: the spec of a claim is immutable but for its requests"),
+    claim(
+        "spec.resources.requests.storage",
+        Grows,
+        "Kubernetes: grows where the StorageClass allows expansion; ValidatePersistentVolumeClaimUpdate refuses less",
+    ),
+];

@@ -1,0 +1,71 @@
+//! vLLM's flags that have no place in `engine_kwargs`, and the ones that Ray's own settings follow.
+
+use crate::codes;
+use crate::engines::{Argument, ArgumentValue, Invocation};
+use kubefoundry_diagnostics::{Findings, Place};
+
+/// Flags of vLLM's own program: no keyword argument has these names (`AsyncEngineArgs` and `FrontendArgs` of vLLM
+/// 0.22.0), and Ray Serve fails the application on an unknown one (`VLLMEngineConfig.from_llm_config` of Ray 2.56.0).
+const OF_THE_PROGRAM: &[&str] = &["api-server-count", "config", "grpc", "headless"];
+
+/// Flags of vLLM's HTTP server, which does not run here: Ray Serve would take them and do nothing. An `api-key` that
+/// protects nothing is the worst of them.
+const OF_THE_SERVER: &[&str] = &[
+    "allow-credentials",
+    "allowed-headers",
+    "allowed-methods",
+    "allowed-origins",
+    "api-key",
+    "disable-access-log-for-endpoints",
+    "disable-fastapi-docs",
+    "disable-uvicorn-access-log",
+    "enable-offline-docs",
+    "enable-request-id-headers",
+    "enable-ssl-refresh",
+    "h11-max-header-count",
+    "h11-max-incomplete-event-size",
+    "host",
+    "log-config-file",
+    "middleware",
+    "port",
+    "root-path",
+    "ssl-ca-certs",
+    "ssl-cert-reqs",
+    "ssl-certfile",
+    "ssl-ciphers",
+    "ssl-keyfile",
+    "uds",
+    "uvicorn-log-level",
+];
+
+/// Reports the flags that Ray Serve cannot pass on. Returns whether there are none.
+pub(super) fn check(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
+    let refused: Vec<(&Argument, &str)> = invocation
+        .arguments
+        .iter()
+        .filter_map(|argument| {
+            let name = argument.name.as_str();
+            let help = if OF_THE_PROGRAM.contains(&name) {
+                "ray.serve.llm starts vLLM as a library, not as vllm serve; remove the flag"
+            } else if OF_THE_SERVER.contains(&name) {
+                "Ray Serve is the HTTP server here, on port 8000 without a key or TLS of its own; remove the flag"
+            } else if name == "distributed-executor-backend" && argument.value != ArgumentValue::Text("ray".to_owned())
+            {
+                "Ray runs the ranks of a model as its own actors; remove the flag"
+            } else {
+                return None;
+            };
+            Some((argument, help))
+        })
+        .collect();
+    for (Argument { name, path, .. }, help) in &refused {
+        let message = format!("ray.serve.llm does not take the flag --{name}");
+        findings.report(&codes::FLAG_NOT_ACCEPTED, Place::key(path), message).help(*help);
+    }
+    refused.is_empty()
+}
+
+/// Whether vLLM's statistics are off: Ray then may not export them (`LLMConfig._check_log_stats_with_metrics`).
+pub(super) fn without_statistics(invocation: &Invocation) -> bool {
+    invocation.get("disable-log-stats").is_some_and(|argument| argument.value == ArgumentValue::On)
+}

@@ -1,0 +1,164 @@
+//! KubeRay: a deployment becomes one `RayService`, a Ray cluster and the Ray Serve application on it.
+//!
+//! ```text
+//! overrides ─ settings ──┬─ head ──────────┐
+//! spec.image ─ runtime ──┼─ worker groups ─┼─ RayService
+//! engines::resolve ──────┴─ serveConfigV2 ─┘
+//! ```
+
+mod behavior;
+mod checks;
+pub mod codes;
+mod flags;
+mod head;
+mod image;
+mod import;
+pub mod overrides;
+pub(crate) mod runtimes;
+mod serve;
+mod start_params;
+mod status;
+mod support;
+mod target;
+mod worker;
+
+use image::Runtime;
+use overrides::Settings;
+use target::{AutoscalerOptions, RayClusterSpec, RayServiceSpec};
+use worker::Group;
+
+use super::pod;
+use crate::draft::{Draft, NotImportable, Subject};
+use crate::ir::{Deployment, EngineType};
+use crate::provider::{Behavior, Context, Provider, Status, StatusError, Translation};
+use crate::support::FieldSupport;
+use kubefoundry_diagnostics::{Code, Findings};
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_kubernetes::pod::WithSpec;
+use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+use kubefoundry_transform::Endpoint;
+
+/// Its name in `spec.provider.name` and in options.
+const NAME: &str = "kuberay";
+/// The CRD version.
+const V1: &str = "ray.io/v1";
+/// The Ray versions whose flags and Serve configuration are known; the first is the default.
+const RUNTIMES: &[&str] = &["2.56.0"];
+
+/// KubeRay.
+#[derive(Debug)]
+pub struct KubeRay;
+
+impl Provider for KubeRay {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn display_name(&self) -> &'static str {
+        "KubeRay"
+    }
+
+    fn config(&self) -> &'static str {
+        include_str!("config.yaml")
+    }
+
+    fn readme(&self) -> &'static str {
+        include_str!("README.md")
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[V1]
+    }
+
+    fn runtimes(&self) -> &'static [&'static str] {
+        RUNTIMES
+    }
+
+    fn overrides(&self) -> Shape {
+        overrides::Overrides::SHAPE
+    }
+
+    fn codes(&self) -> &'static [&'static Code] {
+        codes::CODES
+    }
+
+    fn field_support(&self) -> &'static [FieldSupport] {
+        support::FIELDS
+    }
+
+    fn behaviors(&self) -> &'static [Behavior] {
+        behavior::BEHAVIORS
+    }
+
+    fn translate(
+        &self,
+        deployment: &Deployment,
+        context: &Context<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<Translation> {
+        if !runs(deployment.engine.kind) {
+            return None;
+        }
+        let errors_before = findings.errors();
+        let runtime = image::runtime(deployment, context, findings);
+        let settings = overrides::settings(deployment, runtime.flags, findings);
+        checks::all(deployment, findings);
+        let workers = deployment.workload.workers().into_iter();
+        let groups: Vec<Option<Group<'_>>> =
+            workers.map(|worker| Group::resolve(deployment, worker, runtime.flags, findings)).collect();
+        // Nothing runs without GPUs, whatever the capabilities in use say.
+        if findings.errors() > errors_before || !pod::has_gpus(deployment) {
+            return None;
+        }
+        let groups: Vec<Group<'_>> = groups.into_iter().collect::<Option<_>>()?;
+        let name = &deployment.metadata.name;
+        let spec = RayServiceSpec {
+            serve_config_v2: serve::config(deployment, &groups, settings.accelerator)?,
+            ray_cluster_config: cluster(deployment, &groups, &runtime, &settings),
+        };
+        let mut manifests = pod::claims(deployment);
+        manifests.push(Manifest::new(V1, "RayService", name, WithSpec { spec }));
+        let service = format!("{name}-serve-svc");
+        Some(Translation { manifests, endpoint: Endpoint { service, port: head::SERVE_PORT } })
+    }
+
+    fn imports(&self) -> &'static [(&'static str, &'static str)] {
+        &[("ray.io", "RayService")]
+    }
+
+    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
+        import::import(subject)
+    }
+
+    fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
+        status::translate(observed)
+    }
+}
+
+/// Whether Ray Serve runs an engine; the provider's capabilities keep the others out.
+const fn runs(engine: EngineType) -> bool {
+    match engine {
+        EngineType::Vllm => true,
+        EngineType::Sglang | EngineType::Trtllm | EngineType::Llamacpp => false,
+    }
+}
+
+/// The cluster. A group of 0 pods needs the autoscaler to become one of 1: the first request does that.
+fn cluster(
+    deployment: &Deployment,
+    groups: &[Group<'_>],
+    runtime: &Runtime<'_>,
+    settings: &Settings,
+) -> RayClusterSpec {
+    let scales = groups.iter().any(|group| group.worker.replicas.value == 0);
+    RayClusterSpec {
+        ray_version: runtime.ray_version.clone(),
+        enable_in_tree_autoscaling: scales,
+        autoscaler_options: scales.then_some(AutoscalerOptions { version: "v2" }),
+        head_group_spec: head::spec(deployment, runtime, settings),
+        worker_group_specs: groups
+            .iter()
+            .map(|group| group.spec(deployment, &runtime.image, settings.accelerator, scales))
+            .collect(),
+    }
+}

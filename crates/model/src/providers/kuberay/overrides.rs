@@ -1,0 +1,157 @@
+//! `spec.provider.overrides` for KubeRay (spec/1 §4.15, DESIGN §6).
+
+use super::start_params;
+use crate::codes;
+use crate::ir::Deployment;
+use crate::providers::overrides;
+use crate::providers::overrides::{path, quantity};
+use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_kubernetes::wire::{Map, Syntax};
+use kubefoundry_kubernetes::{string_enum, wire_object};
+use kubefoundry_yaml::Node;
+
+wire_object! {
+    /// What can be set for KubeRay alone.
+    pub struct Overrides {
+        /// The head: Ray's control plane; it runs no replicas.
+        head: Head = "head",
+        /// The GPU model that replicas must run on, as Ray calls it; any by default.
+        accelerator_type: AcceleratorType = "acceleratorType",
+        /// Dynamo's word for how requests are routed; refused here.
+        router_mode: Node<'static> = "routerMode",
+    }
+}
+wire_object! {
+    /// The head: Ray's control plane.
+    pub struct Head {
+        /// What the head asks for.
+        resources: HeadResources = "resources",
+        /// Options of `ray start --head`, values as strings; `num-cpus: "0"` and `dashboard-host: 0.0.0.0` by default.
+        ray_start_params: Map<String> = "rayStartParams",
+    }
+}
+wire_object! {
+    /// What the head asks for.
+    pub struct HeadResources {
+        /// CPU request; 2 by default.
+        cpu: String = "cpu" [syntax(Syntax::Quantity)],
+        /// Memory request and limit; 4Gi by default.
+        memory: String = "memory" [syntax(Syntax::Quantity)],
+    }
+}
+string_enum! {
+    /// A GPU model as Ray calls it (`ray/util/accelerators/accelerators.py` of Ray 2.56.0; TPUs and NPUs, which vLLM
+    /// images of `ray-llm` do not drive, left out).
+    pub enum AcceleratorType {
+        /// NVIDIA Tesla V100.
+        V100 = "V100",
+        /// NVIDIA Tesla P100.
+        P100 = "P100",
+        /// NVIDIA Tesla T4.
+        T4 = "T4",
+        /// NVIDIA Tesla P4.
+        P4 = "P4",
+        /// NVIDIA A10G.
+        A10g = "A10G",
+        /// NVIDIA L4.
+        L4 = "L4",
+        /// NVIDIA L40S.
+        L40s = "L40S",
+        /// NVIDIA A100.
+        A100 = "A100",
+        /// NVIDIA A100 with 40 GB; nodes must be given this resource by hand.
+        A100Of40G = "A100-40G",
+        /// NVIDIA A100 with 80 GB; nodes must be given this resource by hand.
+        A100Of80G = "A100-80G",
+        /// NVIDIA H100.
+        H100 = "H100",
+        /// NVIDIA H200.
+        H200 = "H200",
+        /// NVIDIA H20.
+        H20 = "H20",
+        /// NVIDIA B200.
+        B200 = "B200",
+        /// NVIDIA B300.
+        B300 = "B300",
+        /// Intel Data Center GPU Max 1550.
+        Max1550 = "Intel-GPU-Max-1550",
+        /// Intel Data Center GPU Max 1100.
+        Max1100 = "Intel-GPU-Max-1100",
+        /// Intel Gaudi.
+        Gaudi = "Intel-GAUDI",
+        /// AMD Instinct MI100.
+        Mi100 = "AMD-Instinct-MI100",
+        /// AMD Instinct MI210.
+        Mi210 = "AMD-Instinct-MI210",
+        /// AMD Instinct MI250X.
+        Mi250x = "AMD-Instinct-MI250X",
+        /// AMD Instinct MI250.
+        Mi250 = "AMD-Instinct-MI250X-MI250",
+        /// AMD Instinct MI300A.
+        Mi300a = "AMD-Instinct-MI300A",
+        /// AMD Instinct MI300X (OAM).
+        Mi300x = "AMD-Instinct-MI300X-OAM",
+        /// AMD Instinct MI300X (HF).
+        Mi300xHf = "AMD-Instinct-MI300X-HF",
+        /// AMD Instinct MI308X.
+        Mi308x = "AMD-Instinct-MI308X",
+        /// AMD Instinct MI325X.
+        Mi325x = "AMD-Instinct-MI325X-OAM",
+        /// AMD Instinct MI350X.
+        Mi350x = "AMD-Instinct-MI350X-OAM",
+        /// AMD Instinct MI355X.
+        Mi355x = "AMD-Instinct-MI355X-OAM",
+    }
+}
+
+/// The overrides with their defaults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// CPU request of the head.
+    pub(super) head_cpu: String,
+    /// Memory request and limit of the head.
+    pub(super) head_memory: String,
+    /// Options of `ray start --head`: what the user said wins over `num-cpus: "0"` (the head runs no replicas) and
+    /// `dashboard-host: 0.0.0.0` (the operator reaches the dashboard over the network).
+    pub(super) head_params: Vec<(String, String)>,
+    /// The GPU model, when asked for.
+    pub(super) accelerator: Option<AcceleratorType>,
+}
+
+/// Reads and checks the overrides. What is wrong is reported, and its default is used meanwhile, so that the rest of the
+/// deployment is still looked at.
+pub(super) fn settings(deployment: &Deployment, ray: &str, findings: &mut Findings<'_>) -> Settings {
+    let Overrides { head, accelerator_type, router_mode } = overrides::read(deployment, findings);
+    if router_mode.is_some() {
+        refuse_routing(findings);
+    }
+    let Head { resources, ray_start_params } = head.unwrap_or_default();
+    let HeadResources { cpu, memory } = resources.unwrap_or_default();
+    let given = ray_start_params.unwrap_or_default();
+    let mut head_params = vec![pair("num-cpus", "0"), pair("dashboard-host", "0.0.0.0")];
+    for (key, value) in start_params::checked(&given.0, &path("head.rayStartParams"), ray, findings) {
+        match head_params.iter_mut().find(|(existing, _)| *existing == key) {
+            Some(entry) => entry.1 = value,
+            None => head_params.push((key, value)),
+        }
+    }
+    Settings {
+        head_cpu: quantity(cpu, "head.resources.cpu", findings).unwrap_or_else(|| "2".to_owned()),
+        head_memory: quantity(memory, "head.resources.memory", findings).unwrap_or_else(|| "4Gi".to_owned()),
+        head_params,
+        accelerator: accelerator_type,
+    }
+}
+
+fn pair(key: &str, value: &str) -> (String, String) {
+    (key.to_owned(), value.to_owned())
+}
+
+/// Ray's KV-aware router is alpha, is not for prefill and decode, and needs packages that its images lack (DESIGN §6).
+fn refuse_routing(findings: &mut Findings<'_>) {
+    let path = path("routerMode");
+    let message = format!("{path} is Dynamo's: on KubeRay, Ray Serve routes to the less loaded of two replicas");
+    findings
+        .report(&codes::FIELD_NOT_SUPPORTED, Place::key(&path), message)
+        .help("for KV routing set spec.provider.name to dynamo; otherwise remove it");
+}

@@ -1,0 +1,34 @@
+//! The vLLM in Ray's releases, and how Ray Serve LLM takes its flags.
+
+use crate::engines::flags;
+use crate::engines::{Launcher, Parser, ValueForm};
+
+/// The Ray releases whose vLLM is known, oldest first.
+const RELEASES: &[(&str, &str)] = &[("2.56.0", "0.22.0"), ("2.60.0", "0.29.0")];
+
+/// `ray.serve.llm` of a Ray version: flags are `engine_kwargs`, names of fields, and never abbreviated.
+pub(crate) fn launcher(version: &str) -> Launcher {
+    let vllm = RELEASES.iter().find(|(release, _)| *release == version).and_then(|(_, vllm)| flags::vllm(vllm));
+    Launcher {
+        parsers: vllm.map(|table| Parser { table, abbreviates: false }).into_iter().collect(),
+        takes_model: false,
+        form: ValueForm::Keywords,
+        api_key_help: None,
+        // "Unknown engine argument" (engine-flags §6).
+        consequence: ", and an application with an argument that its vLLM does not know will not start",
+        ..Launcher::new(format!("Ray {version}'s vLLM"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RUNTIMES;
+    use super::*;
+
+    #[test]
+    fn every_runtime_has_a_table() {
+        for version in RUNTIMES.iter().chain(RELEASES.iter().map(|(release, _)| release)) {
+            assert_eq!(launcher(version).parsers.len(), 1, "{version}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What KubeRay says of a RayService, which has up to two clusters: the active one serves, the pending one is to follow.
+//! Its first cluster starts as the pending one.
+//!
+//! Sources, of ray-project/kuberay `ray-operator`: `apis/ray/v1/rayservice_types.go` (conditions and their reasons,
+//! application states), `controllers/ray/rayservice_controller.go`. `serviceStatus` is `Running` or empty; operators
+//! before 1.3 write no conditions.
+
+use serde_json::Value;
+
+use super::head::SERVE_PORT;
+use crate::status::{Observed, Part, Reading, Replicas, Source, Status, StatusError, integer_at, text_at};
+use crate::wire::Phase;
+use kubefoundry_kubernetes::wire::ConditionStatus;
+use kubefoundry_transform::Endpoint;
+
+const SOURCE: Source =
+    Source { provider: "KubeRay", group: "ray.io", versions: &["v1alpha1", "v1"], kinds: &["RayService"] };
+
+/// The states of an application, the worst first.
+const APPLICATION_STATES: [&str; 6] = ["DEPLOY_FAILED", "UNHEALTHY", "DEPLOYING", "NOT_STARTED", "DELETING", "RUNNING"];
+
+pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
+    let mut observed = Observed::of(object, &SOURCE)?;
+    let clusters = clusters(object);
+    let applications: Vec<&Application<'_>> = clusters.iter().flat_map(|cluster| &cluster.applications).collect();
+    for application in &applications {
+        if !APPLICATION_STATES.contains(&application.state) {
+            observed.unknown(application.path(), application.state);
+        }
+    }
+    let phase = phase(&mut observed, &clusters, &applications);
+    let reading = Reading {
+        phase,
+        message: message(&observed, phase, &applications),
+        replicas: replicas(object, &clusters),
+        endpoint: Some(Endpoint { service: format!("{}-serve-svc", observed.name), port: SERVE_PORT }),
+        parts: clusters.iter().flat_map(Cluster::parts).collect(),
+        ready: "Ready",
+    };
+    Ok(observed.into_status(reading))
+}
+
+fn phase(observed: &mut Observed<'_>, clusters: &[Cluster<'_>], applications: &[&Application<'_>]) -> Option<Phase> {
+    let failed = applications.iter().any(|application| application.state == "DEPLOY_FAILED");
+    let suspended = observed.is_true("Suspended") || observed.is_true("Suspending");
+    let Some(ready) = observed.condition("Ready").cloned() else {
+        let service_status = observed.word("serviceStatus").unwrap_or_default();
+        return match service_status {
+            _ if suspended => Some(Phase::Pending),
+            "Running" => Some(Phase::Running),
+            "" if observed.has_unknown() => None,
+            "" if failed => Some(Phase::Failed),
+            "" if clusters.is_empty() => Some(Phase::Pending),
+            "" => Some(Phase::Deploying),
+            other => {
+                observed.unknown("status.serviceStatus", other);
+                None
+            }
+        };
+    };
+    match (ready.status, ready.reason.as_str()) {
+        // The active cluster serves, also while the next one starts, or fails to.
+        (ConditionStatus::True, _) => Some(Phase::Running),
+        (ConditionStatus::False, "ValidationFailed" | "InitializingTimeout") => Some(Phase::Failed),
+        (ConditionStatus::False, "SuspendInProgress" | "SuspendComplete") => Some(Phase::Pending),
+        (ConditionStatus::False, "Initializing" | "ZeroServeEndpoints") if suspended => Some(Phase::Pending),
+        (ConditionStatus::False, "Initializing" | "ZeroServeEndpoints") if failed => Some(Phase::Failed),
+        (ConditionStatus::False, "Initializing" | "ZeroServeEndpoints") => Some(Phase::Deploying),
+        (ConditionStatus::False, reason) => {
+            observed.unknown("status.conditions[Ready].reason", reason);
+            None
+        }
+        (ConditionStatus::Unknown, _) => {
+            observed.unknown("status.conditions[Ready].status", ready.status.as_str());
+            None
+        }
+    }
+}
+
+/// What the worst application says, or else the condition.
+fn message(observed: &Observed<'_>, phase: Option<Phase>, applications: &[&Application<'_>]) -> String {
+    let rank = |it: &&&Application<'_>| APPLICATION_STATES.iter().position(|state| *state == it.state);
+    let worst = applications.iter().filter(|it| it.state != "RUNNING").min_by_key(rank);
+    let reason = observed.reason_against("Ready").unwrap_or_default();
+    let said = observed.said_by("Ready").unwrap_or_default();
+    let mut message = match worst {
+        Some(worst) if !matches!(reason, "ValidationFailed" | "InitializingTimeout") => worst.sentence(),
+        _ if phase == Some(Phase::Failed) && !reason.is_empty() => format!("{reason}: {said}"),
+        _ => said.to_owned(),
+    };
+    if observed.is_true("UpgradeInProgress") {
+        message = format!("upgrade in progress; {message}");
+    }
+    message
+}
+
+/// One of the two clusters.
+struct Cluster<'o> {
+    role: &'static str,
+    name: &'o str,
+    status: &'o Value,
+    applications: Vec<Application<'o>>,
+}
+
+/// A Ray Serve application on a cluster.
+struct Application<'o> {
+    role: &'static str,
+    name: &'o str,
+    state: &'o str,
+    message: &'o str,
+}
+
+/// The active cluster, then the pending one, of those that there are.
+fn clusters(object: &Value) -> Vec<Cluster<'_>> {
+    let both = ["active", "pending"].into_iter().filter_map(|role| {
+        let status = object.pointer(&format!("/status/{role}ServiceStatus"))?;
+        let applications = status.get("applicationStatuses").and_then(Value::as_object);
+        let applications = applications.into_iter().flatten().map(|(name, application)| Application {
+            role,
+            name,
+            state: text_at(application, "/status"),
+            message: text_at(application, "/message"),
+        });
+        let applications: Vec<_> = applications.collect();
+        let name = text_at(status, "/rayClusterName");
+        // Go writes the one that is not there as an empty object.
+        let is_there = !name.is_empty() || !applications.is_empty();
+        is_there.then_some(Cluster { role, name, status, applications })
+    });
+    both.collect()
+}
+
+impl Application<'_> {
+    fn path(&self) -> String {
+        format!("status.{}ServiceStatus.applicationStatuses[{:?}].status", self.role, self.name)
+    }
+
+    /// `llm: DEPLOYING: 1 of 2 replicas`.
+    fn sentence(&self) -> String {
+        let parts = [self.name, self.state, self.message.trim()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+    }
+}
+
+impl Cluster<'_> {
+    fn replicas(&self) -> Replicas {
+        let count = |field: &str| integer_at(self.status, &format!("/rayClusterStatus/{field}WorkerReplicas"));
+        Replicas { desired: count("desired"), ready: count("ready"), available: count("available") }
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let traffic = integer_at(self.status, "/trafficRoutedPercent");
+        let cluster = Part {
+            role: format!("{} cluster", self.role),
+            name: self.name.to_owned(),
+            state: Some(text_at(self.status, "/rayClusterStatus/state").to_owned()).filter(|state| !state.is_empty()),
+            message: traffic.map_or_else(String::new, |percent| format!("{percent}% of the traffic")),
+            replicas: Some(self.replicas()),
+        };
+        let applications = self.applications.iter().map(|application| Part {
+            role: format!("{} application", self.role),
+            name: application.name.to_owned(),
+            state: Some(application.state.to_owned()),
+            message: application.message.to_owned(),
+            replicas: None,
+        });
+        std::iter::once(cluster).chain(applications).collect()
+    }
+}
+
+/// The workers of the cluster that serves, or else of the one that starts. Before there is one, those that are wanted.
+fn replicas(object: &Value, clusters: &[Cluster<'_>]) -> Option<Replicas> {
+    let groups = object.pointer("/spec/rayClusterConfig/workerGroupSpecs").and_then(Value::as_array)?;
+    let wanted = groups.iter().map(|group| integer_at(group, "/replicas").unwrap_or(1)).sum();
+    let counted = clusters.first().map(Cluster::replicas).unwrap_or_default();
+    Some(Replicas { desired: counted.desired.or(Some(wanted)), ..counted })
+}

@@ -1,0 +1,143 @@
+//! Storage: claims, the volumes and mounts that they are in a pod, and shared memory.
+
+use crate::codes;
+use crate::ir;
+use crate::ir::{Deployment, NewClaim, VolumePurpose};
+use crate::wire::AccessMode;
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_kubernetes::pod::{ClaimSource, EmptyDir, StringMap, Volume, VolumeMount, WithSpec, env_value};
+use kubefoundry_kubernetes::wire::EnvVar;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// `spec.model.storage.volumes` as volumes of a pod.
+pub(crate) fn storage_volumes(deployment: &Deployment) -> Vec<Volume> {
+    let claim = |volume: &ir::Volume| Volume {
+        name: volume.name.clone(),
+        persistent_volume_claim: Some(ClaimSource { claim_name: volume.claim_name.value.clone() }),
+        ..Volume::default()
+    };
+    deployment.model.volumes.iter().map(claim).collect()
+}
+
+/// `spec.model.storage.volumes` as mounts of a container.
+pub(crate) fn storage_mounts(deployment: &Deployment) -> Vec<VolumeMount> {
+    let mount = |volume: &ir::Volume| VolumeMount {
+        name: volume.name.clone(),
+        mount_path: volume.mount_path.value.clone(),
+        read_only: volume.read_only.value,
+        ..VolumeMount::default()
+    };
+    deployment.model.volumes.iter().map(mount).collect()
+}
+
+/// `HF_HOME`, so that the first `modelCache` volume holds what is downloaded from Hugging Face; the caller lets a
+/// variable of that name that the user set win.
+pub(crate) fn model_cache_home(deployment: &Deployment) -> Option<EnvVar> {
+    let (_, cache) = of_purpose(deployment, VolumePurpose::ModelCache).next()?;
+    Some(env_value("HF_HOME", &cache.mount_path.value))
+}
+
+/// `VLLM_CACHE_ROOT`, so that the first `compilationCache` volume holds what vLLM compiles; as with the other cache.
+pub(crate) fn compilation_cache_root(deployment: &Deployment) -> Option<EnvVar> {
+    let cache = compilation_caches(deployment).next()?;
+    Some(env_value("VLLM_CACHE_ROOT", &cache.mount_path.value))
+}
+
+/// The `compilationCache` volumes, in input order.
+pub(crate) fn compilation_caches(deployment: &Deployment) -> impl Iterator<Item = &ir::Volume> {
+    of_purpose(deployment, VolumePurpose::CompilationCache).map(|(_, volume)| volume)
+}
+
+/// Warns about all but the first `compilationCache` volume, where vLLM is told of that one.
+pub(crate) fn ignore_further_compilation_caches(deployment: &Deployment, findings: &mut Findings<'_>) {
+    let why = "vLLM keeps its compilation results on the first such volume";
+    ignore_compilation_caches(deployment, 1, why, "give one volume the purpose compilationCache", findings);
+}
+
+/// Warns about the `compilationCache` volumes that nothing is kept on: all but the first `used`.
+pub(crate) fn ignore_compilation_caches(
+    deployment: &Deployment,
+    used: usize,
+    why: &str,
+    help: &'static str,
+    findings: &mut Findings<'_>,
+) {
+    for (index, volume) in of_purpose(deployment, VolumePurpose::CompilationCache).skip(used) {
+        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("purpose");
+        let message = format!("volume {} is mounted at {}, but {why}", volume.name, volume.mount_path.value);
+        findings.report(&codes::FIELD_IGNORED, &path, message).help(help);
+    }
+}
+
+/// Refuses a volume of the name that upstream's own volume for `/dev/shm` has: it would be taken for that one.
+pub(crate) fn refuse_shared_memory_name(
+    deployment: &Deployment,
+    name: &str,
+    upstream: &str,
+    findings: &mut Findings<'_>,
+) {
+    let taken = deployment.model.volumes.iter().position(|volume| volume.name == name);
+    if let Some(index) = taken {
+        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("name");
+        let message = format!("{name} is {upstream}'s volume for /dev/shm, expected another name");
+        findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
+    }
+}
+
+/// The first volume that is mounted at `/dev/shm`, and its index.
+pub(crate) fn mounted_as_shared_memory(deployment: &Deployment) -> Option<(usize, &ir::Volume)> {
+    let at_shared_memory = |volume: &ir::Volume| volume.mount_path.value.trim_end_matches('/') == "/dev/shm";
+    deployment.model.volumes.iter().enumerate().find(|(_, volume)| at_shared_memory(volume))
+}
+
+/// The volumes of a purpose, each with its index.
+fn of_purpose(deployment: &Deployment, purpose: VolumePurpose) -> impl Iterator<Item = (usize, &ir::Volume)> {
+    let volumes = deployment.model.volumes.iter().enumerate();
+    volumes.filter(move |(_, volume)| volume.purpose.value == purpose)
+}
+
+/// A volume in memory for `/dev/shm`, which tensor-parallel ranks talk through (Kubernetes gives them 64 MiB;
+/// docs/engine-flags §5), and its mount. None when a storage volume is mounted there. The name avoids those of the
+/// storage volumes.
+pub(crate) fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volume, VolumeMount)> {
+    let volumes = &deployment.model.volumes;
+    if mounted_as_shared_memory(deployment).is_some() {
+        return None;
+    }
+    let mut name = "dshm".to_owned();
+    while volumes.iter().any(|volume| volume.name == name) {
+        name.push_str("-0");
+    }
+    let empty_dir = EmptyDir { medium: Some("Memory"), size_limit: Some(size_limit.to_owned()) };
+    let volume = Volume { name: name.clone(), empty_dir: Some(empty_dir), ..Volume::default() };
+    Some((volume, VolumeMount { name, mount_path: "/dev/shm".to_owned(), ..VolumeMount::default() }))
+}
+
+#[derive(Debug, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClaimSpec {
+    access_modes: [AccessMode; 1],
+    resources: ClaimResources,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage_class_name: Option<String>,
+}
+
+#[derive(Debug, serde::Serialize)]
+struct ClaimResources {
+    requests: StringMap,
+}
+
+/// The PersistentVolumeClaims of the volumes with a size and no claim of their own, in input order (DESIGN §6).
+pub(crate) fn claims(deployment: &Deployment) -> Vec<Manifest> {
+    let claim = |name: &str, new: &NewClaim| {
+        let spec = ClaimSpec {
+            access_modes: [new.access_mode.value],
+            resources: ClaimResources { requests: StringMap::one("storage", &new.size) },
+            storage_class_name: new.storage_class_name.clone(),
+        };
+        Manifest::new("v1", "PersistentVolumeClaim", name, WithSpec { spec })
+    };
+    let volumes = deployment.model.volumes.iter();
+    volumes.filter_map(|volume| Some(claim(&volume.claim_name.value, volume.new_claim.as_ref()?))).collect()
+}

@@ -1,0 +1,73 @@
+//! What the selection rules of a run may cost, all together.
+
+use kubefoundry_cel::Limits;
+
+/// As many times the steps of one evaluation may the rules take for one deployment,
+const OF_DEPLOYMENT: u64 = 4;
+
+/// and for all deployments of a run, before they get less each,
+const OF_RUN: u64 = 16;
+
+/// and one part in so many is what each gets however many there are: no run of ordinary rules needs more.
+const LEAST: u64 = 500;
+
+/// Steps that the rules may take for each of some deployments, when those before them took `spent`.
+pub fn allowance(limits: Limits, spent: u64, deployments: usize) -> u64 {
+    let left = limits.steps.saturating_mul(OF_RUN).saturating_sub(spent);
+    let each = left / u64::try_from(deployments).unwrap_or(u64::MAX).max(1);
+    each.max(limits.steps / LEAST).max(1).min(limits.steps.saturating_mul(OF_DEPLOYMENT))
+}
+
+/// Steps that are left for one deployment. Rules that decide nothing have their own, so that evaluating them, which
+/// `render` does not, changes no decision.
+#[derive(Debug)]
+pub struct Steps {
+    most: u64,
+    deciding: u64,
+    other: u64,
+}
+
+impl Steps {
+    /// At most as many.
+    pub fn new(most: u64) -> Self {
+        Self { most, deciding: most, other: most }
+    }
+
+    /// What is left.
+    pub(super) fn left(&mut self, decides: bool) -> &mut u64 {
+        if decides { &mut self.deciding } else { &mut self.other }
+    }
+
+    /// How many were taken for the decision, which are the same for every command.
+    pub fn spent(&self) -> u64 {
+        self.most - self.deciding
+    }
+
+    /// Whether rules were left without a value for want of steps.
+    pub fn is_exhausted(&self) -> bool {
+        self.deciding == 0 || self.other == 0
+    }
+
+    /// What is said of a rule that cannot be evaluated any more.
+    pub(super) fn exceeded(&self) -> String {
+        format!("the rules take more than {} steps for this deployment", self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_deployment_gets_its_part() {
+        let limits = Limits::default();
+        assert_eq!(allowance(limits, 0, 1), 4_000_000);
+        assert_eq!(allowance(limits, 0, 16), 1_000_000);
+        assert_eq!(allowance(limits, 8_000_000, 16), 500_000);
+        assert_eq!(allowance(limits, u64::MAX, 16), 2000);
+        assert_eq!(allowance(limits, 0, usize::MAX), 2000);
+        assert_eq!(allowance(limits, 0, 0), 4_000_000);
+        assert_eq!(allowance(Limits { steps: 1, ..limits }, 100, 1), 1);
+        assert_eq!(allowance(Limits { steps: u64::MAX, ..limits }, 0, 1), u64::MAX);
+    }
+}

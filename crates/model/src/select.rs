@@ -1,0 +1,359 @@
+//! Which provider runs a deployment, and why (DESIGN §5): gates by capability, then the highest priority among the
+//! rules that are true.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::catalog::{Candidate, Catalog, EngineSupport};
+use super::ir::{Deployment, EngineType, ServingMode};
+use super::providers;
+pub use super::rule_steps::{Steps, allowance};
+use super::rule_types::Variables;
+use crate::codes;
+use crate::wire;
+use kubefoundry_cel as cel;
+use kubefoundry_cel::EvaluationErrorKind;
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_yaml::text::closest;
+
+/// The choice, and how it came about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Selection {
+    /// The provider that was chosen; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Why, for people; the text of the `selected-reason` annotation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether the user named it.
+    pub explicit: bool,
+    /// What was found about every candidate, by name; with [`Thoroughness::Everything`](crate::Thoroughness::Everything)
+    /// only.
+    pub candidates: Vec<Assessment>,
+}
+
+/// A choice that was made before, to be kept while nobody names another provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The provider.
+    pub provider: String,
+    /// Why it was chosen, for people.
+    pub reason: String,
+}
+
+impl Selection {
+    /// The choice that was made before.
+    pub fn kept(chosen: &Chosen) -> Self {
+        let Chosen { provider, reason } = chosen;
+        let (provider, reason) = (Some(provider.clone()), Some(reason.clone()));
+        Self { provider, reason, explicit: false, candidates: Vec::new() }
+    }
+}
+
+/// What was found about one candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Assessment {
+    /// The candidate.
+    pub provider: String,
+    /// Why it cannot run the deployment; absent when it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_gate: Option<String>,
+    /// Its rules with their values.
+    pub rules: Vec<RuleValue>,
+    /// The highest priority among its true rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<i32>,
+}
+
+/// A rule and what it came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleValue {
+    /// The condition: the rule's own text, and no copy of it for each deployment.
+    pub condition: Arc<str>,
+    /// Its priority.
+    pub priority: i32,
+    /// True or false; absent when its evaluation failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<bool>,
+}
+
+/// Selects. `variables` is what rules see.
+///
+/// With `every_rule`, the rules are evaluated for an explicit choice and for candidates behind a closed gate, too
+/// (`explain` and `lint` show or check them all).
+pub fn select(
+    deployment: &Deployment,
+    catalog: &Catalog,
+    mut variables: Variables<'_>,
+    every_rule: bool,
+    steps: &mut Steps,
+    findings: &mut Findings<'_>,
+) -> Selection {
+    let explicit = deployment.provider.name.as_deref();
+    let evaluates = explicit.is_none() || every_rule;
+    let (candidates, reasons): (Vec<Assessment>, Vec<Option<String>>) = catalog
+        .candidates()
+        .iter()
+        .map(|candidate| {
+            let variables = evaluates.then_some(&mut variables);
+            assess(candidate, deployment, catalog, variables, every_rule, steps, findings)
+        })
+        .unzip();
+    let mut selection = Selection { provider: None, reason: None, explicit: explicit.is_some(), candidates };
+    if let Some(name) = explicit {
+        if accept_explicit(name, catalog, findings) {
+            selection.provider = Some(name.to_owned());
+            selection.reason = Some("explicit provider selection".to_owned());
+        }
+        return selection;
+    }
+    let open = selection.candidates.iter().filter(|candidate| candidate.closed_gate.is_none());
+    if open.flat_map(|candidate| &candidate.rules).any(|rule| rule.value.is_none()) {
+        return selection;
+    }
+    // The list is ordered by name, and only a higher score replaces: ties go to the first name.
+    let mut best: Option<(i32, &Assessment, String)> = None;
+    for (assessment, reason) in selection.candidates.iter().zip(reasons) {
+        if let (Some(score), Some(reason)) = (assessment.score, reason)
+            && best.as_ref().is_none_or(|(highest, ..)| score > *highest)
+        {
+            best = Some((score, assessment, reason));
+        }
+    }
+    match best {
+        Some((_, assessment, reason)) => {
+            selection.provider = Some(assessment.provider.clone());
+            selection.reason = Some(reason);
+        }
+        // What could not be read may have been the one.
+        None if catalog.is_incomplete() => {}
+        None => report_none(deployment, catalog, &selection, findings),
+    }
+    selection
+}
+
+fn assess(
+    candidate: &Candidate,
+    deployment: &Deployment,
+    catalog: &Catalog,
+    variables: Option<&mut Variables<'_>>,
+    every_rule: bool,
+    steps: &mut Steps,
+    findings: &mut Findings<'_>,
+) -> (Assessment, Option<String>) {
+    let closed_gate = if candidate.ready == Some(false) {
+        Some("reports ready: false".to_owned())
+    } else {
+        candidate.closed_gate(deployment)
+    };
+    let mut evaluate = variables.filter(|_| every_rule || closed_gate.is_none());
+    // A rule that fails is an error where the choice hangs on it, so that `lint` refuses what `render` refuses.
+    let decides = deployment.provider.name.is_none() && closed_gate.is_none();
+    let mut rules = Vec::new();
+    let mut winner: Option<(i32, String)> = None;
+    for (index, rule) in candidate.rules.iter().enumerate() {
+        let Some(variables) = &mut evaluate else { continue };
+        let compiled = rule.compiled(catalog.environment(candidate)).map_err(str::to_owned);
+        // No option may keep the built-in rules from being evaluated.
+        let left = (!candidate.builtin).then(|| steps.left(decides));
+        if left.as_deref() == Some(&0) {
+            rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value: None });
+            continue;
+        }
+        let value = compiled.map_err(Some).and_then(|rule| value_of(rule, variables, left));
+        let value = value.map_err(|message| message.unwrap_or_else(|| steps.exceeded()));
+        if let Err(error) = &value {
+            let message = format!("rule {} of {} fails: {error}", index + 1, candidate.name);
+            let code = if decides { &codes::RULE_FAILED } else { &codes::UNUSED_RULE_FAILED };
+            let mut reported = findings.report(code, "spec", message);
+            if !decides {
+                reported = reported.help("it decides nothing for this deployment; where it does, that is an error");
+            }
+            match (candidate.origin, rule.span) {
+                (Some(origin), Some(span)) => reported.related_in(origin.source, origin.document, span, "this rule"),
+                _ => reported.help(format!("the rule is {:?}", rule.condition)),
+            };
+        }
+        let value = value.ok();
+        if value == Some(true) && winner.as_ref().is_none_or(|(priority, _)| rule.priority > *priority) {
+            let reason = rule.reason.as_ref().map_or_else(
+                || format!("rule {} of {} (priority {})", index + 1, candidate.name, rule.priority),
+                |reason| reason.replace("{engine}", deployment.engine.kind.as_str()),
+            );
+            winner = Some((rule.priority, reason));
+        }
+        rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value });
+    }
+    let unmatched = deployment.dialect.unmatched_score.filter(|_| evaluate.is_some());
+    let winner = winner.or_else(|| Some((unmatched?, matched_capabilities(deployment))));
+    let winner = winner.filter(|_| closed_gate.is_none());
+    let assessment = Assessment {
+        provider: candidate.name.clone(),
+        closed_gate,
+        rules,
+        score: winner.as_ref().map(|(priority, _)| *priority),
+    };
+    (assessment, winner.map(|(_, reason)| reason))
+}
+
+/// Why a provider without a rule that is true is chosen, in the live system's words.
+fn matched_capabilities(deployment: &Deployment) -> String {
+    let (engine, mode) = (deployment.engine.kind, deployment.workload.mode());
+    format!("matched capabilities: engine={engine}, gpu={}, mode={mode}", deployment.workload.uses_gpu())
+}
+
+/// The engine of a deployment that names none, where its dialect lets it: the first that a ready provider runs in its mode
+/// and on its resources.
+pub fn default_engine(wire: &wire::ModelDeployment, dialect: &Dialect, catalog: &Catalog) -> Option<EngineType> {
+    let spec = wire.spec.as_ref().filter(|_| dialect.chooses_engine)?;
+    let mode = spec.serving.as_ref().and_then(|serving| serving.mode).unwrap_or(ServingMode::Aggregated);
+    let gpus = spec.resources.as_ref().and_then(|resources| resources.gpu.as_ref()).and_then(|gpu| gpu.count);
+    let uses_gpu = mode == ServingMode::Disaggregated || gpus.is_some_and(|count| count > 0);
+    let ready = || catalog.candidates().iter().filter(|candidate| candidate.ready != Some(false));
+    // Flat capabilities say of all engines that they run on CPUs where one does.
+    let runs = |engine: &EngineType| {
+        (uses_gpu || *engine == EngineType::Llamacpp)
+            && ready().any(|candidate| candidate.closed_gate_for(engine.as_str(), mode, uses_gpu).is_none())
+    };
+    [EngineType::Vllm, EngineType::Sglang, EngineType::Trtllm, EngineType::Llamacpp].into_iter().find(runs)
+}
+
+/// The value of a rule, or why it has none; without a reason, no step is left for it.
+fn value_of(rule: &cel::Rule, variables: &mut Variables<'_>, left: Option<&mut u64>) -> Result<bool, Option<String>> {
+    let mut unlimited = u64::MAX;
+    let left = left.unwrap_or(&mut unlimited);
+    let value = rule.evaluate_within(variables.of(rule.reads()), left);
+    value.map_err(|error| (*left > 0 || error.kind != EvaluationErrorKind::StepLimit).then_some(error.message))
+}
+
+fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -> bool {
+    let Some(candidate) = catalog.get(name) else {
+        if catalog.has_failed(name) {
+            // Its configuration is there, and what is wrong with it is said there.
+            return false;
+        }
+        let names: BTreeSet<&str> = catalog.names().collect();
+        let known: Vec<&str> = names.iter().copied().collect();
+        let expected = match known.as_slice() {
+            [] => "and none is known".to_owned(),
+            known => format!("expected one of {}", known.join(", ")),
+        };
+        let message = format!("there is no provider {name:?}, {expected}");
+        let reported = findings.report(&codes::UNKNOWN_PROVIDER, "spec.provider.name", message);
+        match closest(name, names) {
+            Some(meant) => reported.help(format!("did you mean {meant:?}?")),
+            None => reported.help("a third-party provider is known once its InferenceProviderConfig is in the input"),
+        };
+        return false;
+    };
+    if candidate.ready == Some(false) {
+        let message = format!("provider {name:?} reports ready: false");
+        findings.report(&codes::PROVIDER_NOT_READY, "spec.provider.name", message).help(
+            "what is rendered runs once the provider does; if it does already, take status.ready out of its configuration",
+        );
+    }
+    true
+}
+
+/// Checks a choice against what the provider can run, with the messages of spec/1 §8: against its configuration where
+/// it was chosen by name (rules have gates of their own), and always against what this program renders for it, which a
+/// configuration of its name may claim more than.
+pub fn check_compatibility(
+    name: &str,
+    deployment: &Deployment,
+    catalog: &Catalog,
+    explicit: bool,
+    findings: &mut Findings<'_>,
+) {
+    let before = findings.errors();
+    for candidate in [catalog.get(name).filter(|_| explicit), catalog.own(name)].into_iter().flatten() {
+        if findings.errors() == before {
+            check_capabilities(candidate, deployment, catalog, findings);
+        }
+    }
+}
+
+/// All that does not fit is said; of an engine that the provider does not run, mode and GPUs are held against the
+/// engines that it does.
+fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
+    let name = candidate.name.as_str();
+    let display = providers::find(name).map_or(name, |provider| provider.display_name());
+    let engine = deployment.engine.kind.as_str();
+    let of_engine: Vec<&EngineSupport> = candidate.engines.iter().filter(|support| support.name == engine).collect();
+    if of_engine.is_empty() {
+        let message = format!("{display} does not support {engine} engine");
+        findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message).help(who_can(deployment, catalog));
+    }
+    let support = if of_engine.is_empty() { candidate.engines.iter().collect() } else { of_engine };
+    let mode = deployment.workload.mode();
+    if !support.iter().any(|support| support.modes.contains(&mode)) {
+        let message = format!("{display} does not support {mode} mode");
+        findings.report(&codes::MODE_NOT_SUPPORTED, "spec.serving.mode", message).help(who_can(deployment, catalog));
+    }
+    let gpus = "spec.resources.gpu.count";
+    if deployment.workload.uses_gpu() {
+        if !support.iter().any(|support| support.gpu) {
+            findings.report(&codes::FIELD_NOT_SUPPORTED, gpus, format!("{display} does not support GPUs"));
+        }
+    } else if !support.iter().any(|support| support.cpu) {
+        let message = format!("{display} requires GPU (set resources.gpu.count > 0)");
+        findings.report(&codes::PROVIDER_REQUIRES_GPU, gpus, message);
+    }
+}
+
+/// The providers that say they can run a deployment, as advice.
+fn who_can(deployment: &Deployment, catalog: &Catalog) -> String {
+    let runs = |candidate: &Candidate| candidate.ready != Some(false) && candidate.closed_gate(deployment).is_none();
+    // What a configuration claims for a provider of this program, it may not have.
+    let able = catalog.candidates().iter().filter(|candidate| runs(candidate));
+    let able = able.filter(|candidate| catalog.own(&candidate.name).is_none_or(runs));
+    let names: Vec<&str> = able.map(|candidate| candidate.name.as_str()).collect();
+    match names.as_slice() {
+        [] => "no configured provider runs this engine in this mode on these resources: change one of them".to_owned(),
+        names => format!("set spec.provider.name to one that does: {}", names.join(" or ")),
+    }
+}
+
+/// Warns when a deployment goes to a provider of others whose own configuration does not claim to run it. Whether it
+/// does is for the provider to say.
+pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
+    if let Some(gate) = catalog.get(name).and_then(|candidate| candidate.closed_gate(deployment)) {
+        let message = format!("provider {name:?} {gate}, by its configuration; expected one that does");
+        findings.report(&codes::CAPABILITY_NOT_CLAIMED, "spec.provider.name", message).help(
+            "if it does run it, add that to spec.capabilities of its InferenceProviderConfig; else choose another provider",
+        );
+    }
+}
+
+fn report_none(deployment: &Deployment, catalog: &Catalog, selection: &Selection, findings: &mut Findings<'_>) {
+    if catalog.candidates().iter().all(|candidate| candidate.ready == Some(false)) {
+        findings.report(&codes::NO_HEALTHY_PROVIDER, "spec", "No healthy providers available").help(
+            "correct status.ready of a provider that does work, or choose one with spec.provider.name, which is only warned of",
+        );
+        return;
+    }
+    let gates: Vec<String> = selection
+        .candidates
+        .iter()
+        .map(|candidate| {
+            let gate = candidate.closed_gate.as_deref().unwrap_or("no rule of it is true");
+            format!("{}: {gate}", candidate.provider)
+        })
+        .collect();
+    let message = format!(
+        "No compatible provider for engine={}, mode={}, gpu={} ({})",
+        deployment.engine.kind,
+        deployment.workload.mode(),
+        deployment.workload.uses_gpu(),
+        gates.join("; ")
+    );
+    findings
+        .report(&codes::NO_COMPATIBLE_PROVIDER, "spec", message)
+        .help("change the engine or the mode, or set spec.provider.name for a provider that is only chosen explicitly");
+}

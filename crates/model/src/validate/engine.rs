@@ -1,0 +1,132 @@
+//! The engine: what can be said of its settings without a flag table.
+
+use std::collections::BTreeSet;
+
+use crate::codes;
+use crate::ir::{Engine, EngineType, Leaf, Origin};
+use crate::wire;
+use kubefoundry_diagnostics::Place;
+use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// More is no command line: the longest that Linux takes has 2 MiB, and each flag is looked up among all the others.
+const MOST_ARGUMENTS: usize = 1000;
+
+/// Checks the engine; `default` is the one that runs when none is named. None without a type.
+pub(super) fn engine(
+    wire: Option<&wire::Engine>,
+    default: Option<EngineType>,
+    check: &mut Checker<'_, '_>,
+) -> Option<Engine> {
+    let empty = wire::Engine::default();
+    let wire = wire.unwrap_or(&empty);
+    let path = FieldPath::parse("spec.engine");
+    let type_path = path.join("type");
+    let default = default.filter(|_| check.absent(&type_path));
+    if wire.engine_type.is_none() && default.is_none() && check.absent(&type_path) {
+        let message = if check.habits().chooses_engine {
+            "engine.type is absent, and no ready provider runs an engine in this mode on these resources"
+        } else {
+            "engine.type is required"
+        };
+        check
+            .findings
+            .report(&codes::ENGINE_TYPE_REQUIRED, &type_path, message)
+            .help("one of vllm, sglang, trtllm, llamacpp");
+    }
+    let context_length = wire.context_length.and_then(|length| context_length(length, check));
+    let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
+    let args = at_most(args, "spec.engine.args", check);
+    let keys: BTreeSet<&str> = args.iter().map(|(key, _)| key.as_str()).collect();
+    for key in &keys {
+        argument_key(key, &keys, check);
+    }
+    let extra_args = at_most(wire.extra_args.as_deref().unwrap_or_default(), "spec.engine.extraArgs", check);
+    extra_arguments(extra_args, check);
+    Some(Engine {
+        kind: wire.engine_type.or(default)?,
+        kind_origin: if wire.engine_type.is_some() { Origin::Written } else { Origin::Derived },
+        context_length,
+        trust_remote_code: Leaf::or_default(wire.trust_remote_code, false),
+        enable_prefix_caching: wire
+            .enable_prefix_caching
+            .map(Leaf::written)
+            .or_else(|| check.habits().prefix_caching.map(Leaf::defaulted)),
+        enforce_eager: Leaf::or_default(wire.enforce_eager, false),
+        args: args.to_vec(),
+        extra_args: extra_args.to_vec(),
+    })
+}
+
+/// The first entries of a list of arguments, with a finding when there are more than are looked at.
+fn at_most<'w, T>(given: &'w [T], field: &'static str, check: &mut Checker<'_, '_>) -> &'w [T] {
+    if given.len() > MOST_ARGUMENTS {
+        let message = format!("{field} has {} entries, expected at most {MOST_ARGUMENTS}", given.len());
+        check.findings.report(&codes::LIMIT_EXCEEDED, field, message);
+    }
+    given.get(..MOST_ARGUMENTS).unwrap_or(given)
+}
+
+fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
+    let positive = u32::try_from(length).ok().filter(|length| *length > 0);
+    if positive.is_none() {
+        let message = format!("spec.engine.contextLength is {length}, expected a number above 0");
+        check.findings.report(&codes::OUT_OF_RANGE, "spec.engine.contextLength", message);
+    }
+    positive
+}
+
+/// Keys are flag names without dashes (DESIGN §4).
+fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
+    if is_flag_name(key) {
+        return;
+    }
+    let path = FieldPath::parse("spec.engine.args");
+    let place = Place::key(&path.key(key.to_owned()));
+    let bare = key.trim_start_matches(['-', '.']);
+    let rename = is_flag_name(bare) && !keys.contains(bare);
+    let replacement = if rename { check.replacement(&place, key, bare) } else { None };
+    let message = format!(
+        "{path} has the key {:?}, expected a bare flag name of lower-case letters, digits, '-' and '_'",
+        kubefoundry_yaml::text::shorten(key)
+    );
+    let reported = check.findings.report(&codes::INVALID_ARGUMENT_KEY, place, message);
+    let reported = match key.split_once('.') {
+        Some((parent, child)) if is_flag_name(parent) && !child.is_empty() => {
+            reported.help(format!("give {parent:?} the whole setting as a JSON value"))
+        }
+        _ if bare.contains(['=', ' ']) => reported.help("a flag's value is the value of its key"),
+        _ if rename => reported.help(format!("rename it to {bare}")),
+        _ => reported,
+    };
+    if let Some(replacement) = replacement {
+        reported.replace_with(format!("rename it to {bare}"), replacement);
+    }
+}
+
+/// Lower-case letters, digits, `-` and `_`, starting and ending with a letter or digit.
+fn is_flag_name(key: &str) -> bool {
+    let alphanumeric = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
+    key.starts_with(alphanumeric)
+        && key.ends_with(alphanumeric)
+        && key.chars().all(|character| alphanumeric(character) || matches!(character, '-' | '_'))
+}
+
+/// What must hold of `engine.extraArgs` whatever the engine: flags come first, and nothing ends them.
+fn extra_arguments(elements: &[String], check: &mut Checker<'_, '_>) {
+    let path = FieldPath::parse("spec.engine.extraArgs");
+    for (index, element) in elements.iter().enumerate() {
+        let checked = if element.is_empty() {
+            Err("a flag or the value of one")
+        } else if element.chars().any(|character| matches!(character, '\0' | '\n' | '\r')) {
+            Err("one line")
+        } else if element == "--" {
+            Err("a flag: \"--\" alone ends the flags")
+        } else if index == 0 && !element.starts_with("--") {
+            Err("a flag that starts with \"--\"")
+        } else {
+            Ok(())
+        };
+        check.expect(&codes::INVALID_EXTRA_ARGUMENT, &path.index(index), element, checked);
+    }
+}

@@ -1,0 +1,62 @@
+//! Name, namespace, labels and annotations of the deployment itself.
+
+use crate::codes;
+use crate::ir::Metadata;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::names;
+use kubefoundry_kubernetes::wire::{Map, ObjectMeta};
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// The labels and annotations of ours that nobody else sets.
+pub(super) const RESERVED: &[&str] = &["managed-by", "model-deployment", "selected-reason"];
+
+/// Checks the metadata. None without a name.
+pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -> Option<Metadata> {
+    let empty = ObjectMeta::default();
+    let wire = wire.unwrap_or(&empty);
+    let path = FieldPath::parse("metadata");
+    let name = name(wire, &path.join("name"), check);
+    let namespace = text(wire.namespace.as_deref());
+    if let Some(namespace) = namespace {
+        check.name(&path.join("namespace"), namespace, names::dns_1123_label);
+    }
+    let uid = text(wire.uid.as_deref());
+    if let Some(uid) = uid {
+        check.one_line(&path.join("uid"), uid);
+    }
+    let labels = pairs(wire.labels.as_ref());
+    check.labels(&path.join("labels"), labels);
+    check.reserved(&path.join("labels"), RESERVED, labels);
+    let annotations = pairs(wire.annotations.as_ref());
+    check.annotations(&path.join("annotations"), annotations);
+    // A ModelDeployment that was passed on says why it was; passed on again, it does still.
+    check.reserved(&path.join("annotations"), &["managed-by", "model-deployment"], annotations);
+    Some(Metadata {
+        name: name?.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        uid: uid.map(str::to_owned),
+        labels: labels.to_vec(),
+        annotations: annotations.to_vec(),
+    })
+}
+
+fn name<'w>(wire: &'w ObjectMeta, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<&'w str> {
+    if check.missing(wire.name.as_deref(), path) {
+        let reported = check.findings.report(&codes::REQUIRED_FIELD, path, "metadata.name is required");
+        if wire.generate_name.is_some() {
+            reported.help(
+                "the apiserver completes generateName, and what is rendered here is named before it reaches one: \
+                 write a name",
+            );
+        }
+        return None;
+    }
+    let name = wire.name.as_deref()?;
+    check.name(path, name, names::dns_1123_label);
+    Some(name)
+}
+
+/// The entries of a mapping that may be absent.
+pub(super) fn pairs(map: Option<&Map<String>>) -> &[(String, String)] {
+    map.map_or(&[], |map| &map.0)
+}

@@ -1,0 +1,172 @@
+//! Which model: its id, its name in the API, where it comes from.
+
+use super::storage;
+use crate::codes;
+use crate::ir::{Leaf, Model, ModelSource, Volume};
+use crate::wire;
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_yaml::field_path::FieldPath;
+
+const ID: &str = "org/name, org/name/file.gguf, a bare name, or an absolute path on a volume of model.storage";
+const SEGMENT: &str = "a HuggingFace id: parts of at most 96 letters, digits, '-', '_' and '.', not starting or ending \
+                       with '-' or '.', without \"--\" and \"..\"";
+
+/// Checks the model. None when its source could not be read.
+pub(super) fn model(
+    spec: &wire::ModelDeploymentSpec,
+    deployment: &str,
+    has_image: bool,
+    check: &mut Checker<'_, '_>,
+) -> Option<Model> {
+    let empty = wire::Model::default();
+    let wire = spec.model.as_ref().unwrap_or(&empty);
+    let volumes = storage::volumes(wire.storage.as_ref(), deployment, check);
+    let source_path = FieldPath::parse("spec.model.source");
+    if wire.source.is_none() && !check.absent(&source_path) {
+        return None;
+    }
+    let source = Leaf::or_default(wire.source, ModelSource::HuggingFace);
+    let id = text(wire.id.as_deref());
+    let served_name = match source.value {
+        ModelSource::HuggingFace => {
+            hugging_face_id(wire, &volumes, check);
+            served_name(wire, check)
+        }
+        ModelSource::Custom => {
+            custom(wire, has_image, check);
+            None
+        }
+    };
+    Some(Model { id: id.map(str::to_owned), served_name, source, volumes })
+}
+
+/// A custom model is in the image (DESIGN §3).
+fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
+    let image = FieldPath::parse("spec.image");
+    if !has_image && check.absent_or_empty(&image) && check.absent_or_empty(&FieldPath::parse("spec.engine.image")) {
+        check.findings.report(&codes::IMAGE_REQUIRED, &image, "image is required when source is custom");
+    }
+    if let Some(id) = text(wire.id.as_deref()) {
+        let checked = if id.starts_with('/') {
+            absolute_path(id)
+        } else {
+            Err("an absolute path inside the image, or no id, when source is custom")
+        };
+        check.expect(&codes::INVALID_MODEL_ID, &FieldPath::parse("spec.model.id"), id, checked);
+    }
+    if text(wire.served_name.as_deref()).is_some() {
+        let path = FieldPath::parse("spec.model.servedName");
+        check
+            .findings
+            .report(&codes::SERVED_NAME_IGNORED, &path, "servedName is ignored for custom source")
+            .help("the container names its model itself");
+    }
+}
+
+fn hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut Checker<'_, '_>) {
+    let path = FieldPath::parse("spec.model.id");
+    if check.missing(wire.id.as_deref(), &path) {
+        check.findings.report(&codes::MODEL_ID_REQUIRED, &path, "model.id is required when source is huggingface");
+    }
+    let Some(id) = text(wire.id.as_deref()) else { return };
+    if !id.starts_with('/') {
+        check.expect(&codes::INVALID_MODEL_ID, &path, id, repository(id));
+        return;
+    }
+    // A volume without a mountPath has a finding of its own, and so does what could not be read.
+    let volumes_unread = volumes.iter().any(|volume| volume.mount_path.value.is_empty())
+        || volumes.is_empty() && !check.absent(&FieldPath::parse("spec.model.storage.volumes"));
+    if check.expect(&codes::INVALID_MODEL_ID, &path, id, absolute_path(id)) && !volumes_unread {
+        let mounted = volumes.iter().any(|volume| storage::holds(&volume.mount_path.value, id));
+        let checked = if mounted { Ok(()) } else { Err("a path under the mountPath of a volume in model.storage") };
+        check.expect(&codes::INVALID_MODEL_ID, &path, id, checked);
+    }
+}
+
+/// `org/name`, `org/name/file.gguf` or a bare name. What the parts may be is what `validate_repo_id` of
+/// `huggingface_hub` accepts, since the engines call it.
+fn repository(id: &str) -> Checked {
+    if id.starts_with('-') || id.chars().any(|character| character.is_whitespace() || character.is_control()) {
+        return Err("a model id that does not start with '-' and has no spaces");
+    }
+    let parts: Vec<&str> = id.split('/').collect();
+    let (repository, file) = match parts.as_slice() {
+        [_] | [_, _] => (parts.as_slice(), None),
+        [repository @ .., file] if parts.len() == 3 => (repository, Some(*file)),
+        _ => return Err(ID),
+    };
+    if parts.iter().any(|part| part.is_empty()) || file.is_some_and(|file| !is_gguf(file)) {
+        return Err(ID);
+    }
+    let file_fits = file.is_none_or(|file| {
+        file.len() <= 255 && !file.starts_with(['-', '.']) && !file.contains("..") && file.bytes().all(is_id_byte)
+    });
+    if file_fits && repository.iter().all(|part| is_id_part(part)) { Ok(()) } else { Err(SEGMENT) }
+}
+
+fn is_gguf(file: &str) -> bool {
+    file.rsplit_once('.').is_some_and(|(stem, extension)| !stem.is_empty() && extension.eq_ignore_ascii_case("gguf"))
+}
+
+fn is_id_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
+}
+
+fn is_id_part(part: &str) -> bool {
+    part.len() <= 96
+        && part.bytes().all(is_id_byte)
+        && !part.starts_with(['-', '.'])
+        && !part.ends_with(['-', '.'])
+        && !part.contains("--")
+        && !part.contains("..")
+}
+
+/// A path below `/`, without spaces and without steps up.
+fn absolute_path(path: &str) -> Checked {
+    if path.chars().any(|character| character.is_whitespace() || character.is_control()) {
+        return Err("a path without spaces and control characters");
+    }
+    if path.split('/').any(|part| part == "..") {
+        return Err("a path without \"..\"");
+    }
+    if basename(path).is_none() { Err("a path below \"/\"") } else { Ok(()) }
+}
+
+/// The last part of an id that is not empty.
+fn basename(id: &str) -> Option<&str> {
+    id.rsplit('/').find(|part| !part.is_empty())
+}
+
+/// The name in the API: the one given, or the last part of the id (spec/1 §4.1).
+fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<String>> {
+    let path = FieldPath::parse("spec.model.servedName");
+    if let Some(name) = text(wire.served_name.as_deref()) {
+        check.expect(&codes::INVALID_SERVED_NAME, &path, name, check_served_name(name));
+        return Some(Leaf::written(name.to_owned()));
+    }
+    if !check.habits().derives_served_name {
+        return None;
+    }
+    let name = wire.id.as_deref().and_then(basename)?;
+    let from_path = wire.id.as_deref().is_some_and(|id| id.starts_with('/') && absolute_path(id).is_ok());
+    if from_path && check_served_name(name).is_err() && check.missing(wire.served_name.as_deref(), &path) {
+        let id = FieldPath::parse("spec.model.id");
+        let message = "the last part of spec.model.id does not serve as the name in the API, expected \
+                       spec.model.servedName beside it";
+        check.findings.report(&codes::INVALID_SERVED_NAME, &id, message);
+    }
+    Some(Leaf::derived(name.to_owned()))
+}
+
+/// Engines split served names at commas and spaces, and read a leading `-` as a flag (DESIGN §6).
+fn check_served_name(name: &str) -> Checked {
+    let refused = |character: char| character == ',' || character.is_whitespace() || character.is_control();
+    if name.len() > 253 {
+        Err("a name of at most 253 characters")
+    } else if name.starts_with('-') || name.chars().any(refused) {
+        Err("a name without commas, spaces and control characters that does not start with '-'")
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! What the pods get whatever the engine: image, environment, metadata, secrets, placement.
+
+use super::metadata::{RESERVED, pairs};
+use super::tolerations;
+use crate::codes;
+use crate::ir::{EnvVar, Toleration};
+use crate::wire;
+use kubefoundry_kubernetes::check::environment;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::image::image_reference;
+use kubefoundry_kubernetes::names;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// The checked fields of the pods.
+pub(super) struct Pod {
+    pub(super) env: Vec<EnvVar>,
+    pub(super) labels: Vec<(String, String)>,
+    pub(super) annotations: Vec<(String, String)>,
+    pub(super) hugging_face_token: Option<String>,
+    pub(super) image_pull_secrets: Vec<String>,
+    pub(super) node_selector: Vec<(String, String)>,
+    pub(super) tolerations: Vec<Toleration>,
+}
+
+/// Checks everything but the image.
+pub(super) fn pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Pod {
+    let env = spec.env.as_deref().unwrap_or_default();
+    environment::environment(&FieldPath::parse("spec.env"), env, check);
+    let metadata = spec.pod_template.as_ref().and_then(|template| template.metadata.as_ref());
+    let labels = pairs(metadata.and_then(|metadata| metadata.labels.as_ref()));
+    let labels_path = FieldPath::parse("spec.podTemplate.metadata.labels");
+    check.labels(&labels_path, labels);
+    check.reserved(&labels_path, RESERVED, labels);
+    let annotations = pairs(metadata.and_then(|metadata| metadata.annotations.as_ref()));
+    let annotations_path = FieldPath::parse("spec.podTemplate.metadata.annotations");
+    check.annotations(&annotations_path, annotations);
+    check.reserved(&annotations_path, RESERVED, annotations);
+    let token = spec.secrets.as_ref().and_then(|secrets| text(secrets.hugging_face_token.as_deref()));
+    if let Some(token) = token {
+        check.name(&FieldPath::parse("spec.secrets.huggingFaceToken"), token, names::dns_1123_subdomain);
+    }
+    let node_selector = pairs(spec.node_selector.as_ref());
+    check.labels(&FieldPath::parse("spec.nodeSelector"), node_selector);
+    let tolerations = spec.tolerations.as_deref().unwrap_or_default();
+    tolerations::tolerations(tolerations, check);
+    Pod {
+        env: env.to_vec(),
+        labels: labels.to_vec(),
+        annotations: annotations.to_vec(),
+        hugging_face_token: token.map(str::to_owned),
+        image_pull_secrets: pull_secrets(spec.image_pull_secrets.as_deref().unwrap_or_default(), check),
+        node_selector: node_selector.to_vec(),
+        tolerations: tolerations.to_vec(),
+    }
+}
+
+/// The image and the field that gives it: `spec.image`, or `spec.engine.image` alone.
+pub(super) fn image(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Option<(String, FieldPath)> {
+    let of_spec = (text(spec.image.as_deref()), FieldPath::parse("spec.image"));
+    let of_engine = spec.engine.as_ref().and_then(|engine| text(engine.image.as_deref()));
+    let of_engine = (of_engine, FieldPath::parse("spec.engine.image"));
+    for (image, path) in [&of_spec, &of_engine] {
+        if let Some(image) = image {
+            check.expect(&codes::INVALID_IMAGE, path, image, image_reference(image));
+        }
+    }
+    if let ((Some(one), first), (Some(other), second)) = (&of_spec, &of_engine)
+        && one != other
+    {
+        check
+            .findings
+            .report(&codes::IMAGE_IN_TWO_PLACES, second, "spec.engine.image and spec.image differ, expected one image")
+            .related(first, "the other one");
+    }
+    [of_spec, of_engine].into_iter().find_map(|(image, path)| Some((image?.to_owned(), path)))
+}
+
+fn pull_secrets(
+    secrets: &[kubefoundry_kubernetes::wire::LocalObjectReference],
+    check: &mut Checker<'_, '_>,
+) -> Vec<String> {
+    let path = FieldPath::parse("spec.imagePullSecrets");
+    for (index, secret) in secrets.iter().enumerate() {
+        check.required_name(&path.index(index).join("name"), secret.name.as_deref(), names::dns_1123_subdomain);
+    }
+    let names: Vec<&str> = secrets.iter().map(|secret| secret.name.as_deref().unwrap_or_default()).collect();
+    check.unique(&path, "name", &names);
+    names.into_iter().map(str::to_owned).collect()
+}

@@ -1,0 +1,187 @@
+//! Volumes for model data (DESIGN §3; shapes and defaults of the live system's `model.storage`).
+
+use std::collections::BTreeMap;
+
+use crate::codes;
+use crate::ir::{AccessMode, Leaf, NewClaim, Volume, VolumePurpose};
+use crate::wire::{Storage, StorageVolume};
+use kubefoundry_diagnostics::{Code, Place};
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::names;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::shorten;
+
+/// The most volumes that a deployment may have.
+const LIMIT: usize = 8;
+
+/// Checks the volumes of the deployment that is called `deployment`.
+pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut Checker<'_, '_>) -> Vec<Volume> {
+    let path = FieldPath::parse("spec.model.storage.volumes");
+    let wire = storage.and_then(|storage| storage.volumes.as_deref()).unwrap_or_default();
+    if wire.len() > LIMIT {
+        let message = format!("{path} has {} entries, expected at most {LIMIT}", wire.len());
+        check.findings.report(&codes::INVALID_VOLUME, &path, message);
+    }
+    let volumes: Vec<Volume> =
+        wire.iter().enumerate().map(|(index, entry)| volume(entry, &path.index(index), deployment, check)).collect();
+    let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
+    let mounts: Vec<&str> = volumes.iter().map(|volume| volume.mount_path.value.trim_end_matches('/')).collect();
+    // Existing claims may be mounted twice; a new one can be made once only.
+    let claims: Vec<&str> = volumes
+        .iter()
+        .map(|volume| if volume.new_claim.is_some() { volume.claim_name.value.as_str() } else { "" })
+        .collect();
+    let named = check.unique(&path, "name", &names);
+    check.unique(&path, "mountPath", &mounts);
+    if named {
+        check.unique(&path, "claimName", &claims);
+    }
+    if check.habits().restricts_storage {
+        restrict(&volumes, deployment, &path, check);
+    }
+    volumes
+}
+
+/// Paths that the live system lets no volume be mounted at, or below.
+const SYSTEM_PATHS: &[&str] = &["/dev", "/proc", "/sys", "/etc", "/var/run"];
+
+/// What only the live system's webhook refuses (`modeldeployment_storage_validation.go`).
+fn restrict(volumes: &[Volume], deployment: &str, list: &FieldPath, check: &mut Checker<'_, '_>) {
+    let group = check.habits().group;
+    let mut refuse = |path: &FieldPath, found: &str, expected: &str| {
+        let message = format!("{path} {found}, expected {expected} in {group}");
+        check.findings.report(&codes::INVALID_VOLUME, path, message);
+    };
+    let mut claims: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut caches: BTreeMap<VolumePurpose, usize> = BTreeMap::new();
+    for (index, volume) in volumes.iter().enumerate() {
+        let path = list.index(index);
+        let own = format!("{deployment}-{}", volume.name);
+        if volume.new_claim.is_some() && volume.read_only.value {
+            refuse(&path.join("readOnly"), "is true", "a claim of a size to be written to");
+        }
+        if volume.new_claim.is_some() && volume.claim_name.value != own {
+            let found = format!("is {:?} beside a size", shorten(&volume.claim_name.value));
+            refuse(
+                &path.join("claimName"),
+                &found,
+                "none: a claim of a size is named after the deployment and the volume,",
+            );
+        }
+        let at = volume.mount_path.value.as_str();
+        if let Some(system) = SYSTEM_PATHS.iter().find(|system| holds(system, at)) {
+            refuse(&path.join("mountPath"), &format!("is {:?}", shorten(at)), &format!("a path outside of {system}"));
+        }
+        if volume.new_claim.is_none()
+            && !volume.claim_name.value.is_empty()
+            && *claims.entry(&volume.claim_name.value).or_insert(index) != index
+        {
+            let found = format!("is {:?} again", shorten(&volume.claim_name.value));
+            refuse(&path.join("claimName"), &found, "every claim once");
+        }
+        if volume.purpose.value != VolumePurpose::Custom
+            && *caches.entry(volume.purpose.value).or_insert(index) != index
+        {
+            let found = format!("is {} again", volume.purpose.value.as_str());
+            refuse(&path.join("purpose"), &found, "one volume of each cache");
+        }
+    }
+}
+
+/// Whether `path` is the directory `mount`, or in it.
+pub(super) fn holds(mount: &str, path: &str) -> bool {
+    let mount = mount.trim_end_matches('/');
+    path.strip_prefix(mount).is_some_and(|rest| !mount.is_empty() && (rest.is_empty() || rest.starts_with('/')))
+}
+
+fn volume(wire: &StorageVolume, path: &FieldPath, deployment: &str, check: &mut Checker<'_, '_>) -> Volume {
+    check.required_name(&path.join("name"), wire.name.as_deref(), names::dns_1123_label);
+    let name = wire.name.clone().unwrap_or_default();
+    let purpose_unread = wire.purpose.is_none() && !check.absent(&path.join("purpose"));
+    let purpose = Leaf::or_default(wire.purpose, VolumePurpose::Custom);
+    let mount_path = mount_path(wire, path, (!purpose_unread).then_some(purpose.value), check);
+    let new_claim = new_claim(wire, path, check);
+    let claim_name = claim_name(wire, path, format!("{deployment}-{name}"), check);
+    Volume { name, purpose, mount_path, claim_name, new_claim, read_only: Leaf::or_default(wire.read_only, false) }
+}
+
+fn mount_path(
+    wire: &StorageVolume,
+    path: &FieldPath,
+    purpose: Option<VolumePurpose>,
+    check: &mut Checker<'_, '_>,
+) -> Leaf<String> {
+    let path = path.join("mountPath");
+    if let Some(mount_path) = text(wire.mount_path.as_deref()) {
+        check.expect(&codes::INVALID_VOLUME, &path, mount_path, check_mount_path(mount_path));
+        return Leaf::written(mount_path.to_owned());
+    }
+    let default = match purpose {
+        Some(VolumePurpose::ModelCache) => "/model-cache",
+        Some(VolumePurpose::CompilationCache) => "/compilation-cache",
+        Some(VolumePurpose::Custom) => {
+            if check.missing(wire.mount_path.as_deref(), &path) {
+                let message = format!("{path} is required when purpose is custom");
+                check.findings.report(&codes::REQUIRED_FIELD, &path, message);
+            }
+            ""
+        }
+        None => "",
+    };
+    Leaf::defaulted(default.to_owned())
+}
+
+fn check_mount_path(path: &str) -> Checked {
+    if !path.starts_with('/') || path.trim_end_matches('/').is_empty() {
+        Err("an absolute path below \"/\"")
+    } else if path.split('/').any(|part| part == "..") {
+        Err("a path without \"..\"")
+    } else if path.contains([':', '$']) || path.chars().any(char::is_control) {
+        // Cache variables name the path, and the kubelet puts a variable's value for `$(NAME)` in those.
+        Err("a path without ':', '$' and control characters")
+    } else {
+        Ok(())
+    }
+}
+
+fn claim_name(wire: &StorageVolume, path: &FieldPath, default: String, check: &mut Checker<'_, '_>) -> Leaf<String> {
+    let path_to_name = path.join("claimName");
+    if let Some(claim) = text(wire.claim_name.as_deref()) {
+        check.name(&path_to_name, claim, names::dns_1123_subdomain);
+        return Leaf::written(claim.to_owned());
+    }
+    if check.absent(&path.join("size")) && check.missing(wire.claim_name.as_deref(), &path_to_name) {
+        check
+            .findings
+            .report(&codes::REQUIRED_FIELD, &path_to_name, format!("{path_to_name} is required without a size"))
+            .help("name an existing PersistentVolumeClaim, or give a size for a new one");
+    }
+    Leaf::derived(default)
+}
+
+fn new_claim(wire: &StorageVolume, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<NewClaim> {
+    let class = wire.storage_class_name.as_deref();
+    if let Some(class) = text(class) {
+        check.name(&path.join("storageClassName"), class, names::dns_1123_subdomain);
+    }
+    if check.absent(&path.join("size")) {
+        only_with_size(&codes::INVALID_VOLUME, &path.join("storageClassName"), check);
+        only_with_size(&codes::INVALID_VOLUME, &path.join("accessMode"), check);
+        return None;
+    }
+    let size = wire.size.as_ref()?;
+    check.quantity(&path.join("size"), &size.0);
+    Some(NewClaim {
+        size: size.0.clone(),
+        storage_class_name: class.map(str::to_owned),
+        access_mode: Leaf::or_default(wire.access_mode, AccessMode::ReadWriteMany),
+    })
+}
+
+fn only_with_size(code: &'static Code, path: &FieldPath, check: &mut Checker<'_, '_>) {
+    if check.given(path) {
+        let message = format!("{path} belongs to a new claim, expected a size beside it");
+        check.findings.report(code, Place::key(path), message);
+    }
+}

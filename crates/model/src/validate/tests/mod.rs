@@ -1,0 +1,234 @@
+//! From text to findings: each case is a part of a `spec` and everything that is said about it.
+
+mod engine;
+mod leaves;
+mod metadata;
+mod model;
+mod pod;
+mod storage;
+mod workload;
+
+use super::validate;
+use crate::ir::Deployment;
+use crate::wire::ModelDeployment;
+use kubefoundry_diagnostics::render::LineIndex;
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::{Diagnostic, Findings, Scope, fix};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{Limits, parse};
+
+/// Reads and validates the one document of a text.
+fn run(text: &str) -> (Option<Deployment>, Vec<Diagnostic>) {
+    let parsed = parse(text, &Limits::default());
+    assert!(parsed.failure.is_none(), "{text}");
+    let document = parsed.documents.first().unwrap();
+    let dialect = document.root.get("apiVersion").and_then(|node| node.as_str()).unwrap();
+    let dialect = Dialect::of_group(dialect.split('/').next().unwrap()).unwrap();
+    let scope = Scope { source: SourceId(0), text, document: 0, root: &document.root, object: None };
+    let mut findings = Findings::new(scope);
+    let wire = ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(&mut findings)).unwrap();
+    let deployment = validate(&wire, dialect, &mut findings);
+    let mut diagnostics = findings.into_diagnostics();
+    diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
+    (deployment, diagnostics)
+}
+
+/// The document around fields of a `spec`, and the deployment that it is.
+pub(crate) fn deployment_of(fields: &str) -> (String, Deployment) {
+    let text = document(fields);
+    let (deployment, diagnostics) = run(&text);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    (text, deployment.unwrap())
+}
+
+/// A finding as `KF0207 5:3 spec.model.id: message`.
+fn line(text: &str, diagnostic: &Diagnostic) -> String {
+    let location = diagnostic.location.as_ref().unwrap();
+    let at = LineIndex::new(text).position(location.span.start);
+    format!("{} {}:{} {}: {}", diagnostic.code.id, at.line, at.column, location.path, diagnostic.message)
+}
+
+/// A document around fields of a `spec`, which start on line 5; a model and an engine are added where they are missing.
+fn document(fields: &str) -> String {
+    let mut text =
+        String::from("apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m}\nspec:\n");
+    for line in fields.lines() {
+        text.extend(["  ", line, "\n"]);
+    }
+    let has = |field: &str| fields.lines().any(|line| line.starts_with(field));
+    if !has("model:") {
+        text.push_str("  model: {id: org/name}\n");
+    }
+    if !has("engine:") {
+        text.push_str("  engine: {type: llamacpp}\n");
+    }
+    text
+}
+
+/// Everything that is said about each text, in order.
+fn assert_texts(cases: &[(&str, &[&str])]) {
+    let mut wrong = Vec::new();
+    for (text, expected) in cases {
+        let (deployment, diagnostics) = run(text);
+        let found: Vec<String> = diagnostics.iter().map(|diagnostic| line(text, diagnostic)).collect();
+        if &found != expected {
+            wrong.push(format!("{text}found:    {found:#?}\nexpected: {expected:#?}\n"));
+        }
+        let errors =
+            diagnostics.iter().any(|diagnostic| diagnostic.severity == kubefoundry_diagnostics::Severity::Error);
+        assert!(deployment.is_some() || errors, "no deployment, and no error says why\n{text}");
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// The same for fields of a `spec`, which start on line 5.
+fn assert_fields(cases: &[(&str, &[&str])]) {
+    let texts: Vec<String> = cases.iter().map(|(fields, _)| document(fields)).collect();
+    let cases: Vec<(&str, &[&str])> =
+        texts.iter().zip(cases).map(|(text, (_, expected))| (text.as_str(), *expected)).collect();
+    assert_texts(&cases);
+}
+
+/// The text after every fix was made, and the text must then be without findings.
+fn assert_fixed(text: &str, expected: &str) {
+    let (_, diagnostics) = run(text);
+    let (fixed, _) = fix::apply(text, diagnostics.iter().filter_map(|diagnostic| diagnostic.fix.as_ref()));
+    assert_eq!(fixed, expected);
+    assert_eq!(run(&fixed).1, [], "{fixed}");
+}
+
+/// No finding has a fix.
+fn assert_no_fix(fields: &str) {
+    let (_, diagnostics) = run(&document(fields));
+    assert!(!diagnostics.is_empty(), "{fields}");
+    assert!(diagnostics.iter().all(|diagnostic| diagnostic.fix.is_none()), "{fields}");
+}
+
+/// The deployment that a `spec` without errors becomes.
+fn valid(fields: &str) -> Deployment {
+    let text = document(fields);
+    let (deployment, diagnostics) = run(&text);
+    deployment.unwrap_or_else(|| panic!("{diagnostics:#?}\n{text}"))
+}
+
+#[test]
+fn nothing_but_a_kind_says_all_that_is_missing() {
+    assert_texts(&[(
+        "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\n",
+        &[
+            "KF0104 1:1 metadata.name: metadata.name is required",
+            "KF0206 1:1 spec.engine.type: engine.type is required",
+            "KF0207 1:1 spec.model.id: model.id is required when source is huggingface",
+        ],
+    )]);
+}
+
+#[test]
+fn what_could_not_be_read_draws_no_second_finding() {
+    assert_texts(&[
+        (
+            "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: []\nspec: 5\n",
+            &[
+                "KF0101 3:11 metadata: metadata is a list, expected a mapping",
+                "KF0101 4:7 spec: spec is an integer (5), expected a mapping",
+            ],
+        ),
+        (
+            "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: 8}\nspec: {engine: {type: vlm}, model: {id: true}}\n",
+            &[
+                "KF0101 3:18 metadata.name: metadata.name is an integer (8), expected a string",
+                "KF0103 4:23 spec.engine.type: spec.engine.type is \"vlm\", expected one of vllm, sglang, trtllm, llamacpp",
+                "KF0101 4:41 spec.model.id: spec.model.id is a boolean (true), expected a string",
+            ],
+        ),
+    ]);
+    assert_fields(&[
+        (
+            "model: {source: hf}",
+            &["KF0103 5:19 spec.model.source: spec.model.source is \"hf\", expected one of huggingface, custom"],
+        ),
+        (
+            "engine: {type: vllm}\nresources: {gpu: {count: \"1\"}}",
+            &[
+                "KF0101 6:28 spec.resources.gpu.count: spec.resources.gpu.count is a string (\"1\"), expected an integer",
+            ],
+        ),
+        (
+            "engine: {type: vllm}\nserving: {mode: split}\nscaling: {prefill: {}, replicas: 2}",
+            &[
+                "KF0103 6:19 spec.serving.mode: spec.serving.mode is \"split\", expected one of aggregated, disaggregated",
+            ],
+        ),
+        (
+            "serving: {mode: disaggregated}\nscaling: {prefill: 1, decode: {gpu: 1, memory: 2}}",
+            &[
+                "KF0101 6:22 spec.scaling.prefill: spec.scaling.prefill is an integer (1), expected a mapping",
+                "KF0101 6:39 spec.scaling.decode.gpu: spec.scaling.decode.gpu is an integer (1), expected a mapping",
+                "KF0101 6:50 spec.scaling.decode.memory: spec.scaling.decode.memory is an integer (2), expected a string",
+            ],
+        ),
+        (
+            "model: {source: custom}\nimage: 1",
+            &["KF0101 6:10 spec.image: spec.image is an integer (1), expected a string"],
+        ),
+        (
+            "model: {id: /w/m, storage: {volumes: 1}}",
+            &["KF0101 5:40 spec.model.storage.volumes: spec.model.storage.volumes is an integer (1), expected a list"],
+        ),
+        (
+            "model: {id: /w/m, storage: {volumes: [{name: w, claimName: c, mountPath: 1}]}}",
+            &[
+                "KF0101 5:76 spec.model.storage.volumes[0].mountPath: spec.model.storage.volumes[0].mountPath is an integer (1), expected a string",
+            ],
+        ),
+        (
+            "scaling: 1\nresources: 2",
+            &[
+                "KF0101 5:12 spec.scaling: spec.scaling is an integer (1), expected a mapping",
+                "KF0101 6:14 spec.resources: spec.resources is an integer (2), expected a mapping",
+            ],
+        ),
+        (
+            "tolerations: [{operator: 1}, {effect: 2, key: k, tolerationSeconds: 3}]",
+            &[
+                "KF0101 5:28 spec.tolerations[0].operator: spec.tolerations[0].operator is an integer (1), expected a string",
+                "KF0101 5:41 spec.tolerations[1].effect: spec.tolerations[1].effect is an integer (2), expected a string",
+            ],
+        ),
+        (
+            "env: [{name: A, valueFrom: {secretKeyRef: 1}}]",
+            &[
+                "KF0101 5:45 spec.env[0].valueFrom.secretKeyRef: spec.env[0].valueFrom.secretKeyRef is an integer (1), expected a mapping",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn null_and_empty_text_mean_absent() {
+    let text = document(
+        "image: \"\"\nprovider: {name: \"\", overrides: null}\nresources: {memory: \"\", cpu: null}\nsecrets: {huggingFaceToken: \"\"}\ngateway: null",
+    );
+    let (deployment, diagnostics) = run(&text);
+    assert_eq!(diagnostics, []);
+    let deployment = deployment.unwrap();
+    assert_eq!(deployment.image, None);
+    assert_eq!(deployment.provider, crate::ir::ProviderRequest::default());
+    assert_eq!(deployment.hugging_face_token, None);
+    assert!(deployment.workload.workers().iter().all(|worker| worker.memory.is_none() && worker.cpu.is_none()));
+}
+
+#[test]
+fn what_is_not_rendered_is_refused() {
+    assert_fields(&[
+        ("gateway: {enabled: true}", &["KF0215 5:3 spec.gateway: spec.gateway is not rendered yet"]),
+        (
+            "provider: {name: \"a\\tb\"}",
+            &[
+                "KF0103 5:20 spec.provider.name: spec.provider.name has the character U+0009, expected one line of text without control characters",
+            ],
+        ),
+    ]);
+}

@@ -1,0 +1,72 @@
+//! Taints that the pods tolerate.
+//!
+//! Rules: `ValidateTolerations` in `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
+
+use crate::codes;
+use kubefoundry_diagnostics::Place;
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::labels;
+use kubefoundry_kubernetes::wire::Toleration;
+use kubefoundry_yaml::field_path::FieldPath;
+
+const OPERATORS: &[&str] = &["Exists", "Equal", "Lt", "Gt"];
+const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// Checks all tolerations.
+pub(super) fn tolerations(tolerations: &[Toleration], check: &mut Checker<'_, '_>) {
+    let path = FieldPath::parse("spec.tolerations");
+    for (index, entry) in tolerations.iter().enumerate() {
+        toleration(&path.index(index), entry, check);
+    }
+}
+
+fn toleration(path: &FieldPath, toleration: &Toleration, check: &mut Checker<'_, '_>) {
+    let Toleration { key, operator, value, effect, toleration_seconds } = toleration;
+    let code = &codes::INVALID_TOLERATION;
+    let operator_unread = operator.is_none() && !check.absent(&path.join("operator"));
+    let operator = text(operator.as_deref());
+    if let Some(operator) = operator {
+        check.word(code, &path.join("operator"), operator, OPERATORS);
+    }
+    if let Some(key) = text(key.as_deref()) {
+        check.expect(code, &path.join("key"), key, labels::label_key(key));
+    } else if operator != Some("Exists") && !operator_unread && check.missing(key.as_deref(), &path.join("key")) {
+        let message = format!("{path} has no key, expected operator Exists, which then tolerates every taint");
+        check.findings.report(code, path, message);
+    }
+    let value_path = path.join("value");
+    let missing = check.missing(value.as_deref(), &value_path);
+    match (operator, text(value.as_deref())) {
+        (Some("Exists"), Some(_)) => {
+            let message = format!("{value_path} is given, expected none with operator Exists");
+            check.findings.report(code, Place::key(&value_path), message);
+        }
+        (Some("Lt" | "Gt"), None) if missing => {
+            let message = format!("{value_path} is missing, expected an integer with operator Lt or Gt");
+            check.findings.report(code, &value_path, message);
+        }
+        (Some("Lt" | "Gt"), Some(value)) => {
+            check.expect(code, &value_path, value, integer(value));
+        }
+        (None | Some("Equal"), Some(value)) if !operator_unread => {
+            check.expect(code, &value_path, value, labels::label_value(value));
+        }
+        _ => {}
+    }
+    if let Some(effect) = text(effect.as_deref()) {
+        check.word(code, &path.join("effect"), effect, EFFECTS);
+    }
+    let effect_unread = effect.is_none() && !check.absent(&path.join("effect"));
+    if toleration_seconds.is_some() && !effect_unread && effect.as_deref() != Some("NoExecute") {
+        let seconds = path.join("tolerationSeconds");
+        let message = format!("{seconds} is given, expected it with effect NoExecute only");
+        check.findings.report(code, Place::key(&seconds), message);
+    }
+}
+
+/// What `Lt` and `Gt` compare with: an integer of 64 bits, written the shortest way.
+fn integer(value: &str) -> Checked {
+    let fits = value.parse::<i64>().is_ok_and(|number| number.to_string() == value);
+    if fits { Ok(()) } else { Err("an integer with operator Lt or Gt") }
+}

@@ -1,0 +1,226 @@
+//! Serving mode, replicas, GPUs, memory and CPU (spec/1 §8, DESIGN §4).
+
+use crate::codes;
+use crate::ir::{EngineType, Leaf, NVIDIA_GPU, Origin, Role, ServingMode, Worker, Workload};
+use crate::wire;
+use kubefoundry_diagnostics::Place;
+use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::labels;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// What is written of one kind of worker.
+#[derive(Default)]
+struct Written<'w> {
+    replicas: Option<i32>,
+    gpu: Option<&'w wire::Gpu>,
+    memory: Option<&'w str>,
+    cpu: Option<&'w str>,
+    /// The GPUs when nothing is written of them.
+    assumed_gpus: u32,
+}
+
+/// Checks the mode and what it needs. None when a field could not be read or is missing.
+pub(super) fn workload(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Option<(Origin, Workload)> {
+    let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
+    let scaling = spec.scaling.as_ref();
+    let written_mode = spec.serving.as_ref().and_then(|serving| serving.mode);
+    let mode_unread = written_mode.is_none() && !check.absent(&FieldPath::parse("spec.serving.mode"));
+    let mode = Leaf::or_default(written_mode, ServingMode::Aggregated);
+
+    let all = worker(Role::Aggregated, &aggregated(spec, assumed_gpus(spec, mode.value, check)), check);
+    let prefill = worker(Role::Prefill, &role(scaling.and_then(|scaling| scaling.prefill.as_ref())), check);
+    let decode = worker(Role::Decode, &role(scaling.and_then(|scaling| scaling.decode.as_ref())), check);
+    if mode_unread {
+        return None;
+    }
+    let workload = match mode.value {
+        ServingMode::Aggregated => {
+            ignored(&["spec.scaling.prefill", "spec.scaling.decode"], mode.value, check);
+            require_gpu(engine, Role::Aggregated, all.as_ref(), check);
+            Workload::Aggregated(all?)
+        }
+        ServingMode::Disaggregated => {
+            ignored(&["spec.scaling.replicas"], mode.value, check);
+            refuse_resources(check);
+            require_roles(check);
+            require_gpu(engine, Role::Prefill, prefill.as_ref(), check);
+            require_gpu(engine, Role::Decode, decode.as_ref(), check);
+            let (prefill, decode) = (prefill?, decode?);
+            one_vendor(&prefill, &decode, check);
+            Workload::Disaggregated { prefill, decode }
+        }
+    };
+    Some((mode.origin, workload))
+}
+
+/// The GPUs of a deployment that says nothing of resources (the live system's defaulting webhook).
+fn assumed_gpus(spec: &wire::ModelDeploymentSpec, mode: ServingMode, check: &Checker<'_, '_>) -> u32 {
+    let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
+    let image = [spec.image.as_ref(), spec.engine.as_ref().and_then(|engine| engine.image.as_ref())];
+    let assumed = check.habits().assumes_gpu
+        && check.absent(&FieldPath::parse("spec.resources"))
+        && mode == ServingMode::Aggregated
+        && engine.is_some_and(|engine| engine != EngineType::Llamacpp)
+        && image.into_iter().flatten().all(String::is_empty);
+    u32::from(assumed)
+}
+
+fn aggregated(spec: &wire::ModelDeploymentSpec, assumed_gpus: u32) -> Written<'_> {
+    let resources = spec.resources.as_ref();
+    Written {
+        assumed_gpus,
+        replicas: spec.scaling.as_ref().and_then(|scaling| scaling.replicas),
+        gpu: resources.and_then(|resources| resources.gpu.as_ref()),
+        memory: resources.and_then(|resources| resources.memory.as_deref()),
+        cpu: resources.and_then(|resources| resources.cpu.as_deref()),
+    }
+}
+
+fn role(scaling: Option<&wire::RoleScaling>) -> Written<'_> {
+    scaling.map_or_else(Written::default, |scaling| Written {
+        replicas: scaling.replicas,
+        gpu: scaling.gpu.as_ref(),
+        memory: scaling.memory.as_deref(),
+        cpu: None,
+        assumed_gpus: 0,
+    })
+}
+
+/// Checks the values of one kind of worker and applies their defaults. None when a count is not one.
+fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Option<Worker> {
+    let mut worker = Worker {
+        role,
+        replicas: Leaf::defaulted(1),
+        gpu_count: Leaf::defaulted(0),
+        gpu_type: Leaf::defaulted(NVIDIA_GPU.to_owned()),
+        memory: text(written.memory).map(str::to_owned),
+        cpu: text(written.cpu).map(str::to_owned),
+    };
+    let ceilings = check.habits().ceilings.as_ref();
+    let replicas = count(written.replicas, &worker.replicas_path(), 1, check);
+    let gpu_count = count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_count_path(), written.assumed_gpus, check);
+    if let Some(gpu_type) = written.gpu.and_then(|gpu| text(gpu.gpu_type.as_deref())) {
+        let syntax = labels::extended_resource(gpu_type);
+        check.expect(&codes::INVALID_NAME, &worker.path("gpu.type"), gpu_type, syntax);
+        worker.gpu_type = Leaf::written(gpu_type.to_owned());
+    }
+    for (field, quantity) in [("memory", &worker.memory), ("cpu", &worker.cpu)] {
+        if let Some(quantity) = quantity {
+            let path = worker.path(field);
+            if check.quantity(&path, quantity) {
+                let most = ceilings.map(|most| if field == "memory" { most.memory } else { most.cpu });
+                check.most_quantity(&path, quantity, most);
+            }
+        }
+    }
+    if let Some(replicas) = &replicas {
+        check.most(&worker.replicas_path(), replicas.value, ceilings.map(|most| most.replicas));
+    }
+    if let Some(count) = &gpu_count {
+        check.most(&worker.gpu_count_path(), count.value, ceilings.map(|most| most.gpus));
+    }
+    Some(Worker { replicas: replicas?, gpu_count: gpu_count?, ..worker })
+}
+
+/// A count that may be zero; none when it is negative or could not be read.
+fn count(written: Option<i32>, path: &FieldPath, default: u32, check: &mut Checker<'_, '_>) -> Option<Leaf<u32>> {
+    let Some(written) = written else {
+        return check.absent(path).then_some(Leaf::defaulted(default));
+    };
+    let count = u32::try_from(written).ok();
+    if count.is_none() {
+        let message = format!("{path} is {written}, expected 0 or more");
+        check.findings.report(&codes::OUT_OF_RANGE, path, message);
+    }
+    count.map(Leaf::written)
+}
+
+/// vLLM, SGLang and TensorRT-LLM need a GPU in every kind of worker. A role that does not state its count has a
+/// finding of its own.
+fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, check: &mut Checker<'_, '_>) {
+    let message = match engine {
+        Some(EngineType::Vllm) => "vLLM engine requires GPU (set resources.gpu.count > 0)",
+        Some(EngineType::Sglang) => "SGLang engine requires GPU (set resources.gpu.count > 0)",
+        Some(EngineType::Trtllm) => "TensorRT-LLM engine requires GPU (set resources.gpu.count > 0)",
+        Some(EngineType::Llamacpp) | None => return,
+    };
+    let Some(worker) = worker.filter(|worker| worker.gpu_count.value == 0) else { return };
+    if role == Role::Aggregated {
+        check.findings.report(&codes::ENGINE_REQUIRES_GPU, &worker.gpu_count_path(), message);
+    } else if worker.gpu_count.is_written() {
+        let help = format!("set scaling.{}.gpu.count > 0", role.as_str());
+        check.findings.report(&codes::ENGINE_REQUIRES_GPU, &worker.gpu_count_path(), message).help(help);
+    }
+}
+
+/// Warns of scaling that the mode does not use.
+fn ignored(paths: &[&'static str], mode: ServingMode, check: &mut Checker<'_, '_>) {
+    for path in paths.iter().copied().map(FieldPath::parse) {
+        if check.given(&path) {
+            let help = match mode {
+                ServingMode::Aggregated => "it takes effect with serving.mode: disaggregated",
+                ServingMode::Disaggregated => "set scaling.prefill.replicas and scaling.decode.replicas",
+            };
+            check
+                .findings
+                .report(&codes::SCALING_IGNORED, Place::key(&path), format!("{path} is ignored in {mode} mode"))
+                .help(help);
+        }
+    }
+}
+
+fn refuse_resources(check: &mut Checker<'_, '_>) {
+    let gpu = FieldPath::parse("spec.resources.gpu");
+    if check.given(&gpu) {
+        let message = "Cannot specify both resources.gpu and scaling.prefill/decode";
+        check.findings.report(&codes::RESOURCES_AND_ROLES, Place::key(&gpu), message);
+    }
+    for (field, path) in [("memory", "spec.resources.memory"), ("cpu", "spec.resources.cpu")] {
+        let path = FieldPath::parse(path);
+        if check.given(&path) && !check.is_empty_text(&path) {
+            let message = format!(
+                "Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"
+            );
+            check.findings.report(&codes::RESOURCES_IN_DISAGGREGATED, Place::key(&path), message);
+        }
+    }
+}
+
+fn require_roles(check: &mut Checker<'_, '_>) {
+    let roles = [("prefill", "spec.scaling.prefill"), ("decode", "spec.scaling.decode")];
+    let mut incomplete = false;
+    for (role, path) in roles {
+        let path = FieldPath::parse(path);
+        if check.absent(&path) {
+            incomplete = true;
+            continue;
+        }
+        let fields: &[&'static str] =
+            if check.habits().requires_role_memory { &["gpu.count", "memory"] } else { &["gpu.count"] };
+        for field in fields.iter().copied() {
+            let path = path.join(field);
+            if check.absent_or_empty(&path) {
+                let message = format!("Disaggregated mode requires scaling.{role}.{field}");
+                check.findings.report(&codes::ROLE_FIELD_REQUIRED, &path, message);
+            }
+        }
+    }
+    if incomplete {
+        let message = "Disaggregated mode requires scaling.prefill and scaling.decode";
+        check.findings.report(&codes::ROLES_REQUIRED, "spec.scaling", message);
+    }
+}
+
+/// The cache moves from prefill to decode, which GPUs of two vendors cannot do between them.
+fn one_vendor(prefill: &Worker, decode: &Worker, check: &mut Checker<'_, '_>) {
+    let vendor = |worker: &Worker| worker.gpu_type.value.split('/').next().unwrap_or_default().to_owned();
+    let (of_prefill, of_decode) = (vendor(prefill), vendor(decode));
+    if of_prefill != of_decode {
+        let (at, other) = if decode.gpu_type.is_written() { (decode, prefill) } else { (prefill, decode) };
+        let message = format!(
+            "prefill runs on GPUs of {of_prefill} and decode on GPUs of {of_decode}, expected one vendor for both"
+        );
+        let (path, other) = (at.path("gpu.type"), other.path("gpu.type"));
+        check.findings.report(&codes::GPU_VENDOR_MISMATCH, &path, message).related(&other, "the other one");
+    }
+}

@@ -1,0 +1,16 @@
+//! ModelDeployments and InferenceProviderConfigs as users write them: every field optional, nothing resolved.
+
+mod inference_provider_config;
+mod model_deployment;
+mod status;
+
+pub use inference_provider_config::{
+    Capabilities, EndpointPicker, EngineCapability, EngineEntry, EngineGateway, InferenceProviderConfig,
+    InferenceProviderConfigSpec, InferenceProviderConfigStatus, SelectionRule,
+};
+pub use model_deployment::{
+    AccessMode, Engine, EngineType, Gateway, Gpu, Model, ModelDeployment, ModelDeploymentSpec, ModelSource,
+    PodTemplate, PodTemplateMetadata, Provider, Resources, RoleScaling, Scaling, Secrets, Serving, ServingMode,
+    Storage, StorageVolume, VolumePurpose,
+};
+pub use status::{EndpointStatus, ModelDeploymentStatus, Phase, ProviderStatus, ReplicaStatus};

@@ -1,0 +1,122 @@
+//! What a `Render` document may set for a transformation, typed inside the transformation and erased outside of it.
+
+use std::any::Any;
+use std::fmt::Debug;
+
+use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::wire::{Describe, Facets, FieldShape, Read, Reader};
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// The settings of a transformation or a provider. The default is what applies without any option.
+pub trait Settings: Debug + Clone + Default + Send + Sync + 'static {
+    /// The section of a `Render` document, as it is written.
+    type Section: Read + Describe;
+
+    /// The key of the section: `llamaStack`.
+    const KEY: &'static str;
+
+    /// What the section is for, as editors show it.
+    const DOC: &'static str;
+
+    /// Applies a section: what it says wins over what an earlier one said. Findings name what does not fit.
+    fn apply(&mut self, section: Self::Section, findings: &mut Findings<'_>);
+}
+
+/// [`Settings`] of any transformation.
+pub trait SettingsSection: Debug + Send + Sync {
+    /// Reads a section and applies it.
+    fn read(&mut self, node: &Node<'_>, path: &FieldPath, findings: &mut Findings<'_>);
+
+    /// A copy.
+    fn boxed_clone(&self) -> Box<dyn SettingsSection>;
+
+    /// The settings, to be downcast by the transformation that they belong to.
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<S: Settings> SettingsSection for S {
+    fn read(&mut self, node: &Node<'_>, path: &FieldPath, findings: &mut Findings<'_>) {
+        if let Some(section) = S::Section::read(node, path, &mut Reader::strict(findings)) {
+            self.apply(section, findings);
+        }
+    }
+
+    fn boxed_clone(&self) -> Box<dyn SettingsSection> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A section of a `Render` document, and the settings that it is read into.
+#[derive(Debug, Clone, Copy)]
+pub struct Section {
+    /// The field of the document: key, documentation, shape.
+    pub field: FieldShape,
+    /// Makes the settings that apply without the section.
+    pub default: fn() -> Box<dyn SettingsSection>,
+}
+
+impl Section {
+    /// The section that settings are read from.
+    pub fn of<S: Settings>() -> Self {
+        let field = FieldShape { key: S::KEY, doc: S::DOC, shape: S::Section::SHAPE, facets: Facets::NONE };
+        Self { field, default: || Box::new(S::default()) }
+    }
+}
+
+/// The settings of all transformations and providers of a run, by the keys of their sections. What has no entry has
+/// its defaults.
+#[derive(Debug, Default)]
+pub struct AllSettings {
+    sections: Vec<(&'static str, Box<dyn SettingsSection>)>,
+}
+
+impl Clone for AllSettings {
+    fn clone(&self) -> Self {
+        Self { sections: self.sections.iter().map(|(key, section)| (*key, section.boxed_clone())).collect() }
+    }
+}
+
+impl AllSettings {
+    /// Reads a section into the settings that an earlier document may have changed already.
+    pub fn read(&mut self, section: &Section, node: &Node<'_>, findings: &mut Findings<'_>) {
+        let key = section.field.key;
+        let path = FieldPath::root().key(key);
+        if let Some((_, settings)) = self.sections.iter_mut().find(|(known, _)| *known == key) {
+            settings.read(node, &path, findings);
+            return;
+        }
+        let mut settings = (section.default)();
+        settings.read(node, &path, findings);
+        self.sections.push((key, settings));
+    }
+
+    /// Calls `use_settings` with the settings of a transformation, or with its defaults.
+    ///
+    /// ```
+    /// # use kubefoundry_transform::{AllSettings, Settings};
+    /// # use kubefoundry_kubernetes::wire::Map;
+    /// #[derive(Debug, Clone, Default)]
+    /// struct Names(Vec<String>);
+    /// impl Settings for Names {
+    ///     type Section = Map<String>;
+    ///     const KEY: &'static str = "names";
+    ///     const DOC: &'static str = "Names.";
+    ///     fn apply(&mut self, section: Map<String>, _: &mut kubefoundry_diagnostics::Findings<'_>) {
+    ///         self.0.extend(section.0.into_iter().map(|(name, _)| name));
+    ///     }
+    /// }
+    /// assert_eq!(AllSettings::default().with(|names: &Names| names.0.len()), 0);
+    /// ```
+    pub fn with<S: Settings, R>(&self, use_settings: impl FnOnce(&S) -> R) -> R {
+        let found = self.sections.iter().find(|(key, _)| *key == S::KEY);
+        match found.and_then(|(_, section)| section.as_any().downcast_ref::<S>()) {
+            Some(settings) => use_settings(settings),
+            None => use_settings(&S::default()),
+        }
+    }
+}

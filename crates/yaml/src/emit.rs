@@ -1,0 +1,167 @@
+//! Values to the one YAML text that we write for them.
+//!
+//! The layout is written here, straight into one buffer. How a scalar looks is serde-saphyr's word: it is asked for every
+//! string that is not known at a glance to need no quotes. That glance is what makes writing fast; a property holds
+//! that what comes out is what serde-saphyr alone would write.
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::{Number, Value};
+
+use super::glance::{is_decimal, is_plain_key, is_plain_value};
+use super::scalar::integral;
+use super::writer;
+
+/// Writes a value as block-style YAML with a line break at the end: two spaces, list dashes at their key's
+/// indentation, keys in their order, strings of several lines as literal blocks, and quotes around every string
+/// that a YAML 1.1 or 1.2 reader would take for something else. Numbers without a fraction become integers.
+///
+/// ```
+/// let mut out = String::new();
+/// kubefoundry_yaml::to_yaml(&serde_json::json!({"args": ["--seed", "0777"], "replicas": 2.0}), &mut out);
+/// assert_eq!(out, "args:\n- --seed\n- \"0777\"\nreplicas: 2\n");
+/// ```
+pub fn to_yaml<T: Serialize + ?Sized>(value: &T, out: &mut String) {
+    let start = out.len();
+    if writer::document(value, out).is_err() {
+        out.truncate(start);
+        to_yaml_by_library(&serde_json::to_value(value).unwrap_or_default(), out);
+    }
+}
+
+/// Writes values as a stream of documents, with `---` between them.
+///
+/// ```
+/// let values = [serde_json::json!({"a": 1}), serde_json::json!({"b": []})];
+/// assert_eq!(kubefoundry_yaml::to_yaml_stream(&values), "a: 1\n---\nb: []\n");
+/// ```
+pub fn to_yaml_stream<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
+    let mut out = String::new();
+    for (position, value) in values.into_iter().enumerate() {
+        if position > 0 {
+            out.push_str("---\n");
+        }
+        to_yaml(value, &mut out);
+    }
+    out
+}
+
+/// What [`to_yaml`] writes, written by serde-saphyr alone: several times slower, and what the writer here is held
+/// against.
+///
+/// ```
+/// let mut out = String::new();
+/// kubefoundry_yaml::to_yaml_by_library(&serde_json::json!({"on": [1.0, "a\nb\n"]}), &mut out);
+/// assert_eq!(out, "\"on\":\n- 1\n- |\n  a\n  b\n");
+/// ```
+pub fn to_yaml_by_library(value: &Value, out: &mut String) {
+    let start = out.len();
+    let options = serde_saphyr::ser_options! {
+        compact_list_indent: true,
+        prefer_block_scalars: true,
+        indent_step: 2,
+        folded_wrap_chars: usize::MAX,
+    };
+    if serde_saphyr::to_fmt_writer_with_options(&mut *out, &Canonical(value), options).is_err() {
+        // No JSON value is known to get here. JSON is YAML, so nothing would be lost but the style.
+        out.truncate(start);
+        out.push_str(&value.to_string());
+    }
+    if !out.ends_with('\n') {
+        out.push('\n');
+    }
+}
+
+/// What a leaf stands behind.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Position {
+    /// `key:`
+    Value,
+    /// `-`
+    Item,
+}
+
+/// Writes a string; none where only the library knows how.
+pub(super) fn string(text: &str, position: Position, indent: usize, out: &mut String) -> Option<()> {
+    if is_plain_value(text) {
+        out.push_str(text);
+    } else if is_decimal(text) {
+        out.extend(["\"", text, "\""]);
+    } else {
+        return leaf(&Value::from(text), position, indent, out);
+    }
+    out.push('\n');
+    Some(())
+}
+
+/// Writes a key and its colon; none where only the library knows how.
+pub(super) fn write_key(key: &str, out: &mut String) -> Option<()> {
+    if is_plain_key(key) {
+        out.push_str(key);
+        out.push(':');
+        return Some(());
+    }
+    let asked = ask(&Value::Object(std::iter::once((key.to_owned(), Value::Bool(true))).collect()));
+    let key = asked.strip_suffix(" true\n").filter(|key| key.ends_with(':') && !key.contains('\n'))?;
+    out.push_str(key);
+    Some(())
+}
+
+/// Writes a leaf as the library writes it in that position, at another indentation.
+pub(super) fn leaf(leaf: &Value, position: Position, indent: usize, out: &mut String) -> Option<()> {
+    let (asked, before) = match position {
+        Position::Value => (ask(&Value::Object(std::iter::once(("k".to_owned(), leaf.clone())).collect())), "k: "),
+        Position::Item => (ask(&Value::Array(vec![leaf.clone()])), "- "),
+    };
+    let written = asked.strip_prefix(before)?;
+    for (number, line) in written.split_inclusive('\n').enumerate() {
+        if number > 0 && line != "\n" {
+            out.extend(std::iter::repeat_n(' ', indent));
+        }
+        out.push_str(line);
+    }
+    Some(())
+}
+
+fn ask(value: &Value) -> String {
+    let mut asked = String::new();
+    to_yaml_by_library(value, &mut asked);
+    asked
+}
+
+/// A value whose integral floats are written as integers.
+struct Canonical<'v>(&'v Value);
+
+impl Serialize for Canonical<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Number(number) => match integer(number) {
+                Some(integer) => match i64::try_from(integer) {
+                    Ok(integer) => serializer.serialize_i64(integer),
+                    Err(_) => serializer.serialize_u64(u64::try_from(integer).unwrap_or(u64::MAX)),
+                },
+                None => number.serialize(serializer),
+            },
+            Value::Array(items) => {
+                let mut sequence = serializer.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    sequence.serialize_element(&Canonical(item))?;
+                }
+                sequence.end()
+            }
+            Value::Object(entries) => {
+                let mut mapping = serializer.serialize_map(Some(entries.len()))?;
+                for (key, value) in entries {
+                    mapping.serialize_entry(key, &Canonical(value))?;
+                }
+                mapping.end()
+            }
+            scalar => scalar.serialize(serializer),
+        }
+    }
+}
+
+/// The integer that a float is, when it is one.
+fn integer(number: &Number) -> Option<i128> {
+    number.as_f64().filter(|_| number.is_f64()).and_then(integral)
+}

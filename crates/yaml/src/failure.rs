@@ -1,0 +1,139 @@
+//! What can be wrong with a text before anyone looks at what it says.
+
+use granit_parser::{ErrorKind, ScanError};
+
+use super::Span;
+
+/// Why reading refused something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// The text is not YAML.
+    Syntax,
+    /// A key stands twice in one mapping.
+    DuplicateKey,
+    /// A key is both merged through `<<` and set, or merged twice.
+    MergeOverride,
+    /// The value of `<<` is neither a mapping nor a list of mappings.
+    BadMerge,
+    /// An alias names no anchor before it, or the collection it stands in.
+    UnknownAlias,
+    /// A value or key that JSON has no form for: `.nan`, `.inf`, a collection or null as a key.
+    NotJson,
+    /// A tag that contradicts its scalar, such as `!!int abc`.
+    BadTag,
+    /// The text has more documents than [`Limits::documents`](super::Limits::documents).
+    TooManyDocuments,
+    /// The document has more nodes than [`Limits::nodes`](super::Limits::nodes).
+    TooManyNodes,
+    /// The document is nested deeper than [`Limits::depth`](super::Limits::depth).
+    TooDeep,
+    /// The document is longer than [`Limits::document_bytes`](super::Limits::document_bytes).
+    TooLarge,
+    /// The aliases of the document stand for more than [`Limits::alias_nodes`](super::Limits::alias_nodes)
+    /// nodes, or for more text than a document may have.
+    TooManyAliases,
+}
+
+impl FailureKind {
+    /// Whether one of the [`Limits`](super::Limits) was passed.
+    pub fn is_limit(self) -> bool {
+        matches!(
+            self,
+            Self::TooManyDocuments | Self::TooManyNodes | Self::TooDeep | Self::TooLarge | Self::TooManyAliases
+        )
+    }
+}
+
+/// One thing that is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind of thing.
+    pub kind: FailureKind,
+    /// One line: what was found and what is expected.
+    pub message: String,
+    /// Where it was found.
+    pub span: Span,
+    /// Another place that has to do with it, such as the first of two equal keys, and a few words about it.
+    pub related: Option<(Span, String)>,
+}
+
+impl Failure {
+    /// A failure without a second place.
+    pub fn new(kind: FailureKind, span: Span, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), span, related: None }
+    }
+
+    /// The finding as a sentence: `found a tab as indentation, expected spaces`.
+    pub fn sentence(&self) -> String {
+        format!("found {}", self.message.replacen("; expected", ", expected", 1))
+    }
+
+    pub(crate) fn with_related(mut self, span: Span, note: impl Into<String>) -> Self {
+        self.related = Some((span, note.into()));
+        self
+    }
+
+    /// The failure that a parser error stands for.
+    pub(crate) fn from_scan(text: &str, error: &ScanError) -> Self {
+        let start = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
+        let width = text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, |found| match found {
+            '\r' | '\n' => 0,
+            other => other.len_utf8(),
+        });
+        Self::new(FailureKind::Syntax, Span { start, end: start + width }, syntax_message(error.kind()))
+    }
+}
+
+fn syntax_message(kind: &ErrorKind) -> String {
+    match kind {
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabInPlainScalar
+        | ErrorKind::TabAtBlockScalarStart => "a tab as indentation; expected spaces".to_owned(),
+        ErrorKind::MappingValueNotAllowed => {
+            "`: ` where no key can stand; expected one key per line, or quotes around a value that contains `: `"
+                .to_owned()
+        }
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
+            "a line that is neither `key: value` nor part of the value before it; expected `:` after a key".to_owned()
+        }
+        ErrorKind::InvalidIndentation | ErrorKind::ExpectedBlockMappingKey => {
+            "a line that fits no block around it; expected the indentation of its siblings".to_owned()
+        }
+        ErrorKind::ExpectedBlockSequenceEntry => "a line inside a list without its dash; expected `- `".to_owned(),
+        ErrorKind::UnexpectedEofFlowSequence | ErrorKind::ExpectedFlowSequenceSeparator => {
+            "a `[` list that is not closed; expected `,` or `]`".to_owned()
+        }
+        // Inside a list, too, the parser may have begun a mapping: `[a: 1`.
+        ErrorKind::UnexpectedEofFlowMapping | ErrorKind::ExpectedFlowMappingSeparator => {
+            "a `{` mapping or `[` list that is not closed; expected `,` or its closing bracket".to_owned()
+        }
+        ErrorKind::UnclosedFlowCollection { open } => {
+            format!("`{open}` that is never closed; expected its closing bracket")
+        }
+        ErrorKind::UnclosedQuotedScalar | ErrorKind::DocumentIndicatorInQuotedScalar => {
+            "a quote that is never closed; expected the same quote again".to_owned()
+        }
+        ErrorKind::InvalidTrailingSingleQuotedScalar | ErrorKind::InvalidTrailingDoubleQuotedScalar => {
+            "text after a closing quote; expected the end of the value".to_owned()
+        }
+        ErrorKind::UnknownQuotedScalarEscape => {
+            "an unknown escape in a double-quoted string; expected one that YAML defines, or `\\\\`".to_owned()
+        }
+        ErrorKind::UnexpectedCharacter { character } => format!(
+            "the character `{}` where no value can start with it; expected quotes around it",
+            character.escape_default()
+        ),
+        ErrorKind::BlockSequenceEntryNotAllowed => {
+            "`- ` after a key on one line; expected the list on the next line".to_owned()
+        }
+        ErrorKind::InvalidQuotedScalarIndent => {
+            "a quoted string whose next line is indented too little; expected more spaces than its key".to_owned()
+        }
+        ErrorKind::ExpectedNodeContent | ErrorKind::UnexpectedEofImplicitFlowMapping => {
+            "no value where one must be; expected a scalar, a list or a mapping".to_owned()
+        }
+        other => format!("{other}; expected well-formed YAML"),
+    }
+}

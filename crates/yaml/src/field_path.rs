@@ -1,0 +1,157 @@
+//! The one way to name a field: `spec.engine.args["tensor-parallel-size"]`, `spec.env[0].name`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use smallvec::SmallVec;
+
+/// One step into a document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Segment {
+    /// A mapping key.
+    Key(Cow<'static, str>),
+    /// A sequence index, counted from 0.
+    Index(usize),
+}
+
+/// A path from the root of a document to one of its fields, written as Kubernetes writes it.
+///
+/// ```
+/// use kubefoundry_yaml::field_path::FieldPath;
+/// let path = FieldPath::parse("spec.env").index(0).key("name");
+/// assert_eq!(path.to_string(), "spec.env[0].name");
+/// let path = FieldPath::parse("spec.engine.args").key("max-num-seqs".to_owned());
+/// assert_eq!(path.to_string(), "spec.engine.args[\"max-num-seqs\"]");
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldPath(SmallVec<[Segment; INLINE]>);
+
+/// So many steps need no allocation. Most paths are made, looked up and dropped without a finding.
+const INLINE: usize = 5;
+
+impl FieldPath {
+    /// The root of a document.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// A path of plain keys joined by dots, as they are written in code: `FieldPath::parse("spec.model.id")`.
+    pub fn parse(dotted: &'static str) -> Self {
+        Self(Self::steps(dotted).collect())
+    }
+
+    /// Reads a path as it is written; none when it is not written that way.
+    ///
+    /// ```
+    /// use kubefoundry_yaml::field_path::FieldPath;
+    /// for text in ["spec.env[0].name", "spec.engine.args[\"max-num-seqs\"]", "[1]", ""] {
+    ///     assert_eq!(FieldPath::read(text).unwrap().to_string(), text);
+    /// }
+    /// assert_eq!(FieldPath::read("spec..a"), None);
+    /// assert_eq!(FieldPath::read("spec[a"), None);
+    /// ```
+    pub fn read(text: &str) -> Option<Self> {
+        let mut path = Self::root();
+        let mut rest = text;
+        while !rest.is_empty() {
+            if let Some(quoted) = rest.strip_prefix("[\"") {
+                // A key may hold quotes and brackets; they are escaped as Rust does, as are those in what is read.
+                let end = quoted
+                    .match_indices("\"]")
+                    .map(|(at, _)| at)
+                    .find(|at| !quoted.get(..*at).is_some_and(|it| it.ends_with('\\')))?;
+                let key: String = serde_json::from_str(&format!("\"{}\"", quoted.get(..end)?)).ok()?;
+                path = path.key(key);
+                rest = quoted.get(end + 2..)?;
+            } else if let Some(index) = rest.strip_prefix('[') {
+                let (digits, after) = index.split_once(']')?;
+                path = path.index(digits.parse().ok()?);
+                rest = after;
+            } else {
+                let key = if path.0.is_empty() { rest } else { rest.strip_prefix('.')? };
+                let end = key.find(['.', '[']).unwrap_or(key.len());
+                let word = key.get(..end).filter(|word| !word.is_empty())?;
+                path = path.key(word.to_owned());
+                rest = key.get(end..)?;
+            }
+        }
+        Some(path)
+    }
+
+    fn steps(dotted: &'static str) -> impl Iterator<Item = Segment> {
+        // Byte by byte: on words as short as these, what searches long texts takes twice as long.
+        let mut rest = Some(dotted);
+        let parts = std::iter::from_fn(move || {
+            let text = rest?;
+            let at = text.bytes().position(|byte| byte == b'.');
+            let (part, after) = at.and_then(|at| text.split_at_checked(at)).unwrap_or((text, ""));
+            rest = after.strip_prefix('.');
+            Some(part)
+        });
+        parts.filter(|part| !part.is_empty()).map(|part| Segment::Key(Cow::Borrowed(part)))
+    }
+
+    /// This path and one more key.
+    #[must_use]
+    pub fn key(&self, key: impl Into<Cow<'static, str>>) -> Self {
+        self.with(Segment::Key(key.into()))
+    }
+
+    /// This path and one more index.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.with(Segment::Index(index))
+    }
+
+    /// This path followed by the plain keys of `dotted`.
+    #[must_use]
+    pub fn join(&self, dotted: &'static str) -> Self {
+        let mut path = self.clone();
+        path.0.extend(Self::steps(dotted));
+        path
+    }
+
+    fn with(&self, segment: Segment) -> Self {
+        let mut path = self.clone();
+        path.0.push(segment);
+        path
+    }
+
+    /// The steps from the root.
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// The path without its last step; the root's parent is the root.
+    #[must_use]
+    pub fn parent(&self) -> Self {
+        Self(self.0.split_last().map(|(_, init)| init.iter().cloned().collect()).unwrap_or_default())
+    }
+
+    /// Whether `self` is `ancestor` or lies below it.
+    pub fn starts_with(&self, ancestor: &Self) -> bool {
+        self.0.starts_with(&ancestor.0)
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Key(key) if is_plain(key) => {
+                    if position > 0 {
+                        f.write_str(".")?;
+                    }
+                    f.write_str(key)?;
+                }
+                Segment::Key(key) => write!(f, "[{key:?}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

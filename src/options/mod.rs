@@ -1,0 +1,237 @@
+//! The options of a run, resolved from any number of [`render::Render`] documents.
+
+pub mod render;
+
+use std::collections::BTreeMap;
+
+use self::render::{OutputMode, Render, RuleLevel, RuleSeverity};
+use crate::codes;
+use crate::composition;
+use crate::registry;
+use kubefoundry_diagnostics::{Diagnostic, Findings, Place, Severity};
+use kubefoundry_kubernetes::image::image_reference;
+use kubefoundry_kubernetes::wire::Reader;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers;
+use kubefoundry_transform::AllSettings;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::closest;
+
+/// The options of a run. The default is what a run without any option does.
+#[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the Render kind")]
+pub struct Options {
+    /// Whether there is a dump of CRDs to choose targets from.
+    pub crds: bool,
+    /// Provider to CRD version; a dump chooses where there is none, or `auto`.
+    pub targets: BTreeMap<String, String>,
+    /// Provider to runtime version.
+    pub runtimes: BTreeMap<String, String>,
+    /// Image prefix to replacement.
+    pub images: Vec<(String, String)>,
+    /// The settings of providers and transformations.
+    pub settings: AllSettings,
+    /// What is printed; each front end has its own default.
+    pub output: Option<OutputMode>,
+    /// Whether objects that are no longer generated are removed.
+    pub prune: bool,
+    /// Whether ownerReferences are set.
+    pub owner_references: bool,
+    /// Whether an input without a ModelDeployment is fine.
+    pub allow_empty: bool,
+    /// Whether warnings are errors.
+    pub strict: bool,
+    /// Limits on documents.
+    pub limits: yaml::Limits,
+    /// Limits on CEL rules.
+    pub rule_limits: kubefoundry_cel::Limits,
+    /// Severity per code; `None` means that it is not reported.
+    pub rules: BTreeMap<&'static str, Option<Severity>>,
+}
+
+impl Options {
+    /// Applies a `Render` document: what it says wins over what was said before. Findings name what does not fit.
+    pub fn apply(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
+        let mut reader = Reader::strict(findings);
+        let Some(render) = Render::read_except(root, &FieldPath::root(), &composition::section_keys(), &mut reader)
+        else {
+            return;
+        };
+        let ours =
+            render.api_version.as_deref() == Some(render::API_VERSION) && render.kind.as_deref() == Some("Render");
+        if !ours {
+            let expected = format!("expected apiVersion {} and kind Render", render::API_VERSION);
+            findings.report(&codes::INVALID_OPTION, &FieldPath::root(), format!("these are not options, {expected}"));
+            return;
+        }
+        for (name, target) in render.targets.unwrap_or_default().0 {
+            let path = FieldPath::parse("targets").key(name.clone());
+            if let Some(provider) = known_provider(&name, &path, findings)
+                && known_word(&target, "auto", provider.targets(), &path, findings)
+                && self.can_choose(&target, &path, findings)
+            {
+                self.targets.insert(name, target);
+            }
+        }
+        for (name, version) in render.runtimes.unwrap_or_default().0 {
+            let path = FieldPath::parse("runtimes").key(name.clone());
+            if let Some(provider) = known_provider(&name, &path, findings)
+                && known_word(&version, "", provider.runtimes(), &path, findings)
+            {
+                self.runtimes.insert(name, version);
+            }
+        }
+        for (prefix, replacement) in render.images.unwrap_or_default().0 {
+            let path = FieldPath::parse("images").key(prefix.clone());
+            let name = |text: &str| image_reference(text.strip_suffix('/').unwrap_or(text));
+            if let Err(expected) = name(&prefix).and_then(|()| name(&replacement)) {
+                let message = format!("{path} is {replacement:?}, expected image names on both sides: {expected}");
+                findings.report(&codes::INVALID_OPTION, &path, message);
+                continue;
+            }
+            self.images.retain(|(known, _)| *known != prefix);
+            self.images.push((prefix, replacement));
+        }
+        for section in composition::sections() {
+            if let Some(node) = root.get(section.field.key).filter(|node| node.value != yaml::Value::Null) {
+                self.settings.read(&section, node, findings);
+            }
+        }
+        self.output = render.output.or(self.output);
+        self.prune = render.prune.unwrap_or(self.prune);
+        self.owner_references = render.owner_references.unwrap_or(self.owner_references);
+        self.allow_empty = render.allow_empty.unwrap_or(self.allow_empty);
+        self.strict = render.strict.unwrap_or(self.strict);
+        if let Some(limits) = render.limits {
+            self.apply_limits(&limits, findings);
+        }
+        let mut given = Vec::new();
+        for (name, RuleLevel(severity)) in render.rules.unwrap_or_default().0 {
+            self.apply_rule(&name, severity, &mut given, findings);
+        }
+    }
+
+    fn apply_limits(&mut self, limits: &render::Limits, findings: &mut Findings<'_>) {
+        let mut set = |value: Option<i64>, field: &'static str, limit: &mut usize| {
+            let Some(value) = value else { return };
+            if let Some(value) = usize::try_from(value).ok().filter(|value| *value > 0) {
+                *limit = value;
+            } else {
+                let path = FieldPath::parse("limits").key(field);
+                findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is {value}, expected at least 1"));
+            }
+        };
+        set(limits.documents, "documents", &mut self.limits.documents);
+        set(limits.document_bytes, "documentBytes", &mut self.limits.document_bytes);
+        set(limits.nodes, "nodes", &mut self.limits.nodes);
+        set(limits.depth, "depth", &mut self.limits.depth);
+        set(limits.alias_nodes, "aliasNodes", &mut self.limits.alias_nodes);
+        set(limits.rule_bytes, "ruleBytes", &mut self.rule_limits.expression_bytes);
+        let mut steps = usize::try_from(self.rule_limits.steps).unwrap_or(usize::MAX);
+        set(limits.rule_steps, "ruleSteps", &mut steps);
+        self.rule_limits.steps = u64::try_from(steps).unwrap_or(u64::MAX);
+    }
+
+    /// `auto` needs something to choose from.
+    fn can_choose(&self, target: &str, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
+        let can = target != "auto" || self.crds;
+        if !can {
+            let message = format!("{path} is auto, expected a dump of CRDs to choose from");
+            findings
+                .report(&codes::INVALID_OPTION, path, message)
+                .help("give one with --crds, or name the version that the cluster serves");
+        }
+        can
+    }
+
+    fn apply_rule(
+        &mut self,
+        name: &str,
+        severity: RuleSeverity,
+        given: &mut Vec<&'static str>,
+        findings: &mut Findings<'_>,
+    ) {
+        let path = FieldPath::parse("rules").key(name.to_owned());
+        let Some(code) = registry::code(name) else {
+            let reported = findings.report(
+                &codes::INVALID_OPTION,
+                Place::key(&path),
+                format!("there is no diagnostic {name:?}, expected a code or its name"),
+            );
+            if let Some(meant) = closest(name, registry::codes().map(|code| code.name)) {
+                reported.help(format!("did you mean {meant:?}?"));
+            }
+            return;
+        };
+        if given.contains(&code.id) {
+            let message = format!("{} is given twice, by its code and by its name, expected it once", code.id);
+            findings.report(&codes::INVALID_OPTION, Place::key(&path), message);
+            return;
+        }
+        given.push(code.id);
+        let severity = match severity {
+            RuleSeverity::Error => Some(Severity::Error),
+            RuleSeverity::Warning => Some(Severity::Warning),
+            RuleSeverity::Info => Some(Severity::Info),
+            RuleSeverity::Off => None,
+        };
+        if code.severity == Severity::Error && severity != Some(Severity::Error) {
+            findings
+                .report(&codes::INVALID_OPTION, &path, format!("{} is an error, and cannot be made less", code.id))
+                .help("what it flags cannot be rendered; only warnings and infos can be changed");
+            return;
+        }
+        self.rules.insert(code.id, severity);
+    }
+
+    /// The CRD version to write for a provider; none when a dump of CRDs is to choose it.
+    pub fn target<'o>(&'o self, provider: &'static dyn Provider) -> Option<&'o str> {
+        let target = self.targets.get(provider.name()).map(String::as_str).filter(|target| *target != "auto");
+        target.or_else(|| provider.targets().first().copied().filter(|_| !self.crds))
+    }
+
+    /// A diagnostic as these options want it; `None` when it is off.
+    pub fn adjust(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
+        if let Some(severity) = self.rules.get(diagnostic.code.id) {
+            diagnostic.severity = (*severity)?;
+        }
+        if self.strict && diagnostic.severity == Severity::Warning {
+            diagnostic.severity = Severity::Error;
+        }
+        Some(diagnostic)
+    }
+}
+
+fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> Option<&'static dyn Provider> {
+    let provider = providers::find(name);
+    if provider.is_none() {
+        let names: Vec<&str> = providers::PROVIDERS.iter().map(|provider| provider.name()).collect();
+        let reported = findings.report(
+            &codes::INVALID_OPTION,
+            Place::key(path),
+            format!("{path} names no provider of this program, expected one of {}", names.join(", ")),
+        );
+        if let Some(meant) = closest(name, names.iter().copied()) {
+            reported.help(format!("did you mean {meant:?}?"));
+        }
+    }
+    provider
+}
+
+fn known_word(word: &str, extra: &str, known: &[&str], path: &FieldPath, findings: &mut Findings<'_>) -> bool {
+    let fine = known.contains(&word) || (!extra.is_empty() && word == extra);
+    if !fine {
+        let mut words = known.to_vec();
+        if !extra.is_empty() {
+            words.push(extra);
+        }
+        let expected = if words.is_empty() {
+            "no such entry: this provider has none to choose from".to_owned()
+        } else {
+            format!("one of {}", words.join(", "))
+        };
+        findings.report(&codes::INVALID_OPTION, path, format!("{path} is {word:?}, expected {expected}"));
+    }
+    fine
+}

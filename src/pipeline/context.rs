@@ -1,0 +1,121 @@
+//! What is known before the first deployment: options, CRDs, and the providers that can be chosen.
+
+use super::document::report_failure;
+use super::survey::Survey;
+use super::{Providers, text};
+use crate::codes;
+use crate::options::Options;
+use crate::wire;
+use kubefoundry_crd::Crds;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, Location, Scope};
+use kubefoundry_kubernetes::header::Header;
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// The options that apply.
+pub(crate) fn options_of(sources: &SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Options {
+    let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
+    let mut options = Options { crds: dumped, ..Options::default() };
+    read_options(sources, &mut options, diagnostics);
+    options
+}
+
+/// The dump of CRDs, when there is one that can be used.
+pub(super) fn crds_of<'s>(
+    sources: &'s SourceSet,
+    options: &Options,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Crds<'s>> {
+    options.crds.then(|| Crds::read(sources, crate::composition::crd_kinds())).and_then(|(crds, mut problems)| {
+        let usable = problems.is_empty();
+        diagnostics.append(&mut problems);
+        usable.then_some(crds)
+    })
+}
+
+/// Reads every text of options, the later ones over the earlier ones.
+fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
+    for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
+        let mut documents = text::Documents::new(source, &yaml::Limits::default());
+        let mut is_empty = true;
+        for document in documents.by_ref() {
+            is_empty = false;
+            let scope =
+                Scope { source: id, text: &source.text, document: document.index, root: &document.root, object: None };
+            let mut findings = Findings::new(scope);
+            for problem in &document.problems {
+                report_failure(problem, &mut findings);
+            }
+            options.apply(&document.root, &mut findings);
+            diagnostics.extend(findings.into_diagnostics());
+        }
+        let failures = documents.into_failures();
+        if is_empty && failures.is_empty() {
+            // Whoever gives options means some: a substitution that came to nothing, a file that was never saved.
+            let message = format!("there are no options in it, expected a Render of {}", wire::RENDER_API_VERSION);
+            let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
+            found.location = Some(Location { source: id, ..Location::default() });
+            diagnostics.push(found);
+        }
+        diagnostics.extend(text::report(id, &source.text, 0, &failures));
+    }
+}
+
+/// The providers that can be chosen, and what is wrong with their configurations.
+pub(super) fn catalog_of(
+    sources: &SourceSet,
+    options: &Options,
+    providers: Providers,
+    survey: &mut Survey<'_>,
+) -> (Catalog, Vec<Diagnostic>) {
+    let mut catalog = match providers {
+        Providers::All => Catalog::builtin(options.rule_limits),
+        Providers::Given => Catalog::without_builtin(options.rule_limits),
+    };
+    let mut problems = survey.add_configs(sources, &mut catalog);
+    read_inline_configs(sources, options, &mut catalog, &mut problems);
+    (catalog, problems)
+}
+
+/// Adds the configurations in options to the catalog.
+pub(super) fn read_inline_configs(
+    sources: &SourceSet,
+    options: &Options,
+    catalog: &mut Catalog,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
+        let parsed = yaml::parse(&source.text, &options.limits);
+        for document in &parsed.documents {
+            let providers = document.root.get("providers").map(yaml::Node::items).unwrap_or_default();
+            for (position, provider) in providers.iter().enumerate() {
+                let (text, root) = (source.text.as_str(), &document.root);
+                let object = Some(Header::of(provider).object());
+                let scope = Scope { source: id, text, document: document.index, root, object };
+                let mut findings = Findings::new(scope);
+                let at = FieldPath::parse("providers").index(position);
+                if is_provider_config(provider, &at, &mut findings) {
+                    catalog.add(&at, &mut findings);
+                }
+                diagnostics.extend(findings.into_diagnostics());
+            }
+        }
+    }
+}
+
+/// Whether an inline configuration says that it is one.
+fn is_provider_config(node: &yaml::Node<'_>, at: &FieldPath, findings: &mut Findings<'_>) -> bool {
+    let header = Header::of(node);
+    let ours = header.dialect().is_some_and(|dialect| *dialect.api_version() == *header.api_version);
+    let fine = ours && &*header.kind == "InferenceProviderConfig";
+    if !fine {
+        let (version, kind) = (&header.api_version, &header.kind);
+        let message = format!(
+            "{at} is a {kind:?} of {version:?}, expected an InferenceProviderConfig of kubefoundry.ai/v1alpha1"
+        );
+        findings.report(&codes::INVALID_OPTION, at, message);
+    }
+    fine
+}

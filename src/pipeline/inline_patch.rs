@@ -1,0 +1,145 @@
+//! Patches that stand in a kustomization itself, as text: `patches: [{patch: ...}]`, `patchesStrategicMerge: [...]`,
+//! `patchesJson6902: [{patch: ...}]`.
+//!
+//! They are checked as files of patches are: what they say of our kinds has types and known fields. A literal block
+//! (`patch: |-`) has every byte of the patch in its place, so findings point into it and fixes mend it. Of a patch in
+//! quotes, or a folded one, they point at the whole.
+//!
+//! A ModelDeployment that stands there as a generator is read the same way; what else is wrong with it, the function says
+//! that it is given to.
+
+use super::document::{Document, speaks_of_us};
+use super::map;
+use super::operations::{self, Target};
+use super::role::Role;
+use super::text;
+use crate::options::Options;
+use kubefoundry_diagnostics::source::{Purpose, Source};
+use kubefoundry_diagnostics::{Diagnostic, Findings};
+use kubefoundry_kubernetes::header::Header;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::{Failure, Node, Span, Value};
+
+/// Checks the patches in a kustomization. `is_among_ours`: whether the input has objects of ours.
+pub(super) fn check(
+    kustomization: &Document<'_>,
+    source: &Source,
+    options: &Options,
+    is_among_ours: bool,
+) -> Vec<Diagnostic> {
+    let listed = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
+    let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
+    let with_target = with_target.filter_map(|entry| Some((entry.get("patch")?, Target::of(entry, is_among_ours))));
+    let merged = listed("patchesStrategicMerge").iter().chain(listed("generators")).map(|text| (text, None));
+    let mut found = Vec::new();
+    for (node, target) in with_target.chain(merged) {
+        if let Some(text) = node.as_str().filter(|text| target.is_some() || speaks_of_us(text)) {
+            Patch { kustomization, source, node, target }.check(text, options, &mut found);
+        }
+    }
+    found
+}
+
+struct Patch<'k, 't> {
+    kustomization: &'k Document<'t>,
+    source: &'k Source,
+    /// The text as a value of the kustomization.
+    node: &'k Node<'t>,
+    /// The kind of ours that operations in it are for.
+    target: Option<Target>,
+}
+
+impl Patch<'_, '_> {
+    fn check(&self, text: &str, options: &Options, found: &mut Vec<Diagnostic>) {
+        if let Some((block, start)) = self.literal() {
+            // Its indentation is the same on every line, so that it reads as it stands.
+            for (at, part) in parts(block) {
+                self.check_part(part, options, found, |span| shifted(span, start + at));
+            }
+        } else {
+            let before = found.len();
+            self.check_part(text, options, found, |_| self.node.span);
+            // Its bytes are elsewhere, if anywhere.
+            found.iter_mut().skip(before).for_each(|diagnostic| diagnostic.fix = None);
+        }
+    }
+
+    /// The lines of a literal block as they stand in the source, and where they start.
+    fn literal(&self) -> Option<(&str, usize)> {
+        let Span { start, end } = self.node.span;
+        let written = self.source.text.get(start..end).filter(|written| written.starts_with('|'))?;
+        let first = written.find('\n')? + 1;
+        Some((written.get(first..)?, start + first))
+    }
+
+    /// Checks the documents of a text; `place` says where its bytes stand in the source.
+    fn check_part(&self, patch: &str, options: &Options, found: &mut Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
+        let parsed = yaml::parse(patch, &options.limits);
+        let (source, index) = (self.kustomization.source, self.kustomization.index);
+        let mut add = |diagnostics: Vec<Diagnostic>| {
+            found.extend(diagnostics.into_iter().map(|diagnostic| placed(diagnostic, &place)));
+        };
+        let failures: Vec<Failure> = parsed.failure.into_iter().chain(parsed.later_failures).collect();
+        add(text::report(source, patch, index, &failures));
+        for yaml::Document { root, span, problems, .. } in parsed.documents {
+            let header = Header::of(&root);
+            if let (Value::Sequence(_), Some(target)) = (&root.value, &self.target) {
+                add(operations::check(&root, target, operations::Place { source, text: patch, document: index }));
+                continue;
+            }
+            let document =
+                Document { source, text: patch, index, span, item: true, root, header, problems, written: None };
+            let mut findings = Findings::new(document.scope());
+            // A patch of another kind is none of our business.
+            if document.header.dialect().is_some()
+                && Role::of(&document, Purpose::Input, true, options, &mut findings) == Role::Patch
+            {
+                map::patch(&document, &mut findings);
+            }
+            add(findings.into_diagnostics());
+        }
+    }
+}
+
+/// The documents of a block, which are set apart by indented `---`, and where each starts.
+fn parts(block: &str) -> Vec<(usize, &str)> {
+    let mut parts = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    for line in block.split_inclusive('\n') {
+        let end = at + line.len();
+        if line.trim() == "---" {
+            parts.push((start, block.get(start..at).unwrap_or_default()));
+            start = end;
+        }
+        at = end;
+    }
+    parts.push((start, block.get(start..).unwrap_or_default()));
+    parts
+}
+
+fn shifted(span: Span, by: usize) -> Span {
+    Span { start: span.start + by, end: span.end + by }
+}
+
+/// A finding where its patch stands in the source.
+fn placed(mut diagnostic: Diagnostic, place: impl Fn(Span) -> Span) -> Diagnostic {
+    let related = diagnostic.related.iter_mut().map(|related| &mut related.location);
+    for location in diagnostic.location.iter_mut().chain(related) {
+        location.span = place(location.span);
+    }
+    for edit in diagnostic.fix.iter_mut().flat_map(|fix| &mut fix.edits) {
+        edit.span = place(edit.span);
+    }
+    diagnostic
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_of_a_block_are_set_apart() {
+        assert_eq!(parts("  a: 1\n  ---\n  b: 1\n"), [(0, "  a: 1\n"), (13, "  b: 1\n")]);
+        assert_eq!(parts("  a: 1"), [(0, "  a: 1")]);
+    }
+}

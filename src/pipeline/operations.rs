@@ -1,0 +1,191 @@
+//! Patches that are lists of operations (RFC 6902): `- {op: replace, path: /spec/scaling/replicas, value: 2}`.
+//!
+//! An operation does not say what it is applied to; the kustomization that names it does, by `target`. Each is checked as
+//! the part of an object that it makes: fields that there are, values of their types. What lies below an element of a list
+//! is not: its type is not known without the list.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{Entry, Node, Span, Value};
+
+/// The kinds of ours that a patch can be for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ModelDeployment,
+    InferenceProviderConfig,
+}
+
+/// What operations are applied to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    kind: Kind,
+    object: Option<ObjectRef>,
+}
+
+impl Target {
+    /// The target of an entry of `patches`, when it is a kind of ours: of one of our groups, or, where `is_among_ours`
+    /// says that the input has objects of ours, of no group.
+    pub(super) fn of(patch: &Node<'_>, is_among_ours: bool) -> Option<Self> {
+        let target = patch.get("target")?;
+        let word = |key: &str| target.get(key).and_then(Node::as_str);
+        let kind = match word("kind")? {
+            "ModelDeployment" => Kind::ModelDeployment,
+            "InferenceProviderConfig" => Kind::InferenceProviderConfig,
+            _ => return None,
+        };
+        let dialect = word("group").map(Dialect::of_group);
+        if !dialect.map_or(is_among_ours, |dialect| dialect.is_some()) {
+            return None;
+        }
+        let api_version = dialect.flatten().map_or_else(|| Arc::from(""), |dialect| Arc::from(dialect.api_version()));
+        let namespace = word("namespace").map(Arc::from);
+        let object = word("name").map(|name| ObjectRef {
+            api_version,
+            kind: Arc::from(word("kind").unwrap_or_default()),
+            namespace,
+            name: Arc::from(name),
+        });
+        Some(Self { kind, object })
+    }
+}
+
+/// Where a list of operations stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'t> {
+    pub(super) source: SourceId,
+    pub(super) text: &'t str,
+    pub(super) document: usize,
+}
+
+/// Steps of a path, at the most: no field of ours lies deeper.
+const MOST_STEPS: usize = 32;
+
+/// Checks operations; what is no operation is left to kustomize.
+pub(super) fn check(operations: &Node<'_>, target: &Target, place: Place<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for operation in operations.items() {
+        let value = operation.get("value").filter(|_| word(operation, "op").is_some_and(has_value));
+        for (pointer, value) in [("path", value), ("from", None)] {
+            if let Some(node) = operation.get(pointer).filter(|node| node.as_str().is_some()) {
+                found.extend(check_one(node, value, target, place));
+            }
+        }
+    }
+    found
+}
+
+fn word<'n>(node: &'n Node<'_>, key: &str) -> Option<&'n str> {
+    node.get(key)?.as_str()
+}
+
+fn has_value(operation: &str) -> bool {
+    matches!(operation, "add" | "replace" | "test")
+}
+
+fn check_one(pointer: &Node<'_>, value: Option<&Node<'_>>, target: &Target, place: Place<'_>) -> Vec<Diagnostic> {
+    let (root, exact) = part(pointer, value, place.text);
+    let Place { source, text, document } = place;
+    let scope = Scope { source, text, document, root: &root, object: target.object.clone() };
+    let mut findings = Findings::new(scope);
+    let (at, mut reader) = (FieldPath::root(), Reader::of_patch(&mut findings));
+    match target.kind {
+        Kind::ModelDeployment => drop(ModelDeployment::read(&root, &at, &mut reader)),
+        Kind::InferenceProviderConfig => drop(InferenceProviderConfig::read(&root, &at, &mut reader)),
+    }
+    let mut found = findings.into_diagnostics();
+    if !exact {
+        // The bytes of a step are not those of the field, so that a new name cannot take their place.
+        let within = |span: Span| pointer.span.start <= span.start && span.end <= pointer.span.end;
+        for diagnostic in &mut found {
+            diagnostic.fix.take_if(|fix| fix.edits.iter().any(|edit| within(edit.span)));
+        }
+    }
+    found
+}
+
+/// The part of an object that a pointer (RFC 6901) and a value make; and whether each of its keys stands where its span
+/// says, letter by letter.
+fn part<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Node<'n>, bool) {
+    let path = pointer.as_str().unwrap_or_default();
+    let written = text.get(pointer.span.start..pointer.span.end).unwrap_or_default();
+    let start = written.find(path).filter(|_| !path.contains('~')).map(|at| pointer.span.start + at);
+    let mut steps = Vec::new();
+    let mut at = 0;
+    for step in path.split('/').take(MOST_STEPS) {
+        let span = start.map_or(pointer.span, |start| Span { start: start + at, end: start + at + step.len() });
+        steps.push((step, span));
+        at += step.len() + 1;
+    }
+    // What stands before the first `/` is no step.
+    let steps = steps.get(1..).unwrap_or_default();
+    let is_whole = path.split('/').nth(MOST_STEPS).is_none();
+    let is_element = |step: &str| step == "-" || (!step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()));
+    let known = steps.iter().position(|(step, _)| is_element(step)).unwrap_or(steps.len());
+    let nothing = || Node { value: Value::Null, span: pointer.span };
+    let mut node = value.filter(|_| known == steps.len() && is_whole).cloned().unwrap_or_else(nothing);
+    for (step, span) in steps.iter().take(known).rev() {
+        let key = Cow::Owned(step.replace("~1", "/").replace("~0", "~"));
+        node = Node { value: Value::Mapping(vec![Entry { key, key_span: *span, node }]), span: *span };
+    }
+    (node, start.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubefoundry_yaml::{Limits, parse};
+
+    fn checked(operations: &str, target: &str) -> Vec<(String, Span)> {
+        checked_among(true, operations, target)
+    }
+
+    fn checked_among(is_among_ours: bool, operations: &str, target: &str) -> Vec<(String, Span)> {
+        let (parsed, target) = (parse(operations, &Limits::default()), parse(target, &Limits::default()));
+        let place = Place { source: SourceId(0), text: operations, document: 0 };
+        let Some(target) = Target::of(&target.documents[0].root, is_among_ours) else { return Vec::new() };
+        let found = check(&parsed.documents[0].root, &target, place);
+        found.into_iter().map(|found| (found.message, found.location.unwrap().span)).collect()
+    }
+
+    /// A kind is ours in our groups, and among objects of ours where no group is named.
+    #[test]
+    fn operations_on_other_kinds_are_left_alone() {
+        let operations = "[{op: add, path: /spec/zz, value: 1}]";
+        for (target, count) in [
+            ("target: {kind: ModelDeployment}", 1),
+            ("target: {kind: ModelDeployment, group: kubeairunway.ai}", 1),
+            ("target: {kind: ModelDeployment, group: example.com}", 0),
+            ("target: {kind: Deployment}", 0),
+            ("target: {name: m}", 0),
+            ("path: x", 0),
+        ] {
+            assert_eq!(checked(operations, target).len(), count, "{target}");
+        }
+        assert_eq!(checked_among(false, operations, "target: {kind: ModelDeployment}"), []);
+        assert_eq!(checked_among(false, operations, "target: {kind: ModelDeployment, group: kubefoundry.ai}").len(), 1);
+    }
+
+    /// A path of any length ends, and what lies too deep for us is not judged.
+    #[test]
+    fn paths_are_bounded() {
+        let long = format!("[{{op: add, path: /metadata/labels{}, value: 1}}]", "/a".repeat(100_000));
+        let found = checked(&long, "target: {kind: ModelDeployment}");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].0.starts_with("metadata.labels.a is a mapping, expected a string"), "{}", found[0].0);
+    }
+
+    #[test]
+    fn a_step_is_found_in_its_path() {
+        let operations = r#"[{op: add, path: "/spec/zz", value: 1}, {op: remove, path: "/sp\x65c/zz"}]"#;
+        let found = checked(operations, "target: {kind: ModelDeployment}");
+        let words: Vec<&str> = found.iter().map(|(_, span)| &operations[span.start..span.end]).collect();
+        assert_eq!(words, ["zz", r#""/sp\x65c/zz""#]);
+    }
+}

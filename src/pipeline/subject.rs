@@ -1,0 +1,234 @@
+//! One deployment on a bench: run again with changes, to learn what a field does, or what would have to be otherwise.
+
+use serde_json::Value;
+
+use super::context::{catalog_of, crds_of, options_of};
+use super::document::Document;
+use super::map::{self, Made, Mapped, Setting};
+use super::relevance::Texts;
+use super::role::Role;
+use super::survey::{First, Survey};
+use super::{Decision, Providers, Thoroughness};
+use crate::options::Options;
+use kubefoundry_diagnostics::source::{SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::header::Header;
+use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::ir::Deployment;
+use kubefoundry_model::select::Steps;
+use kubefoundry_model::validate;
+use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// A run before its first deployment: everything is read.
+pub(crate) struct Prepared<'p> {
+    setting: &'p Setting<'p>,
+    /// The deployments of the input, in order.
+    deployments: Vec<&'p Document<'p>>,
+}
+
+/// Reads everything, and hands it to `work`.
+///
+/// # Errors
+/// What is wrong with options or configurations; it is among the findings of every run.
+pub(crate) fn prepared<T>(
+    sources: &SourceSet,
+    providers: Providers,
+    work: impl FnOnce(&Prepared<'_>) -> T,
+) -> Result<T, Vec<Diagnostic>> {
+    let mut diagnostics = Vec::new();
+    let options = options_of(sources, &mut diagnostics);
+    let is_error = |found: &Diagnostic| found.severity == Severity::Error;
+    if diagnostics.iter().any(is_error) {
+        return Err(diagnostics);
+    }
+    let crds = crds_of(sources, &options, &mut diagnostics);
+    let mut survey = Survey::of(sources, &options, First::All, Texts::All);
+    let (catalog, problems) = catalog_of(sources, &options, providers, &mut survey);
+    if problems.iter().any(is_error) {
+        survey.diagnostics.extend(problems);
+        return Err(survey.diagnostics);
+    }
+    let setting = Setting {
+        catalog: &catalog,
+        crds: crds.as_ref(),
+        options: &options,
+        thoroughness: Thoroughness::Needed,
+        chosen: None,
+        keeps_set: false,
+    };
+    let is_deployment = |document: &&Document<'_>| {
+        let source = sources.get(document.source);
+        let mut findings = Findings::new(document.scope());
+        Role::of(document, source.purpose, survey.is_patch(source), &options, &mut findings) == Role::Deployment
+    };
+    let deployments = survey.kept.values().flatten().filter(is_deployment).collect();
+    Ok(work(&Prepared { setting: &setting, deployments }))
+}
+
+impl<'p> Prepared<'p> {
+    /// The deployments of the input, in order.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'p>> {
+        self.deployments.iter().map(|document| Subject { document, setting: self.setting })
+    }
+
+    /// The providers that can be chosen.
+    pub(crate) fn catalog(&self) -> &'p Catalog {
+        self.setting.catalog
+    }
+
+    /// The options that apply.
+    pub(crate) fn options(&self) -> &'p Options {
+        self.setting.options
+    }
+
+    /// Runs a deployment that is in no text.
+    pub(crate) fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
+        let document = Document::without_text(SourceId::default(), root.clone());
+        Attempt::of(&document, &Setting { thoroughness, ..*self.setting }, steps)
+    }
+}
+
+/// One deployment of the input, and what it is mapped with.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'p> {
+    document: &'p Document<'p>,
+    setting: &'p Setting<'p>,
+}
+
+/// What a run of one deployment came to.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    /// Its objects; none with an error.
+    pub(crate) objects: Vec<Value>,
+    /// What was decided; none when it could not be read.
+    pub(crate) decision: Option<Decision>,
+    /// What was found.
+    pub(crate) findings: Vec<Diagnostic>,
+}
+
+impl Attempt {
+    pub(super) fn of(document: &Document<'_>, setting: &Setting<'_>, steps: &mut Steps) -> Self {
+        let mut findings = Findings::new(document.scope());
+        let mapped = map::deployment::<Value>(document, setting, steps, &mut findings);
+        let failed = findings.has_errors();
+        let findings = findings.into_diagnostics();
+        let Some(Mapped { mut decision, objects }) = mapped else {
+            return Self { objects: Vec::new(), decision: None, findings };
+        };
+        let objects = if failed { Vec::new() } else { objects };
+        decision.objects = objects.iter().map(Made::reference).collect();
+        Self { objects: objects.into_iter().map(|made| made.object).collect(), decision: Some(decision), findings }
+    }
+
+    /// Whether an error was found.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// The provider that was chosen.
+    pub(crate) fn provider(&self) -> Option<&str> {
+        self.decision.as_ref()?.provider()
+    }
+
+    /// The codes of the errors, each once, in order.
+    pub(crate) fn errors(&self) -> Vec<&'static str> {
+        let errors = self.findings.iter().filter(|found| found.severity == Severity::Error);
+        let mut ids: Vec<&'static str> = Vec::new();
+        for found in errors {
+            if !ids.contains(&found.code.id) {
+                ids.push(found.code.id);
+            }
+        }
+        ids
+    }
+}
+
+impl<'p> Subject<'p> {
+    pub(super) fn new(document: &'p Document<'p>, setting: &'p Setting<'p>) -> Self {
+        Self { document, setting }
+    }
+
+    /// Which text it stands in.
+    pub(crate) fn source(&self) -> SourceId {
+        self.document.source
+    }
+
+    /// Which document of it.
+    pub(crate) fn index(&self) -> usize {
+        self.document.index
+    }
+
+    /// What it is.
+    pub(crate) fn object(&self) -> ObjectRef {
+        self.document.header.object()
+    }
+
+    /// Its tree.
+    pub(crate) fn root(&self) -> &'p Node<'p> {
+        &self.document.root
+    }
+
+    /// The providers that can be chosen.
+    pub(crate) fn catalog(&self) -> &'p Catalog {
+        self.setting.catalog
+    }
+
+    /// The options that apply.
+    pub(crate) fn options(&self) -> &'p Options {
+        self.setting.options
+    }
+
+    /// It with its defaults, as far as it can be read.
+    pub(crate) fn deployment(&self) -> Option<Deployment> {
+        self.deployment_of(&self.document.root)
+    }
+
+    /// The same of another tree.
+    pub(crate) fn deployment_of(&self, root: &Node<'_>) -> Option<Deployment> {
+        let dialect = Dialect::of_group(self.document.header.group())?;
+        let mut findings = Findings::new(self.document.scope());
+        let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
+        validate::validate(&wire, dialect, &mut findings)
+    }
+
+    /// Runs it as it is.
+    pub(crate) fn run(&self, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
+        Attempt::of(self.document, &Setting { thoroughness, ..*self.setting }, steps)
+    }
+
+    /// Runs it with another tree.
+    pub(crate) fn attempt(&self, root: Node<'_>, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
+        let Document { source, text, index, span, header, .. } = self.document;
+        let own = Header::of(&root);
+        // An item of a typed list may leave its type to the list.
+        let keep = |own: std::sync::Arc<str>, listed: &std::sync::Arc<str>| {
+            if own.is_empty() { listed.clone() } else { own }
+        };
+        let header = Header {
+            api_version: keep(own.api_version, &header.api_version),
+            kind: keep(own.kind, &header.kind),
+            ..own
+        };
+        let document = Document {
+            source: *source,
+            text,
+            index: *index,
+            span: *span,
+            item: self.document.item,
+            header,
+            root,
+            problems: Vec::new(),
+            written: None,
+        };
+        Attempt::of(&document, &Setting { thoroughness, ..*self.setting }, steps)
+    }
+
+    /// Runs it with other options.
+    pub(crate) fn attempt_with(&self, options: &Options, steps: &mut Steps) -> Attempt {
+        Attempt::of(self.document, &Setting { options, thoroughness: Thoroughness::Needed, ..*self.setting }, steps)
+    }
+}

@@ -1,0 +1,119 @@
+//! What must be known before the first deployment can be mapped: provider configurations, and which files are patches.
+//!
+//! A text that may hold such is read first, and its documents are kept for their turn. Every other text is read when it
+//! is its turn, a document at a time, and needs no room beyond that.
+
+use std::collections::BTreeMap;
+
+use super::document::{Document, speaks_of_us};
+use super::kustomize;
+use super::operations::Target;
+use super::relevance::Texts;
+use super::role::is_config;
+use super::text::{Documents, Trouble};
+use crate::options::Options;
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings};
+use kubefoundry_kubernetes::header::Header;
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_yaml::field_path::FieldPath;
+
+const KINDS: [&str; 2] = ["ModelDeployment", "InferenceProviderConfig"];
+
+/// Which texts are read first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum First {
+    /// Those that name what is looked for.
+    Telling,
+    /// All: a text may name it in other letters (`"Inference\x50roviderConfig"`), which shows only when it is read.
+    All,
+}
+
+/// What was learned, and what was read on the way.
+#[derive(Debug, Default)]
+pub(super) struct Survey<'t> {
+    /// The documents of each text that was read, items of lists on their own.
+    pub(super) kept: BTreeMap<SourceId, Vec<Document<'t>>>,
+    /// Files that a kustomization applies as patches, and the kind of ours that it says they are for.
+    patched: BTreeMap<String, Option<Target>>,
+    /// Whether the input has objects of ours; known where a kustomization may patch one without naming its group.
+    pub(super) is_among_ours: bool,
+    /// What was found wrong with those texts.
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) trouble: Trouble,
+}
+
+impl<'t> Survey<'t> {
+    pub(super) fn of(sources: &'t SourceSet, options: &Options, first: First, texts: Texts) -> Self {
+        let texts_of = || sources.iter().map(|(_, source)| source).filter(|source| source.purpose.has_resources());
+        let may_target = |source: &Source| {
+            kustomize::may_be_kustomization(source) && KINDS.iter().any(|kind| source.text.contains(kind))
+        };
+        let is_among_ours = texts_of().any(may_target) && texts_of().any(|source| speaks_of_us(&source.text));
+        let mut survey = Self { is_among_ours, ..Self::default() };
+        for (id, source) in sources.iter().filter(|(_, source)| source.purpose.has_resources()) {
+            if texts.include(source) && (first == First::All || is_telling(source)) {
+                survey.read(id, source, options);
+            }
+        }
+        survey
+    }
+
+    fn read(&mut self, id: SourceId, source: &'t Source, options: &Options) {
+        let mut documents = Documents::new(source, &options.limits);
+        let mut kept = Vec::new();
+        for document in documents.by_ref() {
+            let document = Document::new(id, source, document);
+            if is_kustomization(source, &document.header) {
+                for (path, target) in kustomize::patch_paths(&source.name, &document.root, self.is_among_ours) {
+                    let known = self.patched.entry(path).or_default();
+                    *known = known.take().or(target);
+                }
+            }
+            document.flatten(&mut kept, &mut self.diagnostics);
+        }
+        self.trouble.add(id, source, &documents.into_failures());
+        self.kept.insert(id, kept);
+    }
+
+    /// Whether a kustomization applies a text as a patch.
+    pub(super) fn is_patch(&self, source: &Source) -> bool {
+        !self.patched.is_empty() && self.patched.contains_key(&kustomize::normalize("", &source.name))
+    }
+
+    /// The kind of ours that a text's operations are for, where a kustomization says so.
+    pub(super) fn target(&self, source: &Source) -> Option<&Target> {
+        let known = (!self.patched.is_empty()).then(|| self.patched.get(&kustomize::normalize("", &source.name)));
+        known.flatten()?.as_ref()
+    }
+
+    /// Adds the configurations that were found to the catalog. Returns what is wrong with them.
+    pub(super) fn add_configs(&self, sources: &SourceSet, catalog: &mut Catalog) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for document in self.kept.values().flatten() {
+            if is_config(&document.header) && !self.is_patch(sources.get(document.source)) {
+                let mut findings = Findings::new(document.scope());
+                document.report_problems(&mut findings);
+                catalog.add(&FieldPath::root(), &mut findings);
+                problems.extend(findings.into_diagnostics());
+            }
+        }
+        problems
+    }
+}
+
+/// Whether a document that was not read first should have been.
+pub(super) fn comes_late(source: &Source, header: &Header) -> bool {
+    is_config(header) || is_kustomization(source, header)
+}
+
+/// Whether a document is a kustomization.
+pub(super) fn is_kustomization(source: &Source, header: &Header) -> bool {
+    kustomize::is_kustomization(&source.name, header.group(), &header.kind)
+}
+
+fn is_telling(source: &Source) -> bool {
+    source.purpose == Purpose::Providers
+        || kustomize::may_be_kustomization(source)
+        || source.text.contains("InferenceProviderConfig")
+}

@@ -1,0 +1,115 @@
+//! One text to its documents, and what is wrong with the text as a whole.
+
+use super::document::{report_failure, speaks_of_us};
+use kubefoundry_diagnostics::source::{NotText, Source, SourceId};
+use kubefoundry_diagnostics::{Diagnostic, Findings, Scope};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::{Document, Failure, FailureKind, Node, Span};
+
+/// The documents of a text, one after the other.
+pub(crate) struct Documents<'t> {
+    source: &'t Source,
+    /// None in bytes that are no text.
+    documents: Option<yaml::Documents<'t>>,
+}
+
+impl<'t> Documents<'t> {
+    pub(crate) fn new(source: &'t Source, limits: &yaml::Limits) -> Self {
+        let documents = source.not_text.is_none().then(|| yaml::documents(&source.text, limits));
+        Self { source, documents }
+    }
+
+    /// Where the text is not what it should be: UTF-8, YAML, and JSON where its name says so. Known at its end.
+    pub(crate) fn into_failures(self) -> Vec<Failure> {
+        let Self { source, documents } = self;
+        if let Some(why) = source.not_text {
+            return vec![not_text(why, &source.text)];
+        }
+        let mut failures = documents.map(yaml::Documents::into_failures).unwrap_or_default();
+        let is_json = !source.is_rewritten && is_json_file(&source.name);
+        if failures.is_empty() && is_json && may_hold_ours(&source.text) {
+            failures.extend(not_json(&source.text));
+        }
+        failures
+    }
+}
+
+impl<'t> Iterator for Documents<'t> {
+    type Item = Document<'t>;
+
+    fn next(&mut self) -> Option<Document<'t>> {
+        self.documents.as_mut()?.next()
+    }
+}
+
+/// Whether a text may hold something of ours. One in UTF-16 has a NUL beside each of its letters.
+pub fn may_hold_ours(text: &str) -> bool {
+    speaks_of_us(text) || (text.contains('\0') && speaks_of_us(&text.replace('\0', "")))
+}
+
+/// What is wrong with texts.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    /// With those that may hold something of ours.
+    pub(super) ours: Vec<Diagnostic>,
+    /// With the rest: none of our business, unless nothing else is there.
+    pub(super) foreign: Vec<Diagnostic>,
+}
+
+impl Trouble {
+    /// Adds what is wrong with a text.
+    pub(super) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
+        if !failures.is_empty() {
+            let found = if may_hold_ours(&source.text) { &mut self.ours } else { &mut self.foreign };
+            found.extend(report(id, &source.text, 0, failures));
+        }
+    }
+
+    pub(super) fn append(&mut self, mut later: Self) {
+        self.ours.append(&mut later.ours);
+        self.foreign.append(&mut later.foreign);
+    }
+}
+
+/// What is wrong with a text, as findings: the whole of a source, or what stands in one of its documents.
+pub(crate) fn report(source: SourceId, text: &str, document: usize, failures: &[Failure]) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    for failure in failures {
+        let root = Node { value: yaml::Value::Null, span: failure.span };
+        let scope = Scope { source, text, document, root: &root, object: None };
+        let mut findings = Findings::new(scope);
+        report_failure(failure, &mut findings);
+        diagnostics.extend(findings.into_diagnostics());
+    }
+    diagnostics
+}
+
+fn not_text(why: NotText, text: &str) -> Failure {
+    let (at, message) = match why {
+        NotText::NotUtf8(at) => (at, "a byte that is not UTF-8; expected UTF-8 text"),
+        NotText::Utf16 => (0, "text in UTF-16; expected UTF-8"),
+    };
+    let width = text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    Failure::new(FailureKind::Syntax, Span { start: at, end: at + width }, message)
+}
+
+fn is_json_file(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, extension)| extension == "json")
+}
+
+/// Where a text that is YAML is not JSON. What reads `.json` files beside us (jq, Argo CD) knows nothing of YAML.
+fn not_json(text: &str) -> Option<Failure> {
+    let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let error = serde_json::from_str::<serde::de::IgnoredAny>(text.get(skipped..)?).err()?;
+    let line_start = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+    let skipped = if error.line() == 1 { skipped } else { 0 };
+    let mut at = (line_start + skipped + error.column().saturating_sub(1)).min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let width = text.get(at..).and_then(|rest| rest.chars().next()).filter(|c| *c != '\n').map_or(0, char::len_utf8);
+    let reason = error.to_string();
+    let reason = reason.split(" at line ").next().unwrap_or_default();
+    let message = format!("text that is not JSON in a .json file ({reason}); expected JSON, or the ending .yaml");
+    Some(Failure::new(FailureKind::Syntax, Span { start: at, end: at + width }, message))
+}

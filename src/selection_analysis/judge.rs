@@ -1,0 +1,73 @@
+//! What rules make of a deployment that nobody wrote.
+
+use serde_json::Value;
+
+use crate::Thoroughness;
+use crate::pipeline::Prepared;
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::{Findings, Scope};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_model::ir::Deployment;
+use kubefoundry_model::rule_types::Variables;
+use kubefoundry_model::select;
+use kubefoundry_model::select::{Selection, Steps};
+use kubefoundry_model::validate;
+use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// A deployment and what is selected for it.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) selection: Selection,
+    /// For each candidate, by its position, the rule that gives its score.
+    pub(super) deciding: Vec<Option<usize>>,
+}
+
+impl Verdict {
+    /// The position of the candidate that wins.
+    pub(super) fn winner(&self) -> Option<usize> {
+        let name = self.selection.provider.as_deref()?;
+        self.selection.candidates.iter().position(|candidate| candidate.provider == name)
+    }
+
+    /// The candidates that have the highest score, by position.
+    pub(super) fn best(&self) -> Vec<usize> {
+        let score = |position: &usize| self.selection.candidates.get(*position).and_then(|candidate| candidate.score);
+        let all: Vec<usize> = (0..self.selection.candidates.len()).collect();
+        let highest = all.iter().filter_map(score).max();
+        all.into_iter().filter(|position| highest.is_some() && score(position) == highest).collect()
+    }
+}
+
+/// Selects for a document; none when it is no deployment that anything could run.
+pub(super) fn judge(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut Steps) -> Option<Verdict> {
+    let scope = Scope { source: SourceId::default(), text: "", document: 0, root, object: None };
+    let mut findings = Findings::new(scope);
+    let group = root.get("apiVersion").and_then(Node::as_str)?.split('/').next()?;
+    let dialect = Dialect::of_group(group)?;
+    let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
+    let deployment: Deployment = validate::validate(&wire, dialect, &mut findings)?;
+    if findings.has_errors() {
+        return None;
+    }
+    let variables = Variables::new(root, &deployment);
+    let selection = select::select(&deployment, prepared.catalog(), variables, true, steps, &mut findings);
+    let deciding = selection.candidates.iter().map(|candidate| {
+        let score = candidate.score?;
+        candidate.rules.iter().position(|rule| rule.value == Some(true) && rule.priority == score)
+    });
+    let deciding = deciding.collect();
+    Some(Verdict { selection, deciding })
+}
+
+/// Whether a document is rendered without an error, or passed on.
+pub(super) fn renders(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut Steps) -> bool {
+    !prepared.attempt(root, Thoroughness::Needed, steps).is_refused()
+}
+
+/// A document as JSON.
+pub(super) fn document(root: &Node<'_>) -> Value {
+    root.to_json()
+}

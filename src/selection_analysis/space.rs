@@ -1,0 +1,253 @@
+//! The deployments among which rules can tell: engines, modes, GPUs, and each constant of a rule with its neighbours.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::trace::change::{Edit, edited, other_mode, shape_at};
+use kubefoundry_cel::{Comparison, Holds};
+use kubefoundry_kubernetes::wire::{Shape, Syntax, Word as _};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::wire::EngineType;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+
+/// GPUs of each replica, by the field that rules read.
+pub(super) const GPU_COUNT: &str = "spec.resources.gpu.count";
+
+/// The image with which llama.cpp is tried: it has none of its own.
+const LLAMACPP_IMAGE: &str = "ghcr.io/ggml-org/llama.cpp:server-cuda";
+
+/// A field that rules read, and the values that are tried in it. The first changes nothing.
+#[derive(Debug, Clone)]
+pub(super) struct Dimension {
+    pub(super) field: FieldPath,
+    /// None leaves the field out.
+    pub(super) values: Vec<Option<Value>>,
+}
+
+/// All that is tried.
+#[derive(Debug)]
+pub(super) struct Space {
+    /// Minimal deployments: engines by modes, with and without GPUs.
+    pub(super) bases: Vec<Node<'static>>,
+    /// Fields that rules read.
+    pub(super) dimensions: Vec<Dimension>,
+    /// Fields that rules read and of which not every value is known that may matter.
+    pub(super) unvaried: Vec<String>,
+}
+
+impl Space {
+    /// The space of the rules of every candidate.
+    pub(super) fn of(catalog: &Catalog) -> Self {
+        let mut comparisons: BTreeMap<String, Vec<Comparison>> = BTreeMap::new();
+        for candidate in catalog.candidates() {
+            for rule in &candidate.rules {
+                let Ok(compiled) = rule.compiled(catalog.environment(candidate)) else { continue };
+                for comparison in compiled.comparisons() {
+                    comparisons.entry(comparison.field.to_string()).or_default().push(comparison);
+                }
+            }
+        }
+        let mut space = Self { bases: bases(), dimensions: Vec::new(), unvaried: Vec::new() };
+        for (name, comparisons) in comparisons {
+            let Some(first) = comparisons.first() else { continue };
+            let (values, is_all) = values(&name, &comparisons);
+            if !values.is_empty() {
+                let mut all = vec![None];
+                all.extend(values);
+                space.dimensions.push(Dimension { field: first.field.clone(), values: all });
+            }
+            if !is_all {
+                space.unvaried.push(name);
+            }
+        }
+        space
+    }
+
+    /// The deployment of a point: a base, and a value for each dimension by its position. None when a value cannot stand
+    /// there.
+    pub(super) fn point(&self, base: usize, choices: &[usize]) -> Option<Node<'static>> {
+        let mut root = self.bases.get(base)?.clone();
+        for (dimension, choice) in self.dimensions.iter().zip(choices) {
+            if *choice == 0 {
+                continue;
+            }
+            let value = dimension.values.get(*choice)?;
+            root = edited(&root, &edits(&dimension.field, value.as_ref(), &root)?)?;
+        }
+        Some(root)
+    }
+}
+
+/// How a field comes to a value in a document.
+pub(super) fn edits(field: &FieldPath, value: Option<&Value>, root: &Node<'_>) -> Option<Vec<Edit>> {
+    let is_disaggregated = mode_of(root) == "disaggregated";
+    if field.to_string() == GPU_COUNT && is_disaggregated {
+        // Rules see the GPUs of both roles together.
+        let count = value?.as_i64().filter(|count| *count >= 2)?;
+        let path = FieldPath::parse;
+        return Some(vec![
+            Edit::set(path("spec.scaling.prefill.gpu.count"), count - 1),
+            Edit::set(path("spec.scaling.decode.gpu.count"), 1),
+            Edit::set(path("spec.scaling.prefill.replicas"), 1),
+            Edit::set(path("spec.scaling.decode.replicas"), 1),
+        ]);
+    }
+    if field.to_string() == "spec.serving.mode" {
+        let wanted = value.and_then(Value::as_str).unwrap_or("aggregated");
+        return if wanted == mode_of(root) { None } else { other_mode(root) };
+    }
+    Some(match value {
+        Some(value) => vec![Edit::set(field.clone(), value.clone())],
+        None => vec![Edit::remove(field.clone())],
+    })
+}
+
+fn mode_of<'n>(root: &'n Node<'_>) -> &'n str {
+    root.at(&FieldPath::parse("spec.serving.mode")).and_then(Node::as_str).unwrap_or("aggregated")
+}
+
+/// Every engine in every mode, with and without GPUs. Those that no engine could run are found when they are judged.
+fn bases() -> Vec<Node<'static>> {
+    let mut bases = Vec::new();
+    for (engine, kind) in EngineType::WORDS {
+        for disaggregated in [false, true] {
+            for gpus in [1, 0] {
+                let mut document = json!({
+                    "apiVersion": "kubefoundry.ai/v1alpha1",
+                    "kind": "ModelDeployment",
+                    "metadata": {"name": "witness"},
+                    "spec": {"model": {"id": "org/model"}, "engine": {"type": engine}},
+                });
+                let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) else { continue };
+                if *kind == EngineType::Llamacpp {
+                    spec.insert("model".to_owned(), json!({"id": "org/model/model.gguf"}));
+                    spec.insert("image".to_owned(), json!(LLAMACPP_IMAGE));
+                }
+                if disaggregated {
+                    let role = json!({"gpu": {"count": gpus}, "memory": "32Gi"});
+                    spec.insert("serving".to_owned(), json!({"mode": "disaggregated"}));
+                    spec.insert("scaling".to_owned(), json!({"prefill": role, "decode": role}));
+                } else if gpus > 0 {
+                    spec.insert("resources".to_owned(), json!({"gpu": {"count": gpus}}));
+                }
+                bases.push(Node::from(&document).to_owned_node());
+            }
+        }
+    }
+    bases
+}
+
+/// The values of a field among which rules can tell, and whether these are all; none when the bases have them.
+pub(super) fn values(field: &str, comparisons: &[Comparison]) -> (Vec<Option<Value>>, bool) {
+    if matches!(field, "spec.engine.type" | "spec.serving.mode" | "spec.resources" | "spec.resources.gpu") {
+        return (Vec::new(), true);
+    }
+    let constants = || comparisons.iter().flat_map(|comparison| &comparison.constants);
+    let mut values: Vec<Value> = Vec::new();
+    let mut known = comparisons.iter().all(|comparison| comparison.exact);
+    for comparison in comparisons {
+        match &comparison.holds {
+            Holds::Bool => values.extend([json!(true), json!(false)]),
+            Holds::Int => {
+                let numbers = constants().filter_map(Value::as_i64);
+                values.extend(
+                    numbers.flat_map(|n| [n.checked_sub(1), Some(n), n.checked_add(1)]).flatten().map(Value::from),
+                );
+            }
+            Holds::Text => {
+                values.extend(texts(constants().filter_map(Value::as_str)));
+                let own: Vec<&str> = comparison.constants.iter().filter_map(Value::as_str).collect();
+                if comparison.searched && own.len() > 1 {
+                    values.extend(together(&own));
+                    known &= own.len() == 2;
+                }
+                values.extend(lengths(comparison.constants.iter().filter_map(Value::as_u64)));
+            }
+            Holds::Words(words) => values.extend(words.iter().map(|word| json!(word))),
+            Holds::Map => values.extend(constants().filter_map(Value::as_str).map(|key| json!({key: "x"}))),
+            Holds::List => values.extend(constants().filter_map(|constant| list(field, constant))),
+            Holds::Other if comparison.tested => values.extend(sample(&comparison.field)),
+            Holds::Other => known = false,
+        }
+    }
+    let mut distinct: Vec<Value> = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    let is_all = known && !distinct.is_empty();
+    (distinct.into_iter().map(Some).collect(), is_all)
+}
+
+/// Texts of which one is looked for at one place and another at another: two in either order, and all.
+fn together(all: &[&str]) -> Vec<Value> {
+    let pairs = all.iter().enumerate().flat_map(|(at, one)| {
+        let others = all.iter().enumerate().filter(move |(other, _)| *other != at);
+        others.map(move |(_, other)| format!("{one}x{other}"))
+    });
+    let mut texts: Vec<Value> = pairs.take(MOST_PAIRS).map(Value::from).collect();
+    if all.len() > 2 {
+        texts.push(Value::from(all.join("x")));
+    }
+    texts
+}
+
+/// Pairs of texts that are tried in one field.
+const MOST_PAIRS: usize = 12;
+
+/// The longest text that is made for a rule that asks for lengths.
+const LONGEST: u64 = 512;
+
+/// Texts as long as a rule asks for, and one character shorter and longer.
+fn lengths(numbers: impl Iterator<Item = u64>) -> Vec<Value> {
+    let near = numbers.filter(|number| *number <= LONGEST).flat_map(|n| [n.saturating_sub(1), n, n + 1]);
+    near.filter(|n| *n > 0).map(|n| Value::from("x".repeat(usize::try_from(n).unwrap_or_default()))).collect()
+}
+
+/// A text that a rule looks for, alone, in front, at the end, and not at all.
+fn texts<'t>(constants: impl Iterator<Item = &'t str>) -> Vec<Value> {
+    let forms = |text: &str| {
+        [text.to_owned(), format!("{text}x"), format!("x{text}"), format!("org/{text}"), format!("{text}/x")]
+    };
+    let mut texts: Vec<Value> = constants.flat_map(forms).filter(|text| !text.is_empty()).map(Value::from).collect();
+    texts.push(json!("other"));
+    texts
+}
+
+/// A list with one entry that holds a constant where entries are told apart.
+fn list(field: &str, constant: &Value) -> Option<Value> {
+    let text = constant.as_str()?;
+    Some(match field {
+        "spec.env" => json!([{"name": text, "value": text}]),
+        "spec.tolerations" => json!([{"key": text, "operator": "Exists"}]),
+        "spec.imagePullSecrets" => json!([{"name": text}]),
+        "spec.engine.extraArgs" => json!([text]),
+        "spec.model.storage.volumes" => json!([{"name": text, "mountPath": "/data", "claimName": text}]),
+        _ => return None,
+    })
+}
+
+/// Something that may stand in a field of which a rule asks whether it is there.
+fn sample(field: &FieldPath) -> Option<Value> {
+    if matches!(field.segments(), [Segment::Key(root), ..] if root == "metadata") {
+        return Some(json!("x"));
+    }
+    let (shape, facets) = shape_at(field, None);
+    let text = match facets.syntax {
+        Some(Syntax::Quantity) => "1Gi",
+        Some(Syntax::ExtendedResource) => "nvidia.com/gpu",
+        Some(Syntax::Image) => "registry.example.com/image:1",
+        _ => "x",
+    };
+    match shape {
+        Shape::Boolean => Some(json!(true)),
+        Shape::Integer(_) => Some(json!(1)),
+        Shape::String | Shape::IntegerOrString => Some(json!(text)),
+        Shape::Words(words) => words.words.first().map(|(word, _)| json!(word)),
+        Shape::Map(_) => Some(json!({"x": "x"})),
+        _ => None,
+    }
+}

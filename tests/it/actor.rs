@@ -1,0 +1,231 @@
+//! The CRD of AsyncActor: nothing of upstream's is lost, and a cluster refuses in the words of the engine.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::shared::shared;
+use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry::actor::wire::AsyncActorSpec;
+use kubefoundry::actor::{API_VERSION, KIND};
+use kubefoundry::wire::{Describe as _, Shape};
+use kubefoundry::{Purpose, SourceSet, yaml};
+use serde_json::{Value, json};
+
+const NAME: &str = "asya.sh_asyncactors.yaml";
+
+fn own() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(NAME)).unwrap()
+}
+
+fn schema(text: &str) -> Value {
+    let crd = yaml::parse(text, &yaml::Limits::default()).documents[0].root.to_json();
+    assert_eq!(crd["metadata"]["name"], "asyncactors.asya.sh");
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+}
+
+/// What a CRD says of an object.
+fn refusals(crd: &str, object: &Value) -> Vec<String> {
+    let mut sources = SourceSet::default();
+    sources.add_for(Purpose::Crds, NAME, crd);
+    let (crds, problems) = kubefoundry::crds::read(&sources);
+    assert!(problems.is_empty(), "{problems:?}");
+    crds.check(object).into_iter().map(|found| found.message).collect()
+}
+
+/// The AsyncActors of the cases and examples, and whether they are rendered.
+fn actors() -> Vec<(String, bool, Value)> {
+    let mut actors = Vec::new();
+    for folder in case_folders() {
+        let sources = read_case(&folder);
+        let fine = !compile_all(&sources).has_errors();
+        for (_, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
+            for document in yaml::parse(&source.text, &yaml::Limits::default()).documents {
+                let object = document.root.to_json();
+                if object["kind"] == KIND && object["apiVersion"] == API_VERSION {
+                    actors.push((folder.display().to_string(), fine, object));
+                }
+            }
+        }
+    }
+    actors
+}
+
+/// Every field of upstream's schema is in ours, of the same type and with the same default and enum.
+#[test]
+fn no_field_of_upstream_is_lost() {
+    let Some(folder) = shared("crds") else { return };
+    let upstream = schema(&fs::read_to_string(folder.join(NAME)).unwrap());
+    let mut compared = 0;
+    compare(&schema(&own()), &upstream, "", &mut compared);
+    assert!(compared > 80, "{compared}");
+}
+
+fn compare(ours: &Value, upstream: &Value, path: &str, compared: &mut usize) {
+    for (key, theirs) in upstream["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{key}");
+        let own = &ours["properties"][key];
+        assert!(own.is_object(), "{path} is lost");
+        // A field of any shape has no type upstream, and is a mapping here.
+        if theirs["x-kubernetes-preserve-unknown-fields"] != true {
+            assert_eq!(own["type"], theirs["type"], "{path}");
+        }
+        for fact in ["default", "enum", "minimum"] {
+            if !theirs[fact].is_null() {
+                assert_eq!(own[fact], theirs[fact], "{fact} of {path}");
+            }
+        }
+        *compared += 1;
+        compare(own, theirs, &path, compared);
+        compare(&own["items"], &theirs["items"], &format!("{path}[]"), compared);
+    }
+}
+
+/// What is rendered a cluster accepts; without what binding adds, upstream's CRD does so too.
+#[test]
+fn what_is_rendered_is_accepted() {
+    let upstream = shared("crds").map(|folder| fs::read_to_string(folder.join(NAME)).unwrap());
+    let (own, mut bound, mut standalone) = (own(), 0, 0);
+    for (case, _, actor) in actors().into_iter().filter(|(_, fine, _)| *fine) {
+        assert_eq!(refusals(&own, &actor), Vec::<String>::new(), "{case}");
+        if actor["spec"]["workloadRef"].is_null() {
+            let said = upstream.as_deref().map_or_else(Vec::new, |crd| refusals(crd, &actor));
+            assert_eq!(said, Vec::<String>::new(), "{case}");
+            standalone += 1;
+        } else {
+            bound += 1;
+        }
+    }
+    assert!(bound > 10 && standalone > 10, "{bound} {standalone}");
+}
+
+/// The rule of ADR-001, with its message.
+#[test]
+fn exactly_one_of_the_two_is_asked_for_in_the_same_words() {
+    let own = own();
+    let expected = "Exactly one of 'workload' or 'workloadRef' must be set";
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/golden/actor/workload-or-reference");
+    let case = folder.display().to_string();
+    let mut refused = 0;
+    for (_, _, actor) in actors().into_iter().filter(|(folder, ..)| *folder == case) {
+        let said = refusals(&own, &actor);
+        assert!(said.iter().any(|message| message.contains(expected)), "{said:?}");
+        refused += 1;
+    }
+    assert_eq!(refused, 2);
+    let found = compile_all(&read_case(&folder)).diagnostics;
+    assert_eq!(found.iter().filter(|found| found.message == expected).count(), 2);
+}
+
+/// The status that a controller reports fits, and what is not in it does not.
+#[test]
+fn status_has_what_binding_adds() {
+    let own = own();
+    let actor = |status: Value| {
+        json!({
+            "apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "echo"},
+            "spec": {
+                "transport": "rabbitmq",
+                "workloadRef": {"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "name": "phi"},
+                "runtime": {"image": "a:1", "handler": "a.b"},
+            },
+            "status": status,
+        })
+    };
+    let status = json!({
+        "mode": "Binding", "conflictCount": 2, "lastConflictTime": "2026-01-30T09:50:00Z",
+        "resolvedTarget": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "phi", "namespace": "team"},
+    });
+    assert_eq!(refusals(&own, &actor(status)), Vec::<String>::new());
+    assert!(!refusals(&own, &actor(json!({"mode": "Other"}))).is_empty());
+    assert!(!refusals(&own, &actor(json!({"conflicts": 2}))).is_empty());
+}
+
+/// An actor with a workload of its own, and one that binds; every field is changed in one of them.
+const BASE: [&str; 2] = [
+    "apiVersion: asya.sh/v1alpha1\nkind: AsyncActor\nmetadata: {name: echo}\nspec:\n  transport: rabbitmq\n  \
+     workload:\n    template:\n      spec: {containers: [{name: asya-runtime, image: a:1}]}\n  \
+     scaling: {enabled: true, advanced: {formula: queueLength, target: \"1\"}}\n",
+    "apiVersion: asya.sh/v1alpha1\nkind: AsyncActor\nmetadata: {name: echo}\nspec:\n  transport: rabbitmq\n  \
+     workloadRef: {apiVersion: apps/v1, kind: Deployment, name: model}\n  \
+     runtime: {image: \"a:1\", handler: a.b, targetURL: \"http://localhost\"}\n",
+];
+
+/// Every field of the specification: in which of the two it is changed, and to what.
+fn changes() -> Vec<(&'static str, usize, Value)> {
+    vec![
+        ("transport", 0, json!("other")),
+        ("workload.kind", 0, json!("StatefulSet")),
+        ("workload.replicas", 0, json!(3)),
+        ("workload.template.metadata", 0, json!({"labels": {"a": "b"}})),
+        ("workload.template.spec", 0, json!({"containers": [{"name": "asya-runtime", "image": "b:1"}]})),
+        ("workload.pythonExecutable", 0, json!("python")),
+        ("workloadRef.apiVersion", 1, json!("apps/v1beta1")),
+        ("workloadRef.kind", 1, json!("StatefulSet")),
+        ("workloadRef.name", 1, json!("other")),
+        ("workloadRef.namespace", 1, json!("other")),
+        ("runtime.image", 1, json!("b:1")),
+        ("runtime.handler", 1, json!("b.c")),
+        ("runtime.targetURL", 1, json!("http://other")),
+        ("strategy", 1, json!("detached")),
+        ("sidecar.image", 0, json!("b:1")),
+        ("sidecar.imagePullPolicy", 1, json!("Always")),
+        ("sidecar.resources.limits", 0, json!({"cpu": "1"})),
+        ("sidecar.resources.requests", 1, json!({"cpu": 1})),
+        ("sidecar.resources.claims", 0, json!([{"name": "gpu"}])),
+        ("sidecar.env", 1, json!([{"name": "A", "value": "b"}])),
+        ("timeout.processing", 0, json!(60)),
+        ("timeout.gracefulShutdown", 1, json!(60)),
+        ("scaling.enabled", 0, json!(false)),
+        ("scaling.minReplicas", 0, json!(1)),
+        ("scaling.maxReplicas", 0, json!(2)),
+        ("scaling.pollingInterval", 0, json!(20)),
+        ("scaling.cooldownPeriod", 0, json!(20)),
+        ("scaling.queueLength", 0, json!(20)),
+        ("scaling.advanced.formula", 0, json!("queueLength / 2")),
+        ("scaling.advanced.target", 0, json!("2")),
+        ("scaling.advanced.activationTarget", 0, json!("2")),
+        ("scaling.advanced.metricType", 0, json!("Value")),
+        ("scaling.advanced.restoreToOriginalReplicaCount", 0, json!(true)),
+    ]
+}
+
+/// The fields of a shape; lists and maps are one each.
+fn fields(shape: &Shape, path: &str, out: &mut Vec<String>) {
+    let Shape::Object(object) = shape else {
+        out.push(path.to_owned());
+        return;
+    };
+    for field in object.fields {
+        let path = if path.is_empty() { field.key.to_owned() } else { format!("{path}.{}", field.key) };
+        fields(&field.shape, &path, out);
+    }
+}
+
+/// Nothing is silently dropped: a field that changes, changes what comes out, or what is said.
+#[test]
+fn every_field_has_an_effect() {
+    let model = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: model}\nspec:\n  \
+                 template: {spec: {containers: [{name: server, image: \"m:1\"}]}}\n";
+    let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nactor:\n  transports:\n    \
+                   rabbitmq: {type: rabbitmq, enabled: true, config: {host: h, port: 1, username: u}}\n";
+    let run = |actor: &Value| {
+        let mut sources = SourceSet::default();
+        sources.add_for(Purpose::Options, "kubefoundry.yaml", options);
+        sources.add("actor.yaml", format!("{}{model}", yaml::to_yaml_stream([actor])));
+        let compilation = compile_all(&sources);
+        let said: Vec<String> = compilation.diagnostics.iter().map(|found| found.message.clone()).collect();
+        (crate::common::output(&compilation), said)
+    };
+    let changes = changes();
+    let mut all = Vec::new();
+    fields(&AsyncActorSpec::SHAPE, "", &mut all);
+    assert_eq!(all, changes.iter().map(|(field, ..)| *field).collect::<Vec<_>>());
+    for (field, base, value) in changes {
+        let base = yaml::parse(BASE[base], &yaml::Limits::default()).documents[0].root.to_json();
+        let before = run(&base);
+        assert!(!before.0.is_empty(), "{:?}", before.1);
+        let mut changed = base;
+        *field.split('.').fold(&mut changed["spec"], |object, key| &mut object[key]) = value;
+        assert_ne!(run(&changed), before, "{field}");
+    }
+}

@@ -1,0 +1,244 @@
+//! The page of a diagnostic code, held against the registry and against what the program finds in its examples.
+
+use std::collections::BTreeSet;
+
+use kubefoundry::codes;
+use kubefoundry::diagnostic::render::{self, LineIndex};
+use kubefoundry::diagnostic::{Code, Diagnostic, Severity};
+use kubefoundry::{Purpose, SourceSet, import, migrate};
+
+use super::compile_all;
+use super::markdown::{Block, blocks, headings, links};
+
+/// The sections of a page, in order; the last may be missing.
+const SECTIONS: [&str; 4] = ["Why it matters", "Example", "Corrected", "See also"];
+
+/// The names that input blocks have when they state none.
+const DEFAULT_NAMES: [(&str, &str); 2] = [("yaml", "example.yaml"), ("json", "example.json")];
+
+/// Everything that is wrong with a page, each with what to do about it. `exists` tells whether a link leads somewhere.
+pub(crate) fn mistakes(code: &Code, page: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut mistakes = head_mistakes(code, page);
+    for link in links(page).filter(|link| !link.is_empty() && !link.contains("://") && !exists(link)) {
+        mistakes.push(format!("the link to {link} leads nowhere"));
+    }
+    let blocks = blocks(page);
+    for block in blocks.iter().filter(|block| !SECTIONS[1..3].contains(&block.heading)) {
+        mistakes.push(format!("line {}: a block outside of ## Example and ## Corrected is not checked", block.line));
+    }
+    let section = |name: &str| Example::read(blocks.iter().filter(|block| block.heading == name).collect());
+    match section("Example") {
+        Ok(example) => mistakes.extend(example.mistakes(code)),
+        Err(mistake) => mistakes.push(format!("## Example: {mistake}")),
+    }
+    match section("Corrected") {
+        Ok(corrected) => mistakes.extend(corrected.remains(code)),
+        Err(mistake) => mistakes.push(format!("## Corrected: {mistake}")),
+    }
+    mistakes
+}
+
+fn head_mistakes(code: &Code, page: &str) -> Vec<String> {
+    let mut mistakes = Vec::new();
+    let title = format!("# {}: {}", code.id, code.name);
+    let mut lines = page.lines();
+    if lines.next() != Some(title.as_str()) {
+        mistakes.push(format!("line 1: expected the title `{title}`"));
+    }
+    let mut paragraphs = page.split("\n\n").skip(1);
+    let summary = format!("{}. {}.", capitalized(&code.severity.to_string()), capitalized(code.summary));
+    // Names of fields may be set as code, and keep their case.
+    let plain = |text: &str| text.replace('`', "").to_lowercase();
+    if paragraphs.next().map(plain) != Some(plain(&summary)) {
+        mistakes.push(format!("line 3: expected severity and summary as in the registry: `{summary}`"));
+    }
+    if paragraphs.next().is_none_or(|meaning| meaning.starts_with('#') || meaning.trim().is_empty()) {
+        mistakes.push("line 5: expected a paragraph that says what the finding means".to_owned());
+    }
+    let found = headings(page, 2);
+    if found != SECTIONS && found != SECTIONS[..3] {
+        mistakes.push(format!("expected the sections {SECTIONS:?} (the last is optional), found {found:?}"));
+    }
+    for section in SECTIONS {
+        let text = page.split_once(&format!("\n## {section}\n")).map(|(_, rest)| rest.trim_start());
+        if text.is_some_and(|text| text.is_empty() || text.starts_with("## ")) {
+            mistakes.push(format!("## {section}: there is nothing in it"));
+        }
+    }
+    mistakes
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// What the command of a code finds in an example, when that is not `lint`: `import`, `migrate --to kaito`, `migrate
+/// --to-group kubefoundry.ai`.
+fn of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
+    let kaito = kubefoundry::model::providers::find("kaito")?;
+    if import::codes::CODES.contains(&code) {
+        Some(import::import(sources).diagnostics)
+    } else if migrate::codes::CODES.contains(&code) && code.id < "KF0690" {
+        Some(migrate::to_provider(sources, kaito).diagnostics)
+    } else {
+        let moves = migrate::codes::CODES.contains(&code);
+        moves.then(|| migrate::to_group(sources, &kubefoundry::dialect::DIALECTS[0]).diagnostics)
+    }
+}
+
+/// One section's files, and the report that it shows.
+struct Example<'t> {
+    files: Vec<(&'t str, Block<'t>)>,
+    report: Option<Report<'t>>,
+}
+
+/// A `text` block: findings in the form of `--output concise`.
+struct Report<'t> {
+    text: &'t str,
+    line: usize,
+    /// Whether it stands instead of marks (`text findings`).
+    complete: bool,
+}
+
+/// A finding or a mark: a file, a line of it, a code.
+type Found = BTreeSet<(String, usize, String)>;
+
+impl<'t> Example<'t> {
+    fn read(blocks: Vec<&Block<'t>>) -> Result<Self, String> {
+        let mut example = Self { files: Vec::new(), report: None };
+        for block in blocks {
+            let attributes = block.attributes.clone();
+            let copy = Block { attributes, ..*block };
+            let name = DEFAULT_NAMES.iter().find(|(language, _)| *language == block.language).map(|(_, name)| *name);
+            if let Some(name) = block.attribute("file").or(name) {
+                if example.files.iter().any(|(known, _)| *known == name) {
+                    return Err(format!("two blocks are {name}; name the second: ```yaml file=other.yaml"));
+                }
+                example.files.push((name, copy));
+            } else if block.language == "text" && example.report.is_none() {
+                let complete = block.attributes.contains(&"findings");
+                example.report = Some(Report { text: block.text, line: block.line, complete });
+            } else {
+                let (line, language) = (block.line, block.language);
+                return Err(format!("line {line}: a `{language}` block that is neither a file nor the one report"));
+            }
+        }
+        if example.files.is_empty() { Err("no block with an example".to_owned()) } else { Ok(example) }
+    }
+
+    /// Runs it as `kubefoundry lint .` does in a folder with these files, except that on the page of the code that only
+    /// the other commands know, an input without a ModelDeployment is theirs.
+    fn compile(&self, code: &Code) -> (SourceSet, Vec<Diagnostic>) {
+        let mut sources = SourceSet::default();
+        let mut files: Vec<_> = self.files.iter().collect();
+        files.sort_by_key(|(name, _)| (purpose(name) != Purpose::Options, purpose(name) == Purpose::Providers, *name));
+        for (name, block) in files {
+            sources.add_for(purpose(name), *name, block.text);
+        }
+        if let Some(found) = of_command(code, &sources) {
+            return (sources, found);
+        }
+        if *code != codes::NO_MODEL_DEPLOYMENT {
+            let lint = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nallowEmpty: true\n";
+            sources.add_for(Purpose::Options, "<command line>", lint);
+        }
+        let found = compile_all(&sources).diagnostics;
+        (sources, found)
+    }
+
+    /// What is wrong with a failing example: each finding has its mark or stands in the report, and nothing else does.
+    fn mistakes(&self, code: &Code) -> Vec<String> {
+        let (sources, found) = self.compile(code);
+        let said = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Info || diagnostic.code == code;
+        let counted: Vec<Diagnostic> = found.iter().filter(said).cloned().collect();
+        let (all, concise) = (&found, render::concise(&counted, &sources));
+        let mut mistakes = Vec::new();
+        if !all.iter().any(|diagnostic| diagnostic.code == code) {
+            mistakes.push(format!("## Example: it has no {}, it has\n{}", code.id, render::concise(all, &sources)));
+        }
+        if let Some(report) = &self.report
+            && report.text != concise
+            && report.text != render::concise(all, &sources)
+        {
+            let line = report.line;
+            mistakes
+                .push(format!("line {line}: the example has other findings than the text says, expected\n{concise}"));
+        }
+        let (marks, places) = (self.marks(), located(all, &sources));
+        for (file, line, id) in marks.difference(&places) {
+            mistakes.push(format!("line {}: marked {id}, which is not found there", self.page_line(file, *line)));
+        }
+        if self.report.as_ref().is_some_and(|report| report.complete) {
+            return mistakes;
+        }
+        for (file, line, id) in located(&counted, &sources).difference(&marks) {
+            let at = self.page_line(file, *line);
+            mistakes.push(format!("line {at}: {id} is found here, mark it with `# {id}` at the end of the line"));
+        }
+        if counted.iter().any(|diagnostic| diagnostic.location.is_none()) {
+            let way = "replace the marks by a block ```text findings that says";
+            mistakes.push(format!("## Example: a finding has no line to be marked, {way}\n{concise}"));
+        }
+        mistakes
+    }
+
+    /// What is still found in a corrected example: no error, no warning, and nothing of the page's code may be.
+    fn remains(&self, code: &Code) -> Vec<String> {
+        let (sources, found) = self.compile(code);
+        let wrong = |diagnostic: &&Diagnostic| diagnostic.severity != Severity::Info || diagnostic.code == code;
+        let remains: Vec<Diagnostic> = found.iter().filter(wrong).cloned().collect();
+        let mut mistakes = Vec::new();
+        if !remains.is_empty() {
+            mistakes.push(format!("## Corrected: it has findings\n{}", render::concise(&remains, &sources)));
+        }
+        for (file, line, id) in self.marks() {
+            mistakes.push(format!("line {}: marked {id}, in what is corrected", self.page_line(&file, line)));
+        }
+        mistakes
+    }
+
+    /// Every code in a comment at the end of a line that starts with one: `# KF0102`, `# KF0102, KF0104: …`.
+    fn marks(&self) -> Found {
+        let mut marks = Found::new();
+        for (name, block) in &self.files {
+            for (index, line) in block.text.lines().enumerate() {
+                let comment = line.split_once("# KF").map_or(String::new(), |(_, rest)| format!("KF{rest}"));
+                let words = comment.split(|c: char| !c.is_ascii_alphanumeric());
+                for word in words.take_while(|word| word.is_empty() || is_id(word)).filter(|word| !word.is_empty()) {
+                    marks.insert(((*name).to_owned(), index + 1, word.to_owned()));
+                }
+            }
+        }
+        marks
+    }
+
+    /// The page's line that holds a file's line.
+    fn page_line(&self, file: &str, line: usize) -> usize {
+        self.files.iter().find(|(name, _)| *name == file).map_or(0, |(_, block)| block.line + line - 1)
+    }
+}
+
+fn is_id(word: &str) -> bool {
+    word.strip_prefix("KF").is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn purpose(name: &str) -> Purpose {
+    match name {
+        "kubefoundry.yaml" => Purpose::Options,
+        name if name.starts_with("providers/") => Purpose::Providers,
+        name if name.starts_with("crds/") => Purpose::Crds,
+        _ => Purpose::Input,
+    }
+}
+
+/// Where findings are, those that are anywhere.
+fn located(diagnostics: &[Diagnostic], sources: &SourceSet) -> Found {
+    let place = |diagnostic: &Diagnostic| {
+        let location = diagnostic.location.as_ref()?;
+        let source = sources.get(location.source);
+        let line = LineIndex::new(&source.text).position(location.span.start).line;
+        Some((source.name.clone(), line, diagnostic.code.id.to_owned()))
+    };
+    diagnostics.iter().filter_map(place).collect()
+}

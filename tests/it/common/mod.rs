@@ -1,0 +1,104 @@
+//! What the tests of the whole pipeline share: reading a case folder, and rendering it as the command line does.
+
+pub(crate) mod accident;
+pub(crate) mod argv;
+pub(crate) mod code_page;
+pub(crate) mod generated;
+pub(crate) mod invariants;
+pub(crate) mod markdown;
+pub(crate) mod shared;
+pub(crate) mod start;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kubefoundry::diagnostic::{Diagnostic, render};
+use kubefoundry::dialect::DIALECTS;
+use kubefoundry::migrate::{to_group, to_provider};
+use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
+
+/// The folders with cases: `testdata/golden/<group>/<case>` and `examples/<story>`.
+pub(crate) fn case_folders() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = Vec::new();
+    for group in folders_in(&root.join("testdata/golden")) {
+        folders.extend(folders_in(&group));
+    }
+    folders.extend(folders_in(&root.join("examples")));
+    folders
+}
+
+pub(crate) fn folders_in(path: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+/// The input texts of a case: `kubefoundry.yaml` is its options, every other `.yaml` its input, and what lies in `crds/`
+/// is the dump of its cluster.
+pub(crate) fn read_case(folder: &Path) -> SourceSet {
+    let mut sources = SourceSet::default();
+    for (name, text) in texts(folder) {
+        let purpose = if name == "kubefoundry.yaml" { Purpose::Options } else { Purpose::Input };
+        sources.add_bytes(purpose, name, text);
+    }
+    if folder.join("crds").is_dir() {
+        for (name, text) in texts(&folder.join("crds")) {
+            sources.add_bytes(Purpose::Crds, format!("crds/{name}"), text);
+        }
+    }
+    sources
+}
+
+/// The YAML and JSON files right in a folder, by name.
+pub(crate) fn texts(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_text = |path: &PathBuf| path.extension().is_some_and(|it| it == "yaml" || it == "json");
+    let named = |path: PathBuf| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap());
+    let mut texts: Vec<_> = files.filter(is_text).map(named).collect();
+    texts.sort();
+    texts
+}
+
+/// Compiles with every rule evaluated, so that a case shows all there is to say.
+pub(crate) fn compile_all(sources: &SourceSet) -> Compilation {
+    compile(sources, Thoroughness::Everything)
+}
+
+/// What the command line would print: the objects as a YAML stream, nothing when there is an error.
+pub(crate) fn output(compilation: &Compilation) -> String {
+    if compilation.has_errors() {
+        return String::new();
+    }
+    yaml::to_yaml_stream(compilation.outputs.iter().map(|output| &output.object))
+}
+
+/// The findings as the command line shows them.
+pub(crate) fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> String {
+    render::text(&compilation.diagnostics, sources, render::Style::Plain)
+}
+
+/// What the migration of a case finds: the name of its folder says where it goes.
+pub(crate) fn migrated(folder: &Path, sources: &SourceSet) -> Vec<Diagnostic> {
+    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+    if name.starts_with("to-group") {
+        return to_group(sources, &DIALECTS[0]).diagnostics;
+    }
+    let provider = PROVIDERS.iter().find(|provider| name.starts_with(&format!("to-{}", provider.name()))).unwrap();
+    to_provider(sources, *provider).diagnostics
+}
+
+/// What the cases of the commands besides `render` find.
+pub(crate) fn found_by_commands() -> Vec<Diagnostic> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for folder in folders_in(&root.join("testdata/import")) {
+        found.extend(kubefoundry::import::import(&read_case(&folder)).diagnostics);
+    }
+    for folder in folders_in(&root.join("testdata/migrate")) {
+        found.extend(migrated(&folder, &read_case(&folder)));
+    }
+    found
+}

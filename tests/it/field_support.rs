@@ -1,0 +1,217 @@
+//! Nothing is silently dropped: for every provider and every field of the specification, another value gives another
+//! output, or a finding names the field. And each provider's own table says which.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::common::start::{STARTS, Start};
+use kubefoundry::diagnostic::{Diagnostic, Severity};
+use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry::model::support::{FIELDS, Support};
+use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
+use serde_json::{Value, json};
+
+/// What became of a change of one field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    /// The output is another one.
+    Rendered,
+    /// The output is the same, and a warning or an info names the field.
+    Reported,
+    /// An error names the field.
+    Refused,
+    /// The output is the same, and nobody says a word.
+    Silent,
+}
+
+/// Two values of a field, as changes of a document. `null` leaves the field out.
+fn values(field: &str, start: Start) -> (Value, Value) {
+    let argument = match start.engine {
+        "vllm" => "max-num-seqs",
+        "sglang" => "max-running-requests",
+        "trtllm" => "max-batch-size",
+        _ => "threads",
+    };
+    let other_image = start.image.map_or("registry.example.com/other:1.4.0".to_owned(), |image| format!("{image}-x"));
+    match field {
+        "spec.model.id" if start.engine == "llamacpp" => (json!("org/model/file.gguf"), json!("org/other/file.gguf")),
+        "spec.model.id" => (json!("org/model"), json!("org/other")),
+        "spec.model.servedName" | "spec.secrets.huggingFaceToken" => (json!("one"), json!("other")),
+        "spec.model.source" => (json!("huggingface"), json!("custom")),
+        "spec.model.storage.volumes[]" => (
+            json!([{"name": "v", "mountPath": "/one", "claimName": "c"}]),
+            json!([{"name": "v", "mountPath": "/other", "claimName": "c"}]),
+        ),
+        "spec.provider.overrides" => match start.provider {
+            "kaito" => (json!({"instanceType": "one"}), json!({"instanceType": "other"})),
+            "dynamo" => (json!({"frontend": {"replicas": 1}}), json!({"frontend": {"replicas": 2}})),
+            _ => (json!({"head": {"resources": {"cpu": "1"}}}), json!({"head": {"resources": {"cpu": "2"}}})),
+        },
+        "spec.engine.type" => (json!(start.engine), json!(if start.engine == "vllm" { "sglang" } else { "vllm" })),
+        "spec.engine.contextLength" => (json!(4096), json!(8192)),
+        "spec.engine.trustRemoteCode" | "spec.engine.enforceEager" | "spec.engine.enablePrefixCaching" => {
+            (json!(false), json!(true))
+        }
+        "spec.engine.image" => (Value::Null, json!(other_image)),
+        "spec.image" => (start.image.map_or(Value::Null, |image| json!(image)), json!(other_image)),
+        "spec.engine.args.*" => (json!({argument: "8"}), json!({argument: "16"})),
+        "spec.engine.extraArgs[]" => (json!([format!("--{argument}=8")]), json!([format!("--{argument}=16")])),
+        "spec.serving.mode" => {
+            let other = if start.mode == "aggregated" { "disaggregated" } else { "aggregated" };
+            (json!(start.mode), json!(other))
+        }
+        "spec.scaling.replicas" | "spec.scaling.prefill.replicas" | "spec.scaling.decode.replicas" => {
+            (json!(1), json!(3))
+        }
+        "spec.scaling.prefill.gpu.count" | "spec.scaling.decode.gpu.count" | "spec.resources.gpu.count" => {
+            (json!(2), json!(4))
+        }
+        "spec.scaling.prefill.gpu.type" | "spec.scaling.decode.gpu.type" | "spec.resources.gpu.type" => {
+            (json!("nvidia.com/gpu"), json!("nvidia.com/mig-1g.10gb"))
+        }
+        "spec.scaling.prefill.memory" | "spec.scaling.decode.memory" | "spec.resources.memory" => {
+            (json!("32Gi"), json!("64Gi"))
+        }
+        "spec.resources.cpu" => (json!("4"), json!("8")),
+        "spec.env[]" => (json!([{"name": "A", "value": "1"}]), json!([{"name": "A", "value": "2"}])),
+        "spec.podTemplate.metadata.labels.*" => (json!({"team": "one"}), json!({"team": "other"})),
+        "spec.podTemplate.metadata.annotations.*" => (json!({"note": "one"}), json!({"note": "other"})),
+        "spec.imagePullSecrets[]" => (json!([{"name": "one"}]), json!([{"name": "other"}])),
+        "spec.nodeSelector.*" => (json!({"pool": "one"}), json!({"pool": "other"})),
+        "spec.tolerations[]" => {
+            (json!([{"key": "one", "operator": "Exists"}]), json!([{"key": "other", "operator": "Exists"}]))
+        }
+        other => panic!("no values for {other}"),
+    }
+}
+
+/// The field without what stands for any key or item: `spec.engine.args`.
+fn parent(field: &str) -> &str {
+    field.trim_end_matches(".*").trim_end_matches("[]")
+}
+
+fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
+    if field == "spec.serving.mode" {
+        // Another mode sizes its workers elsewhere.
+        start.mode = if value == "aggregated" { "aggregated" } else { "disaggregated" };
+    }
+    let mut document = start.document();
+    if field == "spec.model.source" {
+        // The one id that means something from both sources: a path that is in the image, and on a volume over it.
+        document["spec"]["model"]["id"] =
+            json!(if start.engine == "llamacpp" { "/models/m.gguf" } else { "/models/m" });
+        document["spec"]["model"]["storage"] =
+            json!({"volumes": [{"name": "v", "mountPath": "/models", "claimName": "c"}]});
+        document["spec"]["image"] = json!(start.image.unwrap_or("registry.example.com/image:1.4.0"));
+    }
+    if field == "spec.engine.image" && !value.is_null() {
+        document["spec"].as_object_mut().unwrap().remove("image");
+    }
+    let mut node = &mut document;
+    for key in parent(field).split('.') {
+        if !node.is_object() {
+            *node = json!({});
+        }
+        node = node.as_object_mut().unwrap().entry(key.to_owned()).or_insert(Value::Null);
+    }
+    *node = value.clone();
+    let mut text = String::new();
+    yaml::to_yaml(&document, &mut text);
+    let mut sources = SourceSet::default();
+    sources.add("field.yaml", text);
+    compile(&sources, Thoroughness::Needed)
+}
+
+fn names(diagnostic: &Diagnostic, field: &str) -> bool {
+    let path = diagnostic.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
+    // What an id may be depends on the source, and the finding stands at the id.
+    let field = if field == "spec.model.source" && path == "spec.model.id" { "spec.model.id" } else { parent(field) };
+    let inside = |outer: &str, inner: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    path != "spec" && !path.is_empty() && (inside(field, &path) || inside(&path, field))
+}
+
+fn fate(start: Start, field: &str) -> Fate {
+    let (one, other) = values(field, start);
+    let (before, after) = (with(start, field, &one), with(start, field, &other));
+    let named = |severity: fn(Severity) -> bool| {
+        before.diagnostics.iter().chain(&after.diagnostics).any(|found| severity(found.severity) && names(found, field))
+    };
+    if named(|severity| severity == Severity::Error) {
+        return Fate::Refused;
+    }
+    let objects = |compilation: &Compilation| {
+        let messages: Vec<&str> = compilation.diagnostics.iter().map(|found| found.message.as_str()).collect();
+        assert!(!compilation.has_errors(), "{start:?} {field}: {messages:#?}");
+        compilation.outputs.iter().map(|output| output.object.clone()).collect::<Vec<_>>()
+    };
+    if objects(&before) != objects(&after) {
+        Fate::Rendered
+    } else if named(|_| true) {
+        Fate::Reported
+    } else {
+        Fate::Silent
+    }
+}
+
+/// Whether a field means something in a mode; where it does not, validation says so for every provider alike.
+fn applies(field: &str, mode: &str) -> bool {
+    match mode {
+        "aggregated" => !field.starts_with("spec.scaling.prefill") && !field.starts_with("spec.scaling.decode"),
+        _ => !field.starts_with("spec.resources") && field != "spec.scaling.replicas",
+    }
+}
+
+/// Every finding of every case folder, with the provider of its deployment.
+fn findings_of_cases() -> Vec<(String, Diagnostic)> {
+    let mut said = Vec::new();
+    for folder in crate::common::case_folders() {
+        let compilation = crate::common::compile_all(&crate::common::read_case(&folder));
+        for decision in &compilation.decisions {
+            let Some(provider) = decision.provider() else { continue };
+            let of_it = compilation.diagnostics.iter().filter(|found| found.object.as_ref() == Some(&decision.object));
+            said.extend(of_it.map(|found| (provider.to_owned(), found.clone())));
+        }
+    }
+    said
+}
+
+#[test]
+fn no_field_is_dropped_in_silence_and_every_table_tells_the_truth() {
+    let mut wrong = Vec::new();
+    let said = findings_of_cases();
+    for provider in PROVIDERS {
+        let starts: Vec<Start> = STARTS.iter().copied().filter(|start| start.provider == provider.name()).collect();
+        assert!(!starts.is_empty(), "no start for {}", provider.name());
+        for field in FIELDS {
+            let mut fates: BTreeMap<Start, Fate> = BTreeMap::new();
+            for start in &starts {
+                let fate = fate(*start, field);
+                if fate == Fate::Silent {
+                    wrong.push(format!("{} drops {field} in silence: {start:?}", provider.name()));
+                }
+                if applies(field, start.mode) {
+                    fates.insert(*start, fate);
+                }
+            }
+            let found: BTreeSet<Fate> = fates.values().copied().collect();
+            let row = provider.field_support().iter().find(|row| row.field == *field).unwrap();
+            let fits = match row.support {
+                Support::Rendered => found.iter().all(|fate| *fate == Fate::Rendered),
+                // The part that is not rendered shows among the changes here, or in one of the provider's cases.
+                Support::Partly => {
+                    found.iter().any(|fate| *fate != Fate::Rendered)
+                        || said.iter().any(|(name, finding)| name == provider.name() && names(finding, field))
+                }
+                Support::Ignored => found.iter().all(|fate| *fate == Fate::Reported),
+                Support::Refused => found.iter().all(|fate| *fate == Fate::Refused),
+            };
+            // A provider without disaggregated serving has no start in which a role's fields mean anything.
+            let unreachable = fates.is_empty() && row.support == Support::Refused;
+            if !fits && !unreachable {
+                wrong.push(format!("{} says {:?} of {field}, found {fates:#?}", provider.name(), row.support));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

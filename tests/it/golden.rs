@@ -1,0 +1,96 @@
+//! Every case folder, rendered and compared with the snapshots beside its input; and what must hold for each of them.
+
+use std::path::Path;
+
+use crate::common::{case_folders, compile_all, diagnostics, output, read_case};
+use kubefoundry::{SourceSet, yaml};
+
+/// The snapshots: `output.snap` is what goes to stdout, `diagnostics.snap` what goes to stderr.
+#[test]
+fn cases_render_as_recorded() {
+    for folder in case_folders() {
+        let sources = read_case(&folder);
+        let compilation = compile_all(&sources);
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(&folder);
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.remove_description();
+        settings.bind(|| {
+            insta::assert_snapshot!("output", output(&compilation));
+            insta::assert_snapshot!("diagnostics", diagnostics(&compilation, &sources));
+        });
+    }
+}
+
+/// A reader of a case learns from its first line why it is there.
+#[test]
+fn cases_say_what_they_show() {
+    for folder in case_folders() {
+        let sources = read_case(&folder);
+        let (_, first) = sources.iter().find(|(_, source)| source.purpose == kubefoundry::Purpose::Input).unwrap();
+        assert!(first.text.starts_with("# "), "{}: the first line is a comment that says what it shows", name(&folder));
+    }
+}
+
+/// The same input gives the same bytes.
+#[test]
+fn rendering_twice_gives_the_same() {
+    for folder in case_folders() {
+        let sources = read_case(&folder);
+        let (first, second) = (compile_all(&sources), compile_all(&sources));
+        assert_eq!(output(&first), output(&second), "{}", name(&folder));
+        assert_eq!(diagnostics(&first, &sources), diagnostics(&second, &sources), "{}", name(&folder));
+    }
+}
+
+/// What is written is what was meant: reading the YAML gives back every object.
+#[test]
+fn output_reads_back_as_it_was_made() {
+    for folder in case_folders() {
+        let compilation = compile_all(&read_case(&folder));
+        let text = output(&compilation);
+        let parsed = yaml::parse(&text, &yaml::Limits::default());
+        assert!(parsed.failure.is_none(), "{}: {:?}", name(&folder), parsed.failure);
+        if compilation.has_errors() {
+            assert!(text.is_empty());
+            continue;
+        }
+        let read: Vec<_> = parsed.documents.iter().map(|document| document.root.to_json()).collect();
+        let made: Vec<_> = compilation.outputs.iter().map(|output| output.object.clone()).collect();
+        assert_eq!(read, made, "{}", name(&folder));
+    }
+}
+
+/// Documents in another order give the same objects.
+#[test]
+fn document_order_changes_only_the_order() {
+    for folder in case_folders() {
+        let sources = read_case(&folder);
+        let is_broken = |source: &kubefoundry::source::Source| {
+            source.not_text.is_some() || yaml::parse(&source.text, &yaml::Limits::default()).failure.is_some()
+        };
+        if sources.iter().any(|(_, source)| is_broken(source)) {
+            continue;
+        }
+        let mut reversed = SourceSet::default();
+        let all: Vec<_> = sources.iter().map(|(_, source)| source.clone()).collect();
+        for source in all.into_iter().rev() {
+            let documents = yaml::parse(&source.text, &yaml::Limits::default()).documents;
+            let slices: Vec<&str> =
+                documents.iter().rev().map(|document| &source.text[document.span.start..document.span.end]).collect();
+            reversed.add_for(source.purpose, source.name.clone(), slices.join("\n---\n"));
+        }
+        let objects = |sources: &SourceSet| {
+            let compilation = compile_all(sources);
+            let mut objects: Vec<String> = compilation.outputs.iter().map(|output| output.object.to_string()).collect();
+            objects.sort();
+            (objects, compilation.diagnostics.len())
+        };
+        assert_eq!(objects(&sources), objects(&reversed), "{}", name(&folder));
+    }
+}
+
+fn name(folder: &Path) -> String {
+    folder.display().to_string()
+}

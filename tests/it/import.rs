@@ -1,0 +1,280 @@
+//! Imports: what objects of providers become, and that rendering and importing lose nothing between them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::common::generated::documents;
+use crate::common::{case_folders, folders_in, read_case};
+use kubefoundry::diagnostic::render;
+use kubefoundry::import::{Import, import};
+use kubefoundry::{Compilation, Output, Purpose, SourceSet, Thoroughness, compile, yaml};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use serde_json::Value;
+
+/// What `kubefoundry import` prints: the deployments, nothing when there is an error.
+fn output(import: &Import) -> String {
+    if import.has_errors() {
+        return String::new();
+    }
+    yaml::to_yaml_stream(import.imported.iter().map(|one| &one.model_deployment))
+}
+
+#[test]
+fn cases_import_as_recorded() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in folders_in(&root.join("testdata/import")) {
+        let sources = read_case(&folder);
+        let (_, first) = sources.iter().find(|(_, source)| source.purpose == Purpose::Input).unwrap();
+        assert!(first.text.starts_with("# "), "{}: the first line says what it shows", folder.display());
+        let import = import(&sources);
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(&folder);
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.remove_description();
+        settings.bind(|| {
+            insta::assert_snapshot!("output", output(&import));
+            insta::assert_snapshot!("diagnostics", render::text(&import.diagnostics, &sources, render::Style::Plain));
+        });
+    }
+}
+
+fn copy_settings(from: &SourceSet, to: &mut SourceSet) {
+    for (_, source) in from.iter().filter(|(_, source)| source.purpose != Purpose::Input) {
+        to.add_for(source.purpose, source.name.clone(), source.text.clone());
+    }
+}
+
+/// What a run made of ModelDeployments; llama-stack distributions and the like have no provider.
+fn of_models(compilation: &Compilation) -> impl Iterator<Item = &Output> {
+    let of_model = |output: &&Output| compilation.decisions[output.decision].selection.is_some();
+    compilation.outputs.iter().filter(|output| output.is_generated()).filter(of_model)
+}
+
+/// The options of a run, with what it generated as input.
+fn rendered(sources: &SourceSet, compilation: &Compilation) -> SourceSet {
+    let mut given = SourceSet::default();
+    copy_settings(sources, &mut given);
+    given.add("rendered.yaml", yaml::to_yaml_stream(of_models(compilation).map(|output| &output.object)));
+    given
+}
+
+/// What is wrong with the import of what a run generated: everything comes back, and again the same.
+fn mistakes(sources: &SourceSet, compilation: &Compilation) -> Option<String> {
+    let given = rendered(sources, compilation);
+    let once = import(&given);
+    let said = |import: &Import, given: &SourceSet| render::concise(&import.diagnostics, given);
+    if once.has_errors() {
+        return Some(format!("refused: {}", said(&once, &given)));
+    }
+    let residue: Vec<_> = once.imported.iter().flat_map(|one| &one.residue).collect();
+    if !residue.is_empty() {
+        return Some(format!("residue: {residue:#?}\n{}", output(&once)));
+    }
+    let mut again = SourceSet::default();
+    copy_settings(&given, &mut again);
+    again.add("imported.yaml", output(&once));
+    let compilation = compile(&again, Thoroughness::Needed);
+    let twice = import(&rendered(&again, &compilation));
+    (output(&twice) != output(&once)).then(|| format!("again: {}\n{}", output(&once), output(&twice)))
+}
+
+/// Every case and example that a provider of this program renders comes back without residue.
+#[test]
+fn cases_come_back() {
+    let mut count = 0;
+    let mut report = String::new();
+    for folder in case_folders() {
+        let sources = read_case(&folder);
+        let compilation = compile(&sources, Thoroughness::Needed);
+        // What another transformation changed has its changes as residue.
+        let is_changed = compilation.decisions.iter().any(|decision| decision.selection.is_none());
+        if is_changed || compilation.has_errors() || of_models(&compilation).next().is_none() {
+            continue;
+        }
+        count += 1;
+        if let Some(mistake) = mistakes(&sources, &compilation) {
+            let _ = writeln!(report, "=== {}\n{mistake}", folder.display());
+        }
+    }
+    assert!(count > 150, "{count}");
+    assert!(report.is_empty(), "{report}");
+}
+
+/// What has come back otherwise once.
+#[test]
+fn what_is_written_out_comes_back() {
+    let model = |group: &str, spec: &str| {
+        format!("apiVersion: {group}/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\nspec: {spec}\n")
+    };
+    let vllm_image = "image: registry.example.com/vllm:1";
+    let llamacpp = "image: 'ghcr.io/ggml-org/llama.cpp:server'";
+    for text in [
+        // A name that the engine would have by itself.
+        model("airunway.ai", "{model: {id: org/m, servedName: org/m}, engine: {type: vllm}}"),
+        // What the group has on, on a provider that leaves it to the image.
+        model(
+            "airunway.ai",
+            &format!(
+                "{{model: {{id: org/m}}, engine: {{type: vllm, enablePrefixCaching: true}}, {vllm_image}, resources: {{gpu: {{count: 1}}}}, provider: {{name: kaito}}}}"
+            ),
+        ),
+        // A list of one value.
+        model(
+            "kubefoundry.ai",
+            "{model: {id: org/m}, engine: {type: vllm, args: {hf-overrides: '[\"--a\"]'}}, resources: {gpu: {count: 1}}, provider: {name: kuberay}}",
+        ),
+        // A model on a claim, without a name in the API.
+        model(
+            "airunway.ai",
+            &format!(
+                "{{model: {{id: /models/m, storage: {{volumes: [{{name: v, claimName: c, mountPath: /models}}]}}}}, engine: {{type: llamacpp}}, {llamacpp}, provider: {{name: kaito}}}}"
+            ),
+        ),
+    ] {
+        let mut sources = SourceSet::default();
+        sources.add("model.yaml", text.as_str());
+        let compilation = compile(&sources, Thoroughness::Needed);
+        assert!(!compilation.has_errors(), "{text}\n{}", render::concise(&compilation.diagnostics, &sources));
+        assert_eq!(mistakes(&sources, &compilation), None, "{text}");
+    }
+}
+
+/// Options that cannot be read are no fault of the objects.
+#[test]
+fn options_are_read_first() {
+    let mut sources = SourceSet::default();
+    sources.add_for(Purpose::Options, "options.yaml", "apiVersion: example.com/v1\nkind: Render\n");
+    let workspace =
+        "apiVersion: kaito.sh/v1beta1\nkind: Workspace\nmetadata: {name: NAME}\ninference: {preset: {name: phi-4}}\n";
+    sources.add("one.yaml", workspace.replace("NAME", "one"));
+    sources.add("two.yaml", workspace.replace("NAME", "two"));
+    let import = import(&sources);
+    let codes: Vec<&str> = import.diagnostics.iter().map(|found| found.code.id).collect();
+    assert_eq!(codes, ["KF0904"]);
+}
+
+/// The scalars of a value, by JSON pointer.
+fn leaves(value: &Value, pointer: &str, all: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                leaves(value, &format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), all);
+            }
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, value)| leaves(value, &format!("{pointer}/{index}"), all));
+        }
+        _ => all.push(pointer.to_owned()),
+    }
+}
+
+/// The residue cannot lie: whatever scalar of an object is another one, the import is another one, or it is in the residue,
+/// or the object is refused.
+#[test]
+fn every_change_of_an_object_is_seen() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let cases =
+        ["examples/model-cache", "examples/llama-8b-kuberay", "examples/phi-4-kaito", "examples/mistral-gguf-cpu"];
+    let mut count = 0;
+    for case in cases {
+        let compilation = compile(&read_case(&root.join(case)), Thoroughness::Needed);
+        let objects: Vec<Value> = compilation.outputs.iter().map(|output| output.object.clone()).collect();
+        let of = |objects: &[Value]| {
+            let mut sources = SourceSet::default();
+            sources.add("objects.yaml", yaml::to_yaml_stream(objects));
+            import(&sources)
+        };
+        let before = of(&objects);
+        assert!(before.imported.len() == 1 && before.imported[0].residue.is_empty(), "{case}");
+        for (position, object) in objects.iter().enumerate() {
+            let mut all = Vec::new();
+            leaves(object, "", &mut all);
+            // Why a provider was selected is what this program says, and not what the object does.
+            for leaf in all.iter().filter(|leaf| !leaf.ends_with("selected-reason")) {
+                let mut changed = objects.clone();
+                let value = changed[position].pointer_mut(leaf).unwrap();
+                *value = match value {
+                    Value::String(text) => Value::from(format!("{text}x")),
+                    Value::Number(number) => Value::from(number.as_i64().unwrap_or(0) + 1),
+                    Value::Bool(value) => Value::from(!*value),
+                    other => panic!("{leaf} is {other}"),
+                };
+                let after = of(&changed);
+                let is_seen = after.has_errors()
+                    || after.imported.iter().any(|one| !one.residue.is_empty())
+                    || output(&after) != output(&before);
+                assert!(is_seen, "{case}: {leaf} of\n{}", yaml::to_yaml_stream(&changed));
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 120, "{count}");
+}
+
+/// The fields of a deployment that its import has to have, too, with their values: all but those that leave no trace.
+fn fields(compilation: &Compilation) -> BTreeMap<String, String> {
+    let ignored: Vec<String> = compilation
+        .diagnostics
+        .iter()
+        .filter(|found| ["field-ignored", "kaito-preset-resources", "scaling-ignored"].contains(&found.code.name))
+        .filter_map(|found| Some(found.location.as_ref()?.path.to_string()))
+        .collect();
+    // The name in the API follows from an id that has no effect.
+    let unnamed = ignored.iter().any(|path| path == "spec.model.id");
+    let is_trace = |path: &str| {
+        let follows = unnamed && path == "spec.model.servedName";
+        // Flags are compared as flags, and overrides are, too: there is no residue. Other labels stay behind.
+        !["metadata.labels", "metadata.annotations", "spec.engine", "spec.provider"]
+            .iter()
+            .any(|it| path.starts_with(it))
+            && !path.ends_with(".purpose")
+            && !follows
+            && !ignored.iter().any(|ignored| path.starts_with(ignored.as_str()))
+    };
+    let decision = compilation.decisions.first().unwrap();
+    let kept = decision.fields.iter().filter(|field| is_trace(&field.path) || field.path == "spec.engine.type");
+    let named = kept.map(|field| {
+        let path = if field.path == "spec.engine.image" { "spec.image" } else { &field.path };
+        (path.to_owned(), field.value.clone())
+    });
+    named.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 60,
+        max_global_rejects: 1_000_000,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(20_261_122),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn what_is_rendered_can_be_imported(documents in documents()) {
+        let models: Vec<&Value> = documents.iter().filter(|it| it["kind"] == "ModelDeployment").collect();
+        for model in models {
+            let mut sources = SourceSet::default();
+            sources.add("model.yaml", yaml::to_yaml_stream([model]));
+            let compilation = compile(&sources, Thoroughness::Needed);
+            let generates = compilation.outputs.iter().any(Output::is_generated);
+            if !compilation.has_errors() && generates {
+                let mistake = mistakes(&sources, &compilation);
+                prop_assert!(mistake.is_none(), "{}\n{}", yaml::to_yaml_stream([model]), mistake.unwrap());
+                let imported = output(&import(&rendered(&sources, &compilation)));
+                let mut again = SourceSet::default();
+                again.add("imported.yaml", imported.as_str());
+                let wanted = fields(&compile(&sources, Thoroughness::Everything));
+                let came_back = fields(&compile(&again, Thoroughness::Everything));
+                for (field, value) in &wanted {
+                    let other = came_back.get(field);
+                    prop_assert!(other.is_none_or(|other| other == value), "{field}: {value} {other:?}\n{imported}");
+                    let is_made_up = field.starts_with("spec.model.id") || field.starts_with("spec.image");
+                    prop_assert!(other.is_some() || is_made_up, "{field}: {value}\n{imported}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The CRD of llama-stack's operator with `deploy/llamastack/external-providers.yaml`: what it takes and what it refuses.
+//! Needs the research folder beside the checkout; without it this says so and passes, but not in CI.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::shared::shared;
+use kubefoundry::{Purpose, SourceSet, yaml};
+use serde_json::{Value, json};
+
+fn read(path: &Path) -> Value {
+    let text = fs::read_to_string(path).unwrap();
+    yaml::parse(&text, &yaml::Limits::default()).documents[0].root.to_json()
+}
+
+/// The operations that the patch uses, as RFC 6902 has them: a test that fails stops it, and so does a missing parent.
+fn patched(mut document: Value, patch: &Value) -> Value {
+    for operation in patch.as_array().unwrap() {
+        let path = operation["path"].as_str().unwrap();
+        match operation["op"].as_str().unwrap() {
+            "test" => assert_eq!(document.pointer(path), Some(&operation["value"]), "{path}"),
+            "add" => {
+                let (parent, key) = path.rsplit_once('/').unwrap();
+                let parent = document.pointer_mut(parent).unwrap_or_else(|| panic!("{path}: no such place"));
+                let before = parent.as_object_mut().unwrap().insert(key.to_owned(), operation["value"].clone());
+                assert_eq!(before, None, "{path}: upstream has it by now");
+            }
+            other => panic!("{other} is no operation that is used"),
+        }
+    }
+    document
+}
+
+/// What the patched CRD says of an object.
+fn said_of(object: &Value) -> Option<Vec<String>> {
+    let crd = shared("crds/llamastack.io_llamastackdistributions.yaml")?;
+    let patch = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/llamastack/external-providers.yaml");
+    let crd = patched(read(&crd), &read(&patch));
+    let mut sources = SourceSet::default();
+    sources.add_for(Purpose::Crds, "crd.yaml", yaml::to_yaml_stream([&crd]));
+    let (crds, problems) = kubefoundry::crds::read(&sources);
+    assert!(problems.is_empty(), "{problems:?}");
+    Some(crds.check(object).into_iter().map(|found| format!("{} {}", found.code.id, found.message)).collect())
+}
+
+/// What it says of a distribution with these providers, and with this status.
+fn said(providers: &Value, status: Option<&Value>) -> Option<Vec<String>> {
+    let mut object = json!({
+        "apiVersion": "llamastack.io/v1alpha1",
+        "kind": "LlamaStackDistribution",
+        "metadata": {"name": "stack", "namespace": "default"},
+        "spec": {"server": {"distribution": {"name": "starter"}, "externalProviders": providers}},
+    });
+    if let Some(status) = status {
+        object["status"] = json!({ "externalProviders": [status] });
+    }
+    said_of(&object)
+}
+
+fn provider(id: &str) -> Value {
+    json!({"providerId": id, "image": format!("quay.io/acme/{id}:1.0.0")})
+}
+
+#[test]
+fn providers_of_every_api_are_taken() {
+    let config = json!({"url": "http://x", "deep": {"list": [1, "a", null]}});
+    let mut full = provider("vllm");
+    full["imagePullPolicy"] = json!("Always");
+    full["config"] = config;
+    let all = json!({
+        "inference": [full, provider("b")], "safety": [provider("c")], "agents": [provider("d")],
+        "vectorIo": [provider("e")], "datasetIo": [provider("f")], "scoring": [provider("g")], "eval": [provider("h")],
+        "toolRuntime": [provider("i")], "postTraining": [provider(&"j".repeat(45))],
+    });
+    let status = json!({
+        "providerId": "vllm", "image": "quay.io/acme/vllm:1.0.0", "phase": "Failed", "message": "no",
+        "initContainerName": "external-provider-vllm", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    for providers in [all, json!({}), json!({"inference": []})] {
+        let Some(said) = said(&providers, Some(&status)) else { return };
+        assert_eq!(said, Vec::<String>::new(), "{providers}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_refused() {
+    let with = |key: &str, value: Value| {
+        let mut provider = provider("a");
+        provider[key] = value;
+        json!({ "inference": [provider] })
+    };
+    let mut others = Vec::new();
+    for (providers, expected) in [
+        (json!({"vector_io": []}), "vector_io"),
+        (json!({"inference": {}}), "is a mapping, expected a value of type array"),
+        (json!({"inference": [{"image": "a"}]}), "providerId"),
+        (json!({"inference": [{"providerId": "a"}]}), "image"),
+        (with("providerId", json!("Upper")), "is \"Upper\", expected a DNS-1123 label"),
+        (with("providerId", json!("-a")), "expected a DNS-1123 label"),
+        (with("providerId", json!("a".repeat(46))), "45"),
+        (with("image", json!("")), "image"),
+        (with("imagePullPolicy", json!("Sometimes")), "imagePullPolicy"),
+        (with("providerType", json!("remote::a")), "providerType"),
+        (with("config", json!("text")), "config"),
+        (json!({"inference": [provider("a"), provider("a")]}), "providerId"),
+        (
+            json!({"vectorIo": [provider("x"), provider("a")], "postTraining": [provider("a")]}),
+            "duplicate provider_id 'a' in externalProviders: found in both vectorIo and postTraining API sections",
+        ),
+    ] {
+        let Some(said) = said(&providers, None) else { return };
+        if said.len() != 1 || !said[0].contains(expected) {
+            others.push(format!("{providers}\n{expected}\n{said:#?}\n"));
+        }
+    }
+    assert!(others.is_empty(), "{}", others.concat());
+    let status = json!({"providerId": "a", "image": "b", "phase": "Gone"});
+    assert!(said(&json!({}), Some(&status)).unwrap()[0].contains("phase"));
+}
+
+/// What is rendered without an error is an object that the cluster takes: every distribution of the goldens and stories.
+#[test]
+fn what_is_rendered_is_taken() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["testdata/golden/llamastack", "examples"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let mut count = 0;
+    for folder in folders.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+        let found = fs::read_to_string(folder.join("diagnostics.snap")).unwrap();
+        if found.contains("\nerror[") {
+            continue;
+        }
+        for file in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if file.extension().is_none_or(|extension| extension != "yaml") {
+                continue;
+            }
+            let text = fs::read_to_string(&file).unwrap();
+            for document in &yaml::parse(&text, &yaml::Limits::default()).documents {
+                let object = document.root.to_json();
+                if object["kind"] == "LlamaStackDistribution" {
+                    let Some(said) = said_of(&object) else { return };
+                    assert_eq!(said, Vec::<String>::new(), "{}", file.display());
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count > 20, "{count}");
+}

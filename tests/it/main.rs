@@ -1,0 +1,47 @@
+//! The core before its users: every test that runs the whole of it, in one program, because each program of tests would
+//! compile and link the core again.
+#![allow(
+    missing_docs,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::format_collect,
+    clippy::indexing_slicing,
+    clippy::needless_raw_string_hashes,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test reads its cases from files, and fails by panicking"
+)]
+
+mod common;
+#[path = "../../xtask/src/corpus/documents.rs"]
+mod documents;
+
+mod actor;
+mod airunway;
+mod builtin;
+mod codes;
+mod crds;
+mod crds_semantics;
+mod docs;
+mod drift;
+mod engine;
+mod field_support;
+mod golden;
+mod import;
+mod injection;
+mod llamastack;
+mod llamastack_crd;
+mod llamastack_merge;
+mod migrate;
+mod past_failures;
+mod plan;
+mod properties;
+mod registry;
+mod rules;
+mod schemas;
+mod streaming;
+mod trace;
+mod yaml_documents;
+mod yaml_limits;
+mod yaml_properties;
+mod yaml_scalars;

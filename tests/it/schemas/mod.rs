@@ -1,0 +1,51 @@
+//! The generated schemas against the engine: what one accepts the other accepts, and both say it in the same words.
+
+mod crd;
+mod editor;
+mod rules;
+mod structural;
+mod syntax;
+
+use std::path::Path;
+
+use kubefoundry::dialect::Dialect;
+use kubefoundry::yaml;
+use serde_json::Value;
+
+/// A generated file.
+fn schema_file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Every document of a text as JSON, without `null`, which means absent.
+fn documents(text: &str) -> Vec<Value> {
+    yaml::parse(text, &yaml::Limits::default())
+        .documents
+        .iter()
+        .map(|document| {
+            let mut value = document.root.to_json();
+            prune(&mut value);
+            value
+        })
+        .collect()
+}
+
+/// Drops fields that are `null`, as an apiserver does.
+fn prune(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(prune);
+        }
+        Value::Array(items) => items.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+/// A kind of ours, with its dialect.
+fn kind_of(object: &Value) -> Option<(&'static Dialect, &str)> {
+    let (group, version) = object.get("apiVersion")?.as_str()?.split_once('/')?;
+    let dialect = Dialect::of_group(group).filter(|dialect| dialect.version == version)?;
+    Some((dialect, object.get("kind")?.as_str()?))
+}

@@ -1,0 +1,155 @@
+//! The CRDs against the engine: no deployment that it accepts is refused, and every rule says what it says.
+
+use std::collections::BTreeSet;
+
+use kubefoundry::diagnostic::Severity;
+use kubefoundry::{Compilation, Purpose, SourceSet, yaml};
+use serde_json::Value;
+
+use super::crd::{CRDS, Refusal};
+use super::{documents, kind_of, schema_file};
+use crate::common::{case_folders, compile_all, read_case};
+
+/// What a cluster has against the objects of our kinds in a text.
+fn refusals(text: &str) -> Vec<Refusal> {
+    let documents = documents(text);
+    let of_ours = documents.iter().filter_map(|object| {
+        let (dialect, kind) = kind_of(object)?;
+        Some(CRDS.get(&(dialect.group, kind))?.refusals(object))
+    });
+    of_ours.flatten().collect()
+}
+
+fn compile_text(text: &str) -> Compilation {
+    let mut sources = SourceSet::default();
+    sources.add("model.yaml", text);
+    compile_all(&sources)
+}
+
+fn messages(compilation: &Compilation) -> Vec<&str> {
+    let errors = compilation.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    errors.map(|found| found.message.as_str()).collect()
+}
+
+fn input_texts(sources: &SourceSet) -> Vec<&str> {
+    let inputs = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
+    inputs.map(|(_, source)| source.text.as_str()).collect()
+}
+
+/// Every case and example: what the engine accepts a cluster accepts, and what a rule of the cluster refuses the engine
+/// refuses in the same words.
+#[test]
+fn cases_are_accepted_or_refused_alike() {
+    let mut accepted = 0;
+    for folder in case_folders() {
+        let sources = read_case(&folder);
+        let compilation = compile_all(&sources);
+        // A patch is a part of an object; a cluster never sees it.
+        if sources.iter().any(|(_, source)| source.text.contains("kind: Kustomization")) {
+            continue;
+        }
+        for text in input_texts(&sources) {
+            let refusals = refusals(text);
+            if !compilation.has_errors() {
+                assert!(refusals.is_empty(), "{}: {refusals:#?}", folder.display());
+                accepted += 1;
+            }
+            // Of what could not be read (KF00…), and with options that are wrong, the engine says no more.
+            let unread =
+                compilation.diagnostics.iter().any(|found| found.code.id < "KF0100" || found.code.id == "KF0904");
+            for refusal in refusals.iter().filter(|refusal| refusal.rule.is_some() && !unread) {
+                let said = messages(&compilation).iter().any(|message| refusal.is_said_by(message));
+                assert!(said, "{}: {refusal:#?} is not among {:#?}", folder.display(), messages(&compilation));
+            }
+        }
+    }
+    assert!(accepted > 150, "{accepted}");
+}
+
+/// Objects that trip the rules, each with what the rule says.
+const BROKEN: &[&str] =
+    &[include_str!("broken/model.yaml"), include_str!("broken/workload.yaml"), include_str!("broken/items.yaml")];
+
+/// Every rule of both dialects is tripped by an object, and the engine says the same of it.
+#[test]
+fn every_rule_says_what_the_engine_says() {
+    let mut tripped = BTreeSet::new();
+    for text in BROKEN {
+        for document in yaml::parse(text, &yaml::Limits::default()).documents {
+            for group in ["kubefoundry", "kubeairunway"] {
+                let text = text[document.span.start..document.span.end].replace("kubefoundry", group);
+                let compilation = compile_text(&text);
+                let refusals = refusals(&text);
+                assert!(!refusals.is_empty(), "a cluster accepts\n{text}");
+                for refusal in refusals {
+                    let said = messages(&compilation).iter().any(|message| refusal.is_said_by(message));
+                    assert!(said, "{refusal:#?} is not among {:#?} for\n{text}", messages(&compilation));
+                    tripped.insert((group, refusal.rule.unwrap()));
+                }
+            }
+        }
+    }
+    for group in ["kubefoundry", "kubeairunway"] {
+        let text = schema_file(&format!("{group}.ai_modeldeployments.yaml"));
+        let mut all = BTreeSet::new();
+        collect_rules(&documents(&text)[0], &mut all);
+        assert!(all.len() > 50, "{}", all.len());
+        let missing: Vec<_> = all.iter().filter(|rule| !tripped.contains(&(group, (*rule).clone()))).collect();
+        assert!(missing.is_empty(), "nothing trips {missing:#?}");
+    }
+}
+
+fn collect_rules(value: &Value, all: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            for rule in fields.get("x-kubernetes-validations").and_then(Value::as_array).into_iter().flatten() {
+                all.insert(rule["rule"].as_str().unwrap().to_owned());
+            }
+            fields.values().for_each(|value| collect_rules(value, all));
+        }
+        Value::Array(items) => items.iter().for_each(|value| collect_rules(value, all)),
+        _ => {}
+    }
+}
+
+/// What a cluster writes into an object changes nothing about it: a deployment that is read back renders as before.
+#[test]
+fn defaults_change_nothing() {
+    let mut changed = 0;
+    for folder in case_folders() {
+        let sources = read_case(&folder);
+        let mut defaulted = SourceSet::default();
+        for (_, source) in sources.iter() {
+            let mut objects: Vec<Value> = yaml::parse(&source.text, &yaml::Limits::default())
+                .documents
+                .iter()
+                .map(|document| document.root.to_json())
+                .collect();
+            for object in &mut objects {
+                let crd = kind_of(object).and_then(|(dialect, kind)| CRDS.get(&(dialect.group, kind)));
+                if let Some(crd) = crd.filter(|_| source.purpose == Purpose::Input) {
+                    let with_defaults = crd.defaulted(object);
+                    changed += usize::from(with_defaults != *object);
+                    *object = with_defaults;
+                }
+            }
+            defaulted.add_for(source.purpose, source.name.clone(), yaml::to_yaml_stream(&objects));
+        }
+        let (before, after) = (compile_all(&sources), compile_all(&defaulted));
+        // With an error there is nothing to compare: what is wrong may be that it cannot be read.
+        if before.has_errors() {
+            continue;
+        }
+        let objects = |compilation: &Compilation| {
+            let own = compilation.outputs.iter().filter(|output| output.is_generated());
+            own.map(|output| output.object.clone()).collect::<Vec<_>>()
+        };
+        let said = |compilation: &Compilation| {
+            let all = compilation.diagnostics.iter().map(|found| (found.code.id, found.message.clone()));
+            all.collect::<BTreeSet<_>>()
+        };
+        assert_eq!(objects(&before), objects(&after), "{}", folder.display());
+        assert_eq!(said(&before), said(&after), "{}", folder.display());
+    }
+    assert!(changed > 100, "{changed}");
+}

@@ -1,0 +1,79 @@
+//! The regular expressions of the schemas against the checks that they stand for.
+
+use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::{image, labels, names, quantity};
+use proptest::prelude::*;
+use regex::Regex;
+use serde_json::Value;
+
+use super::schema_file;
+
+/// A check of the engine, and a field that has it.
+type Row = (&'static str, fn(&str) -> Checked, Accepts);
+
+/// Whether the expression says just what the check says, or leaves something to the engine.
+#[derive(Clone, Copy, PartialEq)]
+enum Accepts {
+    TheSame,
+    More,
+}
+
+const ROWS: &[Row] = &[
+    ("spec.model.storage.volumes[].name", names::dns_1123_label, Accepts::TheSame),
+    ("spec.model.storage.volumes[].claimName", names::dns_1123_subdomain, Accepts::TheSame),
+    ("spec.resources.memory", quantity::positive_quantity, Accepts::TheSame),
+    ("spec.resources.gpu.type", labels::extended_resource, Accepts::More),
+    ("spec.image", image::image_reference, Accepts::More),
+    ("spec.env[].name", names::environment_variable, Accepts::TheSame),
+    ("spec.env[].valueFrom.secretKeyRef.key", names::config_key, Accepts::TheSame),
+    ("spec.tolerations[].key", labels::label_key, Accepts::More),
+];
+
+/// Texts near the edge of what a name, a quantity or an image may be.
+fn texts() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z0-9.-]{0,8}",
+        "[a-zA-Z0-9._/-]{0,12}",
+        "[+-]?[0-9.]{0,4}(Ki|Mi|G|m|e|E)?[+-]?[0-9]{0,3}",
+        "[a-z0-9]{60,66}",
+        "([a-z0-9]{50}\\.){4}[a-z0-9]{48,54}",
+        "[a-z.]{1,6}/[a-zA-Z_.-]{1,6}",
+        "[a-z0-9:@/]{1,14}",
+        "[ -~]{0,6}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What the engine accepts the expressions accept; most also refuse what it refuses.
+    #[test]
+    fn expressions_say_what_the_checks_say(text in texts()) {
+        for ((field, check, accepts), (pattern, most)) in ROWS.iter().zip(patterns()) {
+            let fits = pattern.is_match(&text) && text.len() <= *most;
+            let good = check(&text).is_ok();
+            prop_assert!(!good || fits, "{field} refuses {text:?}");
+            if *accepts == Accepts::TheSame && !text.is_empty() {
+                prop_assert_eq!(fits, good, "{} and {:?}", field, text);
+            }
+        }
+    }
+}
+
+/// The expression of each row, with the most characters.
+fn patterns() -> &'static [(Regex, usize)] {
+    static PATTERNS: std::sync::LazyLock<Vec<(Regex, usize)>> = std::sync::LazyLock::new(|| {
+        let schema: Value = serde_json::from_str(&schema_file("modeldeployment.json")).unwrap();
+        let row = |(field, ..): &Row| {
+            let mut property = &schema;
+            for key in field.split('.') {
+                property = &property["properties"][key.trim_end_matches("[]")];
+                property = if key.ends_with("[]") { &property["items"] } else { property };
+            }
+            let most = property["maxLength"].as_u64().map_or(usize::MAX, |most| usize::try_from(most).unwrap());
+            (Regex::new(property["pattern"].as_str().unwrap_or_else(|| panic!("{field} has a pattern"))).unwrap(), most)
+        };
+        ROWS.iter().map(row).collect()
+    });
+    &PATTERNS
+}

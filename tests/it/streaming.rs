@@ -1,0 +1,97 @@
+//! Documents go through in chunks and on several threads, and provider configurations are looked for before the rest:
+//! none of it may show.
+
+use kubefoundry::compile::{Compilation, YamlText, compile_as};
+use kubefoundry::{SourceSet, Thoroughness, compile, yaml};
+use proptest::prelude::*;
+
+const BROKEN: &[&str] = &[
+    "a: [\n",
+    "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: m, name: n}\nspec: {engine: {type: vlm}}\n",
+    "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeploymentList\nitems: [{metadata: {name: model-000000}}, 1]\n",
+    "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {name: other}\nspec: {}\n",
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
+    "# nothing\n",
+];
+
+/// Everything that a run says, as text.
+fn said(texts: &[String], threads: usize) -> String {
+    let mut sources = SourceSet::default();
+    for (number, text) in texts.iter().enumerate() {
+        sources.add(format!("{number}.yaml"), text);
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let compilation: Compilation<YamlText> = pool.install(|| compile_as(&sources, Thoroughness::Everything));
+    format!("{compilation:#?}")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_number_of_threads_says_the_same(
+        split in 90..150_usize,
+        breaks in proptest::collection::vec((0..250_usize, 0..BROKEN.len()), 0..4),
+    ) {
+        let mut all: Vec<String> = crate::documents::documents(0..250).split("---\n").map(str::to_owned).collect();
+        for (at, which) in breaks {
+            all.insert(at, BROKEN[which].to_owned());
+        }
+        let (first, second) = all.split_at(split);
+        let texts = [first.join("---\n"), second.join("---\n")];
+        let alone = said(&texts, 1);
+        prop_assert!(alone.len() > 100_000);
+        for threads in [2, 5] {
+            prop_assert!(said(&texts, threads) == alone, "{threads} threads");
+        }
+    }
+}
+
+/// Texts and values are two forms of one output.
+#[test]
+fn texts_are_the_values_written_out() {
+    let mut sources = SourceSet::default();
+    sources.add("corpus.yaml", crate::documents::documents(0..100));
+    let values = compile(&sources, Thoroughness::Needed);
+    let texts: Compilation<YamlText> = compile_as(&sources, Thoroughness::Needed);
+    assert!(!values.has_errors() && !values.outputs.is_empty());
+    let written: Vec<String> = values.outputs.iter().map(|it| yaml::to_yaml_stream([&it.object])).collect();
+    assert_eq!(texts.outputs.iter().map(|it| it.object.as_str()).collect::<Vec<_>>(), written);
+}
+
+const CONFIG: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: KIND\nmetadata: {name: aaa}\nspec:\n  capabilities:\n    \
+                      engines: [vllm, sglang]\n    servingModes: [aggregated]\n    gpuSupport: true\n  selectionRules:\n  - \
+                      {condition: 'true', priority: 999}\n";
+
+/// A configuration counts for what stands before it, however its kind is spelled: written with an escape, it shows only
+/// when it is read.
+#[test]
+fn configurations_count_wherever_and_however_they_are_written() {
+    let run = |kind: &str| {
+        let mut sources = SourceSet::default();
+        sources.add("models.yaml", crate::documents::documents(0..1));
+        sources.add("provider.yaml", CONFIG.replace("KIND", kind));
+        let compilation = compile(&sources, Thoroughness::Needed);
+        let said: Vec<_> = compilation.diagnostics.iter().map(|it| (it.code.id, it.message.clone())).collect();
+        (compilation.decisions[0].provider().map(str::to_owned), compilation.inputs.len(), said)
+    };
+    let plain = run("InferenceProviderConfig");
+    assert_eq!(plain.0.as_deref(), Some("aaa"));
+    assert_eq!(run("\"Inference\\x50roviderConfig\""), plain);
+}
+
+/// The same for a kustomization, whose patches are parts of objects.
+#[test]
+fn kustomizations_are_known_however_they_are_written() {
+    let run = |group: &str| {
+        let mut sources = SourceSet::default();
+        sources.add("patch.yaml", crate::documents::documents(0..1));
+        sources.add("models.yaml", crate::documents::documents(0..2).replace("name: model", "name: other"));
+        let text = format!("apiVersion: {group}\nkind: Component\npatches: [{{path: patch.yaml}}]\n");
+        sources.add("component.yaml", text);
+        let compilation = compile(&sources, Thoroughness::Needed);
+        compilation.decisions.iter().map(|it| it.object.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(run("kustomize.config.k8s.io/v1alpha1"), ["other-000000", "other-000001"]);
+    assert_eq!(run("\"kustomize.config.k8s\\x2eio/v1alpha1\""), ["other-000000", "other-000001"]);
+}
