@@ -154,7 +154,7 @@ fn one<O: Form>(
     let (decision, _) = select_and_translate::<O>(document, &deployment, setting, steps, &mut later);
     let explicit = decision.selection.as_ref().is_some_and(|selection| selection.explicit);
     let least = if explicit { Severity::Warning } else { Severity::Error };
-    // The provider's own word about GPUs stands beside the engine's (spec/1 §8 has both).
+    // The provider's own word about GPUs stands beside the engine's (MD-2.1 and MD-2.7).
     findings.absorb(later, least, &codes::PROVIDER_REQUIRES_GPU);
     Some((decision, Vec::new()))
 }

@@ -269,8 +269,8 @@ impl Engine {
         self.run(deployment, None, thoroughness)
     }
 
-    /// The deployment with the defaults that the specification states as values (spec/1 §4.1) written into its `spec`, where
-    /// it says nothing: what a defaulting webhook answers. It renders as before. One with errors stays as it is.
+    /// The deployment with the defaults that the specification states as values (MD-1.17) written into its `spec`,
+    /// where it says nothing: what a defaulting webhook answers. It renders as before. One with errors stays as it is.
     ///
     /// ```
     /// use kubefoundry::engine::{Engine, Providers};
@@ -319,7 +319,7 @@ impl Engine {
     }
 
     /// A hash of what makes a deployment another one to its provider: the provider, `model.id`, `model.source`,
-    /// `engine.type` and `serving.mode` (spec/1 §4.7), after defaults. When it changes, what runs is deleted and made anew.
+    /// `engine.type` and `serving.mode` (OP-3.1), after defaults. When it changes, what runs is deleted and made anew.
     /// None when the deployment cannot be read so far.
     ///
     /// ```

@@ -17,7 +17,7 @@ pub enum Applier {
     /// kubectl, Argo CD or Flux: every change is a patch, and upstream reacts.
     #[default]
     Apply,
-    /// The kubefoundry operator: a change of identity (spec/1 §4.11), and one of which upstream refuses or ignores a part,
+    /// The kubefoundry operator: a change of identity (OP-3.1), and one of which upstream refuses or ignores a part,
     /// deletes the main object and makes it anew.
     Operator,
 }

@@ -26,7 +26,7 @@ const MOST_CHANGES_OF_LARGE: usize = 4;
 /// Bytes from which on a document is large.
 const LARGE: usize = 64 * 1024;
 
-/// Fields whose change makes the operator delete the main object and make it anew (spec/1 §4.11).
+/// Fields whose change makes the operator delete the main object and make it anew (docs/specification.md OP-3.1).
 static IDENTITY: &[&str] =
     &["spec.model.id", "spec.model.source", "spec.engine.type", "spec.provider.name", "spec.serving.mode"];
 
@@ -326,7 +326,7 @@ fn recreate(changes: &mut [Change], why: &'static str) {
     }
 }
 
-/// Whether a deployment says that the operator shall leave its objects alone (spec/1 §4.6).
+/// Whether a deployment says that the operator shall leave its objects alone (docs/specification.md OP-4.2).
 fn is_paused(document: &Value) -> bool {
     let annotations = document.pointer("/metadata/annotations");
     let said = |dialect: &Dialect| annotations?.get(dialect.label("reconcile-paused"))?.as_str();

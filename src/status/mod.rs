@@ -32,7 +32,7 @@ pub struct Judgement {
 }
 
 impl Default for Judgement {
-    /// No time, and the specification's five minutes (spec/1 §13.4).
+    /// No time, and the specification's five minutes (MD-7.5).
     fn default() -> Self {
         Self { now: None, stale_after: STALE_AFTER }
     }

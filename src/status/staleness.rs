@@ -1,7 +1,8 @@
 //! How old a status is, and whether that is too old.
 //!
 //! Controllers write a status when it changes. So one that is settled (`Running`, `Failed`, of the current generation) does
-//! not get stale by age; one that should go on to something else does (spec/1 §13.4: after five minutes without news).
+//! not get stale by age; one that should go on to something else does, after five minutes without news
+//! (docs/specification.md MD-7.5).
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +13,7 @@ use kubefoundry_model::provider::Status;
 use kubefoundry_model::status::text_at;
 use kubefoundry_model::wire::Phase;
 
-/// Seconds without news after which a status that should change is stale (spec/1 §13.4).
+/// Seconds without news after which a status that should change is stale (docs/specification.md MD-7.5).
 pub const STALE_AFTER: u64 = 300;
 
 /// When a status was written, and whether that is too long ago.

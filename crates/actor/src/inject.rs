@@ -121,7 +121,7 @@ fn fits(object: &Value, layout: &Layout, injection: &Injection) -> Result<(), Mi
     Ok(())
 }
 
-/// The actor that an object says has added to it (A28 of the requirements).
+/// The actor that an object says has added to it (docs/specification.md AA-1.6).
 pub(super) fn managed_by(object: &Value) -> Option<&str> {
     let annotation = get(object, &["metadata", "annotations"])?.get(MANAGED_BY)?.as_str();
     annotation.filter(|actor| !actor.is_empty())

@@ -113,7 +113,7 @@ impl Actor {
         self.transport.as_ref()?.role().map(|_| format!("asya-{}", self.name))
     }
 
-    /// The queue that it takes messages from (A16 of the requirements: `asya-<actor>`).
+    /// The queue that it takes messages from (docs/specification.md AA-1.8).
     pub(super) fn queue(&self) -> String {
         format!("asya-{}", self.name)
     }

@@ -58,7 +58,7 @@ pub struct Ceilings {
     pub memory: &'static str,
 }
 
-/// What the specification says (spec/1).
+/// What the specification says.
 const SPECIFIED: Dialect = Dialect {
     group: "kubefoundry.ai",
     version: "v1alpha1",

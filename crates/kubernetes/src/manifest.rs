@@ -181,7 +181,7 @@ struct Head<'m> {
 pub const MODEL_DEPLOYMENT: &str = "model-deployment";
 
 /// Marks an object as generated from another: the manager's label (never on a claim, whose data outlives us) and
-/// the annotation that names the other (DESIGN §6, ownership).
+/// the annotation that names the other (docs/design/0016).
 pub fn mark_owned(manifest: &mut Manifest, dialect: &Dialect, annotation: &str, namespace: Option<&str>, name: &str) {
     if manifest.kind != "PersistentVolumeClaim" {
         manifest.metadata.labels.insert(dialect.label("managed-by"), Value::from(dialect.manager));

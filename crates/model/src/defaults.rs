@@ -1,4 +1,4 @@
-//! The defaults that the specification states as values (spec/1 §4.1), written into an object.
+//! The defaults that the specification states as values (docs/specification.md MD-1.17), written into an object.
 //!
 //! What follows from other fields (`model.servedName`, a mount path) stays out: written down it would stay when those change. So
 //! does the resource of the GPUs, which not every provider takes.

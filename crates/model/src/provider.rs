@@ -67,7 +67,7 @@ pub trait Provider: Sync {
     /// [`NotImportable`] when no deployment becomes anything like it.
     fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable>;
 
-    /// Reads the state of its main object, as the apiserver gives it, into the unified status (spec/1 §4.9, as
+    /// Reads the state of its main object, as the apiserver gives it, into the unified status (MD-7.2, as
     /// docs/deviations.md corrects it). A state that is not known here gives no phase, and the word as it stands.
     ///
     /// ```

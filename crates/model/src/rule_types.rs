@@ -97,7 +97,7 @@ static METADATA: [FieldType; 4] = [
     required("annotations", STRINGS),
 ];
 
-/// The environment that rules are compiled in: `spec` and `metadata` (DESIGN §5).
+/// The environment that rules are compiled in: `spec` and `metadata` (docs/design/0005).
 pub fn environment(limits: cel::Limits) -> Environment {
     Environment::new(vec![("spec", Type::Object(&SPEC)), ("metadata", Type::Object(&METADATA))], limits)
 }

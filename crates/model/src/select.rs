@@ -1,5 +1,5 @@
-//! Which provider runs a deployment, and why (DESIGN §5): gates by capability, then the highest priority among the
-//! rules that are true.
+//! Which provider runs a deployment, and why (docs/design/0006): gates by capability, then the highest priority among
+//! the rules that are true.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -261,9 +261,9 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
     true
 }
 
-/// Checks a choice against what the provider can run, with the messages of spec/1 §8: against its configuration where
-/// it was chosen by name (rules have gates of their own), and always against what this program renders for it, which a
-/// configuration of its name may claim more than.
+/// Checks a choice against what the provider can run, with the prescribed messages (MD-2.6 to MD-2.8): against its
+/// configuration where it was chosen by name (rules have gates of their own), and always against what this program
+/// renders for it, which a configuration of its name may claim more than.
 pub fn check_compatibility(
     name: &str,
     deployment: &Deployment,

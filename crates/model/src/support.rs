@@ -29,7 +29,7 @@ pub enum Support {
     Refused,
 }
 
-/// Every field of the specification that a row must cover (spec/1 §4.1 and DESIGN §3).
+/// Every field of the specification that a row must cover (docs/specification.md, MD-1).
 pub static FIELDS: &[&str] = &[
     "spec.model.id",
     "spec.model.servedName",

@@ -12,6 +12,6 @@ pub(super) static GRAMMAR: Grammar = Grammar {
     prefix_caching_on: Setting::Switch("cache-prompt"),
     prefix_caching_off: Setting::Off("cache-prompt", "no-cache-prompt"),
     enforce_eager: Setting::Ignored("llama.cpp has no eager mode to force"),
-    // GPUs are split by layer automatically (engine-flags facts: no tensor parallel flag).
+    // GPUs are split by layer automatically (docs/design/0008).
     parallelism: None,
 };

@@ -49,8 +49,8 @@ pub fn grammar(engine: EngineType) -> &'static Grammar {
 }
 
 /// Resolves everything that sets the engine, for one worker: typed fields, `engine.args`, `engine.extraArgs`,
-/// parallelism (DESIGN §4 and §6). What cannot be passed is left out, and an error says why; the rest comes back, so that
-/// a provider can look at it in the same run.
+/// parallelism (docs/design/0007 to 0009). What cannot be passed is left out, and an error says why; the rest comes
+/// back, so that a provider can look at it in the same run.
 ///
 /// The model and the served name are among the arguments where the launcher [takes](Launcher::takes_model) them.
 pub fn resolve(

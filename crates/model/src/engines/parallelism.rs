@@ -8,7 +8,7 @@ use crate::ir::Worker;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Checks TP × PP × DP against the worker's GPUs, and derives TP where nothing is said of it (DESIGN §4, parallelism).
+/// Checks TP × PP × DP against the worker's GPUs, and derives TP where nothing sets it (docs/design/0008).
 pub(super) fn resolve(
     worker: &Worker,
     grammar: &'static Grammar,

@@ -21,6 +21,6 @@ pub(super) static GRAMMAR: Grammar = Grammar {
     }),
 };
 
-/// The warning for a `contextLength` (DESIGN §6, TensorRT-LLM).
+/// The warning for a `contextLength` (docs/specification.md MD-6.1).
 pub(super) const CONTEXT_LENGTH_WARNING: &str =
     "contextLength is passed as --max-seq-len; a prebuilt TensorRT-LLM engine's own limit wins";

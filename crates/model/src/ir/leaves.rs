@@ -1,4 +1,4 @@
-//! Every value of a deployment with its field path, in the order of spec/1 §4.1.
+//! Every value of a deployment with its field path, in the order of the specification (docs/specification.md, MD-1).
 //!
 //! Structs are taken apart field by field, so that a new field does not compile until it is listed here.
 
@@ -24,8 +24,8 @@ pub struct LeafEntry {
 }
 
 impl Deployment {
-    /// Every value with its field path, in the order of spec/1 §4.1. A field without a value has no entry; lists and
-    /// mappings appear as their items. Values that were ignored with a warning are not part of a deployment.
+    /// Every value with its field path, in the order of the specification. A field without a value has no entry; lists
+    /// and mappings appear as their items. Values that were ignored with a warning are not part of a deployment.
     pub fn leaves(&self) -> Vec<LeafEntry> {
         let Self {
             dialect,

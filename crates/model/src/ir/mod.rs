@@ -283,7 +283,7 @@ impl Workload {
         }
     }
 
-    /// Whether any worker has GPUs (what "GPU" means in rules: DESIGN §4).
+    /// Whether any worker has GPUs (what "GPU" means in rules: docs/design/0006).
     pub fn uses_gpu(&self) -> bool {
         self.workers().iter().any(|worker| worker.gpu_count.value > 0)
     }

@@ -29,7 +29,7 @@ pub(super) fn is_nvidia(gpu_type: &str) -> bool {
 }
 
 /// Reports what a default image cannot do: keep its version when this program is upgraded, unless that is pinned, and
-/// drive other GPUs than NVIDIA's (DESIGN §6). `wanted` is what an image for those has in it.
+/// drive other GPUs than NVIDIA's (docs/design/0010). `wanted` is what an image for those has in it.
 pub(super) fn check_default(
     provider: &str,
     wanted: &str,

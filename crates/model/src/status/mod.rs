@@ -1,4 +1,4 @@
-//! What runs: the state of a provider's object in the words of a ModelDeployment (spec/1 §4.9).
+//! What runs: the state of a provider's object in the words of a ModelDeployment (docs/specification.md, MD-7).
 //!
 //! ```text
 //! object as the apiserver gives it ─ Observed ─ provider (phase, message, replicas, endpoint, parts) ─ Status

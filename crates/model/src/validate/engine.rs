@@ -76,7 +76,7 @@ fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
     positive
 }
 
-/// Keys are flag names without dashes (DESIGN §4).
+/// Keys are flag names without dashes (docs/design/0007).
 fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
     if is_flag_name(key) {
         return;

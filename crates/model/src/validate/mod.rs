@@ -25,7 +25,7 @@ use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Validates a deployment and applies its defaults (spec/1 §4.1 and §8, DESIGN §3 and §4).
+/// Validates a deployment and applies its defaults (docs/specification.md, MD-1 and MD-2).
 ///
 /// `wire` is the document that `findings` looks at, as it was read; `dialect` is its group's. Whether a provider can
 /// take the deployment, what its overrides say and what the engine's flags mean is checked elsewhere.

@@ -41,7 +41,7 @@ pub(super) fn model(
     Some(Model { id: id.map(str::to_owned), served_name, source, volumes })
 }
 
-/// A custom model is in the image (DESIGN §3).
+/// A custom model is in the image (docs/specification.md MD-1.2).
 fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
     let image = FieldPath::parse("spec.image");
     if !has_image && check.absent_or_empty(&image) && check.absent_or_empty(&FieldPath::parse("spec.engine.image")) {
@@ -138,7 +138,7 @@ fn basename(id: &str) -> Option<&str> {
     id.rsplit('/').find(|part| !part.is_empty())
 }
 
-/// The name in the API: the one given, or the last part of the id (spec/1 §4.1).
+/// The name in the API: the one given, or the last part of the id (docs/specification.md MD-1.3).
 fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<String>> {
     let path = FieldPath::parse("spec.model.servedName");
     if let Some(name) = text(wire.served_name.as_deref()) {
@@ -159,7 +159,7 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
     Some(Leaf::derived(name.to_owned()))
 }
 
-/// Engines split served names at commas and spaces, and read a leading `-` as a flag (DESIGN §6).
+/// Engines split served names at commas and spaces, and read a leading `-` as a flag (docs/design/0010).
 fn check_served_name(name: &str) -> Checked {
     let refused = |character: char| character == ',' || character.is_whitespace() || character.is_control();
     if name.len() > 253 {

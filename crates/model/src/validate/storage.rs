@@ -1,4 +1,4 @@
-//! Volumes for model data (DESIGN §3; shapes and defaults of the live system's `model.storage`).
+//! Volumes for model data (docs/design/0003; shapes and defaults of airunway's `model.storage`).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Serving mode, replicas, GPUs, memory and CPU (spec/1 §8, DESIGN §4).
+//! Serving mode, replicas, GPUs, memory and CPU (docs/specification.md, MD-2).
 
 use crate::codes;
 use crate::ir::{EngineType, Leaf, NVIDIA_GPU, Origin, Role, ServingMode, Worker, Workload};

@@ -1,5 +1,5 @@
-//! `InferenceProviderConfig` v1alpha1 (spec/1 §3.9): what a provider can do and when it is selected.
-//! `capabilities.engines` comes flat (the specification) or per engine (the live system).
+//! `InferenceProviderConfig` v1alpha1 (docs/specification.md, MD-8): what a provider can do and when it is selected.
+//! `capabilities.engines` comes flat (the specification) or per engine (airunway).
 
 use kubefoundry_kubernetes::wire::{Condition, Describe, ObjectMeta, Read, Reader, Shape, Timestamp};
 use kubefoundry_kubernetes::wire_object;

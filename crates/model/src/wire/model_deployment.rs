@@ -1,4 +1,4 @@
-//! `ModelDeployment` v1alpha1 (spec/1 §4.1) with the additive fields that users of the live system write.
+//! `ModelDeployment` v1alpha1 (docs/specification.md, MD-1) with the additive fields that users of airunway write.
 
 use kubefoundry_kubernetes::wire::{
     EnvVar, IntegerOrString, LocalObjectReference, Map, ObjectMeta, Syntax, Toleration,

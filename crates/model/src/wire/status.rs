@@ -1,4 +1,5 @@
-//! What controllers report (spec/1 §3.9, §4.1). Schemas describe it; as an input it is not looked at.
+//! What controllers report (docs/specification.md, MD-7 and MD-8.3). Schemas describe it; as an input it is not looked
+//! at.
 
 use kubefoundry_kubernetes::wire::Condition;
 use kubefoundry_kubernetes::{string_enum, wire_object};

@@ -1,4 +1,4 @@
-//! The flags that Dynamo's serving modes need, per engine (DESIGN §6; upstream `examples/backends/*/deploy`).
+//! The flags that Dynamo's serving modes need, per engine (docs/design/0012; upstream `examples/backends/*/deploy`).
 //! What the user said on a flag wins.
 
 use serde_json::{Value, json};

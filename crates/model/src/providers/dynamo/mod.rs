@@ -47,7 +47,7 @@ const NAME: &str = "dynamo";
 const V1ALPHA1: &str = "nvidia.com/v1alpha1";
 /// The CRD version that operators from 1.2 serve, and from 1.5 store.
 const V1BETA1: &str = "nvidia.com/v1beta1";
-/// The runtimes whose flags are known (DESIGN §6); the first is the default.
+/// The runtimes whose flags are known (docs/design/0012); the first is the default.
 const RUNTIMES: &[&str] = &["1.4.0", "1.1.1", "1.6.1"];
 /// Where the frontend listens (DynamoServicePort upstream).
 const PORT: u16 = 8000;

@@ -1,4 +1,4 @@
-//! `spec.provider.overrides` for Dynamo (spec/1 §4.15, DESIGN §6).
+//! `spec.provider.overrides` for Dynamo (docs/specification.md MD-5.1, docs/design/0012).
 
 use super::codes::ROUTER_MODE_NONE;
 use crate::codes;

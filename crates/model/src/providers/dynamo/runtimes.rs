@@ -39,7 +39,7 @@ const NO_SERVER: NoServerFlags = NoServerFlags {
 };
 
 /// The operator may re-quote a worker's args into a shell for multi-node, and quotes too little: text is held to
-/// characters that mean nothing there (engine-flags §3).
+/// characters that mean nothing there (docs/design/0009).
 const CHARSET: Charset = Charset {
     marks: "._/:@=,+-",
     reason: "which Dynamo may hand to a shell",
@@ -55,7 +55,7 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
         ..Launcher::new(format!("Dynamo {version}'s {name} worker"))
     };
     let release = RELEASES.iter().find(|release| release.version == version);
-    // Only dynamo.vllm turns abbreviations off, in its own parser (engine-flags §3.6).
+    // Only dynamo.vllm turns abbreviations off, in its own parser (`allow_abbrev=False`).
     let parsers = |wrapper: &str, abbreviates: bool, engine: Option<FlagTable>| {
         let wrapper = flags::wrapper(wrapper, version).map(|table| Parser { table, abbreviates });
         wrapper.into_iter().chain(engine.map(|table| Parser { table, abbreviates: true })).collect()

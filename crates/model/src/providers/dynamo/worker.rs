@@ -74,7 +74,7 @@ fn environment(deployment: &Deployment, role: Role, storage: Vec<EnvVar>) -> Vec
     env
 }
 
-/// cpu is a request, memory a request and a limit, GPUs a limit (DESIGN §4).
+/// cpu is a request, memory a request and a limit, GPUs a limit (docs/design/0010).
 fn amounts(worker: &Worker) -> (Amounts, Amounts) {
     let gpus = worker.gpu_count.value;
     let limits = Amounts {

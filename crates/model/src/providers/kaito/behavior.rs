@@ -1,4 +1,4 @@
-//! What KAITO does when a field changes. Sources are files of kaito-project/kaito (docs/upstreams §2).
+//! What KAITO does when a field changes. Sources are files of kaito-project/kaito.
 
 use crate::provider::Behavior;
 use crate::provider::Reaction;

@@ -1,4 +1,4 @@
-//! How each llamacpp runner is started (DESIGN §6).
+//! How each llamacpp runner is started (docs/design/0011).
 
 use super::codes::{MODEL_FILE_NOT_NAMED, UNKNOWN_RUNNER};
 use super::overrides::{self, Overrides, Runner};

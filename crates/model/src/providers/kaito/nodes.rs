@@ -25,8 +25,8 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// The nodes of a deployment (DESIGN §6): `overrides.instanceType`; labels from `nodeSelector`, else every Linux
-    /// node.
+    /// The nodes of a deployment (docs/design/0011): `overrides.instanceType`; labels from `nodeSelector`, else
+    /// every Linux node.
     pub(super) fn of(
         deployment: &Deployment,
         overrides: &Overrides,

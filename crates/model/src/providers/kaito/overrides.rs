@@ -1,4 +1,4 @@
-//! `spec.provider.overrides` for KAITO (DESIGN §6; the specification has none).
+//! `spec.provider.overrides` for KAITO (docs/design/0011; the specification has none, MD-5.3).
 
 use crate::codes;
 use crate::ir::Deployment;

@@ -18,8 +18,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// The port that KAITO's Service, and ours, sends to.
 pub(super) const PORT: u16 = 5000;
 
-/// The most that shared memory may take; it counts against the memory limit. The live system's figure (docs/engine-flags
-/// §5).
+/// The most that shared memory may take; it counts against the memory limit. The figure of
+/// airunway's vLLM provider (docs/design/0010).
 const SHARED_MEMORY: &str = "20Gi";
 
 /// Labels that KAITO sets on pods whatever a template says (pkg/workspace/manifests/manifests.go).
@@ -87,7 +87,7 @@ pub(super) fn ignore_runner(overrides: &Overrides, findings: &mut Findings<'_>) 
     }
 }
 
-/// vLLM's OpenAI server. Without a model id, the image starts itself (DESIGN §3).
+/// vLLM's OpenAI server. Without a model id, the image starts itself (docs/design/0003).
 fn vllm(deployment: &Deployment, worker: &Worker, image: &str, findings: &mut Findings<'_>) -> Option<Start> {
     if deployment.model.id.is_none() {
         ignore_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);

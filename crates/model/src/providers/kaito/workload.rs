@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// Chooses the kind (DESIGN §6) and checks that the name fits it.
+/// Chooses the kind (docs/design/0011) and checks that the name fits it.
 pub(super) fn choose(
     deployment: &Deployment,
     worker: &Worker,

@@ -1,4 +1,4 @@
-//! `spec.provider.overrides` for KubeRay (spec/1 §4.15, DESIGN §6).
+//! `spec.provider.overrides` for KubeRay (docs/specification.md MD-5.2, docs/design/0013).
 
 use super::start_params;
 use crate::codes;
@@ -147,7 +147,8 @@ fn pair(key: &str, value: &str) -> (String, String) {
     (key.to_owned(), value.to_owned())
 }
 
-/// Ray's KV-aware router is alpha, is not for prefill and decode, and needs packages that its images lack (DESIGN §6).
+/// Ray's KV-aware router is alpha, is not for prefill and decode, and needs packages that its images lack
+/// (docs/design/0013).
 fn refuse_routing(findings: &mut Findings<'_>) {
     let path = path("routerMode");
     let message = format!("{path} is Dynamo's: on KubeRay, Ray Serve routes to the less loaded of two replicas");

@@ -14,7 +14,7 @@ pub(crate) fn launcher(version: &str) -> Launcher {
         takes_model: false,
         form: ValueForm::Keywords,
         api_key_help: None,
-        // "Unknown engine argument" (engine-flags §6).
+        // Ray refuses it with "Unknown engine argument".
         consequence: ", and an application with an argument that its vLLM does not know will not start",
         ..Launcher::new(format!("Ray {version}'s vLLM"))
     }

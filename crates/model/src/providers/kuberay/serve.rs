@@ -1,7 +1,7 @@
 //! What runs on the cluster: the Serve configuration in `serveConfigV2`, a YAML text in a string.
 //!
 //! Sources: `ray.serve.llm` of Ray 2.56.0 (`LLMConfig`, `LLMServingArgs`, `DPOpenAiServingArgs`, `PDServingArgs`; all
-//! refuse unknown keys), docs/engine-flags §4 and §6.
+//! refuse unknown keys), docs/design/0013.
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! `RayService` of `ray.io/v1`: the part of it that is written here. Field order is emission order.
 //!
-//! Source: ray-operator/config/crd/bases/ray.io_rayservices.yaml of ray-project/kuberay (docs/upstreams §4).
+//! Source: ray-operator/config/crd/bases/ray.io_rayservices.yaml of ray-project/kuberay.
 
 use serde::Serialize;
 

@@ -98,7 +98,7 @@ fn of_purpose(deployment: &Deployment, purpose: VolumePurpose) -> impl Iterator<
 }
 
 /// A volume in memory for `/dev/shm`, which tensor-parallel ranks talk through (Kubernetes gives them 64 MiB;
-/// docs/engine-flags §5), and its mount. None when a storage volume is mounted there. The name avoids those of the
+/// docs/design/0010), and its mount. None when a storage volume is mounted there. The name avoids those of the
 /// storage volumes.
 pub(crate) fn shared_memory(deployment: &Deployment, size_limit: &str) -> Option<(Volume, VolumeMount)> {
     let volumes = &deployment.model.volumes;
