@@ -1,4 +1,4 @@
-//! Events (spec/1 §9), once for each thing that happens.
+//! Events (docs/specification.md OP-8.2), once for each thing that happens.
 //!
 //! The name of an event follows from what it says. So what is said again, by this process or the one before it, is counted in
 //! the event that is there (`series`), and makes no second one.

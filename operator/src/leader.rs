@@ -29,7 +29,7 @@ pub(crate) fn lease_name(role: Role) -> String {
     }
 }
 
-/// The Lease of the selector, by which others know that there is one (spec/1 §3.5.2).
+/// The Lease of the selector, by which others know that there is one (docs/specification.md OP-1.3).
 pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";
 
 /// The thread that renews leases, for as long as this is kept.

@@ -1,4 +1,4 @@
-//! Metrics (spec/1 §9), in Prometheus' text format.
+//! Metrics (docs/specification.md OP-8.1), in Prometheus' text format.
 //!
 //! What is counted over time is kept by the `prometheus` crate. What is true of each deployment is kept once, in a small
 //! map, and written when somebody asks: ten thousand deployments as label sets of their own would take more memory than the

@@ -4,10 +4,10 @@ use kubefoundry::dialect::Dialect;
 
 /// The field manager of validation.
 pub(crate) const CORE_MANAGER: &str = "kubefoundry-core";
-/// The field manager of selection (spec/1 §3.10).
+/// The field manager of selection (docs/specification.md OP-6.1).
 pub(crate) const SELECTOR_MANAGER: &str = "provider-selector";
 
-/// The field manager of a provider's controller (spec/1 §3.10): `kaito-provider`.
+/// The field manager of a provider's controller (docs/specification.md OP-6.1): `kaito-provider`.
 pub(crate) fn provider_manager(provider: &str) -> String {
     format!("{provider}-provider")
 }
@@ -17,18 +17,18 @@ pub(crate) fn finalizer(dialect: &Dialect, provider: &str) -> String {
     dialect.label(&provider_manager(provider))
 }
 
-/// Annotation on a ModelDeployment: `"true"` keeps every controller from it (spec/1 §4.6).
+/// Annotation on a ModelDeployment: `"true"` keeps every controller from it (docs/specification.md OP-4.2).
 pub(crate) const PAUSED: &str = "reconcile-paused";
-/// Annotation on a ModelDeployment: `"true"` renders, and applies nothing (spec/1 §5, phase 2).
+/// Annotation on a ModelDeployment: `"true"` renders, and applies nothing (docs/specification.md OP-4.3).
 pub(crate) const DRY_RUN: &str = "dry-run";
 /// Annotation on a ModelDeployment, written by us: what a dry run rendered.
 pub(crate) const DRY_RUN_RESULT: &str = "dry-run-result";
-/// Annotation on a main object: the fields of its ModelDeployment whose change makes another object (spec/1 §4.11).
+/// Annotation on a main object: the fields of its ModelDeployment whose change makes another object (OP-3.1).
 pub(crate) const IDENTITY_HASH: &str = "identity-hash";
 /// Annotation on a main object: what was rendered when it was applied last.
 pub(crate) const RENDERED_HASH: &str = "rendered-hash";
 /// Annotation on a Namespace, with the prefix of the specification whatever the group: providers that its deployments may
-/// use, with commas (spec/1 §13.2).
+/// use, with commas (docs/specification.md OP-7.5).
 pub(crate) const ALLOWED_PROVIDERS: &str = "kubefoundry.ai/allowed-providers";
 
 /// A row of a documentation table: a name and what it means.

@@ -1,4 +1,4 @@
-//! What a provider of ours says of itself in the cluster: its InferenceProviderConfig, and that it is alive (spec/1 §3.9).
+//! What a provider of ours says of itself in the cluster: its InferenceProviderConfig, and that it is alive (MD-8.3).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The parts of the operator (spec/1 §3.3, §3.5): they can run in one process, or each on its own.
+//! The parts of the operator (docs/specification.md OP-1.1): they can run in one process, or each on its own.
 
 use std::fmt;
 

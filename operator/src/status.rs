@@ -1,5 +1,5 @@
 //! What a controller says in the status of a ModelDeployment: by server-side apply, each under its own manager
-//! (spec/1 §3.10), and only when it is not said already.
+//! (docs/specification.md OP-6.1), and only when it is not said already.
 //!
 //! ```text
 //! Statement (all that a manager says) ─ against the status as it is kept ─ nothing to do, or one apply

@@ -480,7 +480,7 @@ async fn a_crd_is_removed_and_comes_back() {
     scene.serve(&operator).await;
 }
 
-/// What is said of a provider whose kind is not there (spec/1 §8).
+/// What is said of a provider whose kind is not there (MD-2.5).
 const MISSING: &str = "Provider 'kaito' CRD not installed in cluster";
 
 /// What the tests are made of: the proxy, and deployments that are as right, or as wrong, as is said of them.

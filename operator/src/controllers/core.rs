@@ -1,4 +1,4 @@
-//! Validation of what is stored (spec/1 §8): also of what was stored while the webhook was away.
+//! Validation of what is stored (docs/specification.md OP-7.3): also of what was stored while the webhook was away.
 //!
 //! It says `Validated`, and as long as no provider is chosen why not: from then on the rest of the status is the provider's.
 
@@ -16,7 +16,7 @@ use crate::metrics::Replicas;
 use crate::names::{CORE_MANAGER, condition};
 use crate::status::{self, Condition, Force, Statement};
 
-/// What is said where nobody selects (spec/1 §3.5.2).
+/// What is said where nobody selects (docs/specification.md OP-1.3).
 pub(crate) const NO_SELECTOR: &str = "No provider specified and provider-selector not installed";
 
 /// Looks at one deployment.

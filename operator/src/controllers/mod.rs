@@ -261,7 +261,7 @@ fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
     first.saturating_mul(2_u32.saturating_pow(times)).min(longest)
 }
 
-/// Whether a controller is to leave a deployment alone: somebody asked for it (spec/1 §4.6).
+/// Whether a controller is to leave a deployment alone: somebody asked for it (docs/specification.md OP-4.2).
 pub(crate) fn is_paused(deployment: &Cached, dialect: &kubefoundry::dialect::Dialect) -> bool {
     deployment.annotation(&dialect.label(names::PAUSED)) == Some("true")
 }

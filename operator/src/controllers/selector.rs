@@ -1,4 +1,4 @@
-//! Which provider runs a deployment (spec/1 §3.5.2, §4.4). A choice stays until the user names another provider.
+//! Which provider runs a deployment (OP-2.3). A choice stays until the user names another provider.
 
 use std::fmt;
 use std::sync::Arc;

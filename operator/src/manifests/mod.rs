@@ -58,7 +58,7 @@ impl Plan {
         }
     }
 
-    /// The Deployments, named as in spec/1 §2.1 and §3.7.
+    /// The Deployments, named as specified (docs/specification.md OP-1.4).
     pub(crate) fn units(&self) -> Vec<Unit> {
         let mut roles = Role::all();
         roles.retain(|role| self.webhooks || *role != Role::Webhooks);

@@ -1,4 +1,4 @@
-//! Whether the user who writes a deployment may create what it becomes (spec/1 §13.2): the apiserver is asked.
+//! Whether the user who writes a deployment may create what it becomes (OP-7.6): the apiserver is asked.
 
 use std::time::Duration;
 

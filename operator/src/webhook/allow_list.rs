@@ -1,4 +1,4 @@
-//! What a namespace allows: its annotation lists the providers that its deployments may use (spec/1 §13.2).
+//! What a namespace allows: its annotation lists the providers that its deployments may use (OP-7.5).
 
 use crate::names::ALLOWED_PROVIDERS;
 

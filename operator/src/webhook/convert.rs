@@ -1,4 +1,4 @@
-//! ConversionReview (apiextensions.k8s.io/v1): there is one version, so that nothing is converted yet (spec/1 §7).
+//! ConversionReview (apiextensions.k8s.io/v1): there is one version, so that nothing is converted yet (OP-7.4).
 
 use kubefoundry::dialect::Dialect;
 use serde::Deserialize;

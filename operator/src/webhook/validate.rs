@@ -17,7 +17,7 @@ use super::server::Knowledge;
 /// So many errors are listed: more are nobody's to read in one answer.
 const MOST_ERRORS: usize = 100;
 
-/// Errors that are no mistake of the object, and pass: the deployment is stored, and waits (spec/1 §3.5.2).
+/// Errors that are no mistake of the object, and pass: the deployment is stored, and waits (OP-1.3).
 const PASSING: &[&Code] = &[&codes::NO_HEALTHY_PROVIDER];
 
 /// Errors that say nothing as long as no provider is known at all, as before the first one has registered.

@@ -59,7 +59,7 @@ async fn what_is_created_is_selected_applied_and_runs() {
     .await;
 }
 
-/// Each controller writes its own fields, and no field twice (spec/1 §3.10).
+/// Each controller writes its own fields, and no field twice (OP-6.1).
 #[tokio::test]
 async fn each_field_of_status_has_one_manager() {
     with_each_provider("managers", async |namespace, case| {

@@ -40,7 +40,7 @@ async fn a_deployment_moves_from_one_provider_to_another_and_back() {
     }
 }
 
-/// What was selected stays, also when the rules would now say otherwise (spec/1 §3.5.2).
+/// What was selected stays, also when the rules would now say otherwise (OP-2.3).
 #[tokio::test]
 async fn a_selection_stays() {
     let Some(namespace) = namespace("sticky").await else { return };
@@ -136,7 +136,7 @@ async fn a_namespace_allows_what_it_names() {
     namespace.until_there(case.kind, "phi").await;
 }
 
-/// The webhook is away: what it would have refused waits, and says why (spec/1 §8).
+/// The webhook is away: what it would have refused waits, and says why (OP-7.3).
 #[tokio::test]
 async fn what_is_invalid_waits_until_it_is_mended() {
     let Some(namespace) = namespace("invalid").await else { return };

@@ -1,4 +1,4 @@
-//! A dry run (spec/1 §5, phase 2): what would be applied goes into an annotation, and the apiserver is asked whether it would
+//! A dry run (OP-4.3): what would be applied goes into an annotation, and the apiserver is asked whether it would
 //! take it. Nothing is applied; what runs stays.
 
 use kube::Api;

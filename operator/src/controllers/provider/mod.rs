@@ -1,5 +1,5 @@
 //! The controller of a provider: everything about what a deployment becomes in the cluster, and what is reported of it
-//! (spec/1 §4.3).
+//! (docs/specification.md OP-2.1).
 //!
 //! ```text
 //! deployment ─ step (whose turn is it?) ─┬─ wanted (engine) ─ converge (create, update, recreate, drift) ─ report ─ status

@@ -14,7 +14,7 @@ use crate::names::condition;
 use crate::status::{self, Condition, Force, Statement};
 use crate::watch::Owned;
 
-/// The message of the event (spec/1 §9).
+/// The message of the event (docs/specification.md OP-8.2).
 const TIMED_OUT: &str = "Finalizer removed after timeout, provider resource may be orphaned";
 
 impl Turn<'_> {

@@ -1,4 +1,4 @@
-//! A change of what is wanted (spec/1 §4.11): in place, where the provider takes it; otherwise the object is deleted and made
+//! A change of what is wanted (OP-3): in place, where the provider takes it; otherwise the object is deleted and made
 //! anew.
 
 use kube::Api;

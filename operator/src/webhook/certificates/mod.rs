@@ -1,4 +1,4 @@
-//! The certificate of the webhooks: made, shared, renewed and replaced without a restart (spec/1 §5, webhook TLS).
+//! The certificate of the webhooks: made, shared, renewed and replaced without a restart (OP-7.2).
 //!
 //! ```text
 //! Secret ─ watch ─ due? ─ renew: write, with the version that was read ─ Secret
