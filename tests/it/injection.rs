@@ -621,7 +621,7 @@ fn try_all(fields: &[Field]) {
             let arrives = harmless.objects.iter().any(|object| object.to_string().contains(HARMLESS));
             for (payload, outcome) in payloads.iter().zip(outcomes) {
                 let oracle = Oracle { start: *start, payload, in_environment: field.path == "spec.env" };
-                // Labels and annotations of the deployment are its own: only those with our prefix go on (DESIGN §6).
+                // Labels and annotations of the deployment are its own: only those with our prefix go on (MD-4.7).
                 let is_dropped =
                     !arrives && !outcome.names(field.path, Severity::Info) && field.path.starts_with("spec.");
                 let checked = if harmless.refused() {

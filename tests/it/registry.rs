@@ -116,7 +116,7 @@ fn a_permissive_configuration_renders_nothing_new() {
     }
 }
 
-/// The capability matrix of spec/1 §4.5 as DESIGN §5 and §6 read it.
+/// The capability matrix (docs/specification.md MD-3.8) as docs/design/0006 reads it.
 fn supported(provider: &str, engine: &str, mode: &str) -> bool {
     matches!(
         (provider, engine, mode),
@@ -144,7 +144,7 @@ fn deployment(provider: &str, engine: &str, mode: &str) -> String {
     )
 }
 
-/// Auto-selection follows spec/1 §4.4 row by row, with its reasons word for word.
+/// Auto-selection follows the specification (MD-3.1 to MD-3.6) row by row, with its reasons word for word.
 #[test]
 fn selection_follows_the_specification() {
     let rows = [
@@ -170,7 +170,7 @@ fn selection_follows_the_specification() {
     }
 }
 
-/// KubeRay is never selected, and llama.cpp in disaggregated mode has no provider (DESIGN §5).
+/// KubeRay is never selected, and llama.cpp in disaggregated mode has no provider (docs/design/0006).
 #[test]
 fn what_has_no_provider_says_so() {
     let text = deployment("", "llamacpp", "disaggregated").replace("  provider: {name: }\n", "");

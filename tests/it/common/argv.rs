@@ -49,7 +49,7 @@ pub(crate) fn shell_words(line: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// How Dynamo's operator puts an argument into `bash -c` (engine-flags §3, `shellQuoteForBashC`): quotes only around
+/// How Dynamo's operator puts an argument into `bash -c` (its `shellQuoteForBashC`): quotes only around
 /// some characters. A single quote breaks it.
 pub(crate) fn dynamo_shell_quote(argument: &str) -> String {
     if argument.contains([' ', '\t', '\n', '\'', '"', '\\', '{', '}', '[', '$', ']', '`', '!']) {
