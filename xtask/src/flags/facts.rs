@@ -66,7 +66,7 @@ impl Facts {
 }
 
 /// What people write for a flag although the program does not register it. `--tp` and `--dp` are in SGLang's own
-/// documentation and work as abbreviations (engine-flags.md §2); `--pp` stopped when other flags came to start with it;
+/// documentation and work as abbreviations of argparse; `--pp` stopped when other flags came to start with it;
 /// `--ep` is registered.
 fn usual(engine: &str, name: &str) -> Option<&'static str> {
     match (engine, name) {
@@ -276,7 +276,7 @@ fn also(engine: &str, name: &str) -> Option<&'static str> {
 
 fn deprecated(engine: &str, version: &str, name: &str, fact: &Value) -> bool {
     match (engine, version, name) {
-        // engine-flags.md §2 lists them, its data does not.
+        // Their help calls them no-ops, which the extracted data does not show.
         ("vllm", "0.33.0", "mamba-cache-mode" | "ir-op-priority") => true,
         // Its help names a deprecated flag that it replaces; it is not one itself.
         ("sglang", _, "smg-grpc-mode") => false,

@@ -1,4 +1,4 @@
-//! Serving mode, replicas, GPUs, and what the providers of this program can run (spec/1 §8, DESIGN §4).
+//! Serving mode, replicas, GPUs, and what the providers of this program can run (docs/specification.md, MD-2).
 
 use kubefoundry::cel::Limits;
 use kubefoundry::model::catalog::{Candidate, Catalog};
