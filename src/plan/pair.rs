@@ -306,7 +306,8 @@ fn join_second_cluster(changes: &mut [Change]) {
 }
 
 /// Why the operator makes an object anew.
-const OTHER_IDENTITY: &str = "spec/1 4.11: on a change of identity the operator deletes the object and makes it anew";
+const OTHER_IDENTITY: &str =
+    "specification OP-3.1: on a change of identity the operator deletes the object and makes it anew";
 const STUCK: &str =
     "the provider refuses or ignores a part of the change: the operator deletes the object and makes it anew";
 
@@ -337,7 +338,8 @@ fn pause(changes: &mut [Change]) {
     for change in changes {
         for output in change.outputs.iter_mut().filter(|output| output.class != Class::None) {
             output.class = Class::NoEffect;
-            output.source = "spec/1 4.6: the annotation reconcile-paused keeps the operator from applying it".into();
+            output.source =
+                "specification OP-4.2: the annotation reconcile-paused keeps the operator from applying it".into();
         }
         change.settle();
     }
