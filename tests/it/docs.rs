@@ -11,9 +11,17 @@ use kubefoundry::{Purpose, SourceSet};
 /// Every Markdown file that users read.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let own = ["README.md", "docs/codes/README.md", "krm/README.md", "krm/examples/kustomize/README.md"];
+    let own = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/codes/README.md",
+        "krm/README.md",
+        "krm/examples/kustomize/README.md",
+    ];
     let mut pages: Vec<PathBuf> = own.iter().map(|page| root.join(page)).collect();
-    for folder in [root.join("docs"), root.join("docs/operator"), root.join("examples")] {
+    for folder in ["docs", "docs/design", "docs/operator", "examples"].map(|folder| root.join(folder)) {
         pages.extend(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
     }
     for provider in fs::read_dir(root.join("src/model/providers")).unwrap() {
