@@ -122,3 +122,56 @@ fn links_in_the_documentation_lead_somewhere() {
         }
     }
 }
+
+/// The files below a folder of the repository in which people cite documents.
+fn citing_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            if !["target", ".git", "node_modules"].contains(&name) {
+                citing_files(&path, found);
+            }
+        } else if path
+            .extension()
+            .is_some_and(|extension| ["rs", "toml", "md", "yaml"].iter().any(|it| extension == *it))
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn cited_requirements_and_records_are_in_the_repository() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let specification = fs::read_to_string(root.join("docs/specification.md")).unwrap();
+    let records: Vec<String> = fs::read_dir(root.join("docs/design"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let requirement = regex::Regex::new(r"\b(?:MD|OP|LS|AA)-[0-9]+(?:\.[0-9]+)?\b").unwrap();
+    let record = regex::Regex::new(r"docs/design/([0-9]{4})").unwrap();
+    let unavailable =
+        regex::Regex::new(r"DESIGN\s§|\bspec/[1-5]\s§|(?:engine-flags|upstreams|interop)(?:\.md)?\s§").unwrap();
+    let mut files = Vec::new();
+    citing_files(root, &mut files);
+    let mut count = 0;
+    for file in files {
+        // Some cases are not UTF-8 on purpose.
+        let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+        for found in requirement.find_iter(&text).map(|found| found.as_str()) {
+            let (row, section) = (format!("| {found} |"), format!("### {found}:"));
+            let is_there = specification.contains(&row) || specification.contains(&section);
+            assert!(is_there, "{} cites {found}, which docs/specification.md does not have", file.display());
+            count += 1;
+        }
+        for found in record.captures_iter(&text) {
+            let is_there = records.iter().any(|name| name.starts_with(&found[1]));
+            assert!(is_there, "{} cites docs/design/{}, which does not exist", file.display(), &found[1]);
+            count += 1;
+        }
+        let stale = unavailable.find(&text).map(|found| found.as_str());
+        assert_eq!(stale, None, "{} cites a document that is not in the repository", file.display());
+    }
+    assert!(count > 200, "{count} citations found");
+}
