@@ -121,7 +121,7 @@ fn generate(source: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
     for path in [source.to_owned(), workspace().join("xtask/facts/engine-flags-extra.json")] {
         facts.read(&path).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))?;
     }
-    let directory = workspace().join("src/model/engines/flags/data");
+    let directory = workspace().join("crates/model/src/engines/flags/data");
     TABLES
         .iter()
         .map(|table| {

@@ -52,7 +52,7 @@ fn page(provider: &dyn Provider, candidate: &Candidate) -> String {
     let sections = [
         format!(
             "# {display}: what becomes of every field\n\n{NOTE} How {display} is written, with examples: \
-             [{display}](../../src/model/providers/{name}/README.md). All providers side by side: [Providers](README.md).\n"
+             [{display}](../../crates/model/src/providers/{name}/README.md). All providers side by side: [Providers](README.md).\n"
         ),
         capabilities(provider, candidate),
         rules(provider, candidate),

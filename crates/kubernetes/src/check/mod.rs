@@ -27,7 +27,7 @@ pub struct Checker<'f, 'd> {
     pub findings: &'f mut Findings<'d>,
 }
 
-/// A text field; empty means absent, as it does to Kubernetes' own types (spec/1 §4.1 writes `image: ""`).
+/// A text field; empty means absent, as it does to Kubernetes' own types (the specification writes `image: ""`).
 pub fn text(field: Option<&str>) -> Option<&str> {
     field.filter(|text| !text.is_empty())
 }

@@ -46,7 +46,7 @@ pub(crate) fn container(deployment: &Deployment) -> Container {
     }
 }
 
-/// `envFrom` of the secret in `spec.secrets.huggingFaceToken`: all of its keys (spec/1 §4.13).
+/// `envFrom` of the secret in `spec.secrets.huggingFaceToken`: all of its keys (docs/specification.md MD-4.8).
 pub(crate) fn token_env_from(deployment: &Deployment) -> Vec<EnvFromSource> {
     let secret = deployment.hugging_face_token.clone();
     secret.into_iter().map(|name| EnvFromSource { secret_ref: LocalObjectReference { name: Some(name) } }).collect()
@@ -57,7 +57,7 @@ pub(crate) fn image_pull_secrets(deployment: &Deployment) -> Vec<LocalObjectRefe
     deployment.image_pull_secrets.iter().map(|name| LocalObjectReference { name: Some(name.clone()) }).collect()
 }
 
-/// What a worker asks for: cpu is a request, memory a request and a limit, GPUs a limit (DESIGN §4); the apiserver
+/// What a worker asks for: cpu is a request, memory a request and a limit, GPUs a limit (docs/design/0010); the apiserver
 /// makes the request of an extended resource equal to its limit.
 pub(crate) fn resource_requirements(worker: &Worker) -> ResourceRequirements {
     let mut resources = ResourceRequirements::default();

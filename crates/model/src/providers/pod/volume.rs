@@ -128,7 +128,7 @@ struct ClaimResources {
     requests: StringMap,
 }
 
-/// The PersistentVolumeClaims of the volumes with a size and no claim of their own, in input order (DESIGN §6).
+/// The PersistentVolumeClaims of the volumes with a size and no claim of their own, in input order (docs/design/0010).
 pub(crate) fn claims(deployment: &Deployment) -> Vec<Manifest> {
     let claim = |name: &str, new: &NewClaim| {
         let spec = ClaimSpec {
