@@ -75,7 +75,7 @@ pub(crate) fn transform_of_kind(group: &str, kind: &str) -> Option<(usize, &'sta
 /// Whether a text may have something in it for a transformation other than that of models.
 ///
 /// ```
-/// assert!(!kubefoundry::composition::may_hold_source("kind: Deployment"));
+/// assert!(!kubefoundry::transform::may_hold_source("kind: Deployment"));
 /// ```
 pub fn may_hold_source(text: &str) -> bool {
     TRANSFORMS.iter().any(|transform| transform.marks().iter().any(|mark| text.contains(mark)))

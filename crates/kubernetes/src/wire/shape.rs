@@ -12,7 +12,13 @@ use kubefoundry_yaml::Node;
 ///
 /// ```
 /// use kubefoundry_kubernetes::wire::{Describe as _, Shape};
-/// use kubefoundry_model::wire::Gpu;
+/// kubefoundry_kubernetes::wire_object! {
+///     /// GPUs of one worker.
+///     struct Gpu {
+///         /// How many GPUs a worker has.
+///         count: i32 = "count" [minimum(0)],
+///     }
+/// }
 /// let Shape::Object(gpu) = Gpu::SHAPE else { panic!("an object") };
 /// assert_eq!(gpu.fields[0].key, "count");
 /// assert_eq!(gpu.fields[0].facets.minimum, Some(0));
