@@ -39,7 +39,7 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     shared.sort_by_key(|code| code.id);
     let of_providers = PROVIDERS.iter().flat_map(|provider| provider.codes());
     let of_transforms = TRANSFORMS.iter().flat_map(|transform| transform.codes());
-    let of_analyses = [crate::import::codes::CODES, crate::migrate::codes::CODES].into_iter().flatten();
+    let of_analyses = [crate::codes::import::CODES, crate::codes::migrate::CODES].into_iter().flatten();
     shared.into_iter().chain(of_providers.chain(of_transforms).chain(of_analyses).copied())
 }
 

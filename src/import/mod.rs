@@ -7,7 +7,6 @@
 //! ```
 //! What a ModelDeployment cannot say is found by comparing, not by what a provider thinks it reads: no field is forgotten.
 
-pub mod codes;
 pub mod compare;
 mod document;
 pub(crate) mod input;
@@ -19,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::codes as shared;
+use crate::codes::import as codes;
 use crate::options::Options;
 use crate::pipeline::{Compilation, compile_as, options_of};
 use crate::trace::change::Edit;

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use super::Residue;
 use super::compare::{Difference, differences};
 use super::input::Object;
-use super::{Residue, codes};
+use crate::codes::import as codes;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_model::draft::{Draft, text};
 use kubefoundry_yaml::field_path::FieldPath;

@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::edits::{self, Addition};
-use super::{because, codes, compile_with};
+use super::{because, compile_with};
 use crate::Thoroughness;
+use crate::codes::migrate as codes;
 use crate::import::compare::differences;
 use crate::import::input;
 use crate::import::input::Object;

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::plan::{Parts, Step};
-use super::{Address, because, codes, compile_with};
+use super::{Address, because, compile_with};
 use crate::Thoroughness;
 use crate::codes as shared;
+use crate::codes::migrate as codes;
 use crate::import::input;
 use crate::import::input::Object;
 use crate::options::render::API_VERSION as RENDER_API_VERSION;

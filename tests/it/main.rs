@@ -18,6 +18,7 @@ mod documents;
 
 mod actor;
 mod airunway;
+mod architecture;
 mod builtin;
 mod codes;
 mod crds;

@@ -1,6 +1,13 @@
 //! The real binary, run the way its users run it.
-#![expect(clippy::disallowed_methods, reason = "tests make files and start the binary")]
-#![expect(clippy::unwrap_used, reason = "helpers are a part of tests, and fail with them")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::format_collect,
+    clippy::format_push_string,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test starts the program in folders of its own, and fails by panicking"
+)]
 
 mod sandbox;
 
@@ -8,10 +15,13 @@ mod argocd;
 mod codes;
 mod console;
 mod crds;
+mod documents;
 mod drift;
 mod explain;
 mod fix;
 mod function;
+#[cfg(target_os = "linux")]
+mod hostile;
 mod images;
 mod import;
 mod input;

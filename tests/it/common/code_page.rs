@@ -77,12 +77,12 @@ fn capitalized(text: &str) -> String {
 /// --to-group kubefoundry.ai`.
 fn of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
     let kaito = kubefoundry::model::providers::find("kaito")?;
-    if import::codes::CODES.contains(&code) {
+    if codes::import::CODES.contains(&code) {
         Some(import::import(sources).diagnostics)
-    } else if migrate::codes::CODES.contains(&code) && code.id < "KF0690" {
+    } else if codes::migrate::CODES.contains(&code) && code.id < "KF0690" {
         Some(migrate::to_provider(sources, kaito).diagnostics)
     } else {
-        let moves = migrate::codes::CODES.contains(&code);
+        let moves = codes::migrate::CODES.contains(&code);
         moves.then(|| migrate::to_group(sources, &kubefoundry::dialect::DIALECTS[0]).diagnostics)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use crate::bounded::{config, run};
+use super::bounded::{config, run};
 use crate::sandbox::{PINNED, Sandbox, broken, model, skipped};
 
 #[test]

@@ -1,6 +1,6 @@
 //! `--crds` with what is no dump of CRDs, or a hostile one.
 
-use crate::bounded::{many, run};
+use super::bounded::{many, run};
 use crate::sandbox::{Sandbox, model};
 
 /// The dump is refused where it goes wrong, and nothing is printed.

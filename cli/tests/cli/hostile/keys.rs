@@ -1,6 +1,6 @@
 //! Keys that stand twice.
 
-use crate::bounded::{HEADER, refused};
+use super::bounded::{HEADER, refused};
 use crate::sandbox::model;
 
 #[test]

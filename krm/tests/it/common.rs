@@ -1,6 +1,4 @@
 //! What the tests share: reading a `ResourceList` back.
-#![allow(dead_code, reason = "each test binary uses a part")]
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use kubefoundry::yaml::{Limits, parse};
 use serde_json::Value;

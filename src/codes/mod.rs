@@ -1,4 +1,7 @@
-//! Codes of the pipeline: what a run reports about its input as a whole.
+//! Codes of the pipeline and of the analyses: what a run reports about its input as a whole.
+
+pub mod import;
+pub mod migrate;
 
 pub use kubefoundry_crd::codes::*;
 use kubefoundry_diagnostics::declare_codes;

@@ -1,12 +1,9 @@
 //! `kubefoundry-fn` as clients start it.
-#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
-use common::{deployment, resource_list};
+use crate::common::{deployment, resource_list};
 
 const HEAD: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n";
 

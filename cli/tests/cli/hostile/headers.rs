@@ -1,6 +1,6 @@
 //! Documents that say they are something else, or nearly.
 
-use crate::bounded::{refused, run};
+use super::bounded::{refused, run};
 use crate::sandbox::{Sandbox, model};
 
 #[test]

@@ -1,10 +1,7 @@
 //! What clients do with an answer (measured: an empty one deletes every file, a missing item its file, a list without
 //! `items` is applied as an object), turned around: no input makes us give such an answer.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-
-use common::{deployment, items, resource_list};
+use crate::common::{deployment, items, resource_list};
 use kubefoundry_krm::run;
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Texts that are no YAML, or hardly.
 
-use crate::bounded::{HEADER, refused, run};
+use super::bounded::{HEADER, refused, run};
 use crate::sandbox::{PINNED, Sandbox, model};
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::bounded::{config, many, refused, run};
+use super::bounded::{config, many, refused, run};
 use crate::sandbox::{Sandbox, model};
 
 /// A provider with one rule, and a deployment.

@@ -1,11 +1,4 @@
 //! What the documentation shows of the command line is what the command line prints: every `console` block is run.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test starts the program, and fails by panicking"
-)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Too much of everything.
 
-use crate::bounded::{HEADER, many, refused, run};
+use super::bounded::{HEADER, many, refused, run};
 use crate::sandbox::{Sandbox, broken, model};
 
 #[test]

@@ -5,7 +5,7 @@ use kubefoundry::llamastack::options::LlamaStackSettings;
 use kubefoundry::wire;
 use serde_json::{Value, json};
 
-use crate::bounded::run;
+use super::bounded::run;
 use crate::sandbox::{Ran, Sandbox, model};
 
 /// A ModelDeployment in which every field is written.

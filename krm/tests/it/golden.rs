@@ -1,18 +1,9 @@
 //! Every case folder of `testdata/`, run and compared with the snapshots beside its input; and what must hold for each.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test reads its cases from files, and fails by panicking"
-)]
-
-mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{items, resource_list};
+use crate::common::{items, resource_list};
 use kubefoundry_krm::run;
 use serde_json::Value;
 

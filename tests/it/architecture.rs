@@ -1,0 +1,156 @@
+//! ARCHITECTURE.md against the code: its drawing of the crates is what cargo knows, and the modules of the larger crates
+//! keep to the order that it gives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The lines of the block of ARCHITECTURE.md that begins with this line of a fence.
+fn block(fence: &str) -> Vec<String> {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let start = page.find(&format!("```{fence}\n")).unwrap_or_else(|| panic!("ARCHITECTURE.md has no block {fence:?}"));
+    page[start..].lines().skip(1).take_while(|line| *line != "```").map(str::to_owned).collect()
+}
+
+/// The packages of the workspace, each with those of the workspace that it depends on outside of tests.
+fn packages() -> BTreeMap<String, BTreeSet<String>> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let metadata = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--locked", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).unwrap();
+    let short = |name: &str| name.strip_prefix("kubefoundry-").unwrap_or(name).to_owned();
+    let packages = metadata["packages"].as_array().unwrap();
+    let own: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
+    packages
+        .iter()
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().unwrap().iter();
+            let normal = dependencies.filter(|dependency| dependency["kind"].is_null());
+            let names = normal.map(|dependency| dependency["name"].as_str().unwrap());
+            (short(package["name"].as_str().unwrap()), names.filter(|name| own.contains(name)).map(short).collect())
+        })
+        .collect()
+}
+
+/// A row of the drawing is a package, `<-`, and the packages that it uses.
+#[test]
+fn the_drawing_of_the_crates_is_what_cargo_knows() {
+    let drawn: BTreeMap<String, BTreeSet<String>> = block("text crates")
+        .iter()
+        .map(|line| {
+            let (package, used) = line.split_once("<-").unwrap_or((line, ""));
+            (package.trim().to_owned(), used.split_whitespace().map(str::to_owned).collect())
+        })
+        .collect();
+    let packages = packages();
+    for (package, used) in &packages {
+        let row = format!("{package} <- {}", used.iter().cloned().collect::<Vec<_>>().join(" "));
+        assert_eq!(
+            drawn.get(package),
+            Some(used),
+            "ARCHITECTURE.md, block \"text crates\", should have the row: {row}"
+        );
+    }
+    assert_eq!(drawn.len(), packages.len(), "ARCHITECTURE.md draws a crate that the workspace does not have");
+}
+
+/// A crate that stands higher in the drawing is never used by one that stands lower: the rows are an order.
+#[test]
+fn the_drawing_of_the_crates_is_in_order() {
+    let mut above: BTreeSet<String> = BTreeSet::new();
+    for line in block("text crates") {
+        let (package, used) = line.split_once("<-").unwrap_or((&line, ""));
+        for used in used.split_whitespace() {
+            assert!(above.contains(used), "{} uses {used}, which stands below it in the drawing", package.trim());
+        }
+        above.insert(package.trim().to_owned());
+    }
+}
+
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            rust_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The top-level modules that a file names by `crate::`, outside of comments and of its tests; of a top-level module's own
+/// file also those that it names by `super::`.
+fn used_modules(text: &str, is_top: bool) -> BTreeSet<String> {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let mut used = BTreeSet::new();
+    for line in code {
+        let above = line.strip_prefix("use super::").or(line.strip_prefix("pub use super::")).filter(|_| is_top);
+        for rest in line.split("crate::").skip(1).chain(above) {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            used.insert(rest[..end].to_owned());
+        }
+    }
+    used
+}
+
+/// Modules stand in one line of order per crate; a module uses only modules to the left of it. Names joined by `=` form
+/// one step and may use each other.
+#[test]
+fn modules_keep_to_their_order() {
+    for line in block("text modules") {
+        let (folder, order) = line.split_once(':').unwrap();
+        let steps: Vec<Vec<&str>> = order.split_whitespace().map(|step| step.split('=').collect()).collect();
+        let step_of = |module: &str| steps.iter().position(|step| step.contains(&module));
+        let source = root().join(folder.trim());
+        let mut files = Vec::new();
+        rust_files(&source, &mut files);
+        for file in files {
+            let inside = file.strip_prefix(&source).unwrap();
+            let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
+            let module = first.strip_suffix(".rs").unwrap_or(first);
+            if module == "lib"
+                || inside.components().any(|part| part.as_os_str() == "tests")
+                || inside.ends_with("tests.rs")
+            {
+                continue;
+            }
+            let own = step_of(module).unwrap_or_else(|| {
+                panic!("ARCHITECTURE.md, block \"text modules\", has no place for {folder}/{module}")
+            });
+            let is_top = inside.components().count() == 1 || inside.ends_with(Path::new(first).join("mod.rs"));
+            for used in used_modules(&fs::read_to_string(&file).unwrap(), is_top) {
+                // Items of the crate's own root, such as macros and re-exported types, are no modules.
+                let Some(step) = step_of(&used) else { continue };
+                assert!(
+                    step <= own,
+                    "{} uses crate::{used}, which stands to the right of {module} in ARCHITECTURE.md: move what is used \
+                     down, or hand it in",
+                    file.display()
+                );
+            }
+        }
+    }
+}
+
+/// The reader of the other tests finds uses, and skips comments and tests.
+#[test]
+fn uses_are_found_in_code_only() {
+    let text =
+        "use crate::a::B;\n// crate::b\nlet x = crate::c(crate::d::E);\n#[cfg(test)]\nmod tests {\n use crate::f;\n}\n";
+    assert_eq!(used_modules(text, true), ["a", "c", "d"].map(str::to_owned).into());
+    assert_eq!(used_modules("use super::g::H;\n", true), ["g".to_owned()].into());
+    assert!(used_modules("use super::g::H;\n", false).is_empty());
+}
