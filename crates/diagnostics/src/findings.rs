@@ -241,6 +241,10 @@ pub struct Reported<'f, 'd> {
     kept: bool,
 }
 
+#[expect(
+    clippy::return_self_not_must_use,
+    reason = "the finding is reported already; what is added to it may be dropped"
+)]
 impl Reported<'_, '_> {
     fn last(&mut self) -> Option<&mut Diagnostic> {
         self.findings.diagnostics.last_mut().filter(|_| self.kept)
