@@ -31,8 +31,7 @@ pub struct Selection {
     pub reason: Option<String>,
     /// Whether the user named it.
     pub explicit: bool,
-    /// What was found about every candidate, by name; with [`Thoroughness::Everything`](crate::Thoroughness::Everything)
-    /// only.
+    /// What was found about every candidate, by name; empty unless the run keeps everything (`explain`).
     pub candidates: Vec<Assessment>,
 }
 
