@@ -1,109 +1,213 @@
-//! `cargo xtask flags`: the engine flag tables of the product, from the facts collected about each engine version.
+//! `cargo xtask flags`: the engine flag tables of the program, and the facts that they are made of.
 //!
-//! One text file per engine, all its versions in it. After the header comes one entry per line, sorted by name:
-//! `<name> <versions> <type> [attribute …]`, `<alias> <versions> =<name>`, or `<off form> <versions> !<name>`.
+//! `xtask/facts/flags/<table>/<version>.txt` holds the facts of one version as a change of the version before
+//! ([`delta`]), and `corrections.txt` beside it what the sources do not say ([`corrections`]). Both are committed; the
+//! compact tables in [`DATA_FOLDER`] follow from them ([`render`]). A version is added from its wheel ([`wheel`]).
 
-mod facts;
+mod corrections;
+mod delta;
+mod fact;
+mod pins;
+mod render;
+mod store;
+mod tables;
+mod version;
+mod wheel;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
-use facts::{Entry, Facts};
+use delta::Facts;
+use store::{Store, write_file};
+use tables::{PACKAGES, TABLES, Table};
+use version::Version;
+use wheel::Reading;
 
-/// One committed table.
-struct Table {
-    /// File name without extension.
-    file: &'static str,
-    /// Key in the facts.
-    engine: &'static str,
-    /// The versions the product knows, oldest first.
-    versions: &'static [&'static str],
-    /// Where the facts come from.
-    source: &'static str,
-    /// The facts were not taken from exactly this software.
-    uncertain: bool,
+/// Where the program has its tables.
+const DATA_FOLDER: &str = "crates/model/src/engines/flags/data";
+
+/// All tables together, in bytes, because every copy of the program carries them.
+const MAX_TABLE_BYTES: usize = 400_000;
+
+/// Runs the task with its options.
+pub(crate) fn run(options: &[&str]) -> Result<String, Failure> {
+    match options {
+        [] => write(workspace()),
+        ["--check"] => check(workspace()),
+        _ => {
+            let Request { package, version, file, is_comparison } = Request::parse(options).map_err(Failure::Broken)?;
+            let reading = read_wheel(package, version, file)?;
+            let act = if is_comparison { compare } else { add };
+            act(workspace(), package, version, &reading)
+        }
+    }
 }
 
-const TABLES: &[Table] = &[
-    Table {
-        file: "dynamo-sglang",
-        engine: "dynamo.sglang",
-        versions: &["1.1.1", "1.4.0", "1.6.1"],
-        source: "ai-dynamo wheels of exactly these versions",
-        uncertain: false,
-    },
-    Table {
-        file: "dynamo-trtllm",
-        engine: "dynamo.trtllm",
-        versions: &["1.1.1", "1.4.0", "1.6.1"],
-        source: "ai-dynamo wheels of exactly these versions",
-        uncertain: false,
-    },
-    Table {
-        file: "dynamo-vllm",
-        engine: "dynamo.vllm",
-        versions: &["1.1.1", "1.4.0", "1.6.1"],
-        source: "ai-dynamo wheels of exactly these versions",
-        uncertain: false,
-    },
-    Table {
-        file: "llama-server",
-        engine: "llama.cpp-server",
-        versions: &["stored-readme-00dc8057"],
-        source: "flags transcribed from tools/server/README.md at 00dc8057; other flags exist",
-        uncertain: true,
-    },
-    Table {
-        file: "sglang",
-        engine: "sglang",
-        versions: &["0.5.10.post1", "0.5.12.post1", "0.5.16", "0.5.21", "0.5.23"],
-        source: "sglang wheels of exactly these versions",
-        uncertain: false,
-    },
-    Table {
-        file: "trtllm",
-        engine: "tensorrt-llm.LLM",
-        versions: &["stored-main-0004396"],
-        source: "configuration keys transcribed from llm_args.py at 0004396, after 1.3.0rc21; other keys exist",
-        uncertain: true,
-    },
-    Table {
-        file: "vllm",
-        engine: "vllm",
-        versions: &["0.19.0", "0.20.2", "0.22.0", "0.26.0", "0.29.0", "0.31.0", "0.33.0"],
-        source: "vllm packages of exactly these versions",
-        uncertain: false,
-    },
-];
+/// What is asked of one wheel.
+struct Request<'a> {
+    package: &'a str,
+    version: &'a str,
+    /// A wheel that is there already.
+    file: Option<&'a str>,
+    /// To compare it with the committed facts, not to change them.
+    is_comparison: bool,
+}
+
+impl<'a> Request<'a> {
+    fn parse(options: &[&'a str]) -> Result<Self, String> {
+        let (mut package, mut version, mut file, mut is_comparison) = (None, None, None, false);
+        let mut options = options.iter();
+        while let Some(&option) = options.next() {
+            let target = match option {
+                "--engine" => &mut package,
+                "--version" => &mut version,
+                "--wheel" => &mut file,
+                "--compare" => {
+                    is_comparison = true;
+                    continue;
+                }
+                _ => return Err(format!("flags: unknown option `{option}`")),
+            };
+            *target = Some(*options.next().ok_or_else(|| format!("flags: `{option}` needs a value"))?);
+        }
+        match (package, version) {
+            (Some(package), Some(version)) if PACKAGES.contains(&package) => {
+                Ok(Self { package, version, file, is_comparison })
+            }
+            (Some(package), Some(_)) => {
+                Err(format!("flags: unknown engine `{package}`, expected one of {}", PACKAGES.join(", ")))
+            }
+            _ => Err("flags: --engine and --version belong together".to_owned()),
+        }
+    }
+}
+
+/// Reads a wheel: the given file, or what pip fetches for the time being.
+fn read_wheel(package: &str, version: &str, file: Option<&str>) -> Result<Reading, Failure> {
+    let scripts = workspace().join("xtask/python");
+    if let Some(file) = file {
+        return wheel::read(package, Path::new(file), &scripts);
+    }
+    let folder = workspace().join(format!("target/flags/{package}-{version}-{}", std::process::id()));
+    let reading = wheel::fetch(package, version, &folder).and_then(|file| wheel::read(package, &file, &scripts));
+    // The reason why a wheel was not read matters more than a folder that stays behind in `target`.
+    let _ = fs::remove_dir_all(&folder);
+    reading
+}
 
 /// Writes every table that differs from what is committed.
-pub(crate) fn write() -> Result<String, Failure> {
+fn write(root: &Path) -> Result<String, Failure> {
     let mut report = String::new();
-    for (path, text) in generate(&source_path())? {
-        let stale = fs::read_to_string(&path).is_ok_and(|old| old == text);
-        if !stale {
-            fs::write(&path, &text).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))?;
+    for (path, text) in generate(root)? {
+        let is_fresh = fs::read_to_string(&path).is_ok_and(|old| old == text);
+        if !is_fresh {
+            write_file(&path, &text)?;
         }
-        let _ = writeln!(report, "{} {}", if stale { "unchanged" } else { "wrote    " }, path.display());
+        let _ = writeln!(report, "{} {}", if is_fresh { "unchanged" } else { "wrote    " }, path.display());
     }
     Ok(report)
 }
 
-/// Fails when a committed table is not what [`write`] would make.
-pub(crate) fn check() -> Result<String, Failure> {
-    let stale: Vec<String> = generate(&source_path())?
-        .into_iter()
-        .filter(|(path, text)| fs::read_to_string(path).ok().as_deref() != Some(text))
+/// Fails when a file of facts is not what it says, or a committed table not what [`write`] would make.
+fn check(root: &Path) -> Result<String, Failure> {
+    let generated = generate(root)?;
+    let stale: Vec<String> = generated
+        .iter()
+        .filter(|(path, text)| fs::read_to_string(path).ok().as_ref() != Some(text))
         .map(|(path, _)| path.display().to_string())
         .collect();
-    if stale.is_empty() {
-        Ok(format!("{} flag tables are up to date\n", TABLES.len()))
-    } else {
-        Err(Failure::Unmet(format!("stale, run `cargo xtask flags`: {}", stale.join(", "))))
+    if !stale.is_empty() {
+        return Err(Failure::Unmet(format!("stale, run `cargo xtask flags`: {}", stale.join(", "))));
     }
+    Store::new(root).pins()?;
+    let bytes: usize = generated.iter().map(|(_, text)| text.len()).sum();
+    if bytes > MAX_TABLE_BYTES {
+        return Err(Failure::Unmet(format!("the tables take {bytes} bytes, at most {MAX_TABLE_BYTES} are allowed")));
+    }
+    Ok(format!("{} flag tables are up to date, {bytes} bytes\n", TABLES.len()))
+}
+
+/// Adds a version to the facts of its engine, or reads it again, and writes the tables.
+fn add(root: &Path, package: &str, version: &str, reading: &Reading) -> Result<String, Failure> {
+    let store = Store::new(root);
+    let mut report = headline(reading);
+    for (name, facts) in &reading.tables {
+        let summary = store.insert(table(name)?, version, facts, &reading.origin)?;
+        let _ = writeln!(report, "{name} {version}: {summary}");
+    }
+    if !reading.pins.is_empty() {
+        let mut pins = store.pins()?;
+        pins.insert(package, version, &reading.pins, &reading.origin.sha256);
+        store.write_pins(&pins)?;
+    }
+    for (engine, pinned) in &reading.pins {
+        let hint = match TABLES.iter().find(|table| table.package == Some(engine)) {
+            None => "; its facts are transcribed by hand".to_owned(),
+            Some(table) if store.versions(table)?.iter().any(|known| known.version.as_str() == pinned) => String::new(),
+            Some(_) => format!("; add it: cargo xtask flags --engine {engine} --version {pinned}"),
+        };
+        let _ = writeln!(report, "it pins {engine} {pinned}{hint}");
+    }
+    for note in &reading.notes {
+        let _ = writeln!(report, "note: {note}");
+    }
+    Ok(report + &write(root)?)
+}
+
+/// Fails when a wheel says something else than the committed facts of its version.
+fn compare(root: &Path, package: &str, version: &str, reading: &Reading) -> Result<String, Failure> {
+    let store = Store::new(root);
+    let mut report = headline(reading);
+    let mut problems = String::new();
+    for (name, facts) in &reading.tables {
+        let committed = store.versions(table(name)?)?;
+        let Some(known) = committed.iter().find(|known| known.version.as_str() == version) else {
+            let _ = writeln!(problems, "{name} {version}: no committed facts");
+            continue;
+        };
+        let origin = &known.file.origin;
+        if origin.source == reading.origin.source && origin.sha256 != reading.origin.sha256 {
+            let _ = writeln!(problems, "{name} {version}: the committed facts are of a file {}", origin.sha256);
+        }
+        if known.facts == *facts {
+            let _ = writeln!(report, "{name} {version}: {} flags, as committed", facts.len());
+        } else {
+            let difference = delta::difference(&known.facts, facts);
+            let _ = write!(problems, "{name} {version} differs from the committed facts:\n{difference}");
+        }
+    }
+    if !reading.pins.is_empty() && !store.pins()?.holds(package, version, &reading.pins, &reading.origin.sha256) {
+        let _ = writeln!(problems, "{package} {version}: {} says something else", store.pins_path().display());
+    }
+    if problems.is_empty() { Ok(report) } else { Err(Failure::Unmet(format!("{report}{}", problems.trim_end()))) }
+}
+
+fn headline(reading: &Reading) -> String {
+    format!("{} ({})\n", reading.origin.source, reading.origin.sha256)
+}
+
+/// The path and text of every table.
+fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
+    let store = Store::new(root);
+    TABLES
+        .iter()
+        .map(|table| {
+            let mut versions: Vec<(Version, Facts)> =
+                store.versions(table)?.into_iter().map(|known| (known.version, known.facts)).collect();
+            render::unify_names(&mut versions);
+            let corrections = store.corrections(table)?;
+            let text = corrections.apply(&mut versions).and_then(|()| render::render(table, &versions));
+            let text = text.map_err(|error| Failure::Unmet(format!("{}: {error}", table.name)))?;
+            Ok((root.join(DATA_FOLDER).join(format!("{}.txt", table.name)), text))
+        })
+        .collect()
+}
+
+fn table(name: &str) -> Result<&'static Table, Failure> {
+    let found = TABLES.iter().find(|table| table.name == name);
+    found.ok_or_else(|| Failure::Broken(format!("the extractor found a table `{name}` that xtask does not know")))
 }
 
 fn workspace() -> &'static Path {
@@ -111,111 +215,5 @@ fn workspace() -> &'static Path {
     here.parent().unwrap_or(here)
 }
 
-fn source_path() -> PathBuf {
-    workspace().join("../shared/data/engine-flags.json")
-}
-
-/// The path and text of every table.
-fn generate(source: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
-    let mut facts = Facts::default();
-    for path in [source.to_owned(), workspace().join("xtask/facts/engine-flags-extra.json")] {
-        facts.read(&path).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))?;
-    }
-    let directory = workspace().join("crates/model/src/engines/flags/data");
-    TABLES
-        .iter()
-        .map(|table| {
-            let text = render(table, &facts).map_err(|error| Failure::Broken(format!("{}: {error}", table.engine)))?;
-            Ok((directory.join(format!("{}.txt", table.file)), text))
-        })
-        .collect()
-}
-
-fn render(table: &Table, facts: &Facts) -> Result<String, String> {
-    // (name, what is said of it) -> one character per version that says it.
-    let mut lines: BTreeMap<(String, String), String> = BTreeMap::new();
-    let letters: Vec<char> = ('a'..='z').take(table.versions.len()).collect();
-    for (version, &letter) in table.versions.iter().zip(&letters) {
-        for Entry { name, text } in facts.entries(table.engine, version, table.versions)? {
-            lines.entry((name, text)).or_default().push(letter);
-        }
-    }
-    let mut lines: Vec<(String, String, String)> =
-        lines.into_iter().map(|((name, text), versions)| (name, versions, text)).collect();
-    lines.sort();
-
-    let versions: Vec<String> =
-        letters.iter().zip(table.versions).map(|(letter, version)| format!("{letter}={version}")).collect();
-    let mut text = format!(
-        "# Written by `cargo xtask flags`; do not edit. {}\n\
-         # Source: {}.\n\
-         # Entry: <name> <versions> <type> [attribute ...] | <alias> <versions> =<name> | <off form> <versions> !<name>\n\
-         # Type: switch, pair (--x, --no-x) or that of the value, `?` value may be left out, `+` several values, `&` may be repeated.\n\
-         #versions {}\n",
-        table.engine,
-        table.source,
-        versions.join(" "),
-    );
-    if table.uncertain {
-        text.push_str("#uncertain\n");
-    }
-    for (name, present, line) in lines {
-        let _ = writeln!(text, "{name} {} {line}", version_column(&present, &letters));
-    }
-    Ok(text)
-}
-
-/// `*` for all versions, otherwise runs of letters: `a-c` up to a version, `d-` from one on, `b`, `a-be-`.
-fn version_column(present: &str, letters: &[char]) -> String {
-    if present.len() == letters.len() {
-        return "*".to_owned();
-    }
-    let mut column = String::new();
-    let mut rest: Vec<char> = present.chars().collect();
-    while let Some(&first) = rest.first() {
-        let run = rest.iter().zip(first..).take_while(|(have, want)| *have == want).count();
-        column.push(first);
-        if run > 1 {
-            column.push('-');
-            let last = rest.get(run - 1).copied().unwrap_or(first);
-            if Some(&last) != letters.last() {
-                column.push(last);
-            }
-        }
-        rest.drain(..run);
-    }
-    column
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn committed_tables_are_what_the_generator_makes() {
-        if !source_path().exists() {
-            // Past the test runner's capture: a skipped check is said, not hidden.
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: ../shared absent\n");
-            return;
-        }
-        check().expect("up to date");
-    }
-
-    #[test]
-    fn absent_source_is_a_failure_that_names_the_file() {
-        let Err(Failure::Broken(message)) = generate(Path::new("/nonexistent/engine-flags.json")) else {
-            panic!("an absent source must break the task");
-        };
-        assert!(message.contains("/nonexistent/engine-flags.json"), "{message}");
-    }
-
-    #[test]
-    fn version_columns_are_runs() {
-        let letters = ['a', 'b', 'c', 'd', 'e'];
-        for (present, column) in
-            [("abcde", "*"), ("a", "a"), ("e", "e"), ("abc", "a-c"), ("cde", "c-"), ("abde", "a-bd-"), ("ac", "ac")]
-        {
-            assert_eq!(version_column(present, &letters), column);
-        }
-    }
-}
+mod tests;

@@ -23,8 +23,12 @@ Tasks:
   fuzz [--minutes N | --seconds N] [--seed S]
                     try changed inputs until the time is up (1 minute unless given), from the seed S (of the clock unless
                     given); an input that breaks an invariant is made small and kept in testdata/fuzz/failures
-  flags [--check]   write the engine flag tables from ../shared/data/engine-flags.json
-                    --check: write nothing, fail when a committed table is stale
+  flags [--check]   write the engine flag tables from the facts in xtask/facts/flags
+                    --check: write nothing, fail when a committed table is stale or a file of facts was changed by hand
+  flags --engine PACKAGE --version VERSION [--wheel FILE] [--compare]
+                    read the flags of vllm, sglang, ai-dynamo or ray out of their wheel, which pip fetches unless FILE is
+                    given, and add them to the facts; needs Python 3.11
+                    --compare: write nothing, fail when the facts say something else
   corpus N [--out PATH]
                     make N ModelDeployments of all kinds, to measure with (docs/performance.md);
                     in a folder, files of 10,000 each
@@ -65,8 +69,7 @@ fn run(arguments: &[&str]) -> Result<String, Failure> {
         ["generate"] => generate::write(),
         ["generate", "--check"] => generate::check(),
         ["fuzz", options @ ..] => fuzz::run(options),
-        ["flags"] => flags::write(),
-        ["flags", "--check"] => flags::check(),
+        ["flags", options @ ..] => flags::run(options),
         ["corpus", arguments @ ..] => corpus::run(arguments),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
         [] => Err(Failure::Broken(format!("no task given\n\n{USAGE}"))),

@@ -107,8 +107,8 @@ fn counts_are_those_of_the_packages() {
             ("dynamo-trtllm 1.4.0", 75),
             ("dynamo-trtllm 1.6.1", 92),
             ("dynamo-vllm 1.1.1", 40),
-            ("dynamo-vllm 1.4.0", 49),
-            ("dynamo-vllm 1.6.1", 72),
+            ("dynamo-vllm 1.4.0", 54),
+            ("dynamo-vllm 1.6.1", 77),
             ("llama-server stored-readme-00dc8057", 136),
             ("sglang 0.5.10.post1", 354),
             ("sglang 0.5.12.post1", 387),
@@ -200,6 +200,11 @@ fn versions_differ_where_the_packages_do() {
     assert_eq!((prefill.deprecated, prefill.replaced_by), (true, Some("--disaggregation-mode=prefill")));
     assert!(wrapper("1.4.0").lookup("is-prefill-worker").is_none());
     assert_eq!(wrapper("1.4.0").replacement("is_prefill_worker"), Some("--disaggregation-mode=prefill"));
+
+    // Registered in a loop over names, and repeatable: what a reading of single calls overlooks.
+    let sampling = flag(&wrapper("1.6.1"), "benchmark-decode-batch-granularity");
+    assert_eq!((sampling.value_type, sampling.deprecated), (ValueType::Integer, true));
+    assert_eq!(flag(&super::wrapper("dynamo-sglang", "1.6.1").unwrap(), "engine-route").repeat, Repeat::Append);
 
     let sglang = |version| sglang(version).unwrap();
     assert_eq!(flag(&sglang("0.5.16"), "enable-fused-qk-norm-rope").kind, Kind::Switch);

@@ -1,0 +1,78 @@
+//! The tables there are.
+
+/// One table of the program.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// The folder below `xtask/facts/flags`, and the generated file without its extension.
+    pub(crate) name: &'static str,
+    /// What the header of the generated file calls it.
+    pub(crate) title: &'static str,
+    /// Where the facts come from.
+    pub(crate) source: &'static str,
+    /// The Python package that they are read from; none where they are transcribed by hand.
+    pub(crate) package: Option<&'static str>,
+    /// The facts were not taken from exactly this software.
+    pub(crate) is_uncertain: bool,
+}
+
+impl Table {
+    /// Whether the flags are those of a program that drives the engine.
+    pub(crate) fn is_wrapper(&self) -> bool {
+        self.package == Some("ai-dynamo")
+    }
+}
+
+/// The packages that can be read, as `--engine` names them. Ray has no table: it takes the flags of the vLLM it pins.
+pub(crate) const PACKAGES: &[&str] = &["vllm", "sglang", "ai-dynamo", "ray"];
+
+pub(crate) const TABLES: &[Table] = &[
+    Table {
+        name: "dynamo-sglang",
+        title: "dynamo.sglang",
+        source: "ai-dynamo wheels of exactly these versions",
+        package: Some("ai-dynamo"),
+        is_uncertain: false,
+    },
+    Table {
+        name: "dynamo-trtllm",
+        title: "dynamo.trtllm",
+        source: "ai-dynamo wheels of exactly these versions",
+        package: Some("ai-dynamo"),
+        is_uncertain: false,
+    },
+    Table {
+        name: "dynamo-vllm",
+        title: "dynamo.vllm",
+        source: "ai-dynamo wheels of exactly these versions",
+        package: Some("ai-dynamo"),
+        is_uncertain: false,
+    },
+    Table {
+        name: "llama-server",
+        title: "llama.cpp-server",
+        source: "flags transcribed from tools/server/README.md at 00dc8057; other flags exist",
+        package: None,
+        is_uncertain: true,
+    },
+    Table {
+        name: "sglang",
+        title: "sglang",
+        source: "sglang wheels of exactly these versions",
+        package: Some("sglang"),
+        is_uncertain: false,
+    },
+    Table {
+        name: "trtllm",
+        title: "tensorrt-llm.LLM",
+        source: "configuration keys transcribed from llm_args.py at 0004396, after 1.3.0rc21; other keys exist",
+        package: None,
+        is_uncertain: true,
+    },
+    Table {
+        name: "vllm",
+        title: "vllm",
+        source: "vllm packages of exactly these versions",
+        package: Some("vllm"),
+        is_uncertain: false,
+    },
+];
