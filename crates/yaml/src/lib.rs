@@ -3,7 +3,7 @@
 //! Reading gives the values that `sigs.k8s.io/yaml` in strict mode gives (what kubectl and the apiserver use).
 
 mod build;
-mod edit;
+pub mod edit;
 mod emit;
 mod failure;
 pub mod field_path;

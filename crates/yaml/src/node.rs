@@ -53,6 +53,9 @@ pub struct Entry<'t> {
 }
 
 impl<'t> Node<'t> {
+    /// A null that stands nowhere.
+    pub(super) const NULL: Self = Self { value: Value::Null, span: Span { start: 0, end: 0 } };
+
     /// The entry with this key, when this is a mapping that has it.
     pub fn entry(&self, key: &str) -> Option<&Entry<'t>> {
         match &self.value {

@@ -1,7 +1,7 @@
-//! Trees with changes: the same document with another value somewhere.
+//! Trees with changes: the same document with another value somewhere, without its text.
 
-use super::node::{Entry, Node, Span, Value};
 use crate::field_path::{FieldPath, Segment};
+use crate::{Entry, Node, Span, Value};
 
 impl<'t> Node<'t> {
     /// Puts a node at `path`. Mappings that are not there are made; an item of a list is not, nor a field of what is

@@ -1,0 +1,187 @@
+//! New values as text.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::{Limits, parse, to_yaml};
+
+/// A value in block style.
+pub(super) enum Block {
+    /// On the line of its key or dash.
+    Inline(String),
+    /// In lines of its own. The head, such as `|`, stands on the line of the key or dash; it is empty for a collection.
+    Lines { head: String, body: String },
+}
+
+/// How values are written in brackets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notation {
+    /// Strings and keys have quotes only where they need them.
+    Plain,
+    /// JSON.
+    Json,
+}
+
+/// A value as reading gives it back: numbers in their one form.
+///
+/// ```
+/// use kubefoundry_yaml::edit::as_read;
+/// assert_eq!(as_read(serde_json::json!({"a": 2.0})), serde_json::json!({"a": 2}));
+/// ```
+pub fn as_read(value: Value) -> Value {
+    let limits =
+        Limits { documents: 1, document_bytes: usize::MAX, nodes: usize::MAX, depth: MAX_DEPTH, alias_nodes: 0 };
+    let list = Value::Array(vec![value]);
+    let text = written(&list);
+    let parsed = parse(&text, &limits);
+    let read = parsed.documents.first().and_then(|document| document.root.items().first());
+    match (read.filter(|_| parsed.failure.is_none()), list) {
+        (Some(read), _) => read.to_json(),
+        (None, Value::Array(mut values)) => values.pop().unwrap_or_default(),
+        (None, other) => other,
+    }
+}
+
+/// Deeper than serde_json reads, so that every value that was read can be written.
+const MAX_DEPTH: usize = 512;
+
+/// A value as JSON in one line that a YAML reader takes for the same: control characters beyond those of ASCII, and
+/// characters that YAML does not allow, are escaped, too.
+///
+/// ```
+/// use kubefoundry_yaml::edit::to_json_line;
+/// assert_eq!(to_json_line(&serde_json::json!({"a": ["\u{85}"]})), "{\"a\":[\"\\u0085\"]}");
+/// ```
+pub fn to_json_line(value: &Value) -> String {
+    let mut line = String::new();
+    for c in value.to_string().chars() {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') {
+            // Writing to a String cannot fail.
+            let _ = write!(line, "\\u{:04x}", u32::from(c));
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
+/// A value in block style.
+pub(super) fn block(value: &Value) -> Block {
+    if ends_in_blank_lines(value) {
+        return Block::Inline(to_json_line(value));
+    }
+    if is_filled(value) {
+        return Block::Lines { head: String::new(), body: written(value) };
+    }
+    let entry = written(&Value::Object(Map::from_iter([("k".to_owned(), value.clone())])));
+    let text = entry.strip_prefix("k: ").unwrap_or(&entry);
+    match text.split_once('\n') {
+        Some((head, body)) if !body.is_empty() => Block::Lines { head: head.to_owned(), body: body.to_owned() },
+        _ => Block::Inline(text.trim_end_matches('\n').to_owned()),
+    }
+}
+
+/// Whether block style would end a value with blank lines: those that follow in the text would become a part of it.
+fn ends_in_blank_lines(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.ends_with("\n\n") || text == "\n",
+        Value::Array(items) => items.last().is_some_and(ends_in_blank_lines),
+        Value::Object(fields) => fields.values().next_back().is_some_and(ends_in_blank_lines),
+        _ => false,
+    }
+}
+
+/// Adds the lines of an item of a block-style sequence, as at column 0.
+pub(super) fn push_item(lines: &mut String, item: &Value) {
+    match block(item) {
+        Block::Inline(text) => lines.extend(["- ", &text, "\n"]),
+        Block::Lines { head, body } if head.is_empty() => {
+            let start = lines.len() + 2;
+            push_indented(lines, &body, 2, "\n");
+            lines.replace_range(start - 2..start, "- ");
+        }
+        Block::Lines { head, body } => lines.extend(["- ", &head, "\n", &body]),
+    }
+}
+
+/// Whether a value is a collection that holds something.
+pub(super) fn is_filled(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => false,
+    }
+}
+
+/// A value as canonical YAML.
+pub(super) fn written(value: &Value) -> String {
+    let mut text = String::new();
+    to_yaml(value, &mut text);
+    text
+}
+
+/// A key without its colon.
+pub(super) fn key(key: &str) -> String {
+    let entry = written(&Value::Object(Map::from_iter([(key.to_owned(), Value::Bool(true))])));
+    match entry.strip_suffix(": true\n") {
+        Some(key) if !key.contains('\n') && !key.starts_with("? ") => key.to_owned(),
+        _ => to_json_line(&Value::from(key)),
+    }
+}
+
+/// A collection in brackets, with a space behind each colon and comma of its own.
+pub(super) fn flow_collection(value: &Value, notation: Notation) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> = fields.iter().map(|(key, value)| flow_entry(key, value, notation)).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| flow(item, notation)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        scalar => flow(scalar, notation),
+    }
+}
+
+/// A value in brackets, or a scalar between them.
+pub(super) fn flow(value: &Value, notation: Notation) -> String {
+    match value {
+        _ if notation == Notation::Json => to_json_line(value),
+        Value::Object(_) | Value::Array(_) => flow_collection(value, notation),
+        Value::String(_) => match block(value) {
+            Block::Inline(text) if !has_flow_indicator(&text) => text,
+            _ => to_json_line(value),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// An entry of a mapping in braces.
+pub(super) fn flow_entry(name: &str, value: &Value, notation: Notation) -> String {
+    let key = Some(key(name)).filter(|key| notation == Notation::Plain && !has_flow_indicator(key));
+    format!("{}: {}", key.unwrap_or_else(|| to_json_line(&Value::from(name))), flow(value, notation))
+}
+
+fn has_flow_indicator(text: &str) -> bool {
+    text.contains([',', '{', '}', '[', ']'])
+}
+
+/// A string in the quotes of the text that it replaces, where both are simple enough for that.
+pub(super) fn in_quotes_of(old: &str, new: &str) -> Option<String> {
+    let quote = old.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    let is_simple = |c: char| !c.is_control() && !matches!(c, '"' | '\'' | '\\' | '\u{2028}' | '\u{2029}' | '\u{feff}');
+    new.chars().all(is_simple).then(|| format!("{quote}{new}{quote}"))
+}
+
+/// Adds lines with an indentation, each with a line break at its end. Empty lines stay empty.
+pub(super) fn push_indented(out: &mut String, lines: &str, indent: usize, line_break: &str) {
+    for line in lines.split_terminator('\n') {
+        if !line.is_empty() {
+            out.extend(std::iter::repeat_n(' ', indent));
+            out.push_str(line);
+        }
+        out.push_str(line_break);
+    }
+}

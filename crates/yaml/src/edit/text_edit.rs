@@ -1,0 +1,116 @@
+//! Replacements of bytes.
+
+use std::collections::BTreeMap;
+
+use crate::Span;
+
+/// A replacement of some bytes of a text.
+///
+/// ```
+/// use kubefoundry_yaml::edit::TextEdit;
+/// let quoted = TextEdit::replace(3, 5, "\"on\"");
+/// assert_eq!((quoted.range.start, quoted.range.end, quoted.replacement.as_str()), (3, 5, "\"on\""));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextEdit {
+    /// The bytes that are replaced; an empty range is a place to insert at.
+    pub range: Span,
+    /// The text that takes their place.
+    pub replacement: String,
+}
+
+impl TextEdit {
+    /// Replaces the bytes from `start` to before `end`.
+    pub fn replace(start: usize, end: usize, replacement: impl Into<String>) -> Self {
+        Self { range: Span { start, end }, replacement: replacement.into() }
+    }
+}
+
+/// Makes edits that do not overlap. Edits at one place are made in the order in which they are given. An edit that
+/// overlaps one before it, or whose range is not in the text, is left out.
+///
+/// ```
+/// use kubefoundry_yaml::edit::{TextEdit, apply_edits};
+/// let edits = [TextEdit::replace(4, 5, "9"), TextEdit::replace(0, 0, "# counted\n")];
+/// assert_eq!(apply_edits("a: 1\nb: 2\n", &[]), "a: 1\nb: 2\n");
+/// assert_eq!(apply_edits("ab: 1\n", &edits), "# counted\nab: 9\n");
+/// ```
+pub fn apply_edits<'e>(text: &str, edits: impl IntoIterator<Item = &'e TextEdit>) -> String {
+    let mut edits: Vec<&TextEdit> = edits.into_iter().collect();
+    edits.sort_by_key(|edit| edit.range);
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for TextEdit { range, replacement } in edits {
+        let fits = range.start >= done && text.get(range.start..range.end).is_some();
+        if let Some(between) = text.get(done..range.start).filter(|_| fits) {
+            out.push_str(between);
+            out.push_str(replacement);
+            done = range.end;
+        }
+    }
+    out.push_str(text.get(done..).unwrap_or_default());
+    out
+}
+
+/// Makes groups of edits, each of them whole or not at all: a group that touches bytes which a group before it replaced,
+/// or that inserts where one inserted, is left out. Returns the text and the number of groups that were made.
+///
+/// ```
+/// use kubefoundry_yaml::edit::{TextEdit, apply_groups};
+/// let (first, second) = ([TextEdit::replace(3, 5, "\"on\"")], [TextEdit::replace(3, 5, "true")]);
+/// let groups = [first.as_slice(), second.as_slice()];
+/// assert_eq!(apply_groups("a: on # why\n", groups), ("a: \"on\" # why\n".to_owned(), 1));
+/// ```
+pub fn apply_groups<'e>(text: &str, groups: impl IntoIterator<Item = &'e [TextEdit]>) -> (String, usize) {
+    let mut chosen: BTreeMap<usize, &TextEdit> = BTreeMap::new();
+    let mut made = 0;
+    for group in groups {
+        let fits = |edit: &TextEdit| text.get(edit.range.start..edit.range.end).is_some() && !touches(edit, &chosen);
+        if group.iter().all(fits) {
+            chosen.extend(group.iter().map(|edit| (edit.range.start, edit)));
+            made += 1;
+        }
+    }
+    (apply_edits(text, chosen.into_values()), made)
+}
+
+/// Whether an edit is about bytes that one of the others is about, or inserts where one inserts. The others do not
+/// overlap, so only the last that starts before its end can reach into it.
+fn touches(edit: &TextEdit, others: &BTreeMap<usize, &TextEdit>) -> bool {
+    let Span { start, end } = edit.range;
+    let before = others.range(..end.max(start + 1)).next_back();
+    before.is_some_and(|(at, other)| *at == start || other.range.end > start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(edits: &[(usize, usize, &str)]) -> Vec<TextEdit> {
+        edits.iter().map(|(start, end, replacement)| TextEdit::replace(*start, *end, *replacement)).collect()
+    }
+
+    fn applied(text: &str, groups: &[Vec<TextEdit>]) -> (String, usize) {
+        apply_groups(text, groups.iter().map(Vec::as_slice))
+    }
+
+    #[test]
+    fn edits_are_made_in_the_order_of_the_text() {
+        let groups = [group(&[(6, 7, "Z")]), group(&[(0, 1, "xx"), (4, 4, "!")])];
+        assert_eq!(applied("abcdefgh", &groups), ("xxbcd!efZh".to_owned(), 2));
+    }
+
+    #[test]
+    fn a_group_that_overlaps_another_is_left_out_as_a_whole() {
+        let groups = [group(&[(2, 4, "-")]), group(&[(0, 1, "X"), (3, 5, "Y")]), group(&[(2, 4, "-")])];
+        assert_eq!(applied("abcdef", &groups), ("ab-ef".to_owned(), 1));
+        assert_eq!(applied("ab", &[group(&[(1, 1, "x")]), group(&[(1, 1, "x")])]), ("axb".to_owned(), 1));
+    }
+
+    #[test]
+    fn a_range_outside_the_text_or_inside_a_character_changes_nothing() {
+        let groups = [group(&[(1, 2, "x")]), group(&[(5, 9, "x")])];
+        assert_eq!(applied("é", &groups), ("é".to_owned(), 0));
+        assert_eq!(apply_edits("é", groups.iter().flatten()), "é");
+    }
+}
