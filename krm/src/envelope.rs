@@ -1,7 +1,7 @@
 //! The `ResourceList`: what it must be before anything in it is looked at.
 
 use kubefoundry::diagnostic::render::LineIndex;
-use kubefoundry::yaml::{self, Failure, FailureKind, Limits, Node, Span, Value};
+use kubefoundry::yaml::{self, Document, Failure, FailureKind, Limits, Node, Value};
 
 /// The group of a `ResourceList`.
 const GROUP: &str = "config.kubernetes.io";
@@ -33,9 +33,7 @@ const EXPECTED: &str = "expected one ResourceList of config.kubernetes.io/v1";
 #[derive(Debug)]
 pub(crate) struct Envelope<'t> {
     pub(crate) text: &'t str,
-    pub(crate) root: Node<'t>,
-    /// The document's own bytes, without `---` and `...`.
-    pub(crate) span: Span,
+    pub(crate) document: Document<'t>,
 }
 
 impl<'t> Envelope<'t> {
@@ -50,22 +48,22 @@ impl<'t> Envelope<'t> {
         let (Some(document), None) = (documents.next(), documents.next()) else {
             return Err(if count == 0 { EnvelopeError::Empty } else { EnvelopeError::NotAlone(count) });
         };
-        let envelope = Self { text, root: document.root, span: document.span };
+        let envelope = Self { text, document };
         envelope.check_header()?;
-        if let Some(problem) = document.problems.iter().find(|problem| envelope.is_own(problem)) {
+        if let Some(problem) = envelope.document.problems.iter().find(|problem| envelope.is_own(problem)) {
             return Err(not_read(text, problem));
         }
-        match envelope.root.get("items").map(|items| (&items.value, items.describe())) {
+        match envelope.root().get("items").map(|items| (&items.value, items.describe())) {
             None | Some((Value::Null | Value::Sequence(_), _)) => Ok(envelope),
             Some((_, found)) => Err(EnvelopeError::ItemsNotAList(found)),
         }
     }
 
     fn check_header(&self) -> Result<(), EnvelopeError> {
-        let word = |key: &str| self.root.get(key).and_then(Node::as_str).unwrap_or_default();
+        let word = |key: &str| self.root().get(key).and_then(Node::as_str).unwrap_or_default();
         let (api_version, kind) = (word("apiVersion"), word("kind"));
         if kind != "ResourceList" {
-            let found = if kind.is_empty() { self.root.describe().to_owned() } else { format!("a {kind}") };
+            let found = if kind.is_empty() { self.root().describe().to_owned() } else { format!("a {kind}") };
             return Err(EnvelopeError::NotAResourceList(found));
         }
         let known =
@@ -84,14 +82,24 @@ impl<'t> Envelope<'t> {
         }
     }
 
+    /// The list itself.
+    pub(crate) fn root(&self) -> &Node<'t> {
+        &self.document.root
+    }
+
+    /// The limits for a list that was made of this one.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { document_bytes: usize::MAX, ..limits(self.text) }
+    }
+
     /// The objects.
     pub(crate) fn items(&self) -> &[Node<'t>] {
-        self.root.get("items").map(Node::items).unwrap_or_default()
+        self.root().get("items").map(Node::items).unwrap_or_default()
     }
 
     /// The configuration, when there is any.
     pub(crate) fn function_config(&self) -> Option<&Node<'t>> {
-        self.root.get("functionConfig").filter(|config| match &config.value {
+        self.root().get("functionConfig").filter(|config| match &config.value {
             Value::Null => false,
             Value::Mapping(entries) => !entries.is_empty(),
             _ => true,

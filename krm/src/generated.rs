@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use kubefoundry::Output;
 use kubefoundry::manifest::Identity;
-use kubefoundry::yaml::{self, Limits, Node};
+use kubefoundry::yaml::Node;
+use kubefoundry::yaml::edit::as_read;
 use serde_json::{Map, Value};
 
 use crate::item::{self, INDEX, Origin, PACKAGE, PATH};
@@ -64,11 +65,7 @@ pub(crate) fn replacement(output: &Output, replaced: &Node<'_>) -> Value {
 
 /// Whether an item is the generated object already, but for a client's notes.
 pub(crate) fn is_same(output: &Output, given: &Node<'_>) -> bool {
-    let mut text = String::new();
-    yaml::to_yaml(&output.object, &mut text);
-    let parsed = yaml::parse(&text, &Limits { nodes: usize::MAX, ..Limits::default() });
-    let written = parsed.documents.first().map(|document| document.root.to_json());
-    written.is_some_and(|written| without_notes(written) == without_notes(given.to_json()))
+    without_notes(as_read(output.object.clone())) == without_notes(given.to_json())
 }
 
 /// A generated object without any client's notes.

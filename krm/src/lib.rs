@@ -5,21 +5,20 @@
 //! back byte for byte, and an error comes back with the whole list.
 //!
 //! ```text
-//! envelope ─ function_config ─ sources ─ kubefoundry::compile ─ plan (─ prune) ─ results ─ splice
+//! envelope ─ function_config ─ sources ─ kubefoundry::compile ─ plan (─ prune) ─ results ─ changes
 //! ```
 
+mod block;
+mod changes;
 mod envelope;
 mod function_config;
 mod generated;
 mod item;
-mod layout;
-mod patch;
 mod plan;
 mod process;
 mod prune;
 mod results;
 mod sources;
-mod splice;
 
 use std::fmt::Write as _;
 
@@ -28,11 +27,11 @@ use kubefoundry::{Thoroughness, compile};
 
 pub use process::{serve, serve_refusal};
 
+use changes::Changes;
 use envelope::{Envelope, EnvelopeError};
 use function_config::FunctionConfig;
 use results::Finding;
 use sources::Sources;
-use splice::Changes;
 
 /// What a client is to be given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +89,7 @@ pub fn refuse(input: &[u8], message: &str) -> Answer {
     let stdout = refused.and_then(Envelope::read).map(|envelope| {
         let findings = [Finding::error(message.to_owned())];
         let changes = Changes { results: plan::results(&envelope, &findings), ..Changes::default() };
-        splice::write(&envelope, &changes).map_or_else(|_| input.to_vec(), String::into_bytes)
+        changes::write(&envelope, &changes).map_or_else(|_| input.to_vec(), String::into_bytes)
     });
     Answer {
         stdout: stdout.unwrap_or_else(|error| echo(input, &error)),
@@ -125,7 +124,7 @@ fn answer(text: &str) -> Result<Answer, EnvelopeError> {
         let (mut changes, said) = plan::plan(&compilation, &sources, &envelope);
         findings.extend(said);
         changes.results = plan::results(&envelope, &findings);
-        match splice::write(&envelope, &changes) {
+        match changes::write(&envelope, &changes) {
             Ok(text) => stdout = Some(text),
             Err(error) => {
                 failed = true;
@@ -135,7 +134,7 @@ fn answer(text: &str) -> Result<Answer, EnvelopeError> {
     }
     let stdout = stdout.unwrap_or_else(|| {
         let only = Changes { results: plan::results(&envelope, &findings), ..Changes::default() };
-        splice::write(&envelope, &only).unwrap_or_else(|_| text.to_owned())
+        changes::write(&envelope, &only).unwrap_or_else(|_| text.to_owned())
     });
     let mut stderr = stderr(&findings, failed, &envelope);
     for message in earlier {

@@ -10,13 +10,13 @@ use kubefoundry::manifest::Identity;
 use kubefoundry::wire::OutputMode;
 use serde_json::Value;
 
+use crate::changes::{Change, Changes};
 use crate::envelope::Envelope;
 use crate::generated::{self, Places};
 use crate::item::{self, Origin};
 use crate::prune;
 use crate::results::Finding;
 use crate::sources::{Made, Sources};
-use crate::splice::{Change, Changes};
 
 /// What is asked for and cannot be done without taking something from the user.
 pub(crate) fn refusals(compilation: &Compilation, sources: &Sources, envelope: &Envelope<'_>) -> Vec<Diagnostic> {
@@ -133,7 +133,7 @@ pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Enve
 /// All results: those of functions before us, and ours.
 pub(crate) fn results(envelope: &Envelope<'_>, findings: &[Finding]) -> Vec<Value> {
     let ours: Vec<Value> = findings.iter().map(|finding| finding.result.clone()).collect();
-    if ours.is_empty() && envelope.root.get("results").is_none() {
+    if ours.is_empty() && envelope.root().get("results").is_none() {
         return ours;
     }
     ours.into_iter().chain(crate::results::of_others(envelope)).collect()

@@ -12,10 +12,10 @@ use kubefoundry::transform;
 use kubefoundry::wire::OutputMode;
 use kubefoundry::yaml::Node;
 
+use crate::changes::{Change, Changes};
 use crate::envelope::Envelope;
 use crate::item::{self, Origin};
 use crate::results::Finding;
-use crate::splice::{Change, Changes};
 
 /// An object of ours that is not generated any more.
 struct Stale<'n> {

@@ -161,7 +161,7 @@ fn joined(path: &FieldPath) -> String {
 
 /// The results of functions before us, without those of an earlier run of ours.
 pub(crate) fn of_others(envelope: &Envelope<'_>) -> Vec<Json> {
-    let given = envelope.root.get("results").map(Node::items).unwrap_or_default();
+    let given = envelope.root().get("results").map(Node::items).unwrap_or_default();
     let ours = |result: &&Node<'_>| {
         let code = item::word(result, &["tags", "code"]);
         code.is_some_and(|code| kubefoundry::registry::code(code).is_some())

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use kubefoundry::diagnostic::Location;
 use kubefoundry::diagnostic::render::LineIndex;
 use kubefoundry::source::SourceId;
+use kubefoundry::yaml::edit::BlockItem;
 use kubefoundry::yaml::{Node, Span};
 use kubefoundry::{Purpose, SourceSet, wire};
 
+use crate::block;
 use crate::envelope::Envelope;
 use crate::function_config::FunctionConfig;
 use crate::item::{self, Origin};
-use crate::layout;
 
 /// What a source was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,13 +48,13 @@ impl Sources {
         if let Some(options) = &config.options {
             sources.add(Purpose::Options, Made::FunctionConfig, &config_name, (options.clone(), 0));
         }
-        let extents = if layout::is_block(envelope) { layout::extents(envelope) } else { Vec::new() };
+        let extents = block::items(envelope);
         let top = top_package(envelope);
         let mut documents: BTreeMap<(Option<String>, String), BTreeMap<usize, usize>> = BTreeMap::new();
         for (position, object) in envelope.items().iter().enumerate() {
             let text = extents.get(position).map_or_else(
                 || envelope.alone(object),
-                |extent| (layout::item_text(envelope.text, extent), extent.range.start),
+                |extent| (block::item_text(envelope.text, extent), extent.range.start),
             );
             let origin = Origin::of(object);
             if let Some(Origin { package, path, index }) = &origin {
@@ -91,7 +92,7 @@ impl Sources {
 
     /// The documents of one file stand below one another, with a `---` between them. A line is told only where all the
     /// documents before it are there.
-    fn count_lines(&mut self, envelope: &Envelope<'_>, extents: &[layout::Extent], positions: &BTreeMap<usize, usize>) {
+    fn count_lines(&mut self, envelope: &Envelope<'_>, extents: &[BlockItem], positions: &BTreeMap<usize, usize>) {
         let mut first_line = 1;
         for (expected, (index, position)) in positions.iter().enumerate() {
             let (Some(extent), Some(object)) = (extents.get(*position), envelope.items().get(*position)) else {
