@@ -9,8 +9,8 @@
 
 use serde_json::Value;
 
-use super::json_line;
 use super::wire::Api;
+use kubefoundry_yaml::edit::to_json_line;
 
 /// What the init container of an external provider runs, by `/bin/sh -c`, with the variables of [`environment`].
 pub const PROVIDER_SCRIPT: &str = include_str!("install-provider.sh");
@@ -59,7 +59,7 @@ pub fn environment(provider: &Provider<'_>) -> Vec<(&'static str, String)> {
         ("LLS_PROVIDER_ORDER", provider.order.to_string()),
     ];
     if let Some(config) = provider.config {
-        variables.push(("LLS_PROVIDER_CONFIG", unexpanded(&json_line(config))));
+        variables.push(("LLS_PROVIDER_CONFIG", unexpanded(&to_json_line(config))));
     }
     variables
 }
@@ -113,7 +113,7 @@ mod tests {
         #[test]
         fn settings_are_one_line_that_reads_back(text in proptest::string::string_regex("[\\PC\u{0}-\u{a0}\u{2028}\u{feff}]{0,12}").unwrap()) {
             let config = serde_json::json!({"text": text});
-            let line = json_line(&config);
+            let line = to_json_line(&config);
             proptest::prop_assert!(!line.contains(char::is_control), "{:?}", line);
             let parsed = kubefoundry_yaml::parse(&line, &kubefoundry_yaml::Limits::default());
             proptest::prop_assert_eq!(parsed.documents.first().map(|document| document.root.to_json()), Some(config));

@@ -184,18 +184,3 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
         ));
     }
 }
-
-/// JSON in one line that a YAML reader takes for the same: control characters beyond those of ASCII are escaped, too.
-fn json_line(value: &serde_json::Value) -> String {
-    use std::fmt::Write as _;
-    let mut line = String::new();
-    for c in value.to_string().chars() {
-        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') {
-            // Writing to a text cannot fail.
-            let _ = write!(line, "\\u{:04x}", u32::from(c));
-        } else {
-            line.push(c);
-        }
-    }
-    line
-}

@@ -2,12 +2,12 @@
 
 use super::Entry;
 use super::base::{self, BaseError};
-use super::expected::{is_replaced, of_api, tree};
-use super::insert::{Style, edited};
+use super::expected::{is_replaced, of_api, provider, tree};
 use crate::wire::Api;
-use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEditor};
+use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::one_line;
-use kubefoundry_yaml::{Limits, Node, Value};
+use kubefoundry_yaml::{Document, Limits, Node, Value};
 
 /// What changes in a base.
 pub(super) struct Changes<'e> {
@@ -31,31 +31,73 @@ pub(super) struct Applied<'e> {
     pub(super) changes: Changes<'e>,
 }
 
-/// Merges. Of the ways to write a change the first is taken that reads as it must: every one keeps less of the text than
-/// the one before it.
+/// How changes are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    /// Only what changes.
+    Edit,
+    /// The same, with a new key before all others: what stands last may take up what comes behind it.
+    EditAtStart,
+    /// `providers` and `apis` anew, with what aliases in them stand for.
+    Rewrite,
+}
+
+/// Merges. Of the ways to write a change the first is taken that can be made: every one keeps less of the text than the
+/// one before it.
 pub(super) fn apply<'e>(text: &str, entries: &[&'e Entry]) -> Result<Applied<'e>, BaseError> {
-    let root = base::read(text)?;
-    let changes = changes(root.as_ref(), entries);
+    let documents = base::read(text)?;
+    let root = documents.first().map(|document| &document.root);
+    let changes = changes(root, entries);
     if entries.is_empty() {
         return Ok(Applied { text: text.to_owned(), changes });
     }
-    let expected = tree(root.as_ref(), entries, &changes.apis);
-    let styles = [Style::Edit, Style::EditAtStart, Style::Rewrite];
-    let merged = styles.into_iter().map(|style| edited(text, root.as_ref(), entries, &changes.apis, style));
-    if let Some(text) = merged.into_iter().find(|merged| reads_as(merged, &expected)) {
+    let attempts = [Attempt::Edit, Attempt::EditAtStart, Attempt::Rewrite].into_iter();
+    let merged = attempts.map(|attempt| edited(text, &documents, entries, &changes.apis, attempt)).find_map(Result::ok);
+    if let Some(text) = merged {
         return Ok(Applied { text, changes });
     }
-    let span = root.as_ref().and_then(|root| root.entry("providers")).map(|entry| entry.key_span);
+    let span = root.and_then(|root| root.entry("providers")).map(|entry| entry.key_span);
     let message = "providers share YAML anchors with other parts of the file in a way that cannot be edited, expected \
                    providers without anchors that are used elsewhere";
     Err(BaseError::at(text, span.unwrap_or_default(), message))
 }
 
-fn reads_as(text: &str, expected: &serde_json::Value) -> bool {
+fn edited(
+    text: &str,
+    documents: &[Document<'_>],
+    entries: &[&Entry],
+    apis: &[Api],
+    attempt: Attempt,
+) -> Result<String, EditError> {
+    let root = documents.first().map(|document| &document.root);
+    let placement = if attempt == Attempt::Edit { Placement::Last } else { Placement::First };
+    let mut editor = TextEditor::new(text, documents, 0).with_style(Style { placement, ..Style::default() });
+    let (list, sections) = (FieldPath::parse("apis"), FieldPath::parse("providers"));
     let limits = Limits { nodes: usize::MAX, document_bytes: usize::MAX, ..Limits::default() };
-    let parsed = yaml::parse(text, &limits);
-    let sound = parsed.failure.is_none() && parsed.documents.len() == 1;
-    sound && parsed.documents.first().is_some_and(|document| document.root.to_json() == *expected)
+    if attempt == Attempt::Rewrite {
+        let mut merged = tree(root, entries, apis);
+        for path in [list, sections].into_iter().skip(usize::from(apis.is_empty())) {
+            editor.remove(&path)?;
+            editor.set(&path, merged.get_mut(path.to_string()).map(serde_json::Value::take))?;
+        }
+        return Ok(editor.finish(&limits)?.text);
+    }
+    if !apis.is_empty() {
+        editor.append(&list, apis.iter().map(|api| api.as_str().into()))?;
+    }
+    for api in Api::ALL {
+        let entries = of_api(entries, api);
+        if entries.is_empty() {
+            continue;
+        }
+        let section = sections.key(api.as_str());
+        let items = root.and_then(|root| root.at(&section)).map_or(&[][..], Node::items);
+        for (index, _) in items.iter().enumerate().filter(|(_, item)| is_replaced(item, &entries)) {
+            editor.remove(&section.index(index))?;
+        }
+        editor.append(&section, entries.iter().map(|entry| provider(entry)))?;
+    }
+    Ok(editor.finish(&limits)?.text)
 }
 
 fn changes<'e>(root: Option<&Node<'_>>, entries: &[&'e Entry]) -> Changes<'e> {

@@ -3,7 +3,7 @@
 use crate::wire::Api;
 use kubefoundry_diagnostics::render::{LineIndex, Position};
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::{Failure, FailureKind, Limits, Node, Span, Value};
+use kubefoundry_yaml::{Document, Failure, FailureKind, Limits, Node, Span, Value};
 
 /// Why a text cannot be merged into.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,22 +48,21 @@ pub fn check_base(text: &str) -> Result<(), BaseError> {
     read(text).map(|_| ())
 }
 
-/// Reads a base; nothing when there is no document in it.
-pub(super) fn read(text: &str) -> Result<Option<Node<'_>>, BaseError> {
+/// Reads a base: one document, or none.
+pub(super) fn read(text: &str) -> Result<Vec<Document<'_>>, BaseError> {
     let parsed = yaml::parse(text, &Limits::default());
     if let Some(failure) = &parsed.failure {
         return Err(BaseError::at(text, failure.span, failure.sentence()));
     }
-    let mut documents = parsed.documents.into_iter();
-    let Some(document) = documents.next() else { return Ok(None) };
-    if let Some(second) = documents.next() {
+    if let Some(second) = parsed.documents.get(1) {
         return Err(BaseError::at(text, second.span, "found a second document, expected one"));
     }
+    let Some(document) = parsed.documents.first() else { return Ok(Vec::new()) };
     if let Some(problem) = document.problems.iter().find(|problem| matters(problem, text, &document.root)) {
         return Err(BaseError::at(text, problem.span, problem.sentence()));
     }
     check_shape(text, &document.root)?;
-    Ok(Some(document.root))
+    Ok(parsed.documents)
 }
 
 /// Whether a problem stops the merge. llama-stack reads its configuration by PyYAML, which takes the last of two equal

@@ -1,11 +1,10 @@
-//! What a merge means, on values: what the edited text is held to.
+//! What a merge means, on values.
 
 use serde_json::{Map, Value, json};
 
 use super::Entry;
 use crate::wire::Api;
-use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::{Limits, Node};
+use kubefoundry_yaml::Node;
 
 /// An entry of `run.yaml` for an external provider.
 pub(super) fn provider(entry: &Entry) -> Value {
@@ -17,15 +16,7 @@ pub(super) fn provider(entry: &Entry) -> Value {
     if let (Some(config), Some(provider)) = (&entry.config, provider.as_object_mut()) {
         provider.insert("config".to_owned(), config.clone());
     }
-    as_read(provider)
-}
-
-/// A value as it is read back from YAML: numbers in their one form.
-fn as_read(value: Value) -> Value {
-    let mut text = String::new();
-    yaml::to_yaml(&value, &mut text);
-    let limits = Limits { nodes: usize::MAX, document_bytes: usize::MAX, ..Limits::default() };
-    yaml::parse(&text, &limits).documents.first().map_or(value, |document| document.root.to_json())
+    provider
 }
 
 /// The entries of one API.

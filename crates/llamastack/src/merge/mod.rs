@@ -12,9 +12,7 @@ mod discover;
 mod error;
 mod expected;
 mod extra;
-mod insert;
 mod log;
-mod section;
 
 use serde_json::Value;
 

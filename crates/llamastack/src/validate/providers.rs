@@ -6,13 +6,14 @@ use crate::options::Options;
 use crate::read::providers_path;
 use crate::server::Provider;
 use crate::wire::{Api, ExternalProvider, ExternalProviders, ImagePullPolicy};
-use crate::{codes, json_line, options};
+use crate::{codes, options};
 use kubefoundry_diagnostics::Place;
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::image::path_and_tag;
 use kubefoundry_kubernetes::names;
 use kubefoundry_transform::codes as shared;
+use kubefoundry_yaml::edit::to_json_line;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 use kubefoundry_yaml::{Node, Value};
@@ -114,7 +115,7 @@ fn config(
     }
     inline_secrets(config, id, image.unwrap_or_default(), path, check);
     let config = config.to_json();
-    let length = json_line(&config).len();
+    let length = to_json_line(&config).len();
     if length > LONGEST_CONFIG {
         let message = format!(
             "{path} has {length} bytes as JSON, expected at most {LONGEST_CONFIG}: a container gets it in an environment variable"
