@@ -3,15 +3,16 @@
 use serde_json::Value;
 
 use crate::pipeline::report_failure;
-use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_model::draft::text;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use kubefoundry_yaml::edit::TextEditor;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
-use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A text of the input, read.
 pub(crate) struct Text<'s> {
@@ -28,6 +29,9 @@ pub(crate) struct Object<'t> {
     pub(crate) base: FieldPath,
     pub(crate) value: Value,
     text: &'t str,
+    documents: &'t [yaml::Document<'t>],
+    /// The position of its document among those that were read.
+    position: usize,
     root: &'t Node<'t>,
 }
 
@@ -54,8 +58,8 @@ fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>)
 pub(crate) fn objects<'t>(texts: &'t [Text<'t>]) -> Vec<Object<'t>> {
     let mut objects = Vec::new();
     for text in texts {
-        for parsed in &text.documents {
-            collect(text, parsed.index, &parsed.root, &FieldPath::root(), &mut objects);
+        for (position, parsed) in text.documents.iter().enumerate() {
+            collect(text, (position, parsed), &FieldPath::root(), &mut objects);
         }
     }
     objects
@@ -63,22 +67,30 @@ pub(crate) fn objects<'t>(texts: &'t [Text<'t>]) -> Vec<Object<'t>> {
 
 fn collect<'t>(
     from: &'t Text<'t>,
-    document: usize,
-    root: &'t Node<'t>,
+    (position, document): (usize, &'t yaml::Document<'t>),
     base: &FieldPath,
     objects: &mut Vec<Object<'t>>,
 ) {
-    let Some(node) = root.at(base) else { return };
+    let Some(node) = document.root.at(base) else { return };
     let is_list = node.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
     if is_list && let Some(items) = node.get("items") {
         for index in 0..items.items().len() {
-            collect(from, document, root, &base.key("items").index(index), objects);
+            collect(from, (position, document), &base.key("items").index(index), objects);
         }
         return;
     }
     let value = node.to_json();
     if value.is_object() {
-        objects.push(Object { source: from.source, document, base: base.clone(), value, text: from.content, root });
+        objects.push(Object {
+            source: from.source,
+            document: document.index,
+            base: base.clone(),
+            value,
+            text: from.content,
+            documents: &from.documents,
+            position,
+            root: &document.root,
+        });
     }
 }
 
@@ -143,6 +155,11 @@ impl Object<'_> {
     /// Its tree.
     pub(crate) fn node(&self) -> Option<&Node<'_>> {
         self.root.at(&self.base)
+    }
+
+    /// An editor of its document.
+    pub(crate) fn editor(&self) -> TextEditor<'_, '_> {
+        TextEditor::new(self.text, self.documents, self.position)
     }
 
     /// A field of it, as a path of its document.

@@ -5,21 +5,19 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::edits::{self, Addition};
-use super::{because, compile_with};
+use super::{because, codes, compile_with};
 use crate::Thoroughness;
-use crate::codes::migrate as codes;
+use crate::pipeline::{Compilation, normalize, options_of, patch_files};
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
+use kubefoundry_kubernetes::api_group::Dialect;
 use crate::import::compare::differences;
 use crate::import::input;
 use crate::import::input::Object;
-use crate::pipeline::{Compilation, normalize, options_of, patch_files};
-use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, Edit, Findings, ObjectRef, Severity};
-use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_model::draft::{items, text};
-use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::Node;
-use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
+use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEdit, ValueStyle, apply_edits};
+use kubefoundry_yaml::{Limits, Node};
 
 /// What came of a change of groups. Nothing in it may be used as output when [`Regrouping::has_errors`].
 #[derive(Debug)]
@@ -110,11 +108,11 @@ pub fn to_group(sources: &SourceSet, target: &'static Dialect) -> Regrouping {
             }
             let is_patch = patches.has(&source.name);
             let case = Case { sources, object, target, configs: &configs, is_patch };
-            all.extend(case.edits(&source.text, &mut findings).unwrap_or_default());
+            all.extend(case.edits(&mut findings).unwrap_or_default());
             diagnostics.extend(findings.into_diagnostics());
         }
         let objects = moving.into_iter().map(Object::reference).collect();
-        regrouped.push(Regrouped { source: id, objects, text: edits::apply(&source.text, all) });
+        regrouped.push(Regrouped { source: id, objects, text: apply_edits(&source.text, &all) });
     }
     for object in objects.iter().filter(|object| object.is_kustomization()) {
         let mut findings = Findings::new(object.scope());
@@ -198,28 +196,63 @@ struct Case<'c> {
 
 impl Case<'_> {
     /// The edits that move the object. `None` means that findings say why it cannot be.
-    fn edits(&self, text: &str, findings: &mut Findings<'_>) -> Option<Vec<Edit>> {
+    fn edits(&self, findings: &mut Findings<'_>) -> Option<Vec<TextEdit>> {
         let dialect = self.object.dialect();
         let plain = renamed(&self.object.value, dialect, self.target);
         let additions =
             if self.object.is_model() && !self.is_patch { self.additions(&plain, findings)? } else { Vec::new() };
-        let wanted = additions.iter().fold(plain, |object, addition| with(&object, addition));
-        if let Some(edits) = self.text_edits(text, &additions)
-            && self.reads_as(text, &edits, &wanted)
-        {
+        if let Ok(edits) = self.edits_in_place(&additions) {
             return Some(edits);
         }
         // An anchor, a tag, a text that says a key in another way: the object is written anew.
-        if !self.object.base.segments().is_empty() {
-            let message = "this item of a list cannot be changed in its text, expected a document of its own";
-            findings.report(&codes::GROUP_REFUSED, &self.object.base, message).help("take the list apart");
+        let is_item = !self.object.base.segments().is_empty();
+        let wanted = additions.iter().fold(plain, |object, addition| with(&object, addition));
+        let Some(edits) = self.edits_anew(wanted).ok().filter(|_| !is_item) else {
+            let (what, help) = if is_item {
+                (
+                    "this item of a list cannot be changed in its text, expected a document of its own",
+                    "take the list apart",
+                )
+            } else {
+                (
+                    "the object cannot be changed in its text, expected one without anchors",
+                    "write out what aliases stand for",
+                )
+            };
+            findings.report(&codes::GROUP_REFUSED, &self.object.base, what).help(help);
             return None;
-        }
+        };
         let message = "the object cannot be changed in its text, and is written anew: comments in it are lost";
         findings.report(&codes::COMMENTS_LOST, &self.object.base, message);
-        let mut new = String::new();
-        yaml::to_yaml(&wanted, &mut new);
-        Some(vec![Edit { span: self.object.node()?.span, replacement: new.trim_end().to_owned() }])
+        Some(edits)
+    }
+
+    /// The edits that keep everything else in the text.
+    fn edits_in_place(&self, additions: &[Addition]) -> Result<Vec<TextEdit>, EditError> {
+        let style = Style { values: ValueStyle::Flow, placement: Placement::First };
+        let mut editor = self.object.editor().with_style(style);
+        editor.set(&self.object.place(&FieldPath::parse("apiVersion")), self.target.api_version())?;
+        if let (Some(dialect), Some(node)) = (self.object.dialect(), self.object.node()) {
+            for path in MAPPINGS.iter().copied().map(FieldPath::parse) {
+                for entry in node.at(&path).map(Node::entries).unwrap_or_default() {
+                    if let Some(name) = entry.key.strip_prefix(dialect.label_prefix) {
+                        let field = path.key(entry.key.clone().into_owned());
+                        editor.rename(&self.object.place(&field), self.target.label(name))?;
+                    }
+                }
+            }
+        }
+        for Addition { field, value } in additions {
+            editor.set(&self.object.place(field), value.clone())?;
+        }
+        Ok(editor.finish(&Limits::default())?.edits)
+    }
+
+    /// The edits that write a document anew.
+    fn edits_anew(&self, wanted: Value) -> Result<Vec<TextEdit>, EditError> {
+        let mut editor = self.object.editor();
+        editor.set(&FieldPath::root(), wanted)?;
+        Ok(editor.finish(&Limits::default())?.edits)
     }
 
     /// What has to be written out for the object to render as it did. Fields that are needed come first; of the others,
@@ -263,20 +296,20 @@ impl Case<'_> {
 
     /// Fields that may have to be written out: what the old group takes for granted.
     fn optional(&self, before: &Compilation) -> Vec<Addition> {
-        let field = |keys: &[&'static str], value: Value| Addition { keys: keys.to_vec(), value };
+        let field = |dotted: &'static str, value: Value| Addition { field: FieldPath::parse(dotted), value };
         let mut optional = Vec::new();
         // First, since without it there may be no provider to compare with.
         if let Some(provider) = before.decisions.iter().find_map(crate::Decision::provider) {
-            optional.push(field(&["spec", "provider", "name"], json!(provider)));
+            optional.push(field("spec.provider.name", json!(provider)));
         }
         let enabled = self.object.dialect().and_then(|dialect| dialect.prefix_caching);
         let is_said = self.object.value.pointer("/spec/engine/enablePrefixCaching").is_some_and(Value::is_boolean);
         if let Some(enabled) = enabled.filter(|_| !is_said) {
-            optional.push(field(&["spec", "engine", "enablePrefixCaching"], json!(enabled)));
+            optional.push(field("spec.engine.enablePrefixCaching", json!(enabled)));
         }
         let is_named = text(&self.object.value, "/spec/model/servedName").is_some();
         if let Some(id) = text(&self.object.value, "/spec/model/id").filter(|_| !is_named) {
-            optional.push(field(&["spec", "model", "servedName"], json!(id)));
+            optional.push(field("spec.model.servedName", json!(id)));
         }
         optional
     }
@@ -332,34 +365,6 @@ impl Case<'_> {
             reported.help(help);
         }
     }
-
-    /// The same as edits of the text; none where it has no place for one of them.
-    fn text_edits(&self, text: &str, additions: &[Addition]) -> Option<Vec<Edit>> {
-        let node = self.object.node()?;
-        let version = node.entry("apiVersion")?;
-        let mut edits = vec![edits::replacement(text, version.node.span, &self.target.api_version())?];
-        if let Some(dialect) = self.object.dialect() {
-            for path in MAPPINGS {
-                let Some(mapping) = node.at(&FieldPath::parse(path)) else { continue };
-                for entry in mapping.entries() {
-                    if let Some(name) = entry.key.strip_prefix(dialect.label_prefix) {
-                        edits.push(edits::replacement(text, entry.key_span, &self.target.label(name))?);
-                    }
-                }
-            }
-        }
-        edits.extend(edits::additions(text, node, additions)?);
-        Some(edits)
-    }
-
-    /// Whether a text with edits reads as what is wanted.
-    fn reads_as(&self, text: &str, edits: &[Edit], wanted: &Value) -> bool {
-        let edited = edits::apply(text, edits.to_vec());
-        let parsed = yaml::parse(&edited, &yaml::Limits::default());
-        let read = parsed.documents.iter().find(|document| document.index == self.object.document);
-        let read = read.and_then(|document| document.root.at(&self.object.base));
-        parsed.failure.is_none() && read.map(Node::to_json).as_ref() == Some(wanted)
-    }
 }
 
 /// The mappings with keys of ours.
@@ -370,36 +375,40 @@ const MAPPINGS: &[&str] = &[
     "spec.podTemplate.metadata.annotations",
 ];
 
+/// A field that is added, and its value.
+#[derive(Debug, Clone, PartialEq)]
+struct Addition {
+    field: FieldPath,
+    value: Value,
+}
+
 /// What a validated deployment has to say for itself in a group that takes less for granted.
 fn needed(before: &Compilation) -> Vec<Addition> {
     use kubefoundry_model::ir::Origin;
     let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
-    let mut needed = Vec::new();
-    for field in fields {
-        let value: Value = serde_json::from_str(&field.value).unwrap_or_default();
-        match (field.path.as_str(), field.origin) {
-            ("spec.engine.type", Origin::Derived) => {
-                needed.push(Addition { keys: vec!["spec", "engine", "type"], value });
-            }
-            ("spec.resources.gpu.count", Origin::Defaulted) if field.value != "0" => {
-                needed.push(Addition { keys: vec!["spec", "resources", "gpu", "count"], value });
-            }
-            _ => {}
-        }
-    }
-    needed
+    let needed = fields.filter_map(|field| {
+        let dotted = match (field.path.as_str(), field.origin) {
+            ("spec.engine.type", Origin::Derived) => "spec.engine.type",
+            ("spec.resources.gpu.count", Origin::Defaulted) if field.value != "0" => "spec.resources.gpu.count",
+            _ => return None,
+        };
+        let value = serde_json::from_str(&field.value).unwrap_or_default();
+        Some(Addition { field: FieldPath::parse(dotted), value })
+    });
+    needed.collect()
 }
 
 /// An object with a field more.
 fn with(object: &Value, addition: &Addition) -> Value {
     let mut object = object.clone();
     let mut at = &mut object;
-    for key in &addition.keys {
+    for segment in addition.field.segments() {
+        let Segment::Key(key) = segment else { return object };
         if !at.is_object() {
             *at = json!({});
         }
         let Some(fields) = at.as_object_mut() else { return object };
-        at = fields.entry((*key).to_owned()).or_insert(Value::Null);
+        at = fields.entry(&**key).or_insert(Value::Null);
     }
     *at = addition.value.clone();
     object

@@ -1,6 +1,6 @@
 //! Moving deployments: to another provider, beside what runs ([`to_provider`]); to another API group ([`to_group`]).
 
-mod edits;
+pub mod codes;
 mod group;
 mod plan;
 mod provider;
