@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use kubefoundry::Compilation;
-use kubefoundry::diagnostic::{Diagnostic, Edit, Location, Severity};
+use kubefoundry::diagnostic::{Diagnostic, Location, Severity};
 use kubefoundry::path::{FieldPath, Segment};
+use kubefoundry::yaml::edit::TextEdit;
 use kubefoundry::yaml::{Limits, Node, Value, parse};
 use serde_json::{Map, Value as Json, json};
 
@@ -138,8 +139,8 @@ impl Context<'_, '_> {
             field.insert("currentValue".to_owned(), value.to_json());
         }
         // A fix may rename the key; only what stands in the value's place is a proposed value.
-        let stands_at = |value: &Node<'_>, edit: &Edit| {
-            value.span.start < value.span.end && self.sources.in_list(location.source, edit.span) == value.span
+        let stands_at = |value: &Node<'_>, edit: &TextEdit| {
+            value.span.start < value.span.end && self.sources.in_list(location.source, edit.range) == value.span
         };
         if let Some([edit]) = diagnostic.fix.as_ref().map(|fix| fix.edits.as_slice())
             && value.is_some_and(|value| stands_at(value, edit))

@@ -128,7 +128,7 @@ fn placed(mut diagnostic: Diagnostic, place: impl Fn(Span) -> Span) -> Diagnosti
         location.span = place(location.span);
     }
     for edit in diagnostic.fix.iter_mut().flat_map(|fix| &mut fix.edits) {
-        edit.span = place(edit.span);
+        edit.range = place(edit.range);
     }
     diagnostic
 }

@@ -104,7 +104,7 @@ fn check_one(pointer: &Node<'_>, value: Option<&Node<'_>>, target: &Target, plac
         // The bytes of a step are not those of the field, so that a new name cannot take their place.
         let within = |span: Span| pointer.span.start <= span.start && span.end <= pointer.span.end;
         for diagnostic in &mut found {
-            diagnostic.fix.take_if(|fix| fix.edits.iter().any(|edit| within(edit.span)));
+            diagnostic.fix.take_if(|fix| fix.edits.iter().any(|edit| within(edit.range)));
         }
     }
     found

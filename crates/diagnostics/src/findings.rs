@@ -1,7 +1,9 @@
 //! The collector that rules report to while they look at one document.
 
-use super::{Attribute, Code, Diagnostic, Edit, Fix, Location, ObjectRef, Place, Related, Severity};
+use super::codes;
+use super::{Code, Diagnostic, Fix, Location, ObjectRef, Place, Related, Severity};
 use crate::source::SourceId;
+use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::one_line;
 use kubefoundry_yaml::{Node, Span, Target, Value};
@@ -292,7 +294,7 @@ impl Reported<'_, '_> {
     }
 
     /// Adds a fix that replaces bytes of the source.
-    pub fn fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
+    pub fn fix(mut self, title: impl Into<String>, edits: Vec<TextEdit>) -> Self {
         if let Some(diagnostic) = self.last() {
             diagnostic.fix = Some(Fix { title: title.into(), edits });
         }
@@ -308,8 +310,10 @@ impl Reported<'_, '_> {
             if !stands_alone(text, span) {
                 return self;
             }
-            diagnostic.fix =
-                Some(Fix { title: title.into(), edits: vec![Edit { span, replacement: replacement.into() }] });
+            diagnostic.fix = Some(Fix {
+                title: title.into(),
+                edits: vec![TextEdit { range: span, replacement: replacement.into() }],
+            });
         }
         self
     }

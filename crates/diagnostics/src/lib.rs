@@ -4,7 +4,6 @@
 
 pub mod codes;
 mod findings;
-pub mod fix;
 pub mod render;
 pub mod source;
 
@@ -15,7 +14,7 @@ pub use codes::{Attribute, Code};
 pub use findings::{Findings, Reported, Scope};
 
 use crate::source::SourceId;
-use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::{Span, Target};
 
 /// How much a finding matters. Errors stop the output; information never fails a run.
@@ -96,17 +95,8 @@ pub struct Related {
 pub struct Fix {
     /// What it does: `quote the value`.
     pub title: String,
-    /// The bytes to replace. They do not overlap.
-    pub edits: Vec<Edit>,
-}
-
-/// A replacement of some bytes of the source that the finding is in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
-    /// What goes.
-    pub span: Span,
-    /// What comes.
-    pub replacement: String,
+    /// The bytes to replace, in the source that the finding is in. They do not overlap.
+    pub edits: Vec<TextEdit>,
 }
 
 /// One finding.

@@ -6,8 +6,9 @@ use std::io;
 use std::path::PathBuf;
 
 use kubefoundry::compile::compile_as;
-use kubefoundry::diagnostic::{Fix, fix};
+use kubefoundry::diagnostic::Fix;
 use kubefoundry::source::SourceId;
+use kubefoundry::yaml::edit::apply_groups;
 use kubefoundry::{Compilation, Thoroughness, yaml};
 use similar::TextDiff;
 
@@ -41,7 +42,7 @@ pub(super) fn mend(input: &mut Input) -> Mended {
         let mut made = 0;
         for (id, fixes) in offered(&compilation, input) {
             let text = &input.sources.get(id).text;
-            let (fixed, count) = fix::apply(text, &fixes);
+            let (fixed, count) = apply_groups(text, fixes.iter().map(|fix| fix.edits.as_slice()));
             if count == 0 || fixed == *text || broke(text, &fixed) {
                 continue;
             }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::place::{Place, Places, Range};
 use crate::source::SourceSet;
-use crate::{Diagnostic, ObjectRef, Severity};
+use kubefoundry_yaml::edit::TextEdit;
 
 /// The envelope. `version` changes when a field changes its meaning or goes.
 #[derive(Debug, Serialize)]
@@ -57,11 +57,11 @@ struct Related<'a> {
 #[derive(Debug, Serialize)]
 struct Fix<'a> {
     title: &'a str,
-    edits: Vec<Edit<'a>>,
+    edits: Vec<Replacement<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Edit<'a> {
+struct Replacement<'a> {
     #[serde(flatten)]
     range: Range,
     replacement: &'a str,
@@ -81,8 +81,8 @@ pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSche
 
 fn finding<'a>(diagnostic: &'a Diagnostic, places: &'a Places<'_>) -> Finding<'a> {
     let fix = diagnostic.fix.as_ref().zip(diagnostic.location.as_ref()).map(|(fix, location)| {
-        let edit = |edit: &'a crate::Edit| Edit {
-            range: places.range(location.source, edit.span),
+        let edit = |edit: &'a TextEdit| Replacement {
+            range: places.range(location.source, edit.range),
             replacement: &edit.replacement,
         };
         Fix { title: &fix.title, edits: fix.edits.iter().map(edit).collect() }

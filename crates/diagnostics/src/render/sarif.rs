@@ -13,7 +13,8 @@ use super::github::with_help;
 use super::place::{Places, Range};
 use super::stable_id::stable_ids;
 use crate::source::SourceSet;
-use crate::{Code, Diagnostic, Edit, Location, Severity};
+use crate::{Code, Diagnostic, Location, Severity};
+use kubefoundry_yaml::edit::TextEdit;
 
 /// What file names are relative to: the place where the repository is checked out.
 const ROOT: &str = "%SRCROOT%";
@@ -194,8 +195,8 @@ impl Log<'_> {
     fn fix(&self, found: &Diagnostic) -> Option<Value> {
         let (fix, location) = (found.fix.as_ref()?, found.location.as_ref()?);
         let artifact = self.artifact(self.places.place(location).file)?;
-        let replacement = |edit: &Edit| {
-            let deleted = region(self.places.range(location.source, edit.span));
+        let replacement = |edit: &TextEdit| {
+            let deleted = region(self.places.range(location.source, edit.range));
             json!({"deletedRegion": deleted, "insertedContent": {"text": edit.replacement}})
         };
         let replacements: Vec<Value> = fix.edits.iter().map(replacement).collect();

@@ -13,9 +13,10 @@ use crate::ir::Deployment;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_diagnostics::{Diagnostic, Findings, Scope, fix};
+use kubefoundry_diagnostics::{Diagnostic, Findings, Scope};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_yaml::edit::apply_groups;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Limits, parse};
 
@@ -94,7 +95,8 @@ fn assert_fields(cases: &[(&str, &[&str])]) {
 /// The text after every fix was made, and the text must then be without findings.
 fn assert_fixed(text: &str, expected: &str) {
     let (_, diagnostics) = run(text);
-    let (fixed, _) = fix::apply(text, diagnostics.iter().filter_map(|diagnostic| diagnostic.fix.as_ref()));
+    let fixes = diagnostics.iter().filter_map(|diagnostic| diagnostic.fix.as_ref());
+    let (fixed, _) = apply_groups(text, fixes.map(|fix| fix.edits.as_slice()));
     assert_eq!(fixed, expected);
     assert_eq!(run(&fixed).1, [], "{fixed}");
 }
