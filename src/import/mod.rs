@@ -20,8 +20,10 @@ use serde_json::{Map, Value, json};
 use crate::codes as shared;
 use crate::codes::import as codes;
 use crate::options::Options;
-use crate::pipeline::{Compilation, compile_as, options_of};
-use crate::trace::change::Edit;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use crate::trace::change::FieldChange;
+use kubefoundry_yaml::Node;
 use crate::{Thoroughness, wire};
 use document::{Settings, Writing, own_flags};
 use input::Object;
@@ -350,7 +352,7 @@ impl<'s> Bench<'s> {
             let before = left_out.len();
             // From the last, so that items of lists stay where they are.
             for (path, error) in parts.iter().rev() {
-                let was_there = Edit::remove(path.clone()).apply(&mut root);
+                let was_there = FieldChange::remove(path.clone()).apply(&mut root);
                 left_out
                     .extend(was_there.then(|| format!("{path} is left out: {} ({})", error.message, error.code.id)));
             }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::trace::change::{Edit, edited, other_mode, shape_at};
 use kubefoundry_cel::{Comparison, Holds};
-use kubefoundry_kubernetes::wire::{Shape, Syntax, Word as _};
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::wire::EngineType;
-use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use crate::trace::change::{FieldChange, edited, other_mode, shape_at};
+use kubefoundry_model::wire::EngineType;
+use kubefoundry_kubernetes::wire::{Shape, Syntax, Word as _};
+use kubefoundry_yaml::Node;
 
 /// GPUs of each replica, by the field that rules read.
 pub(super) const GPU_COUNT: &str = "spec.resources.gpu.count";
@@ -81,17 +81,17 @@ impl Space {
 }
 
 /// How a field comes to a value in a document.
-pub(super) fn edits(field: &FieldPath, value: Option<&Value>, root: &Node<'_>) -> Option<Vec<Edit>> {
+pub(super) fn edits(field: &FieldPath, value: Option<&Value>, root: &Node<'_>) -> Option<Vec<FieldChange>> {
     let is_disaggregated = mode_of(root) == "disaggregated";
     if field.to_string() == GPU_COUNT && is_disaggregated {
         // Rules see the GPUs of both roles together.
         let count = value?.as_i64().filter(|count| *count >= 2)?;
         let path = FieldPath::parse;
         return Some(vec![
-            Edit::set(path("spec.scaling.prefill.gpu.count"), count - 1),
-            Edit::set(path("spec.scaling.decode.gpu.count"), 1),
-            Edit::set(path("spec.scaling.prefill.replicas"), 1),
-            Edit::set(path("spec.scaling.decode.replicas"), 1),
+            FieldChange::set(path("spec.scaling.prefill.gpu.count"), count - 1),
+            FieldChange::set(path("spec.scaling.decode.gpu.count"), 1),
+            FieldChange::set(path("spec.scaling.prefill.replicas"), 1),
+            FieldChange::set(path("spec.scaling.decode.replicas"), 1),
         ]);
     }
     if field.to_string() == "spec.serving.mode" {
@@ -99,8 +99,8 @@ pub(super) fn edits(field: &FieldPath, value: Option<&Value>, root: &Node<'_>) -
         return if wanted == mode_of(root) { None } else { other_mode(root) };
     }
     Some(match value {
-        Some(value) => vec![Edit::set(field.clone(), value.clone())],
-        None => vec![Edit::remove(field.clone())],
+        Some(value) => vec![FieldChange::set(field.clone(), value.clone())],
+        None => vec![FieldChange::remove(field.clone())],
     })
 }
 

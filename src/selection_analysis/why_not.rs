@@ -7,15 +7,9 @@ use super::space::{Space, edits};
 use crate::Thoroughness;
 use crate::pipeline::{Attempt, Providers, Subject, prepared};
 use crate::trace::Change;
-use crate::trace::change::{Edit, edited};
-use kubefoundry_diagnostics::source::{SourceId, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
-use kubefoundry_kubernetes::wire::Word as _;
-use kubefoundry_model::catalog::Candidate;
-use kubefoundry_model::select::{Assessment, Selection, Steps};
+use crate::trace::change::{FieldChange, edited};
 use kubefoundry_model::wire::EngineType;
-use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::text::closest;
+use kubefoundry_kubernetes::wire::Word as _;
 
 /// Changed deployments that are run for one deployment, at the most.
 pub const MOST_TRIALS: usize = 2000;
@@ -84,7 +78,7 @@ pub struct UnknownProvider {
 }
 
 /// Why a provider is not selected for each ModelDeployment of the input, in order; nothing is said with options or
-/// configurations that cannot be used, which is for [`compile`](crate::compile()) to say.
+/// configurations that cannot be used, which is for [`compile`](crate::pipeline()) to say.
 ///
 /// ```
 /// use kubefoundry::selection_analysis::why_not;
@@ -163,7 +157,7 @@ impl<'p> Search<'p> {
             answer.by_rules = self.fewest(&without_name, &changes, false);
             answer.obstacle = answer.by_rules.is_none().then_some(Obstacle::NothingFound);
         }
-        let named = vec![Edit::set(FieldPath::parse("spec.provider.name"), name)];
+        let named = vec![FieldChange::set(FieldPath::parse("spec.provider.name"), name)];
         self.trials = 0;
         answer.by_name = self.fewest(&named, &changes, true);
         answer
@@ -193,41 +187,41 @@ impl<'p> Search<'p> {
     }
 
     /// What takes away the name of another provider, and what was said to it alone.
-    fn without_name(&self) -> Vec<Edit> {
+    fn without_name(&self) -> Vec<FieldChange> {
         let path = FieldPath::parse("spec.provider");
         if self.subject.root().at(&path).is_some_and(|node| !node.entries().is_empty()) {
-            vec![Edit::remove(path)]
+            vec![FieldChange::remove(path)]
         } else {
             Vec::new()
         }
     }
 
     /// The changes that may matter to a rule, a gate or the provider: those of engine, mode, GPUs and image first.
-    fn changes(&self, space: &Space) -> Vec<Vec<Edit>> {
+    fn changes(&self, space: &Space) -> Vec<Vec<FieldChange>> {
         let root = self.subject.root();
         let path = FieldPath::parse;
-        let mut changes: Vec<Vec<Edit>> = Vec::new();
+        let mut changes: Vec<Vec<FieldChange>> = Vec::new();
         for (engine, _) in EngineType::WORDS {
-            changes.push(vec![Edit::set(path("spec.engine.type"), *engine)]);
+            changes.push(vec![FieldChange::set(path("spec.engine.type"), *engine)]);
         }
         changes.extend(crate::trace::change::other_mode(root));
         for count in [0, 1, 2] {
             changes.extend(edits(&path(super::space::GPU_COUNT), Some(&Value::from(count)), root));
         }
-        changes.push(vec![Edit::remove(path("spec.resources.gpu"))]);
+        changes.push(vec![FieldChange::remove(path("spec.resources.gpu"))]);
         // What other providers' rules read may keep them from winning.
         for dimension in &space.dimensions {
             for value in dimension.values.iter().skip(1) {
                 changes.extend(edits(&dimension.field, value.as_ref(), root));
             }
             if root.at(&dimension.field).is_some() {
-                changes.push(vec![Edit::remove(dimension.field.clone())]);
+                changes.push(vec![FieldChange::remove(dimension.field.clone())]);
             }
         }
-        changes.push(vec![Edit::set(path("spec.image"), "ghcr.io/ggml-org/llama.cpp:server-cuda")]);
-        changes.push(vec![Edit::remove(path("spec.image"))]);
-        changes.push(vec![Edit::remove(path("spec.engine.args"))]);
-        let mut useful: Vec<Vec<Edit>> = Vec::new();
+        changes.push(vec![FieldChange::set(path("spec.image"), "ghcr.io/ggml-org/llama.cpp:server-cuda")]);
+        changes.push(vec![FieldChange::remove(path("spec.image"))]);
+        changes.push(vec![FieldChange::remove(path("spec.engine.args"))]);
+        let mut useful: Vec<Vec<FieldChange>> = Vec::new();
         for change in changes {
             if !useful.contains(&change) && edited(root, &change).is_some() {
                 useful.push(change);
@@ -237,7 +231,7 @@ impl<'p> Search<'p> {
     }
 
     /// The fewest changes, beside `always`, with which the provider wins: none, one, two, three. Each is tried out.
-    fn fewest(&mut self, always: &[Edit], changes: &[Vec<Edit>], by_name: bool) -> Option<Vec<Change>> {
+    fn fewest(&mut self, always: &[FieldChange], changes: &[Vec<FieldChange>], by_name: bool) -> Option<Vec<Change>> {
         let root = self.subject.root();
         let mut combinations = 0;
         for count in 0..=MOST_CHANGES {
@@ -250,7 +244,7 @@ impl<'p> Search<'p> {
                 }
                 if chosen.iter().all(|index| *index < changes.len()) {
                     let parts = chosen.iter().filter_map(|index| changes.get(*index)).flatten();
-                    let all: Vec<Edit> = always.iter().chain(parts).cloned().collect();
+                    let all: Vec<FieldChange> = always.iter().chain(parts).cloned().collect();
                     if is_consistent(&all)
                         && let Some(changed) = edited(root, &all)
                     {
@@ -292,7 +286,7 @@ fn next(chosen: &mut [usize], count: usize) -> bool {
 }
 
 /// Whether no field is changed twice.
-fn is_consistent(edits: &[Edit]) -> bool {
+fn is_consistent(edits: &[FieldChange]) -> bool {
     edits.iter().enumerate().all(|(index, edit)| {
         edits
             .iter()

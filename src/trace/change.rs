@@ -10,16 +10,16 @@ use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// One edit of a document.
+/// Another value for a field of a tree, or its removal.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Edit {
+pub(crate) struct FieldChange {
     /// The field.
     pub(crate) path: FieldPath,
     /// Its value; none takes it out.
     pub(crate) value: Option<Json>,
 }
 
-impl Edit {
+impl FieldChange {
     /// A field gets a value.
     pub(crate) fn set(path: FieldPath, value: impl Into<Json>) -> Self {
         Self { path, value: Some(value.into()) }
@@ -56,7 +56,7 @@ fn prune(root: &mut Node<'_>, path: &FieldPath) {
 }
 
 /// A tree with edits made; none when they change nothing.
-pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[Edit]) -> Option<Node<'t>> {
+pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[FieldChange]) -> Option<Node<'t>> {
     let mut changed = root.clone();
     let mut any = false;
     for edit in edits {
@@ -69,7 +69,7 @@ pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[Edit]) -> Option<Node<'t>> {
 #[derive(Debug)]
 pub(super) struct Variant {
     /// How to come to it.
-    pub(super) edits: Vec<Edit>,
+    pub(super) edits: Vec<FieldChange>,
     /// Whether it is a word of those that the field may have.
     pub(super) is_word: bool,
     /// Whether it takes out what is around the field, and with it other fields.
@@ -104,7 +104,7 @@ pub(super) fn changes(
     }
     values.retain(|other| other != value);
     changes.extend(values.into_iter().map(|value| Variant {
-        edits: vec![Edit::set(path.clone(), value)],
+        edits: vec![FieldChange::set(path.clone(), value)],
         is_word,
         is_around: false,
     }));
@@ -112,7 +112,7 @@ pub(super) fn changes(
         let mut around = path.clone();
         while around.segments().len() > 2 {
             changes.push(Variant {
-                edits: vec![Edit::remove(around.clone())],
+                edits: vec![FieldChange::remove(around.clone())],
                 is_word: false,
                 is_around: around != *path,
             });
@@ -123,7 +123,7 @@ pub(super) fn changes(
 }
 
 /// The other serving mode, with the sizes moved to where it has them.
-pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<Edit>> {
+pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
     let at = |path: &'static str| root.at(&FieldPath::parse(path)).map(Node::to_json);
     let is_disaggregated = at("spec.serving.mode") == Some(json!("disaggregated"));
     let path = FieldPath::parse;
@@ -134,21 +134,21 @@ pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<Edit>> {
             fields.insert("memory".to_owned(), memory.clone());
         }
         return Some(vec![
-            Edit::set(path("spec.serving.mode"), "aggregated"),
-            Edit::remove(path("spec.scaling.prefill")),
-            Edit::remove(path("spec.scaling.decode")),
-            Edit::set(path("spec.resources"), resources),
+            FieldChange::set(path("spec.serving.mode"), "aggregated"),
+            FieldChange::remove(path("spec.scaling.prefill")),
+            FieldChange::remove(path("spec.scaling.decode")),
+            FieldChange::set(path("spec.resources"), resources),
         ]);
     }
     let gpu = at("spec.resources.gpu").unwrap_or_else(|| json!({"count": 1}));
     let memory = at("spec.resources.memory").unwrap_or_else(|| json!("32Gi"));
     let role = json!({"gpu": gpu, "memory": memory});
     Some(vec![
-        Edit::set(path("spec.serving.mode"), "disaggregated"),
-        Edit::remove(path("spec.resources")),
-        Edit::remove(path("spec.scaling.replicas")),
-        Edit::set(path("spec.scaling.prefill"), role.clone()),
-        Edit::set(path("spec.scaling.decode"), role),
+        FieldChange::set(path("spec.serving.mode"), "disaggregated"),
+        FieldChange::remove(path("spec.resources")),
+        FieldChange::remove(path("spec.scaling.replicas")),
+        FieldChange::set(path("spec.scaling.prefill"), role.clone()),
+        FieldChange::set(path("spec.scaling.decode"), role),
     ])
 }
 
@@ -274,9 +274,9 @@ mod tests {
     fn what_is_empty_without_a_field_goes_with_it() {
         let mut root =
             Node::from(&json!({"spec": {"serving": {"mode": "aggregated"}, "model": {"id": "a"}}})).to_owned_node();
-        assert!(Edit::remove(FieldPath::parse("spec.serving.mode")).apply(&mut root));
+        assert!(FieldChange::remove(FieldPath::parse("spec.serving.mode")).apply(&mut root));
         assert_eq!(root.to_json(), json!({"spec": {"model": {"id": "a"}}}));
-        assert!(!Edit::set(FieldPath::parse("spec.model.id"), "a").apply(&mut root));
+        assert!(!FieldChange::set(FieldPath::parse("spec.model.id"), "a").apply(&mut root));
     }
 
     #[test]

@@ -19,7 +19,15 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::pipeline::{Providers, Subject, prepared};
-use change::Edit;
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::ir::Origin;
+use kubefoundry_model::providers;
+use kubefoundry_model::select::Steps;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_diagnostics::source::{SourceId, SourceSet};
+use kubefoundry_yaml::Node;
+use change::FieldChange;
 use difference::{Place, leaves};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
@@ -170,7 +178,7 @@ pub struct OutputTrace {
     pub from: Vec<String>,
 }
 
-/// Traces every ModelDeployment of the input, in order. What is wrong with the input is for [`compile`](crate::compile())
+/// Traces every ModelDeployment of the input, in order. What is wrong with the input is for [`compile`](crate::pipeline())
 /// to say; with options or configurations that cannot be used there is nothing to trace.
 ///
 /// ```
@@ -421,7 +429,7 @@ fn runtime(
 }
 
 impl Change {
-    pub(crate) fn of(edit: &Edit) -> Self {
+    pub(crate) fn of(edit: &FieldChange) -> Self {
         Self { path: edit.path.to_string(), value: edit.value.as_ref().map(Value::to_string) }
     }
 }
@@ -446,7 +454,7 @@ pub fn changed(document: &Value, changes: &[Change]) -> Option<Value> {
             Some(value) => Some(serde_json::from_str(value).ok()?),
             None => None,
         };
-        Edit { path, value }.apply(&mut root);
+        FieldChange { path, value }.apply(&mut root);
     }
     Some(root.to_json())
 }

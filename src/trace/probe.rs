@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::change::{Edit, Variant, changes, edited};
+use super::change::{FieldChange, Variant, changes, edited};
 use super::difference::{Difference, Place};
 use super::reference;
 use crate::Thoroughness;
@@ -29,7 +29,7 @@ pub(super) struct Probe<'p> {
 #[expect(clippy::struct_excessive_bools, reason = "facts that exclude none of the others")]
 pub(super) struct Effect {
     /// The edits that moved the output.
-    pub(super) edits: Vec<Edit>,
+    pub(super) edits: Vec<FieldChange>,
     /// Where the output moved.
     pub(super) moved: Difference,
     /// Objects that are only there with another value.
@@ -82,7 +82,7 @@ impl<'p> Probe<'p> {
         let mut effect = Effect::default();
         add_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
-        let mut named: Option<(Vec<Edit>, Difference, Vec<ObjectRef>)> = None;
+        let mut named: Option<(Vec<FieldChange>, Difference, Vec<ObjectRef>)> = None;
         for Variant { edits, is_word, is_around } in changes(path, value, root, &self.providers, self.base.provider()) {
             // What other fields do is not this one's doing, unless it cannot be changed without them.
             if is_around && (effect.accepted || effect.unneeded) {
@@ -135,7 +135,7 @@ impl<'p> Probe<'p> {
             let leaves = self.subject.deployment_of(root)?.leaves();
             leaves.into_iter().find(|leaf| leaf.path == *path).map(|leaf| leaf.value)
         };
-        let without = edited(root, &[Edit::remove(path.clone())]);
+        let without = edited(root, &[FieldChange::remove(path.clone())]);
         without.is_none_or(|without| value(root) == value(&without))
     }
 
@@ -148,18 +148,22 @@ impl<'p> Probe<'p> {
     }
 
     /// What edits move when the provider is named, so that they select no other.
-    fn with_name(&mut self, path: &FieldPath, edits: Vec<Edit>) -> Option<(Vec<Edit>, Difference, Vec<ObjectRef>)> {
+    fn with_name(
+        &mut self,
+        path: &FieldPath,
+        edits: Vec<FieldChange>,
+    ) -> Option<(Vec<FieldChange>, Difference, Vec<ObjectRef>)> {
         let name = FieldPath::parse("spec.provider.name");
         if path.starts_with(&FieldPath::parse("spec.provider")) {
             return None;
         }
         let root = self.subject.root();
-        let naming = Edit::set(name.clone(), self.base.provider()?.to_owned());
+        let naming = FieldChange::set(name.clone(), self.base.provider()?.to_owned());
         if self.named.is_none() {
             let changed = edited(root, std::slice::from_ref(&naming))?;
             self.named = Some(self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps));
         }
-        let edits: Vec<Edit> = edits.into_iter().chain([naming]).collect();
+        let edits: Vec<FieldChange> = edits.into_iter().chain([naming]).collect();
         let other = self.subject.attempt(edited(root, &edits)?, Thoroughness::Needed, &mut self.steps);
         let named = self.named.as_ref().filter(|named| !named.is_refused())?;
         if other.is_refused() || other.provider() != named.provider() {

@@ -46,7 +46,7 @@ pub(super) fn inject(object: &Value, layout: &Layout, injection: &Injection) -> 
     fits(object, layout, injection)?;
     let mut object = object.clone();
     let mut record = Record::default();
-    let edit = &mut Edit { object: &mut object, record: &mut record };
+    let edit = &mut Recorder { object: &mut object, record: &mut record };
     for (list, added) in [("containers", &injection.containers), ("volumes", &injection.volumes)] {
         if let Some(items) = edit.list(layout.pod_spec, list) {
             items.extend(added.iter().cloned());
@@ -265,12 +265,12 @@ fn change(was: Option<&Value>, is: Option<&Value>) -> Value {
 }
 
 /// Changes that are written down.
-struct Edit<'e> {
+struct Recorder<'e> {
     object: &'e mut Value,
     record: &'e mut Record,
 }
 
-impl Edit<'_> {
+impl Recorder<'_> {
     fn at(&mut self, path: &[&str]) -> Option<&mut Map<String, Value>> {
         at(self.object, path)
     }
