@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use crate::pipeline::report_failure;
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_model::draft::text;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_yaml::field_path::{FieldPath, Segment};
-use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
-use kubefoundry_yaml::edit::TextEditor;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::edit::TextEditor;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A text of the input, read.
 pub(crate) struct Text<'s> {

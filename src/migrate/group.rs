@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{because, codes, compile_with};
+use super::{because, compile_with};
 use crate::Thoroughness;
-use crate::pipeline::{Compilation, normalize, options_of, patch_files};
-use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
-use kubefoundry_kubernetes::api_group::Dialect;
+use crate::codes::migrate as codes;
 use crate::import::compare::differences;
 use crate::import::input;
 use crate::import::input::Object;
-use kubefoundry_model::draft::{items, text};
-use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use crate::pipeline::{Compilation, normalize, options_of, patch_files};
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_model::draft::{items, text};
 use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEdit, ValueStyle, apply_edits};
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{Limits, Node};
 
 /// What came of a change of groups. Nothing in it may be used as output when [`Regrouping::has_errors`].

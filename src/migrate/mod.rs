@@ -1,6 +1,5 @@
 //! Moving deployments: to another provider, beside what runs ([`to_provider`]); to another API group ([`to_group`]).
 
-pub mod codes;
 mod group;
 mod plan;
 mod provider;

@@ -9,12 +9,12 @@ use super::judge::{Verdict, document, judge, renders};
 use super::space::Space;
 pub use crate::pipeline::Providers;
 use crate::pipeline::{Prepared, prepared};
-use kubefoundry_diagnostics::Diagnostic;
-use kubefoundry_model::select::Steps;
-use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_diagnostics::source::SourceSet;
 use crate::trace::change::{FieldChange, edited};
+use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_model::select::Steps;
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// Deployments that are judged, at the most. Past it they are a part of all, spread over them.
 pub const MOST_POINTS: usize = 10_000;

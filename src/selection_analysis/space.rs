@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use kubefoundry_cel::{Comparison, Holds};
-use kubefoundry_model::catalog::Catalog;
-use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use crate::trace::change::{FieldChange, edited, other_mode, shape_at};
-use kubefoundry_model::wire::EngineType;
+use kubefoundry_cel::{Comparison, Holds};
 use kubefoundry_kubernetes::wire::{Shape, Syntax, Word as _};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::wire::EngineType;
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// GPUs of each replica, by the field that rules read.
 pub(super) const GPU_COUNT: &str = "spec.resources.gpu.count";

@@ -8,8 +8,14 @@ use crate::Thoroughness;
 use crate::pipeline::{Attempt, Providers, Subject, prepared};
 use crate::trace::Change;
 use crate::trace::change::{FieldChange, edited};
-use kubefoundry_model::wire::EngineType;
+use kubefoundry_diagnostics::source::{SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_model::catalog::Candidate;
+use kubefoundry_model::select::{Assessment, Selection, Steps};
+use kubefoundry_model::wire::EngineType;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::closest;
 
 /// Changed deployments that are run for one deployment, at the most.
 pub const MOST_TRIALS: usize = 2000;

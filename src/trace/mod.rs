@@ -19,14 +19,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::pipeline::{Providers, Subject, prepared};
-use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::ir::Origin;
-use kubefoundry_model::providers;
-use kubefoundry_model::select::Steps;
-use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_diagnostics::source::{SourceId, SourceSet};
-use kubefoundry_yaml::Node;
 use change::FieldChange;
 use difference::{Place, leaves};
 use kubefoundry_diagnostics::ObjectRef;

@@ -1,7 +1,6 @@
 //! The collector that rules report to while they look at one document.
 
-use super::codes;
-use super::{Code, Diagnostic, Fix, Location, ObjectRef, Place, Related, Severity};
+use super::{Attribute, Code, Diagnostic, Fix, Location, ObjectRef, Place, Related, Severity};
 use crate::source::SourceId;
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};

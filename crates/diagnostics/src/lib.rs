@@ -15,6 +15,7 @@ pub use findings::{Findings, Reported, Scope};
 
 use crate::source::SourceId;
 use kubefoundry_yaml::edit::TextEdit;
+use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Span, Target};
 
 /// How much a finding matters. Errors stop the output; information never fails a run.

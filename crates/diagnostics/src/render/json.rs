@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::place::{Place, Places, Range};
 use crate::source::SourceSet;
+use crate::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_yaml::edit::TextEdit;
 
 /// The envelope. `version` changes when a field changes its meaning or goes.
