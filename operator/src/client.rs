@@ -8,7 +8,7 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use tower::util::MapRequestLayer;
 
 use crate::args::Cluster;
-use crate::metrics::Metrics;
+use crate::runtime::metrics::Metrics;
 
 /// Connects as the flags say: by a kubeconfig, or as the pod's account.
 ///

@@ -7,9 +7,9 @@ use kubefoundry::dialect::Dialect;
 use tokio::sync::watch;
 
 use crate::args::Run;
-use crate::engine::Snapshots;
-use crate::events::Events;
-use crate::metrics::Metrics;
+use crate::evaluator::Snapshots;
+use crate::runtime::events::Events;
+use crate::runtime::metrics::Metrics;
 use crate::watch::{Namespaces, Upstream};
 
 /// Of one API group; cheap to clone.

@@ -9,6 +9,7 @@
 
 mod args;
 mod role;
+mod runtime;
 
 mod names;
 
@@ -16,20 +17,16 @@ mod cached;
 mod client;
 mod error;
 
-mod engine;
+mod evaluator;
 mod watch;
 
-mod events;
-mod metrics;
 mod reference;
 mod status;
 
 mod context;
 mod controllers;
-mod leader;
 mod registration;
 
-mod http;
 mod webhook;
 
 mod run;

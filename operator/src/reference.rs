@@ -79,11 +79,11 @@ mod tests {
     use super::*;
     use crate::args::Arguments;
     use crate::error::Error;
-    use crate::events::Happening;
     use crate::manifests::rights::{Right, rights};
-    use crate::metrics::METRICS;
     use crate::names;
     use crate::role::Role;
+    use crate::runtime::events::Happening;
+    use crate::runtime::metrics::METRICS;
 
     fn page(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operator").join(name)

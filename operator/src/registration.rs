@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::cached::Cached;
-use crate::engine::{Snapshot, Snapshots};
-use crate::events::hexadecimal;
+use crate::evaluator::{Snapshot, Snapshots};
 use crate::names;
+use crate::runtime::events::hexadecimal;
 use crate::watch::Configs;
 
 /// The documentation that goes with it is that of this version.

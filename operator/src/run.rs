@@ -24,14 +24,15 @@ use crate::args::Run;
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::controllers::Gate;
-use crate::engine::{self, Snapshots, Sources};
-use crate::events::Events;
-use crate::http::{Readiness, Security, Server};
-use crate::metrics::Metrics;
+use crate::evaluator::{self, Snapshots, Sources};
 use crate::role::Role;
+use crate::runtime::events::Events;
+use crate::runtime::metrics::Metrics;
+use crate::runtime::server::{Readiness, Security, Server};
+use crate::runtime::{lease, server};
 use crate::watch::{Configs, Definitions, Namespaces, Owners, Queues, Signal, Upstream, filled, follow_deployments};
 use crate::webhook::Webhooks;
-use crate::{client, http, leader, logs};
+use crate::{client, logs};
 use roles::Leading;
 
 /// How long reconciliations under way may take when the process is to stop.
@@ -127,11 +128,11 @@ async fn all(
     gate: Arc<Gate>,
 ) -> Result<(), End> {
     if let Some(path) = &run.config {
-        engine::read_options(path).map_err(End::Usage)?;
+        evaluator::read_options(path).map_err(End::Usage)?;
     }
     let metrics = Arc::new(Metrics::new());
     let client = client::connect(&run.cluster, Arc::clone(&metrics)).await.map_err(End::Usage)?;
-    let thread = leader::Apart::start().map_err(|error| End::Usage(format!("no thread can be started: {error}")))?;
+    let thread = lease::Apart::start().map_err(|error| End::Usage(format!("no thread can be started: {error}")))?;
     // A client belongs to the threads that it is made in.
     let connecting = {
         let (cluster, metrics) = (run.cluster.clone(), Arc::clone(&metrics));
@@ -145,8 +146,8 @@ async fn all(
     // These end when they are told to.
     let mut serving = JoinSet::new();
     for (address, handler) in [
-        (run.metrics_address, http::metrics(Arc::clone(&metrics))),
-        (run.health_address, http::health(readiness.clone())),
+        (run.metrics_address, server::metrics(Arc::clone(&metrics))),
+        (run.health_address, server::health(readiness.clone())),
     ] {
         let server = Server::bind(address, Security::Plain, handler).await;
         let server = server.map_err(|error| End::Usage(format!("cannot listen at {address}: {error}")))?;
@@ -188,7 +189,7 @@ struct Start {
     known: watch::Sender<Vec<Context>>,
     gate: Arc<Gate>,
     drained: watch::Receiver<bool>,
-    thread: Arc<leader::Apart>,
+    thread: Arc<lease::Apart>,
     leases: kube::Client,
 }
 
@@ -337,7 +338,7 @@ fn selector(run: &Run, client: &kube::Client, background: &mut JoinSet<()>) -> w
     let (sender, receiver) = watch::channel(is_here);
     let (client, namespace, duration) = (client.clone(), run.cluster.namespace.clone(), run.lease_duration);
     if !is_here && run.roles.contains(&Role::Core) {
-        background.spawn(leader::follow_selector(client, namespace, duration, sender));
+        background.spawn(lease::follow_selector(client, namespace, duration, sender));
     } else {
         background.spawn(async move {
             let _kept = sender;

@@ -12,8 +12,8 @@ use super::{Memory, explicit, is_paused};
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
-use crate::metrics::Replicas;
 use crate::names::{CORE_MANAGER, condition};
+use crate::runtime::metrics::Replicas;
 use crate::status::{self, Condition, Force, Statement};
 
 /// What is said where nobody selects (docs/specification.md OP-1.3).

@@ -22,8 +22,8 @@ use tokio::time::Instant;
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
-use crate::metrics::Metrics;
 use crate::names;
+use crate::runtime::metrics::Metrics;
 use crate::watch::{Key, Namespaces, Queue};
 
 /// Where reconciliations go through, so that the process can wait for them before it ends.

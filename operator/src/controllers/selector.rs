@@ -13,8 +13,8 @@ use super::{Memory, explicit, is_paused};
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
-use crate::events::Happening;
 use crate::names::{SELECTOR_MANAGER, condition};
+use crate::runtime::events::Happening;
 use crate::status::{self, Condition, Force, Statement};
 
 /// Why an explicit choice was made.

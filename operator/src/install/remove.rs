@@ -12,9 +12,9 @@ use kubefoundry::dialect::{DIALECTS, Dialect};
 use kubefoundry::model::providers::PROVIDERS;
 
 use super::{Failure, Session, kinds};
-use crate::leader::lease_name;
 use crate::manifests::object::Object;
 use crate::role::Role;
+use crate::runtime::lease::lease_name;
 use crate::webhook::certificates;
 
 /// How long a Deployment may take to be gone with its pods, or a CRD.

@@ -4,8 +4,8 @@
 use kubefoundry::dialect::Dialect;
 use kubefoundry::model::provider::Provider;
 
-use crate::leader::{SELECTOR_LEASE, lease_name};
 use crate::role::Role;
+use crate::runtime::lease::{SELECTOR_LEASE, lease_name};
 use crate::webhook::{ca_bundle, certificates};
 
 /// Where a right holds.

@@ -12,9 +12,9 @@ use crate::cached::Cached;
 use crate::context::Context;
 use crate::controllers::provider::ProviderContext;
 use crate::controllers::{self, Controller, Gate, Reconciler};
-use crate::leader::{Apart, Election, lease_name};
 use crate::registration;
 use crate::role::Role;
+use crate::runtime::lease::{Apart, Election, lease_name};
 use crate::watch::{Owners, filled};
 
 /// How long the selector waits for the providers of its own process to say what they can.

@@ -13,7 +13,7 @@ use kube::{Api, Client};
 
 use super::{Queues, follow, pages};
 use crate::cached::Cached;
-use crate::metrics::Metrics;
+use crate::runtime::metrics::Metrics;
 
 /// Waits until a store was filled once.
 ///

@@ -7,7 +7,6 @@ mod configs;
 mod definitions;
 mod deployments;
 mod namespaces;
-mod queue;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -24,11 +23,11 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
+pub(crate) use crate::runtime::queue::{Key, Queue, Queues};
 pub(crate) use configs::Configs;
 pub(crate) use definitions::{Definition, Definitions};
 pub(crate) use deployments::{filled, follow_deployments};
 pub(crate) use namespaces::Namespaces;
-pub(crate) use queue::{Key, Queue, Queues};
 pub(crate) use upstream::{Owned, Owners, Upstream, Wanted};
 
 /// Follows all objects of a kind, forever.

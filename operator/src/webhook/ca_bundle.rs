@@ -18,8 +18,8 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::certificates::{self, Bundle};
-use super::pace::Pace;
-use crate::http::{Readiness, Stop, stopped};
+use crate::runtime::backoff::Pace;
+use crate::runtime::server::{Readiness, Stop, stopped};
 
 /// The name of both webhook configurations.
 pub(crate) const CONFIGURATION: &str = "kubefoundry";

@@ -14,7 +14,6 @@ pub(crate) mod ca_bundle;
 pub(crate) mod certificates;
 mod convert;
 mod default;
-mod pace;
 mod review;
 mod server;
 mod validate;
@@ -31,8 +30,8 @@ use tokio::sync::watch;
 use self::server::{Cluster, Knowledge, Known};
 use crate::args::Run;
 use crate::context::Context;
-use crate::http::{Readiness, Security, Server, Stop};
 use crate::names::ALLOWED_PROVIDERS;
+use crate::runtime::server::{Readiness, Security, Server, Stop};
 
 /// What the webhooks are started with.
 pub(crate) struct Webhooks {

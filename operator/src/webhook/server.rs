@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use super::review::{Request, Verdict};
 use super::validate::{Creates, Outcome};
 use super::{access_review, convert, default, validate};
-use crate::http::{self as server, Answer, Handler, answer, not_allowed};
+use crate::runtime::server::{self as server, Answer, Handler, answer, not_allowed};
 
 /// So many objects are looked at in a moment; what comes besides waits. An object is looked at in milliseconds.
 const AT_A_TIME: usize = 8;

@@ -12,13 +12,13 @@ use kube::core::{DynamicObject, ObjectMeta};
 use kube::{Api, Resource as _};
 use serde_json::Value;
 
+use super::desired::Wanted;
 use super::request::Mode;
-use super::wanted::Wanted;
 use super::{Turn, compare, objects};
 use crate::cached::Cached;
 use crate::error::Error;
-use crate::events::Happening;
 use crate::names::RENDERED_HASH;
+use crate::runtime::events::Happening;
 use crate::status::Force;
 use crate::watch::Owned;
 

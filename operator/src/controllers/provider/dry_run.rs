@@ -7,8 +7,8 @@ use kubefoundry::yaml::to_yaml_stream;
 use serde_json::{Value, json};
 
 use super::converge::Outcome;
+use super::desired::Wanted;
 use super::request::{self, Mode};
-use super::wanted::Wanted;
 use super::{Turn, objects};
 use crate::cached::Cached;
 use crate::error::Error;

@@ -6,21 +6,21 @@
 //!                                        └─ release (delete, wait) ─ finalizer
 //! ```
 //! What is to be done follows from what is in the cluster alone: the process may end at every request, and the next one goes
-//! on. [`memory`] saves requests, and nothing depends on it.
+//! on. [`state`] saves requests, and nothing depends on it.
 
 mod compare;
 mod converge;
+mod desired;
 mod dry_run;
 mod finalizer;
-mod memory;
+mod handover;
 mod objects;
-mod release;
+mod ownership;
 mod report;
 mod request;
 mod secrets;
-mod step;
+mod state;
 mod update;
-mod wanted;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,16 +34,16 @@ use tokio::time::Instant;
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
-use crate::events::Happening;
-use crate::metrics::Replicas;
 use crate::names::{self, DRY_RUN, DRY_RUN_RESULT, PAUSED};
+use crate::runtime::events::Happening;
+use crate::runtime::metrics::Replicas;
 use crate::status::{self, Force, Statement};
 use crate::watch::Owned;
 use converge::Outcome;
-use memory::Memory;
+use desired::{Verdict, Wanted};
+use ownership::{Situation, Step};
 use report::Report;
-use step::{Situation, Step};
-use wanted::{Verdict, Wanted};
+use state::Memory;
 
 /// How long an object of others is left before it is looked at again.
 const FOREIGN: Duration = Duration::from_secs(30);
@@ -147,11 +147,11 @@ impl Turn<'_> {
         let chosen = self.value.pointer("/status/provider/name").and_then(Value::as_str).unwrap_or_default();
         let asked = self.value.pointer("/spec/provider/name").and_then(Value::as_str).unwrap_or_default();
         let ready = self.shared().upstream.is_ready(name);
-        step::next(&Situation {
+        ownership::next(&Situation {
             is_paused: self.annotated(PAUSED),
             is_deleted: self.deployment.is_terminating(),
             is_overdue: since(deletion),
-            choice: step::Choice::of(name, chosen, asked),
+            choice: ownership::Choice::of(name, chosen, asked),
             is_behind: self.context.memory.is_behind(self.deployment),
             is_ready: ready,
             has_finalizer: self.has_finalizer(),
@@ -170,7 +170,7 @@ impl Turn<'_> {
     async fn take(&self, step: Step) -> Result<Action, Error> {
         match step {
             Step::Nothing => Ok(Action::await_change()),
-            Step::CatchUp => Ok(Action::requeue(memory::LAG)),
+            Step::CatchUp => Ok(Action::requeue(state::LAG)),
             Step::Wait(why) => Err(Error::Waiting(why)),
             Step::Clear => self.clear().await,
             Step::Leave => self.leave().await,
@@ -209,7 +209,7 @@ impl Turn<'_> {
             Verdict::Invalid(message) => (Outcome::Invalid(message), None),
         };
         if let Outcome::CatchUp = outcome {
-            return Ok(Action::requeue(memory::LAG));
+            return Ok(Action::requeue(state::LAG));
         }
         let again = self.tell(&outcome, wanted.as_ref(), force).await?;
         match (failure, outcome) {

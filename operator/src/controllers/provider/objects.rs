@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::cached::Cached;
-use crate::events::hexadecimal;
+use crate::runtime::events::hexadecimal;
 use crate::watch::Owned;
 
 /// The kind of claims: they outlive their deployment, and are not watched.

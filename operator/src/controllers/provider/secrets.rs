@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Turn, objects};
 use crate::error::Error;
-use crate::events::Happening;
+use crate::runtime::events::Happening;
 
 /// The Secrets that a deployment needs.
 fn named(deployment: &Value) -> BTreeSet<&str> {

@@ -8,8 +8,8 @@ use kubefoundry::path::FieldPath;
 use serde_json::Value;
 
 use super::converge::{self, Obstacle, Outcome};
+use super::desired::Wanted;
 use super::request::{self, Mode};
-use super::wanted::Wanted;
 use super::{Turn, compare, objects};
 use crate::error::Error;
 use crate::names::IDENTITY_HASH;

@@ -23,9 +23,9 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use self::kept::{Due, Kept};
-use super::pace::Pace;
 use crate::args::Run;
-use crate::http::{Readiness, Stop, stopped};
+use crate::runtime::backoff::Pace;
+use crate::runtime::server::{Readiness, Stop, stopped};
 
 /// The Secret's name.
 pub(crate) const SECRET: &str = "kubefoundry-webhooks-tls";

@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::metrics::Metrics;
+use crate::runtime::metrics::Metrics;
 
 /// Turns true when the program is to stop; a sender that is gone means the same.
 pub(crate) type Stop = watch::Receiver<bool>;

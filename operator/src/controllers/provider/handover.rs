@@ -9,8 +9,8 @@ use kubefoundry::live::time::Time;
 
 use super::{Turn, objects};
 use crate::error::Error;
-use crate::events::Happening;
 use crate::names::condition;
+use crate::runtime::events::Happening;
 use crate::status::{self, Condition, Force, Statement};
 use crate::watch::Owned;
 

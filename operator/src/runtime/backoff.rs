@@ -9,18 +9,18 @@ const CALM: u32 = 5;
 
 /// When the next attempt may be made.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     last: Option<(Instant, Duration)>,
 }
 
 impl Pace {
     /// How long to wait from now on; nothing when an attempt may be made.
-    pub(super) fn wait(&self, now: Instant) -> Duration {
+    pub(crate) fn wait(&self, now: Instant) -> Duration {
         self.last.map_or(Duration::ZERO, |(at, pause)| pause.saturating_sub(now.saturating_duration_since(at)))
     }
 
     /// An attempt is made. The pause doubles when it comes soon, and is short again after a calm.
-    pub(super) fn attempt(&mut self, now: Instant) {
+    pub(crate) fn attempt(&mut self, now: Instant) {
         let pause = match self.last {
             Some((at, pause)) if now.saturating_duration_since(at) < pause * CALM => (pause * 2).min(LAST),
             _ => FIRST,
