@@ -18,7 +18,7 @@ pub(crate) async fn connect(cluster: &Cluster, metrics: Arc<Metrics>) -> Result<
     let config = config(cluster).await?;
     let count = MapRequestLayer::new(move |request: Request<Body>| {
         let (verb, resource) = named(&request);
-        metrics.requested(verb, &resource);
+        metrics.count_request(verb, &resource);
         request
     });
     let builder = ClientBuilder::try_from(config).map_err(|error| format!("the client cannot be made: {error}"))?;

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::args::Run;
 use crate::evaluator::Snapshots;
-use crate::runtime::events::Events;
+use crate::runtime::events::Recorder;
 use crate::runtime::metrics::Metrics;
 use crate::watch::{Namespaces, Upstream};
 
@@ -32,7 +32,7 @@ pub(crate) struct Context {
     /// Whether some process selects providers.
     pub(crate) has_selector: watch::Receiver<bool>,
     /// Where events go.
-    pub(crate) events: Events,
+    pub(crate) events: Recorder,
     /// Where measurements go.
     pub(crate) metrics: Arc<Metrics>,
 }

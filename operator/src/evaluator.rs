@@ -12,7 +12,7 @@ use kubefoundry::source::{Purpose, SourceSet};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, Wanted};
+use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKind};
 
 /// What is known at a moment.
 pub(crate) struct Snapshot {
@@ -77,7 +77,7 @@ impl Snapshot {
     }
 
     /// The kinds that a provider writes, in the version that it is written in, as far as they are installed.
-    fn wanted(&self) -> Vec<Wanted> {
+    fn wanted(&self) -> Vec<WatchedKind> {
         let mut wanted = Vec::new();
         for provider in PROVIDERS {
             let Some(target) = self.engine.target(provider.name()) else { continue };
@@ -87,7 +87,7 @@ impl Snapshot {
                 if *definition.group != *group {
                     continue;
                 }
-                wanted.push(Wanted {
+                wanted.push(WatchedKind {
                     group: group.to_owned(),
                     version: version.to_owned(),
                     kind: definition.kind.clone(),

@@ -1,8 +1,10 @@
-//! `kubefoundry-operator`: the engine in the cluster. It adds watching, applying and status to it, and nothing else.
+//! `kubefoundry-operator`: evaluates deployments in a cluster. It adds watching, applying and status to the library, and
+//! nothing else.
 //!
 //! ```text
-//! apiserver ─ watch ─ engine (catalog + CRDs + options) ─ controllers: core ─ selector ─ provider ─ apply, status ─ apiserver
-//!                                                          webhook (admission: the same engine)
+//! apiserver ─ watch ─ evaluator (catalog + CRDs + options) ─ controllers: core ─ selector ─ provider ─ apply, status ─ apiserver
+//!                                                           webhook (admission: the same evaluator)
+//!             runtime (queue, controller, lease, server, events, metrics, …) under all of them
 //! ```
 
 #![allow(clippy::disallowed_methods, reason = "the operator is the world that the core is kept from")]
@@ -16,6 +18,7 @@ mod names;
 mod cached;
 mod client;
 mod error;
+mod hash;
 
 mod evaluator;
 mod watch;

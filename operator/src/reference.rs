@@ -82,7 +82,7 @@ mod tests {
     use crate::manifests::rights::{Right, rights};
     use crate::names;
     use crate::role::Role;
-    use crate::runtime::events::Happening;
+    use crate::runtime::events::EventReason;
     use crate::runtime::metrics::METRICS;
 
     fn page(name: &str) -> PathBuf {
@@ -116,10 +116,10 @@ mod tests {
     }
 
     fn events() -> String {
-        let rows = Happening::ALL.iter();
+        let rows = EventReason::ALL.iter();
         table(
             ["event", "type", "meaning"],
-            rows.map(|event| [code(event.reason()), event.event_type().to_owned(), event.meaning().to_owned()]),
+            rows.map(|event| [code(event.as_str()), event.event_type().to_owned(), event.meaning().to_owned()]),
         )
     }
 
@@ -310,9 +310,9 @@ mod tests {
         for row in REASONS.iter().filter(|row| !fine.contains(&row.word)) {
             assert!(page.contains(&format!("`{}`", row.word)), "{} {}", row.condition, row.word);
         }
-        for event in Happening::ALL {
+        for event in EventReason::ALL {
             let is_trouble = event.event_type() == "Warning";
-            assert!(!is_trouble || page.contains(&format!("`{}`", event.reason())), "{}", event.reason());
+            assert!(!is_trouble || page.contains(&format!("`{}`", event.as_str())), "{}", event.as_str());
         }
     }
 

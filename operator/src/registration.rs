@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cached::Cached;
 use crate::evaluator::{Snapshot, Snapshots};
+use crate::hash::short_hex;
 use crate::names;
-use crate::runtime::events::hexadecimal;
 use crate::watch::Configs;
 
 /// The documentation that goes with it is that of this version.
@@ -119,7 +119,7 @@ fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Va
                 for one in several {
                     hash.update(format!("{}={}\n", one.kind, one.fingerprint));
                 }
-                Some(hexadecimal(&hash.finalize()))
+                Some(short_hex(&hash.finalize()))
             }
         };
         if let Some(hash) = hash {

@@ -5,6 +5,9 @@ use std::fmt;
 use kubefoundry::model::provider::Provider;
 use kubefoundry::model::providers;
 
+/// The Lease of the selector. Core looks it up to find out whether a selector runs (spec/1 §3.5.2).
+pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";
+
 /// A part that can run on its own.
 #[derive(Clone, Copy)]
 pub(crate) enum Role {
@@ -32,6 +35,14 @@ impl Role {
             Self::Core => "core",
             Self::Selector => "selector",
             Self::Provider(provider) => provider.name(),
+        }
+    }
+
+    /// The name of the Lease that the leader of this role holds.
+    pub(crate) fn lease_name(self) -> String {
+        match self {
+            Self::Selector => SELECTOR_LEASE.to_owned(),
+            role => format!("kubefoundry-{}", role.name()),
         }
     }
 
@@ -75,5 +86,12 @@ mod tests {
             Role::parse("vllm").unwrap_err(),
             "expected one of webhooks, core, selector, kaito, dynamo, kuberay"
         );
+    }
+
+    #[test]
+    fn every_role_has_a_lease_of_its_own() {
+        let names: std::collections::BTreeSet<String> = Role::all().into_iter().map(Role::lease_name).collect();
+        assert_eq!(names.len(), Role::all().len());
+        assert!(names.contains(SELECTOR_LEASE) && names.contains("kubefoundry-kaito"));
     }
 }

@@ -16,38 +16,39 @@ use k8s_openapi::jiff::Timestamp;
 use kube::core::ApiResource;
 use kube::runtime::reflector::store::Writer;
 use kubefoundry::dialect::Dialect;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::args::Run;
 use crate::cached::Cached;
 use crate::context::Context;
-use crate::controllers::Gate;
 use crate::evaluator::{self, Snapshots, Sources};
-use crate::role::Role;
-use crate::runtime::events::Events;
+use crate::role::{Role, SELECTOR_LEASE};
+use crate::runtime::admin::{self, Readiness};
+use crate::runtime::controller::ConcurrencyLimiter;
+use crate::runtime::events::Recorder;
+use crate::runtime::lease::{self, LeaseThread};
 use crate::runtime::metrics::Metrics;
-use crate::runtime::server::{Readiness, Security, Server};
-use crate::runtime::{lease, server};
+use crate::runtime::server::{Server, Transport};
+use crate::runtime::shutdown::{Shutdown, sigint_or_sigterm};
 use crate::watch::{Configs, Definitions, Namespaces, Owners, Queues, Signal, Upstream, filled, follow_deployments};
 use crate::webhook::Webhooks;
 use crate::{client, logs};
 use roles::Leading;
 
-/// How long reconciliations under way may take when the process is to stop.
-const DRAIN: Duration = Duration::from_secs(10);
+/// Time for running reconciliations after the signal to stop.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why the process ends before it is told to.
+/// Why the process ends without a signal.
 #[derive(Debug)]
 enum End {
-    /// What it was given cannot be used.
+    /// The flags or the configuration cannot be used: exit code 2.
     Usage(String),
-    /// Something that should go on for as long as it runs came to an end: it is to be started anew.
+    /// A task that should never end has ended: exit code 1, so that the process is restarted.
     Broken(String),
 }
 
-/// Runs until it is told to stop.
+/// Runs until SIGTERM or SIGINT.
 pub(crate) fn main(mut run: Run) -> ExitCode {
     if let Err(error) = logs::start(run.log_format, &run.log) {
         return usage(&format!("--log {:?}: {error}", run.log));
@@ -55,9 +56,9 @@ pub(crate) fn main(mut run: Run) -> ExitCode {
     if run.roles.is_empty() {
         run.roles = Role::all();
     }
-    // The client and the webhooks agree on one implementation. It is there already when a test installed it.
+    // The client and the webhooks use one implementation of TLS. A test may have installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // More than there are cores: leases are renewed also while every core renders.
+    // Twice the cores, so that watches and servers make progress while every core renders.
     let threads = std::thread::available_parallelism().map_or(1, usize::from).max(2) * 2;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     let runtime = match runtime {
@@ -65,7 +66,7 @@ pub(crate) fn main(mut run: Run) -> ExitCode {
         Err(error) => return usage(&format!("the process cannot start threads: {error}")),
     };
     let end = runtime.block_on(operate(run));
-    // Whatever still waits for an answer is not waited for: the next process goes on from what is in the cluster.
+    // Pending requests are dropped: the next process resumes from the state in the cluster.
     runtime.shutdown_background();
     match end {
         Ok(()) => ExitCode::SUCCESS,
@@ -78,62 +79,55 @@ pub(crate) fn main(mut run: Run) -> ExitCode {
 }
 
 fn usage(reason: &str) -> ExitCode {
-    // Nobody is left to tell when this fails.
+    // There is no other place to report a failure of this write.
     let _ = writeln!(std::io::stderr(), "{reason}");
     ExitCode::from(2)
 }
 
 async fn operate(run: Run) -> Result<(), End> {
-    let listen = |kind| signal(kind).map_err(|error| End::Usage(format!("signals cannot be listened to: {error}")));
-    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    let told_to_stop = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
-    let (stop, stopped) = watch::channel(false);
-    let (drained, is_drained) = watch::channel(false);
-    // All controllers together: an apiserver that is asked more than it can answer does not renew leases either.
-    let gate = Arc::new(Gate::new(run.concurrency.max(1).into()));
-    let running = all(Arc::new(run), stopped, is_drained, Arc::clone(&gate));
+    let signal = sigint_or_sigterm().map_err(|error| End::Usage(format!("signals cannot be listened to: {error}")))?;
+    let (stop, shutdown) = watch::channel(false);
+    let (drain, drained) = watch::channel(false);
+    // One limit for all controllers: an apiserver that gets more requests than it can answer does not renew leases either.
+    let limiter = Arc::new(ConcurrencyLimiter::new(run.concurrency.max(1).into()));
+    let running = run_all(Arc::new(run), shutdown, drained, Arc::clone(&limiter));
     let mut running = std::pin::pin!(running);
     tokio::select! {
         end = &mut running => return end,
-        () = told_to_stop => tracing::info!("stopping"),
+        () = signal => tracing::info!("stopping"),
     }
     stop.send_replace(true);
-    let drain = async {
-        if !gate.close(DRAIN).await {
+    let draining = async {
+        if !limiter.close(DRAIN_TIMEOUT).await {
             tracing::warn!("reconciliations under way were cut off");
         }
-        drained.send_replace(true);
+        drain.send_replace(true);
     };
-    // What is left after that: leases to give back, requests to answer.
+    // What remains after that: vacating leases and answering requests.
     let rest = async {
-        let ((), end) = tokio::join!(drain, running);
+        let ((), end) = tokio::join!(draining, running);
         end
     };
-    tokio::time::timeout(DRAIN + Duration::from_secs(3), rest).await.unwrap_or_else(|_| {
+    tokio::time::timeout(DRAIN_TIMEOUT + Duration::from_secs(3), rest).await.unwrap_or_else(|_| {
         tracing::warn!("stopping without giving everything back");
         Ok(())
     })
 }
 
-/// Everything, until it was stopped and has nothing left to do.
-async fn all(
+/// Runs servers, watches and roles until `shutdown` is requested and, for the roles, `drained` follows.
+async fn run_all(
     run: Arc<Run>,
-    stop: watch::Receiver<bool>,
-    drained: watch::Receiver<bool>,
-    gate: Arc<Gate>,
+    shutdown: Shutdown,
+    drained: Shutdown,
+    limiter: Arc<ConcurrencyLimiter>,
 ) -> Result<(), End> {
     if let Some(path) = &run.config {
         evaluator::read_options(path).map_err(End::Usage)?;
     }
     let metrics = Arc::new(Metrics::new());
     let client = client::connect(&run.cluster, Arc::clone(&metrics)).await.map_err(End::Usage)?;
-    let thread = lease::Apart::start().map_err(|error| End::Usage(format!("no thread can be started: {error}")))?;
-    // A client belongs to the threads that it is made in.
+    let thread = LeaseThread::start().map_err(|error| End::Usage(format!("no thread can be started: {error}")))?;
+    // The connections of a client belong to the runtime in which it was created.
     let connecting = {
         let (cluster, metrics) = (run.cluster.clone(), Arc::clone(&metrics));
         thread.spawn(async move { client::connect(&cluster, metrics).await })
@@ -141,36 +135,36 @@ async fn all(
     let connected = connecting.await.map_err(|error| End::Broken(format!("the thread of leases ended: {error}")))?;
     let (thread, leases) = (Arc::new(thread), connected.map_err(End::Usage)?);
     let readiness = Readiness::default();
-    readiness.waits("caches", "the cluster is being read");
+    readiness.set_pending("caches", "the cluster is being read");
 
-    // These end when they are told to.
+    // These end with the shutdown.
     let mut serving = JoinSet::new();
     for (address, handler) in [
-        (run.metrics_address, server::metrics(Arc::clone(&metrics))),
-        (run.health_address, server::health(readiness.clone())),
+        (run.metrics_address, admin::metrics_handler(Arc::clone(&metrics))),
+        (run.health_address, admin::health_handler(readiness.clone())),
     ] {
-        let server = Server::bind(address, Security::Plain, handler).await;
+        let server = Server::bind(address, Transport::Plain, handler).await;
         let server = server.map_err(|error| End::Usage(format!("cannot listen at {address}: {error}")))?;
-        let stop = stop.clone();
+        let shutdown = shutdown.clone();
         serving.spawn(async move {
-            server.run(stop).await;
+            server.run(shutdown).await;
             Ok(())
         });
     }
     let (known, contexts) = watch::channel(Vec::new());
     if run.roles.contains(&Role::Webhooks) {
         let (readiness, settings, client) = (readiness.clone(), Arc::clone(&run), client.clone());
-        let (address, stop) = (run.webhook_address, stop.clone());
+        let (address, shutdown) = (run.webhook_address, shutdown.clone());
         serving.spawn(async move {
-            let served = Webhooks { client, settings, contexts, readiness }.run(stop).await;
+            let served = Webhooks { client, settings, contexts, readiness }.run(shutdown).await;
             served.map_err(|error| End::Usage(format!("cannot listen at {address}: {error}")))
         });
     }
-    let (stop, start) = (stop, Start { run, client, metrics, readiness, known, gate, drained, thread, leases });
+    let start = Start { run, client, metrics, readiness, known, limiter, drained, thread, leases };
     serving.spawn(start.work());
     while let Some(ended) = serving.join_next().await {
         match ended {
-            Ok(Ok(())) if *stop.borrow() => {}
+            Ok(Ok(())) if *shutdown.borrow() => {}
             Ok(Ok(())) => return Err(End::Broken("a part of the process came to its end".to_owned())),
             Ok(Err(end)) => return Err(end),
             Err(error) => return Err(End::Broken(format!("a part of the process broke: {error}"))),
@@ -179,24 +173,24 @@ async fn all(
     Ok(())
 }
 
-/// What the caches and roles are started with.
+/// What the watches and roles start with.
 struct Start {
     run: Arc<Run>,
     client: kube::Client,
     metrics: Arc<Metrics>,
     readiness: Readiness,
-    /// Where the webhooks hear what is known.
+    /// Passes the caches to the webhooks once they are filled.
     known: watch::Sender<Vec<Context>>,
-    gate: Arc<Gate>,
-    drained: watch::Receiver<bool>,
-    thread: Arc<lease::Apart>,
+    limiter: Arc<ConcurrencyLimiter>,
+    drained: Shutdown,
+    thread: Arc<LeaseThread>,
     leases: kube::Client,
 }
 
 impl Start {
-    /// Fills the caches, and has the roles led.
+    /// Fills the caches, and runs the roles.
     async fn work(self) -> Result<(), End> {
-        // These go on for as long as the process does.
+        // These run for the life of the process.
         let mut background = JoinSet::new();
         let mut drained = self.drained.clone();
         let leading = tokio::select! {
@@ -210,7 +204,7 @@ impl Start {
                 for owners in &owners {
                     filled(&owners.deployments).await;
                 }
-                readiness.met("caches");
+                readiness.set_ready("caches");
                 tracing::info!("ready");
                 std::future::pending::<()>().await;
             }
@@ -259,7 +253,7 @@ impl Start {
         let mut writers = Vec::new();
         let mut owners = Vec::new();
         for dialect in &run.groups {
-            let resource = deployments(dialect);
+            let resource = deployment_resource(dialect);
             let writer = Writer::<Cached>::new(resource.clone());
             let queues = Arc::new(Queues::new(dialect, &run.roles));
             owners.push(Owners { dialect, resource, deployments: writer.as_reader(), queues });
@@ -269,7 +263,7 @@ impl Start {
         background.spawn({
             let (namespaces, client, owners) = (Arc::clone(&namespaces), client.clone(), owners.clone());
             async move {
-                let changed = |namespace: &str| look_again(&owners, |deployment| deployment.namespace() == namespace);
+                let changed = |namespace: &str| requeue(&owners, |deployment| deployment.namespace() == namespace);
                 namespaces.follow(client, changed).await;
             }
         });
@@ -287,11 +281,11 @@ impl Start {
             let (queues, metrics) = (Arc::clone(&owners.queues), Arc::clone(metrics));
             background.spawn(follow_deployments(client.clone(), owners.resource.clone(), writer, queues, metrics));
         }
-        let has_selector = selector(run, client, background);
-        background.spawn(look_again_on_changes(owners.clone(), snapshots.clone(), has_selector.clone(), run.resync));
+        let has_selector = observe_selector(run, client, background);
+        background.spawn(requeue_on_changes(owners.clone(), snapshots.clone(), has_selector.clone(), run.resync));
 
         let identity = identity();
-        let events = Events::new(client.clone(), &identity);
+        let events = Recorder::new(client.clone(), &identity);
         let context = |owners: &Owners| Context {
             client: client.clone(),
             settings: Arc::clone(run),
@@ -305,14 +299,14 @@ impl Start {
             metrics: Arc::clone(metrics),
         };
         let contexts = owners.iter().map(context).collect();
-        let (run, gate, drained) = (Arc::clone(run), Arc::clone(&self.gate), self.drained.clone());
+        let (run, limiter, drained) = (Arc::clone(run), Arc::clone(&self.limiter), self.drained.clone());
         let (thread, leases) = (Arc::clone(&self.thread), self.leases.clone());
-        Ok(Leading { run, identity, contexts, owners, gate, thread, leases, drained })
+        Ok(Leading { run, identity, contexts, owners, limiter, thread, leases, drained })
     }
 }
 
-/// Has everything looked at again when what decides over it changes, and from time to time without a reason.
-async fn look_again_on_changes(
+/// Requeues everything when configuration changes, and periodically.
+async fn requeue_on_changes(
     owners: Vec<Owners>,
     mut snapshots: Snapshots,
     mut has_selector: watch::Receiver<bool>,
@@ -325,20 +319,20 @@ async fn look_again_on_changes(
             () = tokio::time::sleep(resync) => Ok(()),
         };
         if changed.is_err() {
-            // The other end is gone: the process ends.
+            // The sender was dropped: the process ends.
             std::future::pending::<()>().await;
         }
-        look_again(&owners, |_| true);
+        requeue(&owners, |_| true);
     }
 }
 
-/// Whether some process selects: this one, or the one that holds the selector's Lease.
-fn selector(run: &Run, client: &kube::Client, background: &mut JoinSet<()>) -> watch::Receiver<bool> {
+/// Observes whether a selector runs: in this process, or in the one that holds its Lease.
+fn observe_selector(run: &Run, client: &kube::Client, background: &mut JoinSet<()>) -> watch::Receiver<bool> {
     let is_here = run.roles.contains(&Role::Selector);
     let (sender, receiver) = watch::channel(is_here);
     let (client, namespace, duration) = (client.clone(), run.cluster.namespace.clone(), run.lease_duration);
     if !is_here && run.roles.contains(&Role::Core) {
-        background.spawn(lease::follow_selector(client, namespace, duration, sender));
+        background.spawn(lease::follow_holder(client, namespace, SELECTOR_LEASE, duration, sender));
     } else {
         background.spawn(async move {
             let _kept = sender;
@@ -348,16 +342,16 @@ fn selector(run: &Run, client: &kube::Client, background: &mut JoinSet<()>) -> w
     receiver
 }
 
-/// Has those deployments looked at again that something changed for.
-fn look_again(owners: &[Owners], concerned: impl Fn(&Cached) -> bool) {
+/// Requeues the deployments that a change concerns.
+fn requeue(owners: &[Owners], concerned: impl Fn(&Cached) -> bool) {
     for owners in owners {
         let all = owners.deployments.state();
         owners.queues.extend(all.iter().map(|deployment| &**deployment).filter(|deployment| concerned(deployment)));
     }
 }
 
-/// ModelDeployments of a group.
-fn deployments(dialect: &Dialect) -> ApiResource {
+/// The kind ModelDeployment of a group.
+fn deployment_resource(dialect: &Dialect) -> ApiResource {
     ApiResource {
         group: dialect.group.to_owned(),
         version: dialect.version.to_owned(),
@@ -367,7 +361,7 @@ fn deployments(dialect: &Dialect) -> ApiResource {
     }
 }
 
-/// Another one for each process: the pod's name, and what tells it from the one before it.
+/// The identity of this process in Leases: the name of its pod, and what distinguishes it from its predecessor there.
 fn identity() -> Arc<str> {
     let host = std::env::var("HOSTNAME").unwrap_or_default();
     let host = if host.is_empty() { "kubefoundry-operator" } else { &host };

@@ -8,7 +8,7 @@ use kube::runtime::controller::Action;
 use serde_json::Value;
 
 use super::selector::{self, Choice};
-use super::{Memory, explicit, is_paused};
+use super::{ReconcileState, explicit, is_paused};
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
@@ -26,22 +26,22 @@ pub(crate) const NO_SELECTOR: &str = "No provider specified and provider-selecto
 pub(crate) async fn reconcile(
     deployment: Arc<Cached>,
     context: Arc<Context>,
-    memory: Arc<Memory>,
+    state: Arc<ReconcileState>,
 ) -> Result<Action, Error> {
     let object = deployment.value();
     measure(&deployment, &object, &context);
-    if deployment.is_terminating() || is_paused(&deployment, context.dialect) || memory.is_behind(&deployment) {
+    if deployment.is_terminating() || is_paused(&deployment, context.dialect) || state.is_behind(&deployment) {
         return Ok(Action::await_change());
     }
     let has_selector = *context.has_selector.borrow();
     let (statement, pending) = statement(&deployment, &object, &context, has_selector);
     if let Some(written) = status::write(&context, &deployment, CORE_MANAGER, &statement, Force::No).await? {
-        memory.wrote(&written);
+        state.record_write(&written);
         let (namespace, name) = (deployment.namespace(), deployment.name());
         tracing::info!(controller = "core", namespace, deployment = name, pending, "validated");
     }
     if !has_selector {
-        selector::stand_in(&deployment, &object, &context, &memory).await?;
+        selector::stand_in(&deployment, &object, &context, &state).await?;
     }
     Ok(Action::await_change())
 }
@@ -90,5 +90,5 @@ fn measure(deployment: &Cached, object: &Value, context: &Context) {
     let phase = status["phase"].as_str().unwrap_or("Pending");
     let count = |name: &str| status["replicas"][name].as_i64();
     let replicas = Replicas { desired: count("desired"), ready: count("ready"), available: count("available") };
-    context.metrics.observed(deployment.namespace(), deployment.name(), phase, replicas);
+    context.metrics.set_deployment(deployment.namespace(), deployment.name(), phase, replicas);
 }

@@ -9,12 +9,12 @@ use kubefoundry::diagnostic::Diagnostic;
 use serde_json::Value;
 
 use super::core::NO_SELECTOR;
-use super::{Memory, explicit, is_paused};
+use super::{ReconcileState, explicit, is_paused};
 use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
 use crate::names::{SELECTOR_MANAGER, condition};
-use crate::runtime::events::Happening;
+use crate::runtime::events::EventReason;
 use crate::status::{self, Condition, Force, Statement};
 
 /// Why an explicit choice was made.
@@ -53,12 +53,12 @@ impl fmt::Display for Fault {
 pub(crate) async fn reconcile(
     deployment: Arc<Cached>,
     context: Arc<Context>,
-    memory: Arc<Memory>,
+    state: Arc<ReconcileState>,
 ) -> Result<Action, Error> {
-    if deployment.is_terminating() || is_paused(&deployment, context.dialect) || memory.is_behind(&deployment) {
+    if deployment.is_terminating() || is_paused(&deployment, context.dialect) || state.is_behind(&deployment) {
         return Ok(Action::await_change());
     }
-    select(&deployment, &deployment.value(), &context, &memory, true).await?;
+    select(&deployment, &deployment.value(), &context, &state, true).await?;
     Ok(Action::await_change())
 }
 
@@ -71,22 +71,22 @@ pub(crate) async fn stand_in(
     deployment: &Cached,
     object: &Value,
     context: &Context,
-    memory: &Memory,
+    state: &ReconcileState,
 ) -> Result<(), Error> {
-    select(deployment, object, context, memory, false).await
+    select(deployment, object, context, state, false).await
 }
 
 async fn select(
     deployment: &Cached,
     object: &Value,
     context: &Context,
-    memory: &Memory,
+    state: &ReconcileState,
     may_choose: bool,
 ) -> Result<(), Error> {
     let write = async |statement: Statement| {
         let written = status::write(context, deployment, SELECTOR_MANAGER, &statement, Force::No).await?;
         if let Some(written) = &written {
-            memory.wrote(written);
+            state.record_write(written);
         }
         Ok::<bool, Error>(written.is_some())
     };
@@ -141,9 +141,9 @@ async fn select(
                     reason,
                     "provider selected"
                 );
-                context.metrics.selected(&provider, &reason);
+                context.metrics.count_selection(&provider, &reason);
                 let message = format!("Selected provider '{provider}': {reason}");
-                context.events.publish(deployment, Happening::ProviderSelected, &message).await;
+                context.events.publish(deployment, EventReason::ProviderSelected, &message).await;
             }
             Ok(())
         }

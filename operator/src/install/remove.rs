@@ -14,7 +14,6 @@ use kubefoundry::model::providers::PROVIDERS;
 use super::{Failure, Session, kinds};
 use crate::manifests::object::Object;
 use crate::role::Role;
-use crate::runtime::lease::lease_name;
 use crate::webhook::certificates;
 
 /// How long a Deployment may take to be gone with its pods, or a CRD.
@@ -40,7 +39,7 @@ impl Session {
         }
         // What the operator made while it ran.
         self.delete_named::<Secret>(&[certificates::SECRET.to_owned()]).await?;
-        let leases: Vec<String> = Role::all().into_iter().map(lease_name).collect();
+        let leases: Vec<String> = Role::all().into_iter().map(Role::lease_name).collect();
         self.delete_named::<Lease>(&leases).await?;
         if delete_crds {
             // Somebody may have been quicker.

@@ -4,8 +4,7 @@
 use kubefoundry::dialect::Dialect;
 use kubefoundry::model::provider::Provider;
 
-use crate::role::Role;
-use crate::runtime::lease::{SELECTOR_LEASE, lease_name};
+use crate::role::{Role, SELECTOR_LEASE};
 use crate::webhook::{ca_bundle, certificates};
 
 /// Where a right holds.
@@ -134,7 +133,7 @@ fn of_webhooks(groups: &[&'static Dialect], check_access: bool) -> Vec<Right> {
 }
 
 fn of_controller(role: Role, groups: &[&'static Dialect], why: &'static str) -> Vec<Right> {
-    let lease = lease_name(role);
+    let lease = role.lease_name();
     let leases = || vec!["leases"];
     let lead = at_home("coordination.k8s.io", leases(), &["get", "update"], "one process leads the role");
     let mut rights = vec![

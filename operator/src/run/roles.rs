@@ -1,56 +1,55 @@
-//! A role's turn: once this process leads, its controllers run.
+//! Runs a role: once this process leads it, its controllers start.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::End;
 use crate::args::Run;
 use crate::cached::Cached;
 use crate::context::Context;
-use crate::controllers::provider::ProviderContext;
-use crate::controllers::{self, Controller, Gate, Reconciler};
+use crate::controllers::RoleReconciler;
 use crate::registration;
 use crate::role::Role;
-use crate::runtime::lease::{Apart, Election, lease_name};
+use crate::runtime::controller::{ConcurrencyLimiter, Controller};
+use crate::runtime::lease::{LeaseManager, LeaseThread};
+use crate::runtime::shutdown::Shutdown;
 use crate::watch::{Owners, filled};
 
-/// How long the selector waits for the providers of its own process to say what they can.
-const REGISTRATION: Duration = Duration::from_secs(30);
+/// Maximum time for which the selector waits for the providers of its process to register.
+const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What roles are led with.
+/// What the roles of a process share.
 pub(super) struct Leading {
     pub(super) run: Arc<Run>,
     pub(super) identity: Arc<str>,
     pub(super) contexts: Vec<Context>,
     pub(super) owners: Vec<Owners>,
-    pub(super) gate: Arc<Gate>,
-    /// Where leases are held.
-    pub(super) thread: Arc<Apart>,
-    /// The connection of that thread.
+    pub(super) limiter: Arc<ConcurrencyLimiter>,
+    pub(super) thread: Arc<LeaseThread>,
+    /// The client of the lease thread.
     pub(super) leases: kube::Client,
-    /// Nothing is under way any more, and nothing will be.
-    pub(super) drained: watch::Receiver<bool>,
+    /// No reconciliation runs any more, and none will start.
+    pub(super) drained: Shutdown,
 }
 
 impl Leading {
-    /// Waits for the role's lease, and runs its controllers until the process is to stop, or the lease is lost.
+    /// Waits for the lease of the role, and runs its controllers until the process is drained or the lease is lost.
     pub(super) async fn lead(self: Arc<Self>, role: Role) -> Result<(), End> {
         let run = &self.run;
         let mut drained = self.drained.clone();
         let unopposed = run.no_leader_election;
-        // Others look at the selector's lease, also where nobody competes for it.
-        let mut held = (!unopposed || role == Role::Selector).then(|| {
-            let (name, identity) = (lease_name(role), Arc::clone(&self.identity));
+        // Core of other processes observes the lease of the selector, also without leader election.
+        let mut lease = (!unopposed || role == Role::Selector).then(|| {
+            let (name, identity) = (role.lease_name(), Arc::clone(&self.identity));
             let client = self.leases.clone();
-            Election::new(client, &run.cluster.namespace, name, identity, run.lease_duration, unopposed)
-                .hold(&self.thread)
+            LeaseManager::new(client, &run.cluster.namespace, name, identity, run.lease_duration, unopposed)
+                .spawn(&self.thread)
         });
         let acquired = async {
-            if let Some(held) = &mut held {
-                held.acquired().await;
+            if let Some(lease) = &mut lease {
+                lease.acquired().await;
             }
         };
         let leads = tokio::select! {
@@ -60,13 +59,13 @@ impl Leading {
         let mut end = Ok(());
         if leads {
             let metrics = self.contexts.first().map(|context| Arc::clone(&context.metrics));
-            let tell = |leads| metrics.iter().for_each(|metrics| metrics.leads(role.name(), leads));
-            tell(true);
+            let report = |leads| metrics.iter().for_each(|metrics| metrics.set_leader(role.name(), leads));
+            report(true);
             let mut tasks = JoinSet::new();
             self.start(role, &mut tasks);
             let lost = async {
-                match &mut held {
-                    Some(held) => held.lost().await,
+                match &mut lease {
+                    Some(lease) => lease.lost().await,
                     None => std::future::pending().await,
                 }
             };
@@ -78,20 +77,20 @@ impl Leading {
                 }
                 _ = drained.wait_for(|drained| *drained) => Ok(()),
             };
-            tell(false);
-            // Before another one may start.
+            report(false);
+            // Before the lease is vacated, so that no other process starts earlier.
             tasks.shutdown().await;
         }
-        if let (Ok(()), Some(held)) = (&end, held) {
-            held.give_back().await;
+        if let (Ok(()), Some(lease)) = (&end, lease) {
+            lease.vacate().await;
         }
         end
     }
 
-    /// Starts what the role does.
+    /// Starts the controllers of the role, and the registration of a provider.
     fn start(&self, role: Role, tasks: &mut JoinSet<()>) {
         if let (Role::Provider(provider), Some(context)) = (role, self.contexts.first()) {
-            // Configurations are shared by all groups: the first one has them.
+            // The groups share the provider configurations; they are written to the first.
             let (client, snapshots) = (context.client.clone(), context.snapshots.clone());
             let interval = self.run.heartbeat_interval;
             tasks.spawn(registration::register(client, context.dialect, provider, interval, snapshots));
@@ -100,16 +99,13 @@ impl Leading {
             let Some(queue) = owners.queues.of(role) else { continue };
             let context = context.clone();
             let controller = Controller {
-                name: role.name(),
                 resource: owners.resource.clone(),
-                deployments: owners.deployments.clone(),
-                namespaces: Arc::clone(&context.namespaces),
+                store: owners.deployments.clone(),
                 queue,
-                metrics: Arc::clone(&context.metrics),
-                gate: Arc::clone(&self.gate),
+                limiter: Arc::clone(&self.limiter),
                 concurrency: self.run.concurrency,
             };
-            // What was passed over while another one led.
+            // Deployments that changed while another process led.
             let all: Vec<Arc<Cached>> = owners.deployments.state();
             owners.queues.extend(all.iter().map(|deployment| &**deployment));
             let wait = (role == Role::Selector).then(|| self.registered(&context));
@@ -117,19 +113,15 @@ impl Leading {
                 if let Some(wait) = wait {
                     wait.await;
                 }
-                let reconciler = match role {
-                    Role::Provider(provider) => Reconciler::Provider(Arc::new(ProviderContext::new(context, provider))),
-                    Role::Selector => Reconciler::selector(context),
-                    Role::Core | Role::Webhooks => Reconciler::core(context),
-                };
-                filled(&controller.deployments).await;
-                controllers::run(controller, reconciler).await;
+                let reconciler = RoleReconciler::new(role, context);
+                filled(&controller.store).await;
+                controller.run(reconciler).await;
             });
         }
     }
 
-    /// Waits until the providers of this process have said what they can: a choice stays, so it is not made among the few
-    /// that were quickest.
+    /// Waits until the providers of this process are registered. A selection is permanent, so it must not be limited to
+    /// the providers that registered first.
     fn registered(&self, context: &Context) -> impl Future<Output = ()> + Send + 'static {
         let providers: Vec<&'static str> =
             self.run.roles.iter().filter(|role| matches!(role, Role::Provider(_))).map(|role| role.name()).collect();
@@ -138,11 +130,11 @@ impl Leading {
             let all = snapshots.wait_for(|snapshot| {
                 providers.iter().all(|provider| {
                     let ready = snapshot.engine.catalog().get(provider).map(|candidate| candidate.ready == Some(true));
-                    // One whose CRD is missing is not ready, and never will be.
+                    // A provider whose CRD is missing never becomes ready.
                     ready.is_some_and(|ready| ready == snapshot.engine.target(provider).is_some())
                 })
             });
-            if tokio::time::timeout(REGISTRATION, all).await.is_err() {
+            if tokio::time::timeout(REGISTRATION_TIMEOUT, all).await.is_err() {
                 tracing::warn!("not all providers of this process are registered: selecting among those that are");
             }
         }

@@ -1,7 +1,9 @@
-//! Events (docs/specification.md OP-8.2), once for each thing that happens.
+//! Events (spec/1 §9), one object for each distinct statement about a deployment.
 //!
-//! The name of an event follows from what it says. So what is said again, by this process or the one before it, is counted in
-//! the event that is there (`series`), and makes no second one.
+//! Corresponds to `kube::runtime::events::{Recorder, Reporter}`. kube's `Recorder` names an event by the time and recognises
+//! repetitions in memory, so each process that takes over writes every event again; and it joins events that differ only in
+//! their note. Here the name is a hash of the object, the reason and the note: a repetition, by this process or the one
+//! before it, increments the `series` of the event that exists.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,26 +16,27 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::cached::Cached;
+use crate::hash::short_hex;
 
-/// What happened.
+/// The reason of an event, with what follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub(crate) enum EventReason {
     /// A provider was chosen.
     ProviderSelected,
-    /// An object of the provider was made.
+    /// An object of the provider was created.
     ResourceCreated,
-    /// A Secret that is named is not there.
+    /// A Secret that the deployment names does not exist.
     SecretNotFound,
     /// The provider reports an error, or its object cannot be applied.
     ProviderError,
-    /// The provider's object was changed by somebody else.
+    /// Another client changed the provider's object.
     DriftDetected,
-    /// The provider's object could not be waited for.
+    /// The provider's objects were not gone in time.
     FinalizerTimeout,
 }
 
-impl Happening {
-    /// All of them, as in the specification's table.
+impl EventReason {
+    /// All reasons, in the order of the specification's table.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 6] = [
         Self::ProviderSelected,
@@ -44,8 +47,8 @@ impl Happening {
         Self::FinalizerTimeout,
     ];
 
-    /// The event's reason.
-    pub(crate) const fn reason(self) -> &'static str {
+    /// `reason` of the event.
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::ProviderSelected => "ProviderSelected",
             Self::ResourceCreated => "ResourceCreated",
@@ -56,7 +59,7 @@ impl Happening {
         }
     }
 
-    /// The event's type.
+    /// `type` of the event.
     pub(crate) const fn event_type(self) -> &'static str {
         match self {
             Self::ProviderSelected | Self::ResourceCreated => "Normal",
@@ -64,7 +67,7 @@ impl Happening {
         }
     }
 
-    /// What the operator was doing.
+    /// `action` of the event: what the operator was doing.
     const fn action(self) -> &'static str {
         match self {
             Self::ProviderSelected => "Select",
@@ -75,7 +78,7 @@ impl Happening {
         }
     }
 
-    /// What it means, for the documentation.
+    /// Explanation for docs/operator/reference.md.
     #[cfg(test)]
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
@@ -91,42 +94,43 @@ impl Happening {
     }
 }
 
-/// Where events go.
+/// Publishes events. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Events {
+pub(crate) struct Recorder {
     client: kube::Client,
-    /// Which process says it.
+    /// `reportingInstance`: the process that publishes.
     instance: Arc<str>,
-    /// How often each was said, by namespace and name; lost with the process, and then counted from two on.
-    said: Arc<Mutex<BTreeMap<(String, String), i32>>>,
+    /// How often each event was published, by namespace and name. A new process does not know the count of an event that
+    /// exists, and continues with two.
+    counts: Arc<Mutex<BTreeMap<(String, String), i32>>>,
 }
 
-/// Who says it.
+/// `reportingController` of every event.
 const CONTROLLER: &str = "kubefoundry-operator";
-/// The longest note that the apiserver takes, in bytes (`k8s.io/kubernetes/pkg/apis/core/validation/events.go`).
-const LONGEST_NOTE: usize = 1024;
-/// How many are counted at a time.
-const MOST_COUNTED: usize = 4096;
+/// Maximum length of a note in bytes that the apiserver accepts (`k8s.io/kubernetes/pkg/apis/core/validation/events.go`).
+const MAX_NOTE_BYTES: usize = 1024;
+/// Maximum number of events that are counted; then counting starts again.
+const MAX_COUNTS: usize = 4096;
 
-impl Events {
-    /// Events of this process; `instance` is the name of its pod or host.
+impl Recorder {
+    /// A recorder for this process; `instance` is the name of its pod or host.
     pub(crate) fn new(client: kube::Client, instance: &str) -> Self {
         let instance = if instance.is_empty() { CONTROLLER } else { instance };
-        Self { client, instance: instance.into(), said: Arc::default() }
+        Self { client, instance: instance.into(), counts: Arc::default() }
     }
 
-    /// Writes an event about a deployment. What cannot be written is logged: it stops nothing.
-    pub(crate) async fn publish(&self, deployment: &Cached, happening: Happening, message: &str) {
-        if let Err(error) = self.try_publish(deployment, happening, message).await {
-            let (namespace, name, reason) = (deployment.namespace(), deployment.name(), happening.reason());
+    /// Publishes an event about a deployment. A failure is logged, and does not fail the reconciliation.
+    pub(crate) async fn publish(&self, deployment: &Cached, reason: EventReason, message: &str) {
+        if let Err(error) = self.try_publish(deployment, reason, message).await {
+            let (namespace, name, reason) = (deployment.namespace(), deployment.name(), reason.as_str());
             tracing::warn!(namespace, name, reason, %error, "an event could not be written");
         }
     }
 
-    async fn try_publish(&self, deployment: &Cached, happening: Happening, message: &str) -> Result<(), kube::Error> {
+    async fn try_publish(&self, deployment: &Cached, reason: EventReason, message: &str) -> Result<(), kube::Error> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), deployment.namespace());
         let now = microseconds();
-        let event = event(deployment, happening, message, &self.instance, &now);
+        let event = event(deployment, reason, message, &self.instance, &now);
         let event: Event = serde_json::from_value(event).map_err(kube::Error::SerdeError)?;
         let name = event.metadata.name.clone().unwrap_or_default();
         let key = (deployment.namespace().to_owned(), name.clone());
@@ -139,7 +143,7 @@ impl Events {
         }
         let again = json!({"series": {"count": count, "lastObservedTime": now}});
         match api.patch(&name, &PatchParams::default(), &Patch::Merge(&again)).await {
-            // Events are kept for an hour; then it is new again.
+            // The apiserver deletes events after an hour by default; then this is the first again.
             Err(kube::Error::Api(status)) if status.is_not_found() => {
                 self.lock().remove(&key);
                 api.create(&PostParams::default(), &event).await.map(drop)
@@ -148,43 +152,43 @@ impl Events {
         }
     }
 
-    /// How often it was said, this time included.
+    /// The number of times that an event was published, this time included.
     fn count(&self, key: &(String, String)) -> i32 {
-        let mut said = self.lock();
-        if said.len() >= MOST_COUNTED && !said.contains_key(key) {
-            said.clear();
+        let mut counts = self.lock();
+        if counts.len() >= MAX_COUNTS && !counts.contains_key(key) {
+            counts.clear();
         }
-        let count = said.entry(key.clone()).or_default();
+        let count = counts.entry(key.clone()).or_default();
         *count = count.saturating_add(1);
         *count
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(String, String), i32>> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The event, when it is said for the first time.
-fn event(deployment: &Cached, happening: Happening, message: &str, instance: &str, now: &str) -> Value {
+/// The event object for the first publication.
+fn event(deployment: &Cached, reason: EventReason, message: &str, instance: &str, now: &str) -> Value {
     let object = deployment.value();
-    let note = shortened(message, LONGEST_NOTE);
+    let note = truncated(message, MAX_NOTE_BYTES);
     let mut hash = Sha256::new();
-    for part in [deployment.uid(), happening.reason(), note] {
+    for part in [deployment.uid(), reason.as_str(), note] {
         hash.update(part);
         hash.update([0]);
     }
-    let hash = hexadecimal(&hash.finalize());
+    let hash = short_hex(&hash.finalize());
     json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": format!("{}.{hash}", deployment.name()), "namespace": deployment.namespace()},
-        "type": happening.event_type(),
-        "reason": happening.reason(),
-        "action": happening.action(),
+        "type": reason.event_type(),
+        "reason": reason.as_str(),
+        "action": reason.action(),
         "note": note,
         "eventTime": now,
         "reportingController": CONTROLLER,
-        "reportingInstance": shortened(instance, 128),
+        "reportingInstance": truncated(instance, 128),
         "regarding": {
             "apiVersion": object["apiVersion"],
             "kind": object["kind"],
@@ -195,18 +199,13 @@ fn event(deployment: &Cached, happening: Happening, message: &str, instance: &st
     })
 }
 
-/// The first 16 digits of a hash.
-pub(crate) fn hexadecimal(hash: &[u8]) -> String {
-    hash.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
-
-/// The beginning of a text, at most so many bytes of it.
-fn shortened(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+/// The longest prefix of a text that has at most `max` bytes.
+fn truncated(text: &str, max: usize) -> &str {
+    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// Now, as the apiserver reads it: with six digits.
+/// The current time with exactly six fractional digits, as `MicroTime` requires.
 fn microseconds() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
@@ -224,20 +223,20 @@ mod tests {
     }
 
     #[test]
-    fn the_same_words_about_the_same_object_are_one_event() {
-        let name = |uid, happening, message| {
-            let event = event(&deployment(uid), happening, message, "pod", &microseconds());
-            // It is what the apiserver takes.
+    fn the_same_note_about_the_same_object_is_one_event() {
+        let name = |uid, reason, message| {
+            let event = event(&deployment(uid), reason, message, "pod", &microseconds());
+            // The apiserver accepts it.
             let _: Event = serde_json::from_value(event.clone()).unwrap();
             event["metadata"]["name"].as_str().unwrap().to_owned()
         };
-        let one = name("1", Happening::ProviderError, "a");
+        let one = name("1", EventReason::ProviderError, "a");
         assert!(one.starts_with("phi."), "{one}");
-        assert_eq!(one, name("1", Happening::ProviderError, "a"));
+        assert_eq!(one, name("1", EventReason::ProviderError, "a"));
         for other in [
-            name("2", Happening::ProviderError, "a"),
-            name("1", Happening::DriftDetected, "a"),
-            name("1", Happening::ProviderError, "b"),
+            name("2", EventReason::ProviderError, "a"),
+            name("1", EventReason::DriftDetected, "a"),
+            name("1", EventReason::ProviderError, "b"),
         ] {
             assert_ne!(one, other);
         }
@@ -250,16 +249,16 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_cut_between_letters() {
-        assert_eq!(shortened("aé", 2), "a");
-        assert_eq!(shortened("aé", 3), "aé");
-        let event = event(&deployment("1"), Happening::ProviderError, &"é".repeat(600), "pod", "");
+    fn a_note_is_truncated_between_characters() {
+        assert_eq!(truncated("aé", 2), "a");
+        assert_eq!(truncated("aé", 3), "aé");
+        let event = event(&deployment("1"), EventReason::ProviderError, &"é".repeat(600), "pod", "");
         assert_eq!(event["note"].as_str().unwrap().len(), 1024);
     }
 
     #[test]
-    fn every_reason_is_there_once() {
-        let reasons: std::collections::BTreeSet<_> = Happening::ALL.iter().map(|one| one.reason()).collect();
-        assert_eq!(reasons.len(), Happening::ALL.len());
+    fn every_reason_is_listed_once() {
+        let reasons: std::collections::BTreeSet<_> = EventReason::ALL.iter().map(|reason| reason.as_str()).collect();
+        assert_eq!(reasons.len(), EventReason::ALL.len());
     }
 }

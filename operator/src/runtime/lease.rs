@@ -1,10 +1,12 @@
-//! Who works: one process for each role, by a Lease.
+//! Leader election by Lease: one process works for each role.
 //!
-//! A Lease counts as expired when *this* process has seen it unchanged for as long as it says it lasts, as client-go does:
-//! no clock but our own is trusted, and of that only how fast it runs.
+//! Corresponds to `kubert::lease::LeaseManager`, and the names follow it ([`LeaseManager`], [`Claim`], `vacate`). kubert
+//! compares the `renewTime` that the holder wrote with its own clock; client-go does not. Like client-go, a Lease here
+//! counts as expired when *this* process has seen it unchanged for its duration, so only the rate of the local clock
+//! matters (tests/it/leaders.rs runs replicas whose clocks disagree).
 //!
-//! Leases are renewed by a thread of their own, on a connection of their own: so that they are while ten thousand deployments
-//! are rendered on every core.
+//! Leases are renewed on a dedicated thread and connection ([`LeaseThread`]), so renewal continues while rendering ten
+//! thousand deployments saturates every core.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,54 +20,41 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::role::Role;
-
-/// The Lease of a role.
-pub(crate) fn lease_name(role: Role) -> String {
-    match role {
-        // Under this name core looks whether there is one.
-        Role::Selector => SELECTOR_LEASE.to_owned(),
-        role => format!("kubefoundry-{}", role.name()),
-    }
-}
-
-/// The Lease of the selector, by which others know that there is one (docs/specification.md OP-1.3).
-pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";
-
-/// The thread that renews leases, for as long as this is kept.
+/// The thread that renews leases. It ends when this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Apart {
+pub(crate) struct LeaseThread {
     handle: Handle,
-    _ends: oneshot::Sender<()>,
+    _stop: oneshot::Sender<()>,
 }
 
-impl Apart {
-    /// Starts it.
+impl LeaseThread {
+    /// Starts the thread with a tokio runtime of its own.
     ///
     /// # Errors
-    /// When the system has no thread left.
+    /// When the system cannot start another thread.
     pub(crate) fn start() -> std::io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
-        let (ends, ended) = oneshot::channel::<()>();
+        let (stop, stopped) = oneshot::channel::<()>();
         std::thread::Builder::new().name("leases".to_owned()).spawn(move || {
-            // The other end is dropped when the process ends.
-            let _ = runtime.block_on(ended);
+            // The sender is dropped when the process ends.
+            let _ = runtime.block_on(stopped);
             runtime.shutdown_background();
         })?;
-        Ok(Self { handle, _ends: ends })
+        Ok(Self { handle, _stop: stop })
     }
 
-    /// Has something done there.
+    /// Spawns a task on the lease thread.
     pub(crate) fn spawn<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
         self.handle.spawn(task)
     }
 }
 
-/// A lease that is asked for, and then held.
-pub(crate) struct Held {
+/// A lease that is being claimed, and then held. Dropping the guard lets the task run on: end it with
+/// [`LeaseGuard::vacate`].
+pub(crate) struct LeaseGuard {
     acquired: oneshot::Receiver<()>,
-    let_go: oneshot::Sender<()>,
+    vacate: oneshot::Sender<()>,
     task: JoinHandle<End>,
 }
 
@@ -73,75 +62,87 @@ pub(crate) struct Held {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Lost,
-    GivenBack,
+    Vacated,
 }
 
-impl Held {
-    /// Waits until it is ours.
+impl LeaseGuard {
+    /// Waits until this process holds the lease.
     pub(crate) async fn acquired(&mut self) {
         if (&mut self.acquired).await.is_err() {
-            // It is told by [`Self::lost`].
+            // [`Self::lost`] reports this.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until it is ours no more. Called once.
+    /// Waits until the lease is lost. Call it at most once.
     pub(crate) async fn lost(&mut self) {
         let _: Result<End, JoinError> = (&mut self.task).await;
     }
 
-    /// Gives it back.
-    pub(crate) async fn give_back(self) {
-        let Self { let_go, task, .. } = self;
-        let _ = let_go.send(());
+    /// Gives the lease up, so that another process can take it at once.
+    pub(crate) async fn vacate(self) {
+        let Self { vacate, task, .. } = self;
+        let _ = vacate.send(());
         let _: Result<End, JoinError> = task.await;
     }
 }
 
-/// What was seen of a Lease, and when it changed last.
+/// The last observed state of a Lease, and when it changed, on the local clock.
 #[derive(Debug)]
-struct Seen {
+struct Observed {
     spec: Option<LeaseSpec>,
     since: Instant,
 }
 
-impl Seen {
-    fn look(&mut self, lease: Option<&Lease>, now: Instant) {
+impl Observed {
+    fn new() -> Self {
+        Self { spec: None, since: Instant::now() }
+    }
+
+    fn update(&mut self, lease: Option<&Lease>, now: Instant) {
         let spec = lease.and_then(|lease| lease.spec.clone());
         if spec != self.spec {
             *self = Self { spec, since: now };
         }
     }
 
-    /// Who holds it; nobody when it was given back, or not renewed for its time.
+    /// The holder that the Lease names, whether or not it has expired.
+    fn named_holder(&self) -> Option<&str> {
+        let holder = self.spec.as_ref()?.holder_identity.as_deref();
+        holder.filter(|holder| !holder.is_empty())
+    }
+
+    /// The current holder; none when the Lease was vacated, or not renewed within its duration. `duration` is used where
+    /// the Lease names none.
     fn holder(&self, now: Instant, duration: Duration) -> Option<&str> {
-        let spec = self.spec.as_ref()?;
-        let holder = spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())?;
-        let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        let lasts = seconds.map_or(duration, Duration::from_secs);
-        (now.duration_since(self.since) < lasts).then_some(holder)
+        let holder = self.named_holder()?;
+        let seconds = self.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+        let duration = seconds.and_then(|seconds| u64::try_from(seconds).ok()).map_or(duration, Duration::from_secs);
+        (now.duration_since(self.since) < duration).then_some(holder)
     }
 }
 
-/// A role's Lease, as one process sees it.
-pub(crate) struct Election {
+/// Claims and renews one Lease for this process.
+pub(crate) struct LeaseManager {
     api: Api<Lease>,
     name: String,
     identity: Arc<str>,
     duration: Duration,
-    seen: Seen,
-    /// Written without asking who holds it: only one process runs, and others are to see that it does.
+    observed: Observed,
+    /// Claims the Lease whoever holds it. For a single process that publishes its presence and does not compete.
     unopposed: bool,
 }
 
-/// How an attempt ended.
+/// The result of one attempt to claim or renew a Lease.
 #[derive(Debug, PartialEq, Eq)]
-enum Attempt {
-    Ours,
-    Others(String),
+enum Claim {
+    /// This process holds the Lease.
+    Held,
+    /// This other process holds it.
+    HeldBy(String),
 }
 
-impl Election {
+impl LeaseManager {
     pub(crate) fn new(
         client: kube::Client,
         namespace: &str,
@@ -150,58 +151,58 @@ impl Election {
         duration: Duration,
         unopposed: bool,
     ) -> Self {
-        let seen = Seen { spec: None, since: Instant::now() };
-        Self { api: Api::namespaced(client, namespace), name, identity, duration, seen, unopposed }
+        let api = Api::namespaced(client, namespace);
+        Self { api, name, identity, duration, observed: Observed::new(), unopposed }
     }
 
-    /// Asks for it, and holds it until it is lost or given back.
-    pub(crate) fn hold(mut self, thread: &Apart) -> Held {
-        let (tell, acquired) = oneshot::channel();
-        let (let_go, mut is_let_go) = oneshot::channel();
+    /// Claims the Lease on the thread, and renews it until it is lost or vacated.
+    pub(crate) fn spawn(mut self, thread: &LeaseThread) -> LeaseGuard {
+        let (sender, acquired) = oneshot::channel();
+        let (vacate, mut vacated) = oneshot::channel();
         let task = thread.spawn(async move {
-            let mut tell = Some(tell);
-            let mut now_ours = || tell.take().map(|tell| tell.send(()));
+            let mut sender = Some(sender);
+            let mut report_acquired = || sender.take().map(|sender| sender.send(()));
             if self.unopposed {
-                now_ours();
+                report_acquired();
             }
             tokio::select! {
-                () = self.acquire() => now_ours(),
-                _ = &mut is_let_go => return End::GivenBack,
+                () = self.acquire() => report_acquired(),
+                _ = &mut vacated => return End::Vacated,
             };
             tokio::select! {
-                () = self.keep() => return End::Lost,
-                _ = &mut is_let_go => {}
+                () = self.renew_until_lost() => return End::Lost,
+                _ = &mut vacated => {}
             }
-            self.release().await;
-            End::GivenBack
+            self.vacate().await;
+            End::Vacated
         });
-        Held { acquired, let_go, task }
+        LeaseGuard { acquired, vacate, task }
     }
 
     fn interval(&self) -> Duration {
         self.duration / 3
     }
 
-    /// Waits until this process holds it.
+    /// Waits until this process holds the Lease. The same obstacle is logged once.
     async fn acquire(&mut self) {
-        let mut said = String::new();
+        let mut logged = String::new();
         loop {
-            match self.attempt().await {
-                Ok(Attempt::Ours) => {
+            match self.try_claim().await {
+                Ok(Claim::Held) => {
                     tracing::info!(lease = self.name, identity = &*self.identity, "leading");
                     return;
                 }
-                Ok(Attempt::Others(holder)) => {
-                    if said != holder {
+                Ok(Claim::HeldBy(holder)) => {
+                    if logged != holder {
                         tracing::info!(lease = self.name, holder, "another one leads");
-                        said = holder;
+                        logged = holder;
                     }
                 }
                 Err(error) => {
                     let error = error.to_string();
-                    if said != error {
+                    if logged != error {
                         tracing::warn!(lease = self.name, error, "the lease cannot be had");
-                        said = error;
+                        logged = error;
                     }
                 }
             }
@@ -209,23 +210,23 @@ impl Election {
         }
     }
 
-    /// Holds it. Comes back when it is lost: another one has it, or it could not be renewed for two thirds of its time, so
-    /// that this process stops before another one starts.
-    async fn keep(&mut self) {
-        let lasts = self.duration * 2 / 3;
+    /// Renews the Lease, and returns when it is lost: another process holds it, or no renewal succeeded for two thirds of
+    /// its duration, so that this process stops before another one starts.
+    async fn renew_until_lost(&mut self) {
+        let valid_for = self.duration * 2 / 3;
         let mut renewed = Instant::now();
-        let mut wait = self.interval();
+        let mut delay = self.interval();
         loop {
-            tokio::time::sleep(wait).await;
-            // Soon again when it fails.
-            wait = self.interval() / 5;
-            let deadline = renewed + lasts;
+            tokio::time::sleep(delay).await;
+            // Retry soon after a failure.
+            delay = self.interval() / 5;
+            let deadline = renewed + valid_for;
             let started = Instant::now();
-            // An answer may get lost: there is time for another question.
-            let patience = (deadline - started).min(self.interval()).max(Duration::from_millis(1));
-            match tokio::time::timeout(patience, self.attempt()).await {
-                Ok(Ok(Attempt::Ours)) => (renewed, wait) = (started, self.interval()),
-                Ok(Ok(Attempt::Others(holder))) => {
+            // A response may get lost: this leaves time for another request before the deadline.
+            let timeout = (deadline - started).min(self.interval()).max(Duration::from_millis(1));
+            match tokio::time::timeout(timeout, self.try_claim()).await {
+                Ok(Ok(Claim::Held)) => (renewed, delay) = (started, self.interval()),
+                Ok(Ok(Claim::HeldBy(holder))) => {
                     tracing::error!(lease = self.name, holder, "another one took the lease");
                     return;
                 }
@@ -234,18 +235,18 @@ impl Election {
                     tracing::warn!(lease = self.name, "the apiserver does not answer to the renewal of the lease");
                 }
             }
-            if Instant::now() >= renewed + lasts && !self.unopposed {
+            if Instant::now() >= renewed + valid_for && !self.unopposed {
                 tracing::error!(lease = self.name, "the lease was not renewed in time");
                 return;
             }
         }
     }
 
-    /// Gives it back, so that nobody waits for it.
-    async fn release(&mut self) {
+    /// Clears the holder, so that no other process waits for the Lease to expire.
+    async fn vacate(&mut self) {
         let Ok(Some(lease)) = self.api.get_opt(&self.name).await else { return };
-        let ours = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(&*self.identity);
-        if !ours {
+        let is_held = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(&*self.identity);
+        if !is_held {
             return;
         }
         let spec = LeaseSpec {
@@ -253,39 +254,38 @@ impl Election {
             lease_duration_seconds: Some(1),
             ..lease.spec.unwrap_or_default()
         };
-        let released = Lease { spec: Some(spec), ..Lease { metadata: lease.metadata, ..Lease::default() } };
-        match self.api.replace(&self.name, &PostParams::default(), &released).await {
+        let vacated = Lease { spec: Some(spec), ..Lease { metadata: lease.metadata, ..Lease::default() } };
+        match self.api.replace(&self.name, &PostParams::default(), &vacated).await {
             Ok(_) => tracing::info!(lease = self.name, "given back"),
             Err(error) => tracing::warn!(lease = self.name, %error, "the lease could not be given back"),
         }
     }
 
-    /// Tries once to have it for another while.
-    async fn attempt(&mut self) -> Result<Attempt, kube::Error> {
+    /// Tries once to claim or renew the Lease.
+    async fn try_claim(&mut self) -> Result<Claim, kube::Error> {
         let current = self.api.get_opt(&self.name).await?;
         let now = Instant::now();
-        self.seen.look(current.as_ref(), now);
-        let holder = self.seen.holder(now, self.duration).map(str::to_owned);
-        let written_by_us =
-            self.seen.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()) == Some(&*self.identity);
-        if let Some(holder) = holder.filter(|_| !written_by_us && !self.unopposed) {
-            return Ok(Attempt::Others(holder));
+        self.observed.update(current.as_ref(), now);
+        let holder = self.observed.holder(now, self.duration).map(str::to_owned);
+        let is_renewal = self.observed.named_holder() == Some(&*self.identity);
+        if let Some(holder) = holder.filter(|_| !is_renewal && !self.unopposed) {
+            return Ok(Claim::HeldBy(holder));
         }
         let time = MicroTime(Timestamp::now());
         let old = current.as_ref().and_then(|lease| lease.spec.clone()).unwrap_or_default();
         let transitions = old.lease_transitions.unwrap_or_default();
-        // Whole seconds, and never less than we mean.
+        // The field holds whole seconds; rounding up keeps others from taking the Lease too early.
         let seconds = i32::try_from(self.duration.as_millis().div_ceil(1000)).unwrap_or(i32::MAX);
         let spec = LeaseSpec {
             holder_identity: Some(self.identity.to_string()),
             lease_duration_seconds: Some(seconds),
-            acquire_time: if written_by_us { old.acquire_time } else { Some(time.clone()) },
-            lease_transitions: Some(if written_by_us { transitions } else { transitions.saturating_add(1) }),
+            acquire_time: if is_renewal { old.acquire_time } else { Some(time.clone()) },
+            lease_transitions: Some(if is_renewal { transitions } else { transitions.saturating_add(1) }),
             renew_time: Some(time),
             ..LeaseSpec::default()
         };
         let params = PostParams::default();
-        // With its resourceVersion: who is slower gets a conflict.
+        // The metadata carries the resourceVersion: of two concurrent claims the slower one gets a conflict.
         let written = if let Some(lease) = current {
             self.api.replace(&self.name, &params, &Lease { metadata: lease.metadata, spec: Some(spec) }).await
         } else {
@@ -294,35 +294,34 @@ impl Election {
         };
         match written {
             Ok(lease) => {
-                self.seen.look(Some(&lease), Instant::now());
-                Ok(Attempt::Ours)
+                self.observed.update(Some(&lease), Instant::now());
+                Ok(Claim::Held)
             }
             Err(kube::Error::Api(status)) if status.code == 409 => {
-                Ok(Attempt::Others("another one, a moment earlier".to_owned()))
+                Ok(Claim::HeldBy("another one, a moment earlier".to_owned()))
             }
             Err(error) => Err(error),
         }
     }
 }
 
-/// Looks whether some process holds the selector's Lease, forever.
-pub(crate) async fn follow_selector(
+/// Keeps `sender` at whether some process holds a Lease. Never returns.
+pub(crate) async fn follow_holder(
     client: kube::Client,
     namespace: String,
+    name: &str,
     duration: Duration,
     sender: watch::Sender<bool>,
 ) {
     let api: Api<Lease> = Api::namespaced(client, &namespace);
-    let mut seen = Seen { spec: None, since: Instant::now() };
+    let mut observed = Observed::new();
     loop {
-        if let Ok(lease) = api.get_opt(SELECTOR_LEASE).await {
+        if let Ok(lease) = api.get_opt(name).await {
             let now = Instant::now();
-            seen.look(lease.as_ref(), now);
-            // Twice its time, so that a change of the leader is not seen as its end.
-            let holder = seen.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
-            let is_there =
-                holder.is_some_and(|holder| !holder.is_empty()) && now.duration_since(seen.since) < duration * 2;
-            sender.send_if_modified(|known| std::mem::replace(known, is_there) != is_there);
+            observed.update(lease.as_ref(), now);
+            // Twice the duration, so that a change of the holder does not look like its absence.
+            let is_held = observed.named_holder().is_some() && now.duration_since(observed.since) < duration * 2;
+            sender.send_if_modified(|known| std::mem::replace(known, is_held) != is_held);
         }
         tokio::time::sleep(duration / 3).await;
     }
@@ -346,25 +345,18 @@ mod tests {
     fn the_clock_of_the_holder_does_not_matter() {
         let start = Instant::now();
         let duration = Duration::from_secs(15);
-        let mut seen = Seen { spec: None, since: start };
-        assert_eq!(seen.holder(start, duration), None);
-        // Its clock is years behind, and then years ahead.
-        seen.look(Some(&lease("a", "2001-01-01T00:00:00Z")), start);
-        assert_eq!(seen.holder(start + Duration::from_secs(14), duration), Some("a"));
-        assert_eq!(seen.holder(start + duration, duration), None);
-        seen.look(Some(&lease("a", "2099-01-01T00:00:00Z")), start + duration);
-        assert_eq!(seen.holder(start + duration, duration), Some("a"));
-        // The same again is no news.
-        seen.look(Some(&lease("a", "2099-01-01T00:00:00Z")), start + duration * 2);
-        assert_eq!(seen.holder(start + duration * 2, duration), None);
-        seen.look(Some(&lease("", "2099-01-01T00:00:01Z")), start + duration * 2);
-        assert_eq!(seen.holder(start + duration * 2, duration), None);
-    }
-
-    #[test]
-    fn every_role_has_a_lease_of_its_own() {
-        let names: std::collections::BTreeSet<String> = Role::all().into_iter().map(lease_name).collect();
-        assert_eq!(names.len(), Role::all().len());
-        assert!(names.contains(SELECTOR_LEASE) && names.contains("kubefoundry-kaito"));
+        let mut observed = Observed { spec: None, since: start };
+        assert_eq!(observed.holder(start, duration), None);
+        // The clock of the holder is years behind, and then years ahead.
+        observed.update(Some(&lease("a", "2001-01-01T00:00:00Z")), start);
+        assert_eq!(observed.holder(start + Duration::from_secs(14), duration), Some("a"));
+        assert_eq!(observed.holder(start + duration, duration), None);
+        observed.update(Some(&lease("a", "2099-01-01T00:00:00Z")), start + duration);
+        assert_eq!(observed.holder(start + duration, duration), Some("a"));
+        // The same state again does not extend it.
+        observed.update(Some(&lease("a", "2099-01-01T00:00:00Z")), start + duration * 2);
+        assert_eq!(observed.holder(start + duration * 2, duration), None);
+        observed.update(Some(&lease("", "2099-01-01T00:00:01Z")), start + duration * 2);
+        assert_eq!(observed.holder(start + duration * 2, duration), None);
     }
 }

@@ -147,17 +147,17 @@ impl Metrics {
     }
 
     /// A reconciliation came to its end, well or not.
-    pub(crate) fn reconciled(&self, controller: &str, took: Duration) {
+    pub(crate) fn observe_reconciliation(&self, controller: &str, took: Duration) {
         self.duration.with_label_values(&[controller]).observe(took.as_secs_f64());
     }
 
     /// A reconciliation failed; `kind` is [`Error::kind`](crate::error::Error::kind).
-    pub(crate) fn failed(&self, controller: &str, kind: &'static str) {
+    pub(crate) fn count_error(&self, controller: &str, kind: &'static str) {
         self.errors.with_label_values(&[controller, kind]).inc();
     }
 
     /// A provider was selected.
-    pub(crate) fn selected(&self, provider: &str, reason: &str) {
+    pub(crate) fn count_selection(&self, provider: &str, reason: &str) {
         let (provider, reason) = (capped(provider), capped(reason));
         let key = format!("{provider}\n{reason}");
         let mut reasons = lock(&self.reasons);
@@ -173,7 +173,7 @@ impl Metrics {
     }
 
     /// The state of a deployment; `phase` as in its status.
-    pub(crate) fn observed(&self, namespace: &str, name: &str, phase: &str, replicas: Replicas) {
+    pub(crate) fn set_deployment(&self, namespace: &str, name: &str, phase: &str, replicas: Replicas) {
         let state = State { phase: known_phase(phase), replicas };
         let mut deployments = lock(&self.deployments);
         // Keys are made only for what is new.
@@ -200,12 +200,12 @@ impl Metrics {
     }
 
     /// A request was sent; by verb (`get`, `apply`, …) and resource.
-    pub(crate) fn requested(&self, verb: &'static str, resource: &str) {
+    pub(crate) fn count_request(&self, verb: &'static str, resource: &str) {
         self.requests.with_label_values(&[verb, resource]).inc();
     }
 
     /// This process became the leader of a role, or is it no longer.
-    pub(crate) fn leads(&self, role: &str, leads: bool) {
+    pub(crate) fn set_leader(&self, role: &str, leads: bool) {
         let gauge: IntGauge = self.leader.with_label_values(&[role]);
         gauge.set(i64::from(leads));
     }
@@ -315,13 +315,13 @@ mod tests {
     /// Everything that can be measured, once.
     fn measured() -> Metrics {
         let metrics = Metrics::new();
-        metrics.reconciled("kaito", Duration::from_millis(3));
-        metrics.failed("kaito", "conflict");
-        metrics.selected("dynamo", "default → dynamo (GPU inference default)");
-        metrics.requested("apply", "workspaces");
-        metrics.leads("core", true);
-        metrics.observed("ml", "phi", "Running", replicas(2));
-        metrics.observed("ml", "llama", "Pending", Replicas::default());
+        metrics.observe_reconciliation("kaito", Duration::from_millis(3));
+        metrics.count_error("kaito", "conflict");
+        metrics.count_selection("dynamo", "default → dynamo (GPU inference default)");
+        metrics.count_request("apply", "workspaces");
+        metrics.set_leader("core", true);
+        metrics.set_deployment("ml", "phi", "Running", replicas(2));
+        metrics.set_deployment("ml", "llama", "Pending", Replicas::default());
         metrics
     }
 
@@ -355,7 +355,7 @@ mod tests {
         }
         assert!(!text.contains("state=\"available\""), "{text}");
 
-        metrics.observed("ml", "phi", "Failed", Replicas::default());
+        metrics.set_deployment("ml", "phi", "Failed", Replicas::default());
         let text = metrics.text();
         assert!(!text.contains("phase=\"Running\"") && !text.contains("state="), "{text}");
 
@@ -368,10 +368,10 @@ mod tests {
     #[test]
     fn label_values_are_escaped_and_bounded() {
         let metrics = Metrics::new();
-        metrics.observed("a\"b", "c\\d\ne", "Dreaming", Replicas::default());
-        metrics.selected("edge", &"é".repeat(LABEL_BYTES));
+        metrics.set_deployment("a\"b", "c\\d\ne", "Dreaming", Replicas::default());
+        metrics.count_selection("edge", &"é".repeat(LABEL_BYTES));
         for number in 0..2 * REASONS {
-            metrics.selected("edge", &format!("rule {number}"));
+            metrics.count_selection("edge", &format!("rule {number}"));
         }
         let text = metrics.text();
         assert!(text.contains(r#"{name="c\\d\ne",namespace="a\"b",phase="Unknown"} 1"#), "{text}");

@@ -7,6 +7,7 @@ mod configs;
 mod definitions;
 mod deployments;
 mod namespaces;
+mod queues;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -17,18 +18,20 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::utils::{Backoff, ResetTimerBackoff};
+use kube::runtime::utils::ResetTimerBackoff;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
-pub(crate) use crate::runtime::queue::{Key, Queue, Queues};
 pub(crate) use configs::Configs;
 pub(crate) use definitions::{Definition, Definitions};
 pub(crate) use deployments::{filled, follow_deployments};
 pub(crate) use namespaces::Namespaces;
-pub(crate) use upstream::{Owned, Owners, Upstream, Wanted};
+pub(crate) use queues::Queues;
+pub(crate) use upstream::{Owned, Owners, Upstream, WatchedKind};
+
+use crate::runtime::backoff::WatchBackoff;
 
 /// Follows all objects of a kind, forever.
 async fn follow<K>(what: &str, api: Api<K>, config: watcher::Config, mut handle: impl FnMut(Event<K>))
@@ -36,7 +39,7 @@ where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     // The first step of each try succeeds, so only time tells that it works.
-    let backoff = ResetTimerBackoff::new(Doubling::default(), Duration::from_secs(30));
+    let backoff = ResetTimerBackoff::new(WatchBackoff::default(), Duration::from_secs(30));
     let mut events = pin!(watcher(api, config).backoff(backoff));
     let mut is_broken = false;
     while let Some(event) = events.next().await {
@@ -60,26 +63,6 @@ where
                 }
             }
         }
-    }
-}
-
-/// Waits from 200 ms to 10 s.
-#[derive(Debug, Default)]
-struct Doubling(u32);
-
-impl Iterator for Doubling {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let wait = Duration::from_millis(200).saturating_mul(1 << self.0);
-        self.0 = (self.0 + 1).min(8);
-        Some(wait.min(Duration::from_secs(10)))
-    }
-}
-
-impl Backoff for Doubling {
-    fn reset(&mut self) {
-        self.0 = 0;
     }
 }
 

@@ -12,8 +12,9 @@ use kubefoundry::dialect::Dialect;
 use kubefoundry::model::providers;
 use tokio::task::JoinHandle;
 
-use super::{Key, Queues, follow, pages};
+use super::{Queues, follow, pages};
 use crate::cached::Cached;
+use crate::runtime::queue::Key;
 
 /// An object that a provider's controller wrote, and its kind.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(crate) struct Owned {
 
 /// A kind that is to be watched, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Wanted {
+pub(crate) struct WatchedKind {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kind: String,
@@ -37,7 +38,7 @@ pub(crate) struct Wanted {
     pub(crate) labels: Option<String>,
 }
 
-impl Wanted {
+impl WatchedKind {
     fn resource(&self) -> ApiResource {
         let api_version =
             if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) };
@@ -65,7 +66,7 @@ pub(crate) struct Upstream {
     client: Client,
     providers: Vec<&'static str>,
     owners: Vec<Owners>,
-    kinds: RwLock<Option<BTreeMap<Wanted, Kind>>>,
+    kinds: RwLock<Option<BTreeMap<WatchedKind, Kind>>>,
 }
 
 /// What is known of a kind.
@@ -139,7 +140,7 @@ impl Upstream {
     /// Whether everything of a provider's kinds that is installed is known.
     pub(crate) fn is_ready(&self, provider: &str) -> bool {
         let kinds = self.read();
-        let of_provider = |wanted: &Wanted| wanted.provider.is_none_or(|name| name == provider);
+        let of_provider = |wanted: &WatchedKind| wanted.provider.is_none_or(|name| name == provider);
         kinds.as_ref().is_some_and(|kinds| kinds.iter().all(|(wanted, kind)| kind.is_complete || !of_provider(wanted)))
     }
 
@@ -157,15 +158,15 @@ impl Upstream {
     }
 
     /// Watches exactly these kinds from now on, and ConfigMaps and Services that bear our labels.
-    pub(crate) fn want(self: &Arc<Self>, kinds: impl IntoIterator<Item = Wanted>) {
-        let ours = |wanted: &Wanted| wanted.provider.is_some_and(|provider| self.providers.contains(&provider));
-        let mut wanted: BTreeSet<Wanted> = kinds.into_iter().filter(ours).collect();
+    pub(crate) fn want(self: &Arc<Self>, kinds: impl IntoIterator<Item = WatchedKind>) {
+        let ours = |wanted: &WatchedKind| wanted.provider.is_some_and(|provider| self.providers.contains(&provider));
+        let mut wanted: BTreeSet<WatchedKind> = kinds.into_iter().filter(ours).collect();
         let written = |kind: &str| self.providers.iter().any(|provider| writes(provider, kind));
         for (kind, plural) in [("ConfigMap", "configmaps"), ("Service", "services")] {
             // A process may watch only what its providers write (manifests/rights.rs).
             if written(kind) {
                 for owners in &self.owners {
-                    wanted.insert(Wanted {
+                    wanted.insert(WatchedKind {
                         group: String::new(),
                         version: "v1".to_owned(),
                         kind: kind.to_owned(),
@@ -192,7 +193,7 @@ impl Upstream {
     }
 
     /// Keeps what is known of a kind as the cluster is, until it is not wanted any more.
-    async fn follow(self: Arc<Self>, wanted: Wanted) {
+    async fn follow(self: Arc<Self>, wanted: WatchedKind) {
         let resource = Arc::new(wanted.resource());
         let what = [&*wanted.plural, &*wanted.group].join(".");
         let what = what.trim_end_matches('.');
@@ -241,14 +242,14 @@ impl Upstream {
         .await;
     }
 
-    fn change(&self, wanted: &Wanted, change: impl FnOnce(&mut Objects) -> Vec<Arc<Owned>>) -> Vec<Arc<Owned>> {
+    fn change(&self, wanted: &WatchedKind, change: impl FnOnce(&mut Objects) -> Vec<Arc<Owned>>) -> Vec<Arc<Owned>> {
         let mut kinds = self.write();
         let kind = kinds.as_mut().and_then(|kinds| kinds.get_mut(wanted));
         kind.map(|kind| change(&mut kind.objects)).unwrap_or_default()
     }
 
     /// Takes a whole list. Gives what is not as it was; at the first time all owners are told that it is there.
-    fn replace(&self, wanted: &Wanted, listed: Vec<Owned>) -> Vec<Arc<Owned>> {
+    fn replace(&self, wanted: &WatchedKind, listed: Vec<Owned>) -> Vec<Arc<Owned>> {
         let mut objects = Objects::default();
         for owned in listed {
             objects.insert(owned);
@@ -288,7 +289,7 @@ impl Upstream {
     }
 
     /// Has the deployment of an object looked at.
-    fn tell(&self, wanted: &Wanted, object: &Cached) {
+    fn tell(&self, wanted: &WatchedKind, object: &Cached) {
         if let Some((owners, key)) = self.owner(object) {
             match wanted.provider {
                 Some(provider) => owners.queues.push_to_provider(provider, &key),
@@ -301,11 +302,11 @@ impl Upstream {
         }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Option<BTreeMap<Wanted, Kind>>> {
+    fn read(&self) -> RwLockReadGuard<'_, Option<BTreeMap<WatchedKind, Kind>>> {
         self.kinds.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Option<BTreeMap<Wanted, Kind>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Option<BTreeMap<WatchedKind, Kind>>> {
         self.kinds.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,8 +18,9 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::certificates::{self, Bundle};
-use crate::runtime::backoff::Pace;
-use crate::runtime::server::{Readiness, Stop, stopped};
+use crate::runtime::admin::Readiness;
+use crate::runtime::backoff::Backoff;
+use crate::runtime::shutdown::{Shutdown, signaled};
 
 /// The name of both webhook configurations.
 pub(crate) const CONFIGURATION: &str = "kubefoundry";
@@ -28,7 +29,7 @@ pub(crate) const MANAGER: &str = "kubefoundry-webhooks";
 /// How long a bundle stays that has ours in it and more: another replica may know better.
 const OTHERS: Duration = Duration::from_secs(10);
 /// What readiness waits for.
-const WHAT: &str = "caBundle";
+const CONDITION: &str = "caBundle";
 
 /// So many objects, the first, are such that the webhooks are not reached without their bundle.
 const NEEDED: usize = 2;
@@ -110,26 +111,28 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Works until it is told to stop.
-    pub(super) async fn run(self, stop: Stop) {
-        self.readiness.waits(WHAT, "not written yet");
+    pub(super) async fn run(self, shutdown: Shutdown) {
+        self.readiness.set_pending(CONDITION, "not written yet");
         let targets = targets(&self.dialects);
         let states = Mutex::new(vec![None; targets.len()]);
-        join_all(targets.iter().enumerate().map(|(index, target)| self.follow(target, index, &states, stop.clone())))
-            .await;
+        join_all(
+            targets.iter().enumerate().map(|(index, target)| self.follow(target, index, &states, shutdown.clone())),
+        )
+        .await;
     }
 
     /// Keeps one object.
-    async fn follow(&self, target: &Target, index: usize, states: &Mutex<Vec<Bundle>>, stop: Stop) {
+    async fn follow(&self, target: &Target, index: usize, states: &Mutex<Vec<Bundle>>, shutdown: Shutdown) {
         let objects = Api::<DynamicObject>::all_with(self.client.clone(), &target.resource);
         let mut events = pin!(watcher::watch_object(objects.clone(), &target.name).default_backoff());
-        let mut stop = pin!(stopped(stop));
+        let mut stopped = pin!(signaled(shutdown));
         let mut bundles = self.bundle.clone();
-        let (mut latest, mut pace) = (None, Pace::default());
+        let (mut latest, mut backoff) = (None, Backoff::default());
         let (kind, name) = (&target.resource.kind, &target.name);
         let (mut retry, mut covered): (Option<Duration>, Option<Instant>) = (None, None);
         loop {
             tokio::select! {
-                () = &mut stop => return,
+                () = &mut stopped => return,
                 event = events.next() => match event {
                     Some(Ok(object)) => latest = Some(object),
                     Some(Err(error)) => {
@@ -161,12 +164,12 @@ impl Writer {
                 }
             }
             covered = None;
-            let wait = pace.wait(Instant::now());
+            let wait = backoff.remaining(Instant::now());
             if !wait.is_zero() {
                 retry = Some(wait);
                 continue;
             }
-            pace.attempt(Instant::now());
+            backoff.record_attempt(Instant::now());
             match self.write(&objects, name, steps).await {
                 Ok(object) => {
                     tracing::info!(kind, name, "wrote the caBundle");
@@ -176,9 +179,9 @@ impl Writer {
                 Err(error) => {
                     tracing::warn!(kind, name, %error, "the caBundle cannot be written");
                     if index < NEEDED {
-                        self.readiness.still_waits(WHAT, format!("{kind} {name}: {error}"));
+                        self.readiness.update_pending(CONDITION, format!("{kind} {name}: {error}"));
                     }
-                    retry = Some(pace.wait(Instant::now()));
+                    retry = Some(backoff.remaining(Instant::now()));
                 }
             }
         }
@@ -204,7 +207,7 @@ impl Writer {
         let is_everywhere = |states: &[Bundle]| states.iter().all(|state| state.as_ref() == Some(&bundle));
         // The configurations come first: without them nobody asks. A CRD may be none that we may watch.
         if states.get(..NEEDED).is_some_and(is_everywhere) {
-            self.readiness.met(WHAT);
+            self.readiness.set_ready(CONDITION);
         }
         if is_everywhere(&states) {
             self.trusted.send_replace(Some(bundle));

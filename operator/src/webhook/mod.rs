@@ -31,7 +31,9 @@ use self::server::{Cluster, Knowledge, Known};
 use crate::args::Run;
 use crate::context::Context;
 use crate::names::ALLOWED_PROVIDERS;
-use crate::runtime::server::{Readiness, Security, Server, Stop};
+use crate::runtime::admin::Readiness;
+use crate::runtime::server::{Server, Transport};
+use crate::runtime::shutdown::Shutdown;
 
 /// What the webhooks are started with.
 pub(crate) struct Webhooks {
@@ -50,11 +52,11 @@ impl Webhooks {
     ///
     /// # Errors
     /// When the address cannot be had.
-    pub(crate) async fn run(self, stop: Stop) -> std::io::Result<()> {
+    pub(crate) async fn run(self, shutdown: Shutdown) -> std::io::Result<()> {
         let Self { client, settings, contexts, readiness } = self;
         let (bundle, to_trust) = watch::channel(None);
         let (trusted, is_trusted) = watch::channel(None);
-        let (configuration, security) = watch::channel(None);
+        let (configuration, served) = watch::channel(None);
         let published = certificates::Published { bundle, trusted: is_trusted, server: configuration };
         let keeper = certificates::Keeper::new(client.clone(), &settings, readiness.clone(), published);
         let dialects = settings.groups.clone();
@@ -62,9 +64,9 @@ impl Webhooks {
 
         let address = settings.webhook_address;
         let handler = server::handler(Arc::new(Live { client, settings, contexts }));
-        let server = Server::bind(address, Security::Tls(security), handler).await?;
+        let server = Server::bind(address, Transport::Tls(served), handler).await?;
         tracing::info!(%address, "serving webhooks");
-        tokio::join!(keeper.run(stop.clone()), writer.run(stop.clone()), server.run(stop));
+        tokio::join!(keeper.run(shutdown.clone()), writer.run(shutdown.clone()), server.run(shutdown));
         Ok(())
     }
 }

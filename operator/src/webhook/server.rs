@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use super::review::{Request, Verdict};
 use super::validate::{Creates, Outcome};
 use super::{access_review, convert, default, validate};
-use crate::runtime::server::{self as server, Answer, Handler, answer, not_allowed};
+use crate::runtime::server::{Handler, Response, method_not_allowed, response, text_response};
 
 /// So many objects are looked at in a moment; what comes besides waits. An object is looked at in milliseconds.
 const AT_A_TIME: usize = 8;
@@ -69,18 +69,18 @@ pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
                 "/mutate" => Some(Task::Default),
                 "/validate" => Some(Task::Validate),
                 "/convert" => None,
-                _ => return text(StatusCode::NOT_FOUND, "expected /mutate, /validate or /convert"),
+                _ => return text_response(StatusCode::NOT_FOUND, "expected /mutate, /validate or /convert"),
             };
             if request.method != Method::POST {
-                return not_allowed("POST");
+                return method_not_allowed("POST");
             }
             let content_type = request.content_type.as_deref().unwrap_or_default();
             if content_type.split(';').next().unwrap_or_default().trim() != "application/json" {
-                return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected application/json");
+                return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected application/json");
             }
             // A few requests at a time: each holds a tree of its object.
             let Ok(_place) = places.acquire().await else {
-                return text(StatusCode::SERVICE_UNAVAILABLE, "stopping");
+                return text_response(StatusCode::SERVICE_UNAVAILABLE, "stopping");
             };
             let body = request.body;
             let Some(task) = task else {
@@ -92,7 +92,7 @@ pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
             let Some(read) = apart(move || Request::read(&body)).await else { return broke() };
             match read {
                 Ok(request) => admit(&*cluster, task, request).await,
-                Err(error) => text(StatusCode::BAD_REQUEST, error),
+                Err(error) => text_response(StatusCode::BAD_REQUEST, error),
             }
         }
         .boxed()
@@ -100,7 +100,7 @@ pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
 }
 
 /// Answers an admission request.
-async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Answer {
+async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Response {
     let uid = request.uid.clone();
     let verdict = if request.written().is_none() {
         Verdict::allow()
@@ -111,7 +111,7 @@ async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Answer 
                 None => return broke(),
             },
             (Known::NotYet, "ModelDeployment") => {
-                return text(
+                return text_response(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "the operator is starting: its caches are not filled yet",
                 );
@@ -167,19 +167,15 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     tokio::task::spawn_blocking(work).await.ok()
 }
 
-fn broke() -> Answer {
+fn broke() -> Response {
     tracing::error!("an admission request could not be answered; this is a bug");
-    text(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
+    text_response(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
 }
 
-fn text(status: StatusCode, words: impl Into<String>) -> Answer {
-    server::text(status, words)
-}
-
-fn json(body: Result<Value, String>) -> Answer {
+fn json(body: Result<Value, String>) -> Response {
     match body {
-        Ok(body) => answer(StatusCode::OK, "application/json", body.to_string()),
-        Err(error) => text(StatusCode::BAD_REQUEST, error),
+        Ok(body) => response(StatusCode::OK, "application/json", body.to_string()),
+        Err(error) => text_response(StatusCode::BAD_REQUEST, error),
     }
 }
 

@@ -12,13 +12,13 @@ use kube::core::{DynamicObject, ObjectMeta};
 use kube::{Api, Resource as _};
 use serde_json::Value;
 
-use super::desired::Wanted;
+use super::desired::Desired;
 use super::request::Mode;
-use super::{Turn, compare, objects};
+use super::{ReconcileRequest, compare, objects};
 use crate::cached::Cached;
 use crate::error::Error;
 use crate::names::RENDERED_HASH;
-use crate::runtime::events::Happening;
+use crate::runtime::events::EventReason;
 use crate::status::Force;
 use crate::watch::Owned;
 
@@ -71,8 +71,8 @@ enum Found {
     Ours(Arc<Owned>),
 }
 
-impl Turn<'_> {
-    pub(super) async fn converge(&self, wanted: &Wanted) -> Result<Outcome, Error> {
+impl ReconcileRequest<'_> {
+    pub(super) async fn converge(&self, wanted: &Desired) -> Result<Outcome, Error> {
         match self.try_converge(wanted).await {
             Ok(outcome) => Ok(outcome),
             Err(Obstacle::NotOwned(message)) => Ok(Outcome::NotOwned(message)),
@@ -80,12 +80,12 @@ impl Turn<'_> {
         }
     }
 
-    async fn try_converge(&self, wanted: &Wanted) -> Result<Outcome, Obstacle> {
+    async fn try_converge(&self, wanted: &Desired) -> Result<Outcome, Obstacle> {
         let known = |object: &Value| {
             let upstream = &self.shared().upstream;
             let found = upstream.find(&objects::resource(object), self.deployment.namespace(), objects::name(object));
             let found = found.as_ref().map(|found| &found.object);
-            !self.context.memory.is_object_behind(self.deployment, &objects::key(object), found)
+            !self.context.state.is_object_behind(self.deployment, &objects::key(object), found)
         };
         if !wanted.objects().filter(|object| is_watched(object)).all(known) {
             return Ok(Outcome::CatchUp);
@@ -136,7 +136,7 @@ impl Turn<'_> {
     }
 
     /// Objects of a kind or name that is not wanted any more make room.
-    async fn replace(&self, wanted: &Wanted, strays: &[&Arc<Owned>]) -> Result<Outcome, Obstacle> {
+    async fn replace(&self, wanted: &Desired, strays: &[&Arc<Owned>]) -> Result<Outcome, Obstacle> {
         // What runs is given up only for what will be accepted.
         if strays.iter().any(|stray| !stray.object.is_terminating())
             && matches!(self.find(wanted.main()), Found::Nothing)
@@ -150,19 +150,19 @@ impl Turn<'_> {
         Ok(Outcome::Recreating(until_gone(&titles.join(", "))))
     }
 
-    async fn create(&self, wanted: &Wanted) -> Result<Outcome, Obstacle> {
+    async fn create(&self, wanted: &Desired) -> Result<Outcome, Obstacle> {
         for object in wanted.supporting() {
             self.ensure(object).await?;
         }
         let main = wanted.main();
         let live = self.make(main).await?;
         let message = format!("Created {}", objects::title(main));
-        self.shared().events.publish(self.deployment, Happening::ResourceCreated, &message).await;
+        self.shared().events.publish(self.deployment, EventReason::ResourceCreated, &message).await;
         Ok(Outcome::Applied(applied(main, live)))
     }
 
     /// Nothing changed but, perhaps, what is in the cluster.
-    async fn keep(&self, wanted: &Wanted, owned: &[Arc<Owned>]) -> Result<Outcome, Obstacle> {
+    async fn keep(&self, wanted: &Desired, owned: &[Arc<Owned>]) -> Result<Outcome, Obstacle> {
         let uid = self.deployment.uid();
         let mut changed = Vec::new();
         for object in wanted.objects().filter(|object| is_watched(object)) {
@@ -173,7 +173,7 @@ impl Turn<'_> {
                 Found::Ours(live) => {
                     if compare::differs(object, &live) {
                         let state = objects::state(object, &live);
-                        if !self.context.memory.is_unmoved(uid, &objects::key(object), &state) {
+                        if !self.context.state.is_unchangeable(uid, &objects::key(object), &state) {
                             changed.push((object, Some(live)));
                         }
                     }
@@ -184,7 +184,7 @@ impl Turn<'_> {
             self.prune(wanted, owned).await?;
             return Ok(Outcome::Settled);
         }
-        if let Some(delay) = self.context.memory.patience(uid) {
+        if let Some(delay) = self.context.state.correction_delay(uid) {
             return Ok(Outcome::Deferred(delay));
         }
         let mut corrected = None;
@@ -193,10 +193,10 @@ impl Turn<'_> {
                 None => self.make(object).await?,
                 Some(live) => {
                     let tried = self.apply(object, Mode::DryRun, Force::Yes).await?;
-                    if objects::desired(&tried.value()) == objects::desired(&live.object.value()) {
+                    if objects::desired_fields(&tried.value()) == objects::desired_fields(&live.object.value()) {
                         // The apiserver writes it another way.
                         let state = objects::state(object, &live);
-                        self.context.memory.unmoved(uid, &objects::key(object), state);
+                        self.context.state.record_unchangeable(uid, &objects::key(object), state);
                         continue;
                     }
                     self.store(object, Force::Yes).await?
@@ -205,15 +205,15 @@ impl Turn<'_> {
             corrected = Some((object, stored));
         }
         let Some((object, stored)) = corrected else { return Ok(Outcome::Settled) };
-        self.context.memory.corrected(uid);
+        self.context.state.record_correction(uid);
         let message = "Provider resource was modified directly, reconciling";
-        self.shared().events.publish(self.deployment, Happening::DriftDetected, message).await;
+        self.shared().events.publish(self.deployment, EventReason::DriftDetected, message).await;
         let is_main = objects::key(object) == objects::key(wanted.main());
         Ok(if is_main { Outcome::Applied(applied(object, stored)) } else { Outcome::Settled })
     }
 
     /// Deletes supporting objects that are not wanted any more.
-    async fn prune(&self, wanted: &Wanted, owned: &[Arc<Owned>]) -> Result<(), Error> {
+    async fn prune(&self, wanted: &Desired, owned: &[Arc<Owned>]) -> Result<(), Error> {
         let is_wanted = |owned: &Owned| wanted.objects().any(|object| objects::is_same(owned, object));
         for stale in owned.iter().filter(|owned| !is_wanted(owned)) {
             self.delete(stale, true).await?;
@@ -285,7 +285,7 @@ impl Turn<'_> {
     /// Applies an object; a dry run went before.
     pub(super) async fn store(&self, object: &Value, force: Force) -> Result<Cached, Error> {
         let stored = self.apply(object, Mode::Real, force).await?;
-        self.context.memory.applied(self.deployment, &objects::key(object), &stored);
+        self.context.state.record_apply(self.deployment, &objects::key(object), &stored);
         tracing::info!(
             namespace = self.deployment.namespace(),
             deployment = self.deployment.name(),

@@ -5,12 +5,12 @@ use kubefoundry::diagnostic::Diagnostic;
 use kubefoundry::engine::{Chosen, Engine};
 use serde_json::Value;
 
-use super::{Turn, objects};
+use super::{ReconcileRequest, objects};
 use crate::names::{IDENTITY_HASH, RENDERED_HASH};
 
 /// The objects of a deployment.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct Desired {
     /// As they are rendered: supporting ones first, the main one last.
     pub(super) rendered: Vec<Value>,
     /// The main one as it is applied: with the hashes.
@@ -21,7 +21,7 @@ pub(super) struct Wanted {
     pub(super) identity: String,
 }
 
-impl Wanted {
+impl Desired {
     pub(super) fn main(&self) -> &Value {
         &self.main
     }
@@ -39,7 +39,7 @@ impl Wanted {
 /// What comes of a deployment.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    Fine(Wanted),
+    Fine(Desired),
     /// The namespace does not allow the provider.
     NotAllowed(String),
     /// The provider cannot run it: the condition's reason, and why.
@@ -48,8 +48,8 @@ pub(super) enum Verdict {
     Invalid(String),
 }
 
-impl Turn<'_> {
-    pub(super) fn wanted(&self, engine: &Engine) -> Verdict {
+impl ReconcileRequest<'_> {
+    pub(super) fn evaluate(&self, engine: &Engine) -> Verdict {
         let (provider, namespace) = (self.context.provider, self.deployment.namespace());
         if !self.shared().namespaces.allow(namespace, provider.name()) {
             let name = provider.name();
@@ -73,7 +73,7 @@ impl Turn<'_> {
         let mut main = main.clone();
         objects::annotate(&mut main, dialect.label(IDENTITY_HASH), &identity);
         objects::annotate(&mut main, dialect.label(RENDERED_HASH), &hash);
-        Verdict::Fine(Wanted { rendered: std::mem::take(&mut evaluation.objects), main, hash, identity })
+        Verdict::Fine(Desired { rendered: std::mem::take(&mut evaluation.objects), main, hash, identity })
     }
 }
 

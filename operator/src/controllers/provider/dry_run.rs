@@ -7,9 +7,9 @@ use kubefoundry::yaml::to_yaml_stream;
 use serde_json::{Value, json};
 
 use super::converge::Outcome;
-use super::desired::Wanted;
+use super::desired::Desired;
 use super::request::{self, Mode};
-use super::{Turn, objects};
+use super::{ReconcileRequest, objects};
 use crate::cached::Cached;
 use crate::error::Error;
 use crate::names::{DRY_RUN_RESULT, condition};
@@ -18,8 +18,8 @@ use crate::status::{self, Force};
 /// The largest result in an annotation, in bytes: all annotations of an object together may have 256 kB.
 const LARGEST: usize = 200_000;
 
-impl Turn<'_> {
-    pub(super) async fn dry_run(&self, wanted: &Wanted) -> Result<Outcome, Error> {
+impl ReconcileRequest<'_> {
+    pub(super) async fn dry_run(&self, wanted: &Desired) -> Result<Outcome, Error> {
         let key = self.shared().dialect.label(DRY_RUN_RESULT);
         let result = result(&wanted.rendered);
         if self.deployment.annotation(&key) == Some(result.as_str())
@@ -61,7 +61,7 @@ impl Turn<'_> {
         let patch = json!({"metadata": {"uid": self.deployment.uid(), "annotations": {key: result}}});
         let how = PatchParams { field_manager: Some(self.context.manager.clone()), ..PatchParams::default() };
         let written = api.patch(self.deployment.name(), &how, &Patch::Merge(&patch)).await?;
-        self.context.memory.wrote(&written);
+        self.context.state.record_write(&written);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use http::{Method, Request};
 use kube::Api;
 use serde_json::{Value, json};
 
-use super::Turn;
+use super::ReconcileRequest;
 use crate::cached::Cached;
 use crate::error::Error;
 
@@ -34,7 +34,7 @@ fn patch(deployment: &Cached, finalizer: &str, add: bool) -> Value {
     ])
 }
 
-impl Turn<'_> {
+impl ReconcileRequest<'_> {
     /// Adds the finalizer.
     pub(super) async fn hold(&self) -> Result<(), Error> {
         if self.has_finalizer() {
@@ -54,7 +54,7 @@ impl Turn<'_> {
             Err(error) => return Err(error),
         };
         if is_gone {
-            self.context.memory.forget(self.deployment.uid());
+            self.context.state.forget(self.deployment.uid());
             self.shared().metrics.forget(self.deployment.namespace(), self.deployment.name());
         }
         Ok(())
@@ -74,7 +74,7 @@ impl Turn<'_> {
             .map_err(kube::Error::HttpError)?;
         match shared.client.request::<Cached>(request).await.map_err(Error::from) {
             Ok(after) => {
-                self.context.memory.wrote(&after);
+                self.context.state.record_write(&after);
                 Ok(Arc::new(after))
             }
             // A test failed.

@@ -7,17 +7,17 @@ use std::time::Duration;
 use kube::runtime::controller::Action;
 use kubefoundry::live::time::Time;
 
-use super::{Turn, objects};
+use super::{ReconcileRequest, objects};
 use crate::error::Error;
 use crate::names::condition;
-use crate::runtime::events::Happening;
+use crate::runtime::events::EventReason;
 use crate::status::{self, Condition, Force, Statement};
 use crate::watch::Owned;
 
 /// The message of the event (docs/specification.md OP-8.2).
 const TIMED_OUT: &str = "Finalizer removed after timeout, provider resource may be orphaned";
 
-impl Turn<'_> {
+impl ReconcileRequest<'_> {
     /// Deletes what is there. What is left is waited for by its watch, and no longer than the finalizer may stay.
     pub(super) async fn clear(&self) -> Result<Action, Error> {
         let owned = self.owned();
@@ -53,7 +53,7 @@ impl Turn<'_> {
             tracing::warn!(namespace, name, %kind, orphan, "the finalizer is removed, and this object may stay");
         }
         self.let_go().await?;
-        self.shared().events.publish(self.deployment, Happening::FinalizerTimeout, TIMED_OUT).await;
+        self.shared().events.publish(self.deployment, EventReason::FinalizerTimeout, TIMED_OUT).await;
         Ok(Action::await_change())
     }
 

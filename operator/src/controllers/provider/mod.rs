@@ -35,15 +35,15 @@ use crate::cached::Cached;
 use crate::context::Context;
 use crate::error::Error;
 use crate::names::{self, DRY_RUN, DRY_RUN_RESULT, PAUSED};
-use crate::runtime::events::Happening;
+use crate::runtime::events::EventReason;
 use crate::runtime::metrics::Replicas;
 use crate::status::{self, Force, Statement};
 use crate::watch::Owned;
 use converge::Outcome;
-use desired::{Verdict, Wanted};
+use desired::{Desired, Verdict};
 use ownership::{Situation, Step};
 use report::Report;
-use state::Memory;
+use state::ProviderReconcileState;
 
 /// How long an object of others is left before it is looked at again.
 const FOREIGN: Duration = Duration::from_secs(30);
@@ -56,14 +56,14 @@ pub(crate) struct ProviderContext {
     manager: String,
     /// Its finalizer.
     finalizer: String,
-    memory: Memory,
+    state: ProviderReconcileState,
 }
 
 impl ProviderContext {
     pub(crate) fn new(shared: Context, provider: &'static dyn Provider) -> Self {
         let manager = names::provider_manager(provider.name());
         let finalizer = names::finalizer(shared.dialect, provider.name());
-        Self { shared, provider, manager, finalizer, memory: Memory::default() }
+        Self { shared, provider, manager, finalizer, state: ProviderReconcileState::default() }
     }
 }
 
@@ -73,16 +73,16 @@ impl ProviderContext {
 /// What the apiserver says, or what has to be waited for; [`error_policy`] says when it is tried again.
 pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<ProviderContext>) -> Result<Action, Error> {
     let started = Instant::now();
-    let turn = Turn { value: deployment.value(), deployment: &deployment, context: &context };
-    let step = turn.step();
+    let request = ReconcileRequest { value: deployment.value(), deployment: &deployment, context: &context };
+    let step = request.step();
     if matches!(step, Step::Nothing) {
         return Ok(Action::await_change());
     }
-    let result = turn.take(step).await;
+    let result = request.execute(step).await;
     let provider = context.provider.name();
-    context.shared.metrics.reconciled(provider, started.elapsed());
+    context.shared.metrics.observe_reconciliation(provider, started.elapsed());
     if result.is_ok() {
-        context.memory.succeeded(deployment.uid());
+        context.state.record_success(deployment.uid());
     }
     result
 }
@@ -91,12 +91,12 @@ pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<ProviderCont
 pub(crate) fn error_policy(deployment: &Cached, error: &Error, context: &ProviderContext) -> Action {
     let (namespace, name, provider) = (deployment.namespace(), deployment.name(), context.provider.name());
     let is_expected = matches!(error, Error::Waiting(_)) || error.is(409);
-    let delay = context.memory.failed(deployment.uid(), is_expected);
+    let delay = context.state.record_failure(deployment.uid(), is_expected);
     let reason = request::described(error);
     if is_expected {
         tracing::debug!(controller = provider, namespace, deployment = name, reason, ?delay, "tried again later");
     } else {
-        context.shared.metrics.failed(provider, error.kind());
+        context.shared.metrics.count_error(provider, error.kind());
         tracing::warn!(
             controller = provider,
             namespace,
@@ -110,14 +110,14 @@ pub(crate) fn error_policy(deployment: &Cached, error: &Error, context: &Provide
 }
 
 /// A look at one deployment.
-struct Turn<'t> {
+struct ReconcileRequest<'t> {
     deployment: &'t Cached,
     /// The deployment, read.
     value: Value,
     context: &'t ProviderContext,
 }
 
-impl Turn<'_> {
+impl ReconcileRequest<'_> {
     fn shared(&self) -> &Context {
         &self.context.shared
     }
@@ -152,7 +152,7 @@ impl Turn<'_> {
             is_deleted: self.deployment.is_terminating(),
             is_overdue: since(deletion),
             choice: ownership::Choice::of(name, chosen, asked),
-            is_behind: self.context.memory.is_behind(self.deployment),
+            is_behind: self.context.state.is_behind(self.deployment),
             is_ready: ready,
             has_finalizer: self.has_finalizer(),
             has_said: !status::owned(&self.value, &self.context.manager).is_null(),
@@ -167,10 +167,10 @@ impl Turn<'_> {
         })
     }
 
-    async fn take(&self, step: Step) -> Result<Action, Error> {
+    async fn execute(&self, step: Step) -> Result<Action, Error> {
         match step {
             Step::Nothing => Ok(Action::await_change()),
-            Step::CatchUp => Ok(Action::requeue(state::LAG)),
+            Step::CatchUp => Ok(Action::requeue(state::MAX_WATCH_LAG)),
             Step::Wait(why) => Err(Error::Waiting(why)),
             Step::Clear => self.clear().await,
             Step::Leave => self.leave().await,
@@ -182,7 +182,7 @@ impl Turn<'_> {
     /// What the deployment should become, made so, and reported.
     async fn work(&self, force: Force) -> Result<Action, Error> {
         let engine = self.shared().snapshots.borrow().engine.clone();
-        let verdict = self.wanted(&engine);
+        let verdict = self.evaluate(&engine);
         if let Verdict::Fine(_) = verdict {
             self.look_for_secrets().await?;
         }
@@ -209,7 +209,7 @@ impl Turn<'_> {
             Verdict::Invalid(message) => (Outcome::Invalid(message), None),
         };
         if let Outcome::CatchUp = outcome {
-            return Ok(Action::requeue(state::LAG));
+            return Ok(Action::requeue(state::MAX_WATCH_LAG));
         }
         let again = self.tell(&outcome, wanted.as_ref(), force).await?;
         match (failure, outcome) {
@@ -223,9 +223,9 @@ impl Turn<'_> {
     }
 
     /// Reports what is. Gives when it has to be looked at again without a reason: when what is reported gets stale.
-    async fn tell(&self, outcome: &Outcome, wanted: Option<&Wanted>, force: Force) -> Result<Option<Duration>, Error> {
+    async fn tell(&self, outcome: &Outcome, wanted: Option<&Desired>, force: Force) -> Result<Option<Duration>, Error> {
         let owned = self.owned();
-        let main = wanted.map(Wanted::main);
+        let main = wanted.map(Desired::main);
         let live = objects::main(&owned, main);
         let stale_after = self.shared().settings.stale_after;
         let report = Report::of(self.context.provider, outcome, main, live.as_deref(), status::now(), stale_after);
@@ -239,7 +239,7 @@ impl Turn<'_> {
         }
         self.say(&statement, force).await?;
         if let Some(message) = error {
-            self.shared().events.publish(self.deployment, Happening::ProviderError, &message).await;
+            self.shared().events.publish(self.deployment, EventReason::ProviderError, &message).await;
         }
         Ok(report.again)
     }
@@ -249,7 +249,7 @@ impl Turn<'_> {
         let replicas = report.replicas().unwrap_or_default();
         let replicas = Replicas { desired: replicas.desired, ready: replicas.ready, available: replicas.available };
         let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
-        self.shared().metrics.observed(namespace, name, phase, replicas);
+        self.shared().metrics.set_deployment(namespace, name, phase, replicas);
     }
 
     /// Writes the status, when it is not what is there.
@@ -257,7 +257,7 @@ impl Turn<'_> {
         let written = status::write(self.shared(), self.deployment, &self.context.manager, statement, force).await;
         match written {
             Ok(Some(written)) => {
-                self.context.memory.wrote(&written);
+                self.context.state.record_write(&written);
                 Ok(())
             }
             Ok(None) => Ok(()),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::cached::Cached;
-use crate::runtime::events::hexadecimal;
+use crate::hash::short_hex;
 use crate::watch::Owned;
 
 /// The kind of claims: they outlive their deployment, and are not watched.
@@ -104,7 +104,7 @@ pub(super) fn rendered_hash(objects: &[Value]) -> String {
         hash.update(object.to_string());
         hash.update([0]);
     }
-    hexadecimal(&hash.finalize())
+    short_hex(&hash.finalize())
 }
 
 /// A hash of what is wanted, and of what is there as far as it could be wanted.
@@ -112,13 +112,13 @@ pub(super) fn state(wanted: &Value, live: &Owned) -> String {
     let mut hash = Sha256::new();
     hash.update(wanted.to_string());
     hash.update([0]);
-    hash.update(desired(&live.object.value()).to_string());
-    hexadecimal(&hash.finalize())
+    hash.update(desired_fields(&live.object.value()).to_string());
+    short_hex(&hash.finalize())
 }
 
 /// A name that nothing else has, to try an object whose own name is taken.
 pub(super) fn trial_name(uid: &str) -> String {
-    format!("kf-{}", hexadecimal(&Sha256::digest(uid)))
+    format!("kf-{}", short_hex(&Sha256::digest(uid)))
 }
 
 /// Adds an annotation.
@@ -132,7 +132,7 @@ pub(super) fn annotate(object: &mut Value, key: String, value: &str) {
 }
 
 /// What of an object somebody wants: no status, and nothing that the apiserver keeps for itself.
-pub(super) fn desired(object: &Value) -> Value {
+pub(super) fn desired_fields(object: &Value) -> Value {
     let mut desired = object.clone();
     if let Some(fields) = desired.as_object_mut() {
         fields.remove("status");
@@ -203,6 +203,9 @@ mod tests {
             "kind": "K", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}},
             "spec": {}, "status": {"a": 1},
         });
-        assert_eq!(desired(&object), json!({"kind": "K", "metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {}}));
+        assert_eq!(
+            desired_fields(&object),
+            json!({"kind": "K", "metadata": {"name": "a", "labels": {"a": "b"}}, "spec": {}})
+        );
     }
 }

@@ -4,7 +4,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use serde_json::Value;
 
-use super::{Turn, objects};
+use super::{ReconcileRequest, objects};
 use crate::cached::Cached;
 use crate::error::Error;
 use crate::status::Force;
@@ -18,7 +18,7 @@ pub(super) enum Mode {
     Real,
 }
 
-impl Turn<'_> {
+impl ReconcileRequest<'_> {
     pub(super) fn api(&self, object: &Value) -> Api<Cached> {
         let resource = objects::resource(object);
         Api::namespaced_with(self.shared().client.clone(), self.deployment.namespace(), &resource)
@@ -35,7 +35,7 @@ impl Turn<'_> {
     /// Deletes an object and what it owns. `judged` is what was looked at: when it was changed since, nothing is deleted.
     pub(super) async fn delete(&self, owned: &Owned, judged: bool) -> Result<(), Error> {
         let (uid, name) = (owned.object.uid(), owned.object.name());
-        if owned.object.is_terminating() || self.context.memory.deletes(self.deployment, uid) {
+        if owned.object.is_terminating() || self.context.state.begin_delete(self.deployment, uid) {
             return Ok(());
         }
         let version = owned.object.metadata.resource_version.clone().filter(|_| judged);
@@ -49,7 +49,7 @@ impl Turn<'_> {
         match api.delete(name, &how).await {
             Ok(_) => {
                 let key = format!("{}/{name}", owned.resource.kind);
-                self.context.memory.deleted(self.deployment, &key);
+                self.context.state.record_deletion(self.deployment, &key);
                 tracing::info!(
                     namespace = self.deployment.namespace(),
                     deployment = self.deployment.name(),
@@ -62,7 +62,7 @@ impl Turn<'_> {
             // It is gone, or another one of its name is there.
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
             Err(error) => {
-                self.context.memory.kept(self.deployment, uid);
+                self.context.state.cancel_delete(self.deployment, uid);
                 Err(error.into())
             }
         }

@@ -7,9 +7,9 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use serde_json::Value;
 
-use super::{Turn, objects};
+use super::{ReconcileRequest, objects};
 use crate::error::Error;
-use crate::runtime::events::Happening;
+use crate::runtime::events::EventReason;
 
 /// The Secrets that a deployment needs.
 fn named(deployment: &Value) -> BTreeSet<&str> {
@@ -24,14 +24,14 @@ fn named(deployment: &Value) -> BTreeSet<&str> {
     names
 }
 
-impl Turn<'_> {
+impl ReconcileRequest<'_> {
     /// Looks for them when the specification is new, or one was missing.
     pub(super) async fn look_for_secrets(&self) -> Result<(), Error> {
         let names = named(&self.value);
         let uid = self.deployment.uid();
         let generation = self.deployment.metadata.generation;
         let seen = self.value.pointer("/status/observedGeneration").and_then(Value::as_i64);
-        let is_known = self.context.memory.knows_secrets(uid, generation).unwrap_or(seen == generation);
+        let is_known = self.context.state.knows_secrets(uid, generation).unwrap_or(seen == generation);
         if names.is_empty() || is_known {
             return Ok(());
         }
@@ -44,14 +44,14 @@ impl Turn<'_> {
                 Ok(None) => {
                     found = false;
                     let message = format!("Secret '{name}' not found in namespace '{namespace}'");
-                    self.shared().events.publish(self.deployment, Happening::SecretNotFound, &message).await;
+                    self.shared().events.publish(self.deployment, EventReason::SecretNotFound, &message).await;
                 }
                 // An operator that may not look does not look.
                 Err(kube::Error::Api(status)) if status.is_forbidden() => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
         }
-        self.context.memory.found_secrets(uid, generation, found);
+        self.context.state.record_secrets(uid, generation, found);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
-//! What saves requests, and nothing more: how far the watches have to be, how often something failed, what is known to be of
-//! no use. It is lost with the process.
+//! What the controller of a provider keeps of deployments between reconciliations: writes that the watches have not
+//! delivered yet, numbers of failures, and requests that are known to be useless. It saves requests; nothing depends on it,
+//! and it is lost with the process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,194 +9,202 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::cached::Cached;
-use crate::controllers::{delay, doubled};
+use crate::runtime::backoff::Exponential;
 
-/// How long a watch may be behind what was written. After that what it says is believed again: what was written may be gone.
-pub(super) const LAG: Duration = Duration::from_secs(3);
+/// Maximum time for which a watch is assumed to lag behind a write. Later its state is trusted again, since the written
+/// object may have been deleted.
+pub(super) const MAX_WATCH_LAG: Duration = Duration::from_secs(3);
 
-/// The first and the longest delay between corrections of an object that somebody else keeps changing; the first two come at once.
-const CORRECTED: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
-/// After this time without a correction, nobody keeps changing it any more.
-const QUIET: Duration = Duration::from_secs(300);
-/// How long a Secret that is missing is not looked for again.
-const MISSING: Duration = Duration::from_secs(60);
-/// How many deployments are remembered.
-const MOST: usize = 20_000;
+/// The delay between corrections of an object that another client keeps changing. The first two corrections have none.
+const CORRECTION: Exponential = Exponential { initial: Duration::from_millis(500), max: Duration::from_secs(60) };
+/// Without a correction for this time, the delay starts from the beginning.
+const CORRECTION_RESET: Duration = Duration::from_secs(300);
+/// Time between two lookups of a Secret that is missing.
+const MISSING_SECRET_RETRY: Duration = Duration::from_secs(60);
+/// Maximum number of deployments with state; then all state is dropped.
+const MAX_DEPLOYMENTS: usize = 20_000;
 
-/// Of all deployments, by uid.
+/// The state of deployments, by uid.
 #[derive(Default)]
-pub(super) struct Memory(Mutex<BTreeMap<String, Remembered>>);
+pub(super) struct ProviderReconcileState(Mutex<BTreeMap<String, DeploymentState>>);
 
-/// Of one deployment.
+/// The state of one deployment.
 #[derive(Default)]
-struct Remembered {
-    /// Its version after the last write.
-    written: Option<Seen>,
-    /// The versions of objects after they were applied, and those that were deleted, by uid.
-    objects: BTreeMap<String, Seen>,
+struct DeploymentState {
+    /// The last write of the deployment.
+    written: Option<Write>,
+    /// The last write of each object: applied ones by kind and name, deleted ones by uid.
+    objects: BTreeMap<String, Write>,
     failures: u32,
     corrections: u32,
     corrected: Option<Instant>,
-    /// Objects that differ from what is rendered, and that applying does not change, with a hash of what is wanted of them.
-    unmoved: BTreeMap<String, String>,
-    /// The generation for which Secrets were looked for, whether all were found, and when.
+    /// Objects that differ from what is rendered and that applying does not change, with a hash of both states.
+    unchangeable: BTreeMap<String, String>,
+    /// The generation for which Secrets were looked up, whether all exist, and when.
     secrets: Option<(i64, bool, Instant)>,
 }
 
-struct Seen {
+/// A write that the watch has to deliver.
+struct Write {
     version: u64,
     at: Instant,
 }
 
-impl Seen {
-    /// The version after a write; none when it is no number: then the watch is believed.
-    fn of(object: &Cached) -> Option<Self> {
+impl Write {
+    /// A write that resulted in this object. None when its resourceVersion is not a number: then the watch is trusted.
+    fn from_object(object: &Cached) -> Option<Self> {
         let version = object.version()?;
         Some(Self { version, at: Instant::now() })
     }
 
     fn is_behind(&self, known: Option<&Cached>) -> bool {
         let version = known.and_then(Cached::version);
-        self.at.elapsed() < LAG && version.unwrap_or_default() < self.version
+        self.at.elapsed() < MAX_WATCH_LAG && version.unwrap_or_default() < self.version
     }
 }
 
-impl Memory {
-    fn with<R>(&self, uid: &str, change: impl FnOnce(&mut Remembered) -> R) -> R {
+impl ProviderReconcileState {
+    fn update<R>(&self, uid: &str, change: impl FnOnce(&mut DeploymentState) -> R) -> R {
         let mut all = self.lock();
-        if all.len() >= MOST && !all.contains_key(uid) {
+        if all.len() >= MAX_DEPLOYMENTS && !all.contains_key(uid) {
             all.clear();
         }
         change(all.entry(uid.to_owned()).or_default())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Remembered>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, DeploymentState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is gone.
+    /// Drops the state of a deployment that no longer exists.
     pub(super) fn forget(&self, uid: &str) {
         self.lock().remove(uid);
     }
 
-    /// A deployment was written.
-    pub(super) fn wrote(&self, deployment: &Cached) {
-        self.with(deployment.uid(), |it| it.written = Seen::of(deployment));
+    /// Records a deployment as the apiserver returned it after a write.
+    pub(super) fn record_write(&self, deployment: &Cached) {
+        self.update(deployment.uid(), |it| it.written = Write::from_object(deployment));
     }
 
-    /// Whether a deployment is known as it was before it was written last.
+    /// Whether the cached deployment is older than its last write.
     pub(super) fn is_behind(&self, deployment: &Cached) -> bool {
         let all = self.lock();
         let written = all.get(deployment.uid()).and_then(|it| it.written.as_ref());
         written.is_some_and(|written| written.is_behind(Some(deployment)))
     }
 
-    /// An object was applied.
-    pub(super) fn applied(&self, deployment: &Cached, key: &str, object: &Cached) {
-        self.with(deployment.uid(), |it| {
-            it.objects.retain(|_, seen| seen.at.elapsed() < LAG);
-            if let Some(seen) = Seen::of(object) {
-                it.objects.insert(key.to_owned(), seen);
+    /// Records an object as the apiserver returned it after an apply; `key` is its kind and name.
+    pub(super) fn record_apply(&self, deployment: &Cached, key: &str, object: &Cached) {
+        self.update(deployment.uid(), |it| {
+            it.objects.retain(|_, write| write.at.elapsed() < MAX_WATCH_LAG);
+            if let Some(write) = Write::from_object(object) {
+                it.objects.insert(key.to_owned(), write);
             }
         });
     }
 
-    /// An object is about to be deleted; whether that was asked for a moment ago already.
-    pub(super) fn deletes(&self, deployment: &Cached, uid: &str) -> bool {
-        self.with(deployment.uid(), |it| {
-            it.objects.retain(|_, seen| seen.at.elapsed() < LAG);
-            it.objects.insert(uid.to_owned(), Seen { version: u64::MAX, at: Instant::now() }).is_some()
+    /// Records the deletion of an object before its request. Returns whether it was requested a moment ago already.
+    pub(super) fn begin_delete(&self, deployment: &Cached, uid: &str) -> bool {
+        self.update(deployment.uid(), |it| {
+            it.objects.retain(|_, write| write.at.elapsed() < MAX_WATCH_LAG);
+            it.objects.insert(uid.to_owned(), Write { version: u64::MAX, at: Instant::now() }).is_some()
         })
     }
 
-    /// An object is being deleted: what was applied is not waited for any more.
-    pub(super) fn deleted(&self, deployment: &Cached, key: &str) {
-        self.with(deployment.uid(), |it| {
+    /// Records that a deletion was accepted: the watch need not deliver the last apply any more.
+    pub(super) fn record_deletion(&self, deployment: &Cached, key: &str) {
+        self.update(deployment.uid(), |it| {
             it.objects.remove(key);
         });
     }
 
-    /// A deletion did not come about.
-    pub(super) fn kept(&self, deployment: &Cached, uid: &str) {
-        self.with(deployment.uid(), |it| {
+    /// Takes [`Self::begin_delete`] back after the request failed.
+    pub(super) fn cancel_delete(&self, deployment: &Cached, uid: &str) {
+        self.update(deployment.uid(), |it| {
             it.objects.remove(uid);
         });
     }
 
-    /// Whether an object is known as it was before it was applied last.
+    /// Whether the cached object is older than its last apply.
     pub(super) fn is_object_behind(&self, deployment: &Cached, key: &str, known: Option<&Cached>) -> bool {
         let all = self.lock();
         let applied = all.get(deployment.uid()).and_then(|it| it.objects.get(key));
         applied.is_some_and(|applied| applied.is_behind(known))
     }
 
-    /// It came to its end. What the watches have had time to say is forgotten.
-    pub(super) fn succeeded(&self, uid: &str) {
+    /// Records a success, and drops what the watches have had time to deliver.
+    pub(super) fn record_success(&self, uid: &str) {
         let mut all = self.lock();
         let Some(it) = all.get_mut(uid) else { return };
         it.failures = 0;
-        it.objects.retain(|_, seen| seen.at.elapsed() < LAG);
-        it.written = it.written.take().filter(|seen| seen.at.elapsed() < LAG);
+        it.objects.retain(|_, write| write.at.elapsed() < MAX_WATCH_LAG);
+        it.written = it.written.take().filter(|write| write.at.elapsed() < MAX_WATCH_LAG);
         it.secrets = it.secrets.filter(|(_, found, _)| !found);
-        let is_quiet = it.corrected.is_none_or(|corrected| corrected.elapsed() > QUIET);
-        if is_quiet && it.written.is_none() && it.objects.is_empty() && it.unmoved.is_empty() && it.secrets.is_none() {
+        let is_quiet = it.corrected.is_none_or(|corrected| corrected.elapsed() > CORRECTION_RESET);
+        if is_quiet
+            && it.written.is_none()
+            && it.objects.is_empty()
+            && it.unchangeable.is_empty()
+            && it.secrets.is_none()
+        {
             all.remove(uid);
         }
     }
 
-    /// It did not; how long to wait.
-    pub(super) fn failed(&self, uid: &str, is_expected: bool) -> Duration {
-        self.with(uid, |it| {
-            let delay = delay(is_expected, it.failures);
+    /// Records a failure, and returns the delay before the next attempt.
+    pub(super) fn record_failure(&self, uid: &str, is_expected: bool) -> Duration {
+        self.update(uid, |it| {
+            let backoff = if is_expected { Exponential::WAITING } else { Exponential::FAILED };
+            let delay = backoff.delay(it.failures);
             it.failures = it.failures.saturating_add(1);
             delay
         })
     }
 
-    /// How long to wait before an object is corrected again.
-    pub(super) fn patience(&self, uid: &str) -> Option<Duration> {
-        self.with(uid, |it| {
+    /// The delay before an object may be corrected again; none when it may be now.
+    pub(super) fn correction_delay(&self, uid: &str) -> Option<Duration> {
+        self.update(uid, |it| {
             let since = it.corrected?.elapsed();
-            if since > QUIET {
+            if since > CORRECTION_RESET {
                 it.corrections = 0;
             }
-            let delay = doubled(CORRECTED, it.corrections.checked_sub(2)?);
+            let delay = CORRECTION.delay(it.corrections.checked_sub(2)?);
             delay.checked_sub(since).filter(|rest| !rest.is_zero())
         })
     }
 
-    /// An object was corrected.
-    pub(super) fn corrected(&self, uid: &str) {
-        self.with(uid, |it| {
+    /// Records the correction of an object.
+    pub(super) fn record_correction(&self, uid: &str) {
+        self.update(uid, |it| {
             it.corrections = it.corrections.saturating_add(1);
             it.corrected = Some(Instant::now());
         });
     }
 
-    /// Applying does not change an object that is like this: `state` is a hash of it.
-    pub(super) fn unmoved(&self, uid: &str, key: &str, state: String) {
-        self.with(uid, |it| {
-            it.unmoved.insert(key.to_owned(), state);
+    /// Records that applying does not change an object; `state` is the hash of its desired and its live state.
+    pub(super) fn record_unchangeable(&self, uid: &str, key: &str, state: String) {
+        self.update(uid, |it| {
+            it.unchangeable.insert(key.to_owned(), state);
         });
     }
 
-    /// Whether applying does not change an object, as far as is known.
-    pub(super) fn is_unmoved(&self, uid: &str, key: &str, state: &str) -> bool {
+    /// Whether applying is known not to change an object in this state.
+    pub(super) fn is_unchangeable(&self, uid: &str, key: &str, state: &str) -> bool {
         let all = self.lock();
-        all.get(uid).and_then(|it| it.unmoved.get(key)).is_some_and(|known| known == state)
+        all.get(uid).and_then(|it| it.unchangeable.get(key)).is_some_and(|known| known == state)
     }
 
-    /// Whether Secrets need not be looked for now: all were found, or that one is missing was said a moment ago. `None` when
-    /// they were not looked for, or for another generation.
+    /// Whether Secrets need not be looked up now: all were found, or one was reported missing a moment ago. `None` when they
+    /// were not looked up for this generation.
     pub(super) fn knows_secrets(&self, uid: &str, generation: Option<i64>) -> Option<bool> {
         let all = self.lock();
         let (of, found, at) = all.get(uid)?.secrets?;
-        (Some(of) == generation).then(|| found || at.elapsed() < MISSING)
+        (Some(of) == generation).then(|| found || at.elapsed() < MISSING_SECRET_RETRY)
     }
 
-    /// Secrets were looked for: whether all are there.
-    pub(super) fn found_secrets(&self, uid: &str, generation: Option<i64>, found: bool) {
-        self.with(uid, |it| it.secrets = generation.map(|generation| (generation, found, Instant::now())));
+    /// Records a lookup of Secrets, and whether all exist.
+    pub(super) fn record_secrets(&self, uid: &str, generation: Option<i64>, found: bool) {
+        self.update(uid, |it| it.secrets = generation.map(|generation| (generation, found, Instant::now())));
     }
 }
 
@@ -210,52 +219,52 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_may_be_behind_what_was_written() {
-        let memory = Memory::default();
-        assert!(!memory.is_behind(&object("3")));
-        memory.wrote(&object("5"));
-        assert!(memory.is_behind(&object("4")));
-        assert!(!memory.is_behind(&object("5")));
+    fn a_cached_object_is_behind_until_the_watch_delivers_the_last_write() {
+        let state = ProviderReconcileState::default();
+        assert!(!state.is_behind(&object("3")));
+        state.record_write(&object("5"));
+        assert!(state.is_behind(&object("4")));
+        assert!(!state.is_behind(&object("5")));
         let deployment = object("5");
-        memory.applied(&deployment, "Workspace/phi", &object("9"));
-        assert!(memory.is_object_behind(&deployment, "Workspace/phi", None));
-        assert!(memory.is_object_behind(&deployment, "Workspace/phi", Some(&object("8"))));
-        assert!(!memory.is_object_behind(&deployment, "Workspace/phi", Some(&object("10"))));
-        assert!(!memory.is_object_behind(&deployment, "Service/phi", None));
-        // What is no number is believed.
-        memory.wrote(&object("x"));
-        assert!(!memory.is_behind(&object("4")));
+        state.record_apply(&deployment, "Workspace/phi", &object("9"));
+        assert!(state.is_object_behind(&deployment, "Workspace/phi", None));
+        assert!(state.is_object_behind(&deployment, "Workspace/phi", Some(&object("8"))));
+        assert!(!state.is_object_behind(&deployment, "Workspace/phi", Some(&object("10"))));
+        assert!(!state.is_object_behind(&deployment, "Service/phi", None));
+        // A resourceVersion that is not a number is not compared.
+        state.record_write(&object("x"));
+        assert!(!state.is_behind(&object("4")));
     }
 
     #[test]
-    fn what_is_over_is_forgotten() {
-        let memory = Memory::default();
-        memory.wrote(&object("5"));
-        memory.applied(&object("5"), "Workspace/phi", &object("9"));
-        memory.succeeded("u");
-        assert!(memory.is_behind(&object("4")));
+    fn state_is_dropped_once_it_has_no_use() {
+        let state = ProviderReconcileState::default();
+        state.record_write(&object("5"));
+        state.record_apply(&object("5"), "Workspace/phi", &object("9"));
+        state.record_success("u");
+        assert!(state.is_behind(&object("4")));
         let past = |time: Duration| Instant::now().checked_sub(time).unwrap();
-        memory.with("u", |it| {
-            let seen = it.objects.values_mut().chain(&mut it.written);
-            seen.for_each(|seen| seen.at = past(LAG));
+        state.update("u", |it| {
+            let writes = it.objects.values_mut().chain(&mut it.written);
+            writes.for_each(|write| write.at = past(MAX_WATCH_LAG));
         });
-        assert!(!memory.is_behind(&object("4")));
-        memory.succeeded("u");
-        assert!(memory.lock().is_empty());
-        // That something is missing is still of use.
-        memory.found_secrets("u", Some(1), false);
-        memory.succeeded("u");
-        assert_eq!((memory.knows_secrets("u", Some(1)), memory.knows_secrets("u", Some(2))), (Some(true), None));
-        memory.with("u", |it| it.secrets = Some((1, false, past(MISSING))));
-        assert_eq!(memory.knows_secrets("u", Some(1)), Some(false));
+        assert!(!state.is_behind(&object("4")));
+        state.record_success("u");
+        assert!(state.lock().is_empty());
+        // A missing Secret is still remembered.
+        state.record_secrets("u", Some(1), false);
+        state.record_success("u");
+        assert_eq!((state.knows_secrets("u", Some(1)), state.knows_secrets("u", Some(2))), (Some(true), None));
+        state.update("u", |it| it.secrets = Some((1, false, past(MISSING_SECRET_RETRY))));
+        assert_eq!(state.knows_secrets("u", Some(1)), Some(false));
     }
 
     #[test]
-    fn failures_take_longer_each_time() {
-        let memory = Memory::default();
-        let millis = |expected: bool| memory.failed("u", expected).as_millis();
+    fn delays_grow_with_each_failure() {
+        let state = ProviderReconcileState::default();
+        let millis = |expected: bool| state.record_failure("u", expected).as_millis();
         assert_eq!([millis(false), millis(false), millis(false)], [200, 400, 800]);
-        memory.succeeded("u");
+        state.record_success("u");
         assert_eq!([millis(true), millis(true)], [100, 200]);
         (0..40).for_each(|_| {
             millis(false);
@@ -264,11 +273,11 @@ mod tests {
     }
 
     #[test]
-    fn somebody_who_keeps_changing_an_object_is_answered_later_each_time() {
-        let memory = Memory::default();
+    fn delays_grow_with_each_correction_of_an_object() {
+        let state = ProviderReconcileState::default();
         let corrected = || {
-            memory.corrected("u");
-            memory.patience("u").map(|rest| rest.as_millis().div_ceil(500) * 500)
+            state.record_correction("u");
+            state.correction_delay("u").map(|rest| rest.as_millis().div_ceil(500) * 500)
         };
         assert_eq!([corrected(), corrected(), corrected(), corrected()], [None, Some(500), Some(1000), Some(2000)]);
     }

@@ -8,17 +8,17 @@ use kubefoundry::path::FieldPath;
 use serde_json::Value;
 
 use super::converge::{self, Obstacle, Outcome};
-use super::desired::Wanted;
+use super::desired::Desired;
 use super::request::{self, Mode};
-use super::{Turn, compare, objects};
+use super::{ReconcileRequest, compare, objects};
 use crate::error::Error;
 use crate::names::IDENTITY_HASH;
 use crate::status::Force;
 use crate::watch::Owned;
 
-impl Turn<'_> {
+impl ReconcileRequest<'_> {
     /// The main object was rendered another way when it was applied last.
-    pub(super) async fn update(&self, wanted: &Wanted, live: &Owned) -> Result<Outcome, Obstacle> {
+    pub(super) async fn update(&self, wanted: &Desired, live: &Owned) -> Result<Outcome, Obstacle> {
         let identity = live.object.annotation(&self.shared().dialect.label(IDENTITY_HASH));
         if identity.is_some_and(|identity| identity != wanted.identity) {
             return self.recreate(wanted, live, "another model, engine or mode").await;
@@ -26,7 +26,8 @@ impl Turn<'_> {
         let main = wanted.main();
         match self.apply(main, Mode::DryRun, Force::Yes).await {
             Ok(tried) => {
-                let (before, after) = (objects::desired(&live.object.value()), objects::desired(&tried.value()));
+                let (before, after) =
+                    (objects::desired_fields(&live.object.value()), objects::desired_fields(&tried.value()));
                 if let Some(why) = compare::replaces(self.context.provider, &before, &after) {
                     return self.recreate(wanted, live, &why).await;
                 }
@@ -56,7 +57,7 @@ impl Turn<'_> {
     }
 
     /// Deletes the main object, so that it is made anew once it is gone.
-    async fn recreate(&self, wanted: &Wanted, live: &Owned, why: &str) -> Result<Outcome, Obstacle> {
+    async fn recreate(&self, wanted: &Desired, live: &Owned, why: &str) -> Result<Outcome, Obstacle> {
         // What the new object refers to, as far as what runs does not use it by the same name.
         for object in wanted.supporting().iter().filter(|object| objects::text(object, "/kind") != "Service") {
             self.ensure(object).await?;

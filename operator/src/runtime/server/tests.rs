@@ -26,7 +26,7 @@ fn echo() -> Handler {
                 "/never" => std::future::pending().await,
                 _ => {}
             }
-            text(StatusCode::OK, format!("{} {}", request.method, request.body.len()))
+            text_response(StatusCode::OK, format!("{} {}", request.method, request.body.len()))
         }
         .boxed()
     })
@@ -34,12 +34,12 @@ fn echo() -> Handler {
 
 /// A server on a free port, and what stops it.
 async fn start(
-    security: Security,
+    transport: Transport,
     handler: Handler,
     limits: Limits,
 ) -> (SocketAddr, watch::Sender<bool>, tokio::task::JoinHandle<()>) {
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
-    let mut server = Server::bind(address, security, handler).await.unwrap();
+    let mut server = Server::bind(address, transport, handler).await.unwrap();
     server.limits = limits;
     let address = server.listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);
@@ -72,8 +72,8 @@ fn get(path: &str) -> Vec<u8> {
 fn a_request_gets_one_answer_whatever_becomes_of_it() {
     runtime().block_on(async {
         let limits = Limits { body: 10, read: Duration::from_millis(500), ..Limits::default() };
-        let limits = Limits { answer: Duration::from_millis(500), ..limits };
-        let (address, _stop, _) = start(Security::Plain, echo(), limits).await;
+        let limits = Limits { response: Duration::from_millis(500), ..limits };
+        let (address, _stop, _) = start(Transport::Plain, echo(), limits).await;
         let post = |length: usize, body: &str| {
             format!("POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
                 .into_bytes()
@@ -101,7 +101,7 @@ fn a_request_gets_one_answer_whatever_becomes_of_it() {
 fn a_client_that_says_nothing_is_not_waited_for() {
     runtime().block_on(async {
         let limits = Limits { head: Duration::from_millis(100), connections: 1, ..Limits::default() };
-        let (address, _stop, _) = start(Security::Plain, echo(), limits).await;
+        let (address, _stop, _) = start(Transport::Plain, echo(), limits).await;
         let silent = TcpStream::connect(address).await.unwrap();
         // It takes the only place there is, for a while.
         let answer = send(address, &get("/")).await;
@@ -118,10 +118,10 @@ fn what_is_under_way_comes_to_its_end_when_the_server_stops() {
             let arrived = Arc::clone(&arrived);
             Arc::new(move |_| {
                 arrived.notify_one();
-                sleep(Duration::from_millis(200)).map(|()| text(StatusCode::OK, "late")).boxed()
+                sleep(Duration::from_millis(200)).map(|()| text_response(StatusCode::OK, "late")).boxed()
             })
         };
-        let (address, stop, server) = start(Security::Plain, handler, Limits::default()).await;
+        let (address, stop, server) = start(Transport::Plain, handler, Limits::default()).await;
         let idle = TcpStream::connect(address).await.unwrap();
         let slow = tokio::spawn(async move { send(address, &get("/")).await });
         arrived.notified().await;
@@ -130,24 +130,6 @@ fn what_is_under_way_comes_to_its_end_when_the_server_stops() {
         assert!(slow.await.unwrap().ends_with("late\n"));
         assert_eq!(TcpStream::connect(address).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
         drop(idle);
-    });
-}
-
-#[test]
-fn health_says_what_is_missing() {
-    runtime().block_on(async {
-        let readiness = Readiness::default();
-        readiness.waits("caches", "being filled");
-        let (address, _stop, _) = start(Security::Plain, health(readiness.clone()), Limits::default()).await;
-        assert!(send(address, &get("/healthz")).await.starts_with("HTTP/1.1 200"));
-        let answer = send(address, &get("/readyz")).await;
-        assert!(answer.starts_with("HTTP/1.1 503") && answer.ends_with("caches: being filled\n"), "{answer}");
-        readiness.met("caches");
-        readiness.still_waits("caches", "it was there before");
-        assert!(send(address, &get("/readyz")).await.ends_with("ok\n"));
-        assert!(send(address, &get("/")).await.starts_with("HTTP/1.1 404"));
-        let post = b"POST /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-        assert!(send(address, post).await.starts_with("HTTP/1.1 405"));
     });
 }
 
@@ -184,7 +166,7 @@ fn a_certificate_is_replaced_without_a_restart() {
             certificates::for_tests(NAME)
         });
         let (configuration, current) = watch::channel(None);
-        let (address, _stop, _) = start(Security::Tls(current), echo(), Limits::default()).await;
+        let (address, _stop, _) = start(Transport::Tls(current), echo(), Limits::default()).await;
         // Nobody is let in before there is one.
         assert!(connect(address, &old.1).await.is_err());
         configuration.send_replace(Some(old.0));
@@ -210,8 +192,8 @@ proptest! {
         runtime().block_on(async {
             let (configuration, authority) = certificates::for_tests(NAME);
             let (sender, current) = watch::channel(Some(configuration));
-            let security = if is_tls { Security::Tls(current) } else { Security::Plain };
-            let (address, stop, server) = start(security, echo(), Limits::default()).await;
+            let transport = if is_tls { Transport::Tls(current) } else { Transport::Plain };
+            let (address, stop, server) = start(transport, echo(), Limits::default()).await;
             for request in &requests {
                 throw(address, request).await;
             }

@@ -24,13 +24,14 @@ use tokio::time::sleep;
 
 use self::kept::{Due, Kept};
 use crate::args::Run;
-use crate::runtime::backoff::Pace;
-use crate::runtime::server::{Readiness, Stop, stopped};
+use crate::runtime::admin::Readiness;
+use crate::runtime::backoff::Backoff;
+use crate::runtime::shutdown::{Shutdown, signaled};
 
 /// The Secret's name.
 pub(crate) const SECRET: &str = "kubefoundry-webhooks-tls";
 /// What readiness waits for.
-const WHAT: &str = "certificate";
+const CONDITION: &str = "certificate";
 /// Who writes it.
 const MANAGER: &str = "kubefoundry-webhooks";
 
@@ -74,7 +75,7 @@ struct Serving {
 
 impl Keeper {
     pub(super) fn new(client: kube::Client, settings: &Run, readiness: Readiness, published: Published) -> Self {
-        readiness.waits(WHAT, "not read yet");
+        readiness.set_pending(CONDITION, "not read yet");
         let namespace = settings.cluster.namespace.clone();
         Self {
             secrets: Api::namespaced(client, &namespace),
@@ -89,16 +90,16 @@ impl Keeper {
     }
 
     /// Works until it is told to stop.
-    pub(super) async fn run(self, stop: Stop) {
-        let mut stop = std::pin::pin!(stopped(stop));
+    pub(super) async fn run(self, shutdown: Shutdown) {
+        let mut stopped = std::pin::pin!(signaled(shutdown));
         let mut secrets = std::pin::pin!(watcher::watch_object(self.secrets.clone(), SECRET).default_backoff());
         let (mut latest, mut serving) = (None, Serving::default());
-        let (mut renewals, mut prunings) = (Pace::default(), Pace::default());
+        let (mut renewals, mut prunings) = (Backoff::default(), Backoff::default());
         let look_again = (self.lifetime / 20).clamp(Duration::from_millis(100), Duration::from_secs(3600));
         let mut pause = look_again;
         loop {
             tokio::select! {
-                () = &mut stop => return,
+                () = &mut stopped => return,
                 event = secrets.next() => match event {
                     Some(Ok(secret)) => latest = Some(secret),
                     Some(Err(error)) => self.fails("cannot be watched", &error),
@@ -110,9 +111,9 @@ impl Keeper {
             let kept = secret.as_ref().and_then(Kept::read);
             let due =
                 kept.as_ref().map_or(Due::Renewal, |kept| kept.due(&self.names, self.lifetime, SystemTime::now()));
-            let pace = if due == Due::Renewal { &mut renewals } else { &mut prunings };
-            if due != Due::Nothing && pace.wait(Instant::now()).is_zero() {
-                pace.attempt(Instant::now());
+            let backoff = if due == Due::Renewal { &mut renewals } else { &mut prunings };
+            if due != Due::Nothing && backoff.remaining(Instant::now()).is_zero() {
+                backoff.record_attempt(Instant::now());
                 // What is served stays trusted, also when somebody deleted the Secret.
                 match self.write(secret.clone(), kept.as_ref().or(serving.now.as_ref()), due).await {
                     Ok(stored) => *secret = stored,
@@ -130,7 +131,7 @@ impl Keeper {
             pause = if serving.waits.is_some() {
                 look_again.min(Duration::from_millis(250))
             } else if is_due {
-                look_again.min(pace.wait(Instant::now()).max(Duration::from_millis(100)))
+                look_again.min(backoff.remaining(Instant::now()).max(Duration::from_millis(100)))
             } else {
                 look_again
             };
@@ -198,7 +199,7 @@ impl Keeper {
         self.server.send_replace(Some(Arc::new(server)));
         tracing::info!(names = self.names.join(","), "serving the webhooks with a new certificate");
         (serving.now, serving.waits) = (Some(kept), None);
-        self.readiness.met(WHAT);
+        self.readiness.set_ready(CONDITION);
     }
 
     /// Whether the apiserver was told to trust a bundle and had the time to hear it, or that took too long.
@@ -217,7 +218,7 @@ impl Keeper {
 
     fn fails(&self, how: &str, error: &dyn std::fmt::Display) {
         tracing::warn!(secret = SECRET, %error, "the webhooks' certificate {how}");
-        self.readiness.still_waits(WHAT, format!("{how}: {error}"));
+        self.readiness.update_pending(CONDITION, format!("{how}: {error}"));
     }
 }
 

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::runtime::server;
 use crate::webhook::allow_list;
 
 /// A cluster with the built-in providers and one list.

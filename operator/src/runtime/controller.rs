@@ -1,0 +1,146 @@
+//! Runs reconciliations: keys from a [`Queue`], a limit on how many run at once, a timeout, and a retry policy.
+//!
+//! Corresponds to `kube::runtime::Controller`, and is built on its `applier`, which never runs two reconciliations of one
+//! object at a time and requeues by [`Action`]. `Controller` itself does not fit: it starts a watch for each controller,
+//! where here the controllers of all roles share one store of deployments, and it has no priorities ([`super::queue`]).
+//! [`Reconciler`] takes the place of its closures, [`ConcurrencyLimiter`] extends `Config::concurrency` to all controllers
+//! of the process.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kube::core::ApiResource;
+use kube::runtime::applier;
+use kube::runtime::controller::{self, Action};
+use kube::runtime::reflector::Store;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+use super::queue::{Key, Queue};
+use crate::cached::Cached;
+use crate::error::Error;
+
+/// Limits the reconciliations of all controllers together, and lets the process wait for them before it ends.
+pub(crate) struct ConcurrencyLimiter {
+    permits: Semaphore,
+    max: u32,
+    is_closed: AtomicBool,
+}
+
+impl ConcurrencyLimiter {
+    /// A limiter for at most `max` reconciliations at a time.
+    pub(crate) fn new(max: u32) -> Self {
+        Self { permits: Semaphore::new(max as usize), max, is_closed: AtomicBool::new(false) }
+    }
+
+    /// Waits for a permit. Returns `None` once the limiter is closed.
+    async fn acquire(&self) -> Option<SemaphorePermit<'_>> {
+        let permit = self.permits.acquire().await.ok()?;
+        (!self.is_closed.load(Ordering::Acquire)).then_some(permit)
+    }
+
+    /// Closes the limiter and waits up to `timeout` for running reconciliations; returns whether all finished.
+    pub(crate) async fn close(&self, timeout: Duration) -> bool {
+        self.is_closed.store(true, Ordering::Release);
+        tokio::time::timeout(timeout, self.permits.acquire_many(self.max)).await.is_ok()
+    }
+}
+
+/// A running reconciliation.
+pub(crate) type Reconciliation = Pin<Box<dyn Future<Output = Result<Action, Error>> + Send>>;
+
+/// What a controller does with an object.
+pub(crate) trait Reconciler: Send + Sync + 'static {
+    /// Whether the object can be reconciled now.
+    ///
+    /// # Errors
+    /// [`Error::Waiting`] with what has to be there first.
+    fn check_ready(&self, object: &Cached) -> Result<(), Error>;
+
+    /// Brings an object one step closer to its desired state.
+    fn reconcile(&self, object: Arc<Cached>) -> Reconciliation;
+
+    /// Called after each reconciliation, also after one that timed out. `is_known` is false when the object was deleted in
+    /// the meantime.
+    fn reconciled(&self, object: &Cached, result: &Result<Action, Error>, took: Duration, is_known: bool);
+
+    /// Decides when an object is reconciled again after an error.
+    fn error_policy(&self, object: &Cached, error: &Error) -> Action;
+
+    /// Drops the state of an object that no longer exists.
+    fn forget(&self, key: &Key);
+}
+
+/// What a controller runs with.
+pub(crate) struct Controller {
+    pub(crate) resource: ApiResource,
+    pub(crate) store: Store<Cached>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) limiter: Arc<ConcurrencyLimiter>,
+    /// Maximum number of objects that this controller reconciles at a time.
+    pub(crate) concurrency: u16,
+}
+
+/// Timeout of one reconciliation. The next one resumes from the state in the cluster.
+const RECONCILE_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl Controller {
+    /// Reconciles the keys of the queue. Never returns.
+    pub(crate) async fn run<R: Reconciler>(self, reconciler: R) {
+        let Self { resource, store, queue, limiter, concurrency } = self;
+        let reconcile = |object: Arc<Cached>, reconciler: Arc<R>| {
+            let (limiter, store) = (Arc::clone(&limiter), store.clone());
+            let reference = Key::of(&object).reference(&resource);
+            Box::pin(async move {
+                let Some(_permit) = limiter.acquire().await else { return Ok(Action::await_change()) };
+                reconciler.check_ready(&object)?;
+                let started = Instant::now();
+                let result = tokio::time::timeout(RECONCILE_TIMEOUT, reconciler.reconcile(Arc::clone(&object))).await;
+                let result = result.unwrap_or_else(|_| Err(Error::Waiting("the apiserver does not answer".to_owned())));
+                reconciler.reconciled(&object, &result, started.elapsed(), store.get(&reference).is_some());
+                result
+            })
+        };
+        let policy = |object: Arc<Cached>, error: &Error, reconciler: Arc<R>| reconciler.error_policy(&object, error);
+        let reconciler = Arc::new(reconciler);
+        let config = controller::Config::default().concurrency(concurrency);
+        // Enough that no reconciliation waits for the next key, and few compared to ten thousand.
+        let max_in_progress = usize::from(concurrency) * 4;
+        let requests = Box::pin(Arc::clone(&queue).stream(resource.clone(), max_in_progress));
+        applier(reconcile, policy, Arc::clone(&reconciler), store.clone(), requests, config)
+            .for_each(|result| {
+                let key = match &result {
+                    Ok((object, _)) => Key::new(object.namespace.as_deref().unwrap_or_default(), &object.name),
+                    Err(controller::Error::ObjectNotFound(object) | controller::Error::ReconcilerFailed(_, object)) => {
+                        Key::new(object.namespace.as_deref().unwrap_or_default(), &object.name)
+                    }
+                    // The stream of the queue does not fail, and the end of the runner ends the process.
+                    Err(_) => return std::future::ready(()),
+                };
+                queue.done(&key);
+                if let Err(controller::Error::ObjectNotFound(_)) = result {
+                    reconciler.forget(&key);
+                }
+                std::future::ready(())
+            })
+            .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_closed_limiter_waits_for_running_reconciliations_and_admits_no_other() {
+        let limiter = ConcurrencyLimiter::new(2);
+        let running = limiter.acquire().await.unwrap();
+        assert!(!limiter.close(Duration::from_millis(5)).await);
+        assert!(limiter.acquire().await.is_none());
+        drop(running);
+        assert!(limiter.close(Duration::from_secs(5)).await);
+    }
+}

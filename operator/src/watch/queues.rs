@@ -1,0 +1,100 @@
+//! Passes changes to the queues of the controllers that they concern.
+
+use std::sync::Arc;
+
+use kubefoundry::dialect::Dialect;
+
+use crate::cached::Cached;
+use crate::names;
+use crate::role::Role;
+use crate::runtime::queue::{Key, Lane, Queue};
+
+/// The queues of the controllers of one API group.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    dialect: &'static Dialect,
+    all: Vec<(Role, Arc<Queue>)>,
+}
+
+impl Queues {
+    /// One queue for each role with a controller.
+    pub(crate) fn new(dialect: &'static Dialect, roles: &[Role]) -> Self {
+        let with_controller = roles.iter().copied().filter(|role| *role != Role::Webhooks);
+        Self { dialect, all: with_controller.map(|role| (role, Arc::default())).collect() }
+    }
+
+    pub(crate) fn of(&self, role: Role) -> Option<Arc<Queue>> {
+        self.all.iter().find(|(other, _)| *other == role).map(|(_, queue)| Arc::clone(queue))
+    }
+
+    /// Queues a deployment that changed.
+    pub(crate) fn push(&self, deployment: &Cached) {
+        self.push_to_concerned(deployment, Lane::Urgent);
+    }
+
+    /// Queues deployments for a resync, or after a change that concerns many of them.
+    pub(crate) fn extend<'d>(&self, deployments: impl Iterator<Item = &'d Cached>) {
+        deployments.for_each(|deployment| self.push_to_concerned(deployment, Lane::Routine));
+    }
+
+    fn push_to_concerned(&self, deployment: &Cached, lane: Lane) {
+        for (_, queue) in self.all.iter().filter(|(role, _)| self.concerns(*role, deployment)) {
+            queue.push(Key::of(deployment), lane);
+        }
+    }
+
+    /// Queues a deployment for its provider alone, after a change of an object that only the provider reads.
+    pub(crate) fn push_to_providers(&self, deployment: &Cached) {
+        let providers = self.all.iter().filter(|(role, _)| matches!(role, Role::Provider(_)));
+        for (_, queue) in providers.filter(|(role, _)| self.concerns(*role, deployment)) {
+            queue.push(Key::of(deployment), Lane::Urgent);
+        }
+    }
+
+    /// Queues a deployment for one provider, even when it does not seem to concern it.
+    pub(crate) fn push_to_provider(&self, provider: &str, key: &Key) {
+        for (_, queue) in
+            self.all.iter().filter(|(role, _)| matches!(role, Role::Provider(_)) && role.name() == provider)
+        {
+            queue.push(key.clone(), Lane::Urgent);
+        }
+    }
+
+    /// Whether a deployment concerns a role. It concerns a provider that is, or was, chosen for it.
+    fn concerns(&self, role: Role, deployment: &Cached) -> bool {
+        let Role::Provider(provider) = role else { return true };
+        let finalizer = || names::finalizer(self.dialect, provider.name());
+        deployment.chosen() == Some(provider.name())
+            || deployment.metadata.finalizers.iter().flatten().any(|known| *known == finalizer())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubefoundry::dialect::DIALECTS;
+    use serde_json::json;
+
+    use super::*;
+
+    fn deployment(name: &str, status: &serde_json::Value, finalizers: &[&str]) -> Cached {
+        let metadata = json!({"name": name, "namespace": "ml", "finalizers": finalizers});
+        Cached::new(json!({"metadata": metadata, "status": status})).unwrap()
+    }
+
+    #[test]
+    fn a_provider_is_queued_only_for_deployments_that_are_or_were_its_own() {
+        let queues = Queues::new(&DIALECTS[0], &Role::all());
+        let finalizers = ["kubefoundry.ai/kaito-provider"];
+        let all = [
+            deployment("new", &json!({}), &[]),
+            deployment("mine", &json!({"provider": {"name": "kaito"}}), &[]),
+            deployment("moved", &json!({"provider": {"name": "dynamo"}}), &finalizers),
+        ];
+        queues.extend(all.iter());
+        let waiting = |role: &str| queues.of(Role::parse(role).unwrap()).unwrap().waiting();
+        assert_eq!(waiting("core"), ["mine", "moved", "new"]);
+        assert_eq!(waiting("kaito"), ["mine", "moved"]);
+        assert_eq!(waiting("dynamo"), ["moved"]);
+        assert!(waiting("kuberay").is_empty());
+    }
+}
