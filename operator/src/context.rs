@@ -1,4 +1,4 @@
-//! What every controller works with.
+//! What the controllers of a process share.
 
 use std::sync::Arc;
 
@@ -12,27 +12,24 @@ use crate::runtime::events::Recorder;
 use crate::runtime::metrics::Metrics;
 use crate::watch::{Namespaces, Upstream};
 
-/// Of one API group; cheap to clone.
+/// The context of one API group; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Context {
-    /// The connection to the apiserver.
     pub(crate) client: kube::Client,
-    /// The flags.
+    /// The flags of the process.
     pub(crate) settings: Arc<Run>,
     /// The API group of the deployments.
     pub(crate) dialect: &'static Dialect,
-    /// Their kind in it.
+    /// The kind ModelDeployment in this group.
     pub(crate) resource: ApiResource,
     /// The objects that the providers of this process write.
     pub(crate) upstream: Arc<Upstream>,
-    /// What namespaces allow.
+    /// The providers that each namespace allows.
     pub(crate) namespaces: Arc<Namespaces>,
-    /// What the engine knows of the cluster: the latest, and when it changes.
+    /// The evaluator for the current state of the cluster.
     pub(crate) snapshots: Snapshots,
-    /// Whether some process selects providers.
+    /// Whether a selector runs, in this process or another.
     pub(crate) has_selector: watch::Receiver<bool>,
-    /// Where events go.
     pub(crate) events: Recorder,
-    /// Where measurements go.
     pub(crate) metrics: Arc<Metrics>,
 }

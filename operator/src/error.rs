@@ -1,20 +1,20 @@
-//! Why a reconciliation did not come to its end. It is tried again, later each time.
+//! Why a reconciliation failed. It is retried with growing delays.
 
 use thiserror::Error;
 
-/// What stopped a reconciliation.
+/// The failure of a reconciliation.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
-    /// The apiserver refused, or could not be reached.
-    #[error("{}", said(.0))]
+    /// The apiserver refused a request, or could not be reached.
+    #[error("{}", api_message(.0))]
     Api(#[from] kube::Error),
-    /// Something is not as far as is needed yet: the caches are filling, another controller must go first.
+    /// Something has to happen first: a cache has to fill, or another controller has to act.
     #[error("waiting: {0}")]
     Waiting(String),
 }
 
-/// What the apiserver said, without the rest of its answer.
-fn said(error: &kube::Error) -> String {
+/// The message of the apiserver, without the rest of its response.
+fn api_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
         other => other.to_string(),
@@ -39,7 +39,7 @@ impl Error {
         }
     }
 
-    /// Whether the apiserver answered with this code.
+    /// Whether the apiserver answered with this HTTP status code.
     pub(crate) fn is(&self, code: u16) -> bool {
         matches!(self, Self::Api(kube::Error::Api(status)) if status.code == code)
     }

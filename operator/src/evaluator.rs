@@ -1,4 +1,5 @@
-//! What the engine knows of the cluster at a moment: options, provider configurations, CRDs.
+//! Evaluates deployments with what is known of the cluster: options, provider configurations and CRDs. A [`Snapshot`] is
+//! immutable; [`Sources`] publishes a new one when any of them changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,19 +15,19 @@ use tokio::time::Instant;
 
 use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKind};
 
-/// What is known at a moment.
+/// The evaluator for one state of the cluster.
 pub(crate) struct Snapshot {
     /// Renders with owner references, for the providers that are registered and the CRDs that are installed.
     pub(crate) engine: Engine,
     known: Known,
-    /// Engines with fewer providers, by their names.
+    /// Evaluators for fewer providers, by the names of these providers.
     restricted: Mutex<BTreeMap<Vec<String>, Engine>>,
 }
 
-/// The latest snapshot, and when it changes.
+/// The latest snapshot, as a channel that reports changes.
 pub(crate) type Snapshots = watch::Receiver<Arc<Snapshot>>;
 
-/// Everything that a snapshot is made of.
+/// What a snapshot is made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Known {
     options: Option<String>,
@@ -35,29 +36,29 @@ struct Known {
     configs: BTreeMap<String, Arc<str>>,
 }
 
-/// What the operator needs whatever the options say.
+/// Options that the operator sets on top of the user's.
 const ALWAYS: &str = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nownerReferences: true\n";
-/// A dump of a cluster in which no provider is installed.
+/// A cluster in which no CRD of a provider is installed.
 const NO_DEFINITIONS: &str =
     r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
-/// How often the options file is read again.
+/// Interval at which the options file is read again.
 const OPTIONS_INTERVAL: Duration = Duration::from_secs(10);
-/// Changes that come together are taken together.
+/// Changes within this time result in one snapshot.
 const SETTLING: Duration = Duration::from_millis(50);
-/// How many engines with fewer providers are kept.
-const MOST_RESTRICTED: usize = 64;
+/// Maximum number of evaluators for fewer providers; then all are dropped.
+const MAX_RESTRICTED: usize = 64;
 
 impl Snapshot {
-    /// Of these parts.
+    /// Builds the evaluator.
     ///
     /// # Errors
-    /// What is wrong with the options, or with a CRD.
+    /// The errors in the options, or in a CRD.
     fn new(known: Known) -> Result<Self, Vec<Diagnostic>> {
         let engine = Engine::new(&known.sources(true, |_| true), Providers::Given)?;
         Ok(Self { engine, known, restricted: Mutex::default() })
     }
 
-    /// The same engine for selection among these providers alone; it does not know what is installed.
+    /// An evaluator that selects among these providers only. It does not know the installed CRDs.
     pub(crate) fn restricted_to(&self, providers: &[String]) -> Engine {
         let mut providers = providers.to_vec();
         providers.sort_unstable();
@@ -67,17 +68,17 @@ impl Snapshot {
             return engine.clone();
         }
         let sources = self.known.sources(false, |name| providers.iter().any(|allowed| allowed == name));
-        // The options were read before.
+        // These options were accepted when the snapshot was built.
         let Ok(engine) = Engine::new(&sources, Providers::Given) else { return self.engine.clone() };
-        if restricted.len() == MOST_RESTRICTED {
+        if restricted.len() == MAX_RESTRICTED {
             restricted.clear();
         }
         restricted.insert(providers, engine.clone());
         engine
     }
 
-    /// The kinds that a provider writes, in the version that it is written in, as far as they are installed.
-    fn wanted(&self) -> Vec<WatchedKind> {
+    /// The installed kinds that providers write, each in the version in which it is written.
+    fn watched_kinds(&self) -> Vec<WatchedKind> {
         let mut wanted = Vec::new();
         for provider in PROVIDERS {
             let Some(target) = self.engine.target(provider.name()) else { continue };
@@ -122,15 +123,15 @@ impl Known {
     }
 }
 
-/// Reads the options file.
+/// Reads and checks the options file.
 ///
 /// # Errors
-/// Why it cannot be used, a line for each reason.
+/// The reasons why it cannot be used, one line each.
 pub(crate) fn read_options(path: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::Options, path.display().to_string(), text.as_str());
-    // `auto` is fine: what is installed will be known.
+    // With an empty cluster `auto` is accepted: the installed CRDs are known later.
     sources.add_for(Purpose::Crds, "installed.json", NO_DEFINITIONS);
     match Engine::new(&sources, Providers::Given) {
         Ok(_) => Ok(text),
@@ -138,7 +139,7 @@ pub(crate) fn read_options(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Errors, a line for each.
+/// One line for each error.
 fn lines(found: &[Diagnostic], file: &str) -> String {
     let errors = found.iter().filter(|found| found.severity == Severity::Error);
     let lines = errors.map(|found| {
@@ -148,21 +149,21 @@ fn lines(found: &[Diagnostic], file: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Where snapshots come from.
+/// Builds snapshots.
 pub(crate) struct Sources {
     pub(crate) options: Option<PathBuf>,
     pub(crate) heartbeat_timeout: Duration,
     pub(crate) definitions: Arc<Definitions>,
-    /// Of each group, the first with a configuration of a name counts.
+    /// Provider configurations of each group. Of configurations with the same name, the first group's is used.
     pub(crate) configs: Vec<Arc<Configs>>,
     pub(crate) changed: Arc<Signal>,
 }
 
 impl Sources {
-    /// Waits for what is needed, and gives the first snapshot.
+    /// Waits until the caches are filled, and builds the first snapshot.
     ///
     /// # Errors
-    /// Why what is known of the cluster cannot be used.
+    /// The reason why the options or the CRDs cannot be used.
     pub(crate) async fn first(&self) -> Result<Arc<Snapshot>, String> {
         self.definitions.filled().await;
         for configs in &self.configs {
@@ -173,13 +174,14 @@ impl Sources {
         self.read(known, None).await.ok_or_else(|| "the options or the CRDs cannot be read".to_owned())
     }
 
-    /// Makes a new snapshot whenever something of it is different, forever. What it wants is watched before it is seen.
+    /// Publishes a new snapshot whenever its sources differ. Never returns. The kinds that a snapshot writes are watched
+    /// before it is published.
     pub(crate) async fn follow(self, sender: watch::Sender<Arc<Snapshot>>, upstream: Arc<Upstream>) {
         let mut options = sender.borrow().known.options.clone();
         let mut refused = None;
         let mut looked = None;
         loop {
-            // Since the last look, not from now on: whoever fell silent while that was worked out is not missed.
+            // Counted from the last look: a provider that fell silent while the snapshot was built is not missed.
             let next = self.next_silence(looked);
             let next = next.unwrap_or_else(|| Instant::now() + OPTIONS_INTERVAL).min(Instant::now() + OPTIONS_INTERVAL);
             tokio::select! {
@@ -208,7 +210,7 @@ impl Sources {
                 continue;
             }
             let Some(snapshot) = self.read(known, Some(&current)).await else { continue };
-            upstream.want(snapshot.wanted());
+            upstream.watch_kinds(snapshot.watched_kinds());
             sender.send_replace(snapshot);
         }
     }
@@ -223,7 +225,7 @@ impl Sources {
         Known { options, definitions: self.definitions.all(), configs }
     }
 
-    /// When a provider counts as silent, first after a moment.
+    /// The first time after `after` at which a provider counts as silent.
     fn next_silence(&self, after: Option<Instant>) -> Option<Instant> {
         let configs = self.configs.iter().flat_map(|configs| configs.all().into_values());
         configs
@@ -236,7 +238,7 @@ impl Sources {
         let made = tokio::task::spawn_blocking(move || Snapshot::new(known)).await;
         match made {
             Ok(Ok(snapshot)) => {
-                say_what_changed(&snapshot, before);
+                log_changes(&snapshot, before);
                 Some(Arc::new(snapshot))
             }
             Ok(Err(found)) => {
@@ -254,8 +256,8 @@ impl Sources {
     }
 }
 
-/// Tells the log.
-fn say_what_changed(snapshot: &Snapshot, before: Option<&Snapshot>) {
+/// Logs the differences to the snapshot before.
+fn log_changes(snapshot: &Snapshot, before: Option<&Snapshot>) {
     let ready = |snapshot: &Snapshot| -> BTreeSet<String> {
         let candidates = snapshot.engine.catalog().candidates().iter();
         candidates.filter(|candidate| candidate.ready != Some(false)).map(|candidate| candidate.name.clone()).collect()
@@ -283,9 +285,9 @@ fn say_what_changed(snapshot: &Snapshot, before: Option<&Snapshot>) {
 }
 
 impl Snapshot {
-    /// Has the kinds watched that it writes.
+    /// Watches the kinds that this snapshot writes.
     pub(crate) fn watch(&self, upstream: &Arc<Upstream>) {
-        upstream.want(self.wanted());
+        upstream.watch_kinds(self.watched_kinds());
     }
 }
 
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_cannot_be_used_are_told_with_their_place() {
+    fn options_that_cannot_be_used_are_reported_with_file_and_path() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("options.yaml");
         std::fs::write(&path, "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ntargets: {kaito: v9}\n")

@@ -230,11 +230,11 @@ fn fault(found: &Diagnostic) -> Fault {
 
 /// As much of a message as a condition can hold.
 pub(crate) fn shortened(message: &str) -> String {
-    const MOST: usize = 8 * 1024;
-    if message.len() <= MOST {
+    const MAX_BYTES: usize = 8 * 1024;
+    if message.len() <= MAX_BYTES {
         return message.to_owned();
     }
-    let end = (0..=MOST).rev().find(|end| message.is_char_boundary(*end)).unwrap_or_default();
+    let end = (0..=MAX_BYTES).rev().find(|end| message.is_char_boundary(*end)).unwrap_or_default();
     format!("{}…", message.get(..end).unwrap_or_default())
 }
 

@@ -88,9 +88,9 @@ pub(crate) const METRICS: &[Metric] =
 const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
 /// The longest label value: reasons come from whoever wrote a selection rule.
-const LABEL_BYTES: usize = 128;
+const MAX_LABEL_BYTES: usize = 128;
 /// How many pairs of provider and reason are told apart; later ones count as the reason `other`.
-const REASONS: usize = 256;
+const MAX_REASONS: usize = 256;
 
 /// How many replicas a deployment has; what the provider does not say is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl Metrics {
         let key = format!("{provider}\n{reason}");
         let mut reasons = lock(&self.reasons);
         let known = reasons.contains(&key);
-        if known || reasons.len() < REASONS {
+        if known || reasons.len() < MAX_REASONS {
             if !known {
                 reasons.insert(key);
             }
@@ -244,7 +244,7 @@ fn known_phase(phase: &str) -> &'static str {
 
 /// The beginning of a label value that is too long.
 fn capped(value: &str) -> &str {
-    let mut end = value.len().min(LABEL_BYTES);
+    let mut end = value.len().min(MAX_LABEL_BYTES);
     while !value.is_char_boundary(end) {
         end -= 1;
     }
@@ -369,14 +369,14 @@ mod tests {
     fn label_values_are_escaped_and_bounded() {
         let metrics = Metrics::new();
         metrics.set_deployment("a\"b", "c\\d\ne", "Dreaming", Replicas::default());
-        metrics.count_selection("edge", &"é".repeat(LABEL_BYTES));
-        for number in 0..2 * REASONS {
+        metrics.count_selection("edge", &"é".repeat(MAX_LABEL_BYTES));
+        for number in 0..2 * MAX_REASONS {
             metrics.count_selection("edge", &format!("rule {number}"));
         }
         let text = metrics.text();
         assert!(text.contains(r#"{name="c\\d\ne",namespace="a\"b",phase="Unknown"} 1"#), "{text}");
-        assert!(text.contains(&format!("reason=\"{}\"", "é".repeat(LABEL_BYTES / 2))), "{text}");
-        assert!(text.lines().filter(|line| line.starts_with(SELECTION.name)).count() <= REASONS + 1);
+        assert!(text.contains(&format!("reason=\"{}\"", "é".repeat(MAX_LABEL_BYTES / 2))), "{text}");
+        assert!(text.lines().filter(|line| line.starts_with(SELECTION.name)).count() <= MAX_REASONS + 1);
         assert!(text.contains("kubefoundry_provider_selection{provider=\"other\",reason=\"other\"} 257"), "{text}");
     }
 }

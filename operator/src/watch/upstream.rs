@@ -132,7 +132,7 @@ fn writes(provider: &str, kind: &str) -> bool {
 }
 
 impl Upstream {
-    /// Watches nothing until it is told [what](Self::want).
+    /// Watches nothing until it is told [which kinds](Self::watch_kinds).
     pub(crate) fn new(client: Client, providers: Vec<&'static str>, owners: Vec<Owners>) -> Arc<Self> {
         Arc::new(Self { client, providers, owners, kinds: RwLock::new(None) })
     }
@@ -158,7 +158,7 @@ impl Upstream {
     }
 
     /// Watches exactly these kinds from now on, and ConfigMaps and Services that bear our labels.
-    pub(crate) fn want(self: &Arc<Self>, kinds: impl IntoIterator<Item = WatchedKind>) {
+    pub(crate) fn watch_kinds(self: &Arc<Self>, kinds: impl IntoIterator<Item = WatchedKind>) {
         let ours = |wanted: &WatchedKind| wanted.provider.is_some_and(|provider| self.providers.contains(&provider));
         let mut wanted: BTreeSet<WatchedKind> = kinds.into_iter().filter(ours).collect();
         let written = |kind: &str| self.providers.iter().any(|provider| writes(provider, kind));

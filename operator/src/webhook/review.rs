@@ -10,7 +10,7 @@ const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
 /// So many warnings are sent with an answer, and so many bytes of each: clients get no more to see.
-const MOST_WARNINGS: usize = 30;
+const MAX_WARNINGS: usize = 30;
 const WARNING_BYTES: usize = 256;
 
 #[derive(Deserialize)]
@@ -171,9 +171,9 @@ pub(super) fn line(field: &str, message: &str) -> String {
 
 /// As many warnings as a client gets to see, the last of them saying how many there are more.
 fn limited(mut warnings: Vec<String>) -> Vec<String> {
-    if warnings.len() > MOST_WARNINGS {
-        let more = warnings.len() - (MOST_WARNINGS - 1);
-        warnings.truncate(MOST_WARNINGS - 1);
+    if warnings.len() > MAX_WARNINGS {
+        let more = warnings.len() - (MAX_WARNINGS - 1);
+        warnings.truncate(MAX_WARNINGS - 1);
         warnings.push(format!("and {more} more: see kubefoundry lint"));
     }
     warnings.into_iter().map(|warning| shortened(&warning, WARNING_BYTES)).collect()

@@ -16,7 +16,7 @@ use super::{access_review, convert, default, validate};
 use crate::runtime::server::{Handler, Response, method_not_allowed, response, text_response};
 
 /// So many objects are looked at in a moment; what comes besides waits. An object is looked at in milliseconds.
-const AT_A_TIME: usize = 8;
+const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// What is to be known of the cluster.
 pub(super) trait Cluster: Send + Sync + 'static {
@@ -61,7 +61,7 @@ enum Task {
 
 /// Answers the apiserver.
 pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
-    let places = Arc::new(Semaphore::new(AT_A_TIME));
+    let places = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     Arc::new(move |request| {
         let (cluster, places) = (Arc::clone(&cluster), Arc::clone(&places));
         async move {

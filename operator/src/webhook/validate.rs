@@ -15,7 +15,7 @@ use super::review::{Request, Verdict, line};
 use super::server::Knowledge;
 
 /// So many errors are listed: more are nobody's to read in one answer.
-const MOST_ERRORS: usize = 100;
+const MAX_ERRORS: usize = 100;
 
 /// Errors that are no mistake of the object, and pass: the deployment is stored, and waits (OP-1.3).
 const PASSING: &[&Code] = &[&codes::NO_HEALTHY_PROVIDER];
@@ -77,7 +77,7 @@ pub(super) fn deployment(request: &Request, knowledge: &Knowledge, allowed: Opti
     }
     if let Some(refusal) = provider.and_then(|name| allow_list::refusal(name, &request.namespace, allowed)) {
         let mut lines = vec![refusal];
-        lines.extend(errors.iter().take(MOST_ERRORS).map(|(field, message)| line(field, message)));
+        lines.extend(errors.iter().take(MAX_ERRORS).map(|(field, message)| line(field, message)));
         return Outcome::only(Verdict::forbid(&lines.join("\n")).warn(warnings));
     }
     let creates = match (evaluation.objects.last().and_then(kind_of), provider) {
@@ -218,9 +218,9 @@ fn verdict(request: &Request, findings: Findings) -> Verdict {
     let Findings { errors, warnings } = findings;
     let mut seen = BTreeSet::new();
     let mut errors: Vec<Cause> = errors.into_iter().filter(|error| seen.insert(error.clone())).collect();
-    if errors.len() > MOST_ERRORS {
-        let more = errors.len() - MOST_ERRORS;
-        errors.truncate(MOST_ERRORS);
+    if errors.len() > MAX_ERRORS {
+        let more = errors.len() - MAX_ERRORS;
+        errors.truncate(MAX_ERRORS);
         errors.push((String::new(), format!("and {more} more: see kubefoundry lint")));
     }
     let verdict = if errors.is_empty() { Verdict::allow() } else { Verdict::invalid(request, &errors) };

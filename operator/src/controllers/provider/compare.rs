@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::watch::Owned;
 
 /// Whether a live object is not what is wanted. Those of another version have other fields, and are not compared.
-pub(super) fn differs(wanted: &Value, live: &Owned) -> bool {
+pub(super) fn differs(desired: &Value, live: &Owned) -> bool {
     let live = live.object.value();
-    live["apiVersion"] == wanted["apiVersion"] && !drift(wanted, &live, None).is_empty()
+    live["apiVersion"] == desired["apiVersion"] && !drift(desired, &live, None).is_empty()
 }
 
 /// The fields that a live object has another way.
-pub(super) fn drifted(wanted: &Value, live: &Value) -> Vec<String> {
-    drift(wanted, live, None).into_iter().map(|field| field.path).collect()
+pub(super) fn drifted(desired: &Value, live: &Value) -> Vec<String> {
+    drift(desired, live, None).into_iter().map(|field| field.path).collect()
 }
 
 /// Why what runs would not follow a change: the field, and what becomes of it.

@@ -72,49 +72,49 @@ enum Found {
 }
 
 impl ReconcileRequest<'_> {
-    pub(super) async fn converge(&self, wanted: &Desired) -> Result<Outcome, Error> {
-        match self.try_converge(wanted).await {
+    pub(super) async fn converge(&self, desired: &Desired) -> Result<Outcome, Error> {
+        match self.try_converge(desired).await {
             Ok(outcome) => Ok(outcome),
             Err(Obstacle::NotOwned(message)) => Ok(Outcome::NotOwned(message)),
             Err(Obstacle::Error(error)) => Err(error),
         }
     }
 
-    async fn try_converge(&self, wanted: &Desired) -> Result<Outcome, Obstacle> {
+    async fn try_converge(&self, desired: &Desired) -> Result<Outcome, Obstacle> {
         let known = |object: &Value| {
             let upstream = &self.shared().upstream;
             let found = upstream.find(&objects::resource(object), self.deployment.namespace(), objects::name(object));
             let found = found.as_ref().map(|found| &found.object);
             !self.context.state.is_object_behind(self.deployment, &objects::key(object), found)
         };
-        if !wanted.objects().filter(|object| is_watched(object)).all(known) {
+        if !desired.objects().filter(|object| is_watched(object)).all(known) {
             return Ok(Outcome::CatchUp);
         }
         // Before anything is written, and before anything that runs makes room.
         let foreign = |object: &&Value| is_watched(object) && matches!(self.find(object), Found::Foreign);
-        if let Some(object) = wanted.objects().find(foreign) {
+        if let Some(object) = desired.objects().find(foreign) {
             return Err(not_owned(object));
         }
         // Before anything of it is there.
         self.hold().await?;
         let owned = self.owned();
-        let main = wanted.main();
+        let main = desired.main();
         let is_stray =
             |owned: &&Arc<Owned>| objects::is_main_kind(owned, self.context.provider) && !objects::is_same(owned, main);
         let strays: Vec<&Arc<Owned>> = owned.iter().filter(is_stray).collect();
         if !strays.is_empty() {
-            return self.replace(wanted, &strays).await;
+            return self.replace(desired, &strays).await;
         }
         match self.find(main) {
-            Found::Nothing => self.create(wanted).await,
+            Found::Nothing => self.create(desired).await,
             Found::Going => Ok(Outcome::Recreating(until_gone(&objects::title(main)))),
             Found::Foreign => Err(not_owned(main)),
             Found::Ours(live) => {
                 let hash = live.object.annotation(&self.shared().dialect.label(RENDERED_HASH));
-                if hash == Some(wanted.hash.as_str()) {
-                    self.keep(wanted, &owned).await
+                if hash == Some(desired.hash.as_str()) {
+                    self.keep(desired, &owned).await
                 } else {
-                    self.update(wanted, &live).await
+                    self.update(desired, &live).await
                 }
             }
         }
@@ -136,12 +136,12 @@ impl ReconcileRequest<'_> {
     }
 
     /// Objects of a kind or name that is not wanted any more make room.
-    async fn replace(&self, wanted: &Desired, strays: &[&Arc<Owned>]) -> Result<Outcome, Obstacle> {
+    async fn replace(&self, desired: &Desired, strays: &[&Arc<Owned>]) -> Result<Outcome, Obstacle> {
         // What runs is given up only for what will be accepted.
         if strays.iter().any(|stray| !stray.object.is_terminating())
-            && matches!(self.find(wanted.main()), Found::Nothing)
+            && matches!(self.find(desired.main()), Found::Nothing)
         {
-            self.apply(wanted.main(), Mode::DryRun, Force::No).await?;
+            self.apply(desired.main(), Mode::DryRun, Force::No).await?;
         }
         for stray in strays {
             self.delete(stray, true).await?;
@@ -150,11 +150,11 @@ impl ReconcileRequest<'_> {
         Ok(Outcome::Recreating(until_gone(&titles.join(", "))))
     }
 
-    async fn create(&self, wanted: &Desired) -> Result<Outcome, Obstacle> {
-        for object in wanted.supporting() {
+    async fn create(&self, desired: &Desired) -> Result<Outcome, Obstacle> {
+        for object in desired.supporting() {
             self.ensure(object).await?;
         }
-        let main = wanted.main();
+        let main = desired.main();
         let live = self.make(main).await?;
         let message = format!("Created {}", objects::title(main));
         self.shared().events.publish(self.deployment, EventReason::ResourceCreated, &message).await;
@@ -162,10 +162,10 @@ impl ReconcileRequest<'_> {
     }
 
     /// Nothing changed but, perhaps, what is in the cluster.
-    async fn keep(&self, wanted: &Desired, owned: &[Arc<Owned>]) -> Result<Outcome, Obstacle> {
+    async fn keep(&self, desired: &Desired, owned: &[Arc<Owned>]) -> Result<Outcome, Obstacle> {
         let uid = self.deployment.uid();
         let mut changed = Vec::new();
-        for object in wanted.objects().filter(|object| is_watched(object)) {
+        for object in desired.objects().filter(|object| is_watched(object)) {
             match self.find(object) {
                 Found::Nothing => changed.push((object, None)),
                 Found::Foreign => return Err(not_owned(object)),
@@ -181,7 +181,7 @@ impl ReconcileRequest<'_> {
             }
         }
         if changed.is_empty() {
-            self.prune(wanted, owned).await?;
+            self.prune(desired, owned).await?;
             return Ok(Outcome::Settled);
         }
         if let Some(delay) = self.context.state.correction_delay(uid) {
@@ -208,14 +208,14 @@ impl ReconcileRequest<'_> {
         self.context.state.record_correction(uid);
         let message = "Provider resource was modified directly, reconciling";
         self.shared().events.publish(self.deployment, EventReason::DriftDetected, message).await;
-        let is_main = objects::key(object) == objects::key(wanted.main());
+        let is_main = objects::key(object) == objects::key(desired.main());
         Ok(if is_main { Outcome::Applied(applied(object, stored)) } else { Outcome::Settled })
     }
 
     /// Deletes supporting objects that are not wanted any more.
-    async fn prune(&self, wanted: &Desired, owned: &[Arc<Owned>]) -> Result<(), Error> {
-        let is_wanted = |owned: &Owned| wanted.objects().any(|object| objects::is_same(owned, object));
-        for stale in owned.iter().filter(|owned| !is_wanted(owned)) {
+    async fn prune(&self, desired: &Desired, owned: &[Arc<Owned>]) -> Result<(), Error> {
+        let is_desired = |owned: &Owned| desired.objects().any(|object| objects::is_same(owned, object));
+        for stale in owned.iter().filter(|owned| !is_desired(owned)) {
             self.delete(stale, true).await?;
         }
         Ok(())

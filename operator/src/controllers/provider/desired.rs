@@ -1,4 +1,4 @@
-//! What a deployment should become, or why it becomes nothing.
+//! Evaluates a deployment: its desired objects, or why there are none.
 
 use kubefoundry::codes;
 use kubefoundry::diagnostic::Diagnostic;
@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::{ReconcileRequest, objects};
 use crate::names::{IDENTITY_HASH, RENDERED_HASH};
 
-/// The objects of a deployment.
+/// The desired objects of a deployment.
 #[derive(Debug)]
 pub(super) struct Desired {
-    /// As they are rendered: supporting ones first, the main one last.
+    /// The objects as rendered: supporting ones first, the main one last.
     pub(super) rendered: Vec<Value>,
-    /// The main one as it is applied: with the hashes.
+    /// The main object as applied: with the hashes as annotations.
     main: Value,
-    /// The hash of what is rendered.
+    /// The hash of the rendered objects.
     pub(super) hash: String,
-    /// The hash of what makes it another deployment to its provider.
+    /// The hash of the fields whose change requires a new main object.
     pub(super) identity: String,
 }
 
@@ -30,21 +30,21 @@ impl Desired {
         self.rendered.split_last().map_or(&[], |(_, supporting)| supporting)
     }
 
-    /// All of them as they are applied, in that order.
+    /// All objects as applied, in the order of `rendered`.
     pub(super) fn objects(&self) -> impl Iterator<Item = &Value> {
         self.supporting().iter().chain([&self.main])
     }
 }
 
-/// What comes of a deployment.
+/// The result of an evaluation.
 #[derive(Debug)]
 pub(super) enum Verdict {
     Fine(Desired),
     /// The namespace does not allow the provider.
     NotAllowed(String),
-    /// The provider cannot run it: the condition's reason, and why.
+    /// The provider cannot run it: reason and message of the condition.
     Incompatible(&'static str, String),
-    /// There are errors in it.
+    /// The deployment has errors.
     Invalid(String),
 }
 
@@ -62,7 +62,7 @@ impl ReconcileRequest<'_> {
         let mut evaluation = engine.evaluate(&self.value, Some(&chosen));
         let errors: Vec<&Diagnostic> = evaluation.errors().collect();
         if !errors.is_empty() {
-            return judged(&errors);
+            return verdict_of(&errors);
         }
         let Some(main) = evaluation.objects.last() else {
             return Verdict::Invalid("it becomes no object".to_owned());
@@ -77,8 +77,8 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// Whether errors are about the provider, or the deployment has them whatever runs it.
-fn judged(errors: &[&Diagnostic]) -> Verdict {
+/// Separates errors of the provider from errors that the deployment has with any provider.
+fn verdict_of(errors: &[&Diagnostic]) -> Verdict {
     let mut messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
     messages.dedup();
     let messages = messages.join("; ");
@@ -91,7 +91,7 @@ fn judged(errors: &[&Diagnostic]) -> Verdict {
     }
 }
 
-/// Whether a code is of selection, translation, conformance, or of one provider (KF04 to KF08).
+/// Whether a code belongs to selection, translation, conformance or one provider (KF04 to KF08).
 fn is_about_the_provider(id: &str) -> bool {
     id.get(..4).is_some_and(|family| ("KF04"..="KF08").contains(&family))
 }
@@ -116,7 +116,7 @@ mod tests {
         });
         let chosen = Chosen { provider: provider.to_owned(), reason: "so".to_owned() };
         let evaluation = engine.evaluate(&deployment, Some(&chosen));
-        judged(&evaluation.errors().collect::<Vec<_>>())
+        verdict_of(&evaluation.errors().collect::<Vec<_>>())
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A dry run (OP-4.3): what would be applied goes into an annotation, and the apiserver is asked whether it would
-//! take it. Nothing is applied; what runs stays.
+//! A dry run (spec/1 §5, phase 2): writes the rendered objects into an annotation, and reports whether the apiserver would
+//! accept them. Nothing is applied, and running objects stay.
 
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -15,20 +15,20 @@ use crate::error::Error;
 use crate::names::{DRY_RUN_RESULT, condition};
 use crate::status::{self, Force};
 
-/// The largest result in an annotation, in bytes: all annotations of an object together may have 256 kB.
-const LARGEST: usize = 200_000;
+/// Maximum size of the result in bytes. All annotations of an object together may have 256 KiB.
+const MAX_RESULT_BYTES: usize = 200_000;
 
 impl ReconcileRequest<'_> {
-    pub(super) async fn dry_run(&self, wanted: &Desired) -> Result<Outcome, Error> {
+    pub(super) async fn dry_run(&self, desired: &Desired) -> Result<Outcome, Error> {
         let key = self.shared().dialect.label(DRY_RUN_RESULT);
-        let result = result(&wanted.rendered);
+        let result = result(&desired.rendered);
         if self.deployment.annotation(&key) == Some(result.as_str())
             && let Some(said) = said(&self.value)
         {
             return Ok(Outcome::DryRun(said.to_owned()));
         }
         let mut refusals = Vec::new();
-        for object in wanted.objects() {
+        for object in desired.objects() {
             let namespace = self.deployment.namespace();
             let live = self.shared().upstream.find(&objects::resource(object), namespace, objects::name(object));
             let is_ours = live.is_some_and(|live| live.object.controller_uid() == Some(self.deployment.uid()));
@@ -41,7 +41,7 @@ impl ReconcileRequest<'_> {
         }
         self.write_result(Some(&result)).await?;
         let message = if refusals.is_empty() {
-            let titles: Vec<String> = wanted.rendered.iter().map(objects::title).collect();
+            let titles: Vec<String> = desired.rendered.iter().map(objects::title).collect();
             format!("would be applied: {}; annotation {key} has the text", titles.join(", "))
         } else {
             refusals.join("; ")
@@ -49,7 +49,7 @@ impl ReconcileRequest<'_> {
         Ok(Outcome::DryRun(message))
     }
 
-    /// Writes the result, or takes it away.
+    /// Writes the result, or removes it.
     pub(super) async fn write_result(&self, result: Option<&str>) -> Result<(), Error> {
         let shared = self.shared();
         let key = shared.dialect.label(DRY_RUN_RESULT);
@@ -69,11 +69,11 @@ impl ReconcileRequest<'_> {
 /// What goes into the annotation.
 fn result(objects: &[Value]) -> String {
     let text = to_yaml_stream(objects);
-    if text.len() <= LARGEST {
+    if text.len() <= MAX_RESULT_BYTES {
         return text;
     }
     let bytes = text.len();
-    format!("# {bytes} bytes of YAML, more than the {LARGEST} that fit here; kubefoundry render prints them\n")
+    format!("# {bytes} bytes of YAML, more than the {MAX_RESULT_BYTES} that fit here; kubefoundry render prints them\n")
 }
 
 /// What was said of the same generation.
@@ -92,7 +92,7 @@ mod tests {
     fn what_is_too_long_is_named() {
         let object = |length: usize| json!({"data": "x".repeat(length)});
         assert_eq!(result(&[object(3), object(1)]), "data: xxx\n---\ndata: x\n");
-        let long = result(&[object(LARGEST)]);
+        let long = result(&[object(MAX_RESULT_BYTES)]);
         assert_eq!(
             long,
             "# 200007 bytes of YAML, more than the 200000 that fit here; kubefoundry render prints them\n"

@@ -1,5 +1,5 @@
-//! The end: objects are deleted and waited for, then what was said is given up, then the finalizer. Claims stay, with what
-//! is on them.
+//! Ends the work of a provider on a deployment, when it is deleted or another provider takes over: objects are deleted and
+//! waited for, then the status fields are given up, then the finalizer. Volume claims stay, with the data on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use crate::watch::Owned;
 const TIMED_OUT: &str = "Finalizer removed after timeout, provider resource may be orphaned";
 
 impl ReconcileRequest<'_> {
-    /// Deletes what is there. What is left is waited for by its watch, and no longer than the finalizer may stay.
+    /// Deletes the objects. Their watches requeue the deployment when they are gone; after the finalizer timeout it is
+    /// requeued anyway.
     pub(super) async fn clear(&self) -> Result<Action, Error> {
         let owned = self.owned();
         let (mains, others): (Vec<&Arc<Owned>>, Vec<_>) =
@@ -28,20 +29,20 @@ impl ReconcileRequest<'_> {
         }
         let waits_for: Vec<String> = owned.iter().map(|owned| objects::live_title(owned)).collect();
         let is_deleted = self.deployment.is_terminating();
-        self.say(&farewell(is_deleted, &waits_for.join(", ")), Force::No).await?;
+        self.write_status(&farewell(is_deleted, &waits_for.join(", ")), Force::No).await?;
         Ok(self.deadline().map_or_else(Action::await_change, Action::requeue))
     }
 
-    /// Nothing is left.
+    /// Gives up the status fields and the finalizer: no object is left.
     pub(super) async fn leave(&self) -> Result<Action, Error> {
         if !self.deployment.is_terminating() {
-            self.say(&Statement::default(), Force::No).await?;
+            self.write_status(&Statement::default(), Force::No).await?;
         }
         self.let_go().await?;
         Ok(Action::await_change())
     }
 
-    /// It took too long.
+    /// Removes the finalizer after the timeout, and reports what may be left.
     pub(super) async fn abandon(&self) -> Result<Action, Error> {
         let (namespace, name) = (self.deployment.namespace(), self.deployment.name());
         let owned = self.owned();
@@ -57,16 +58,16 @@ impl ReconcileRequest<'_> {
         Ok(Action::await_change())
     }
 
-    /// How long the finalizer may stay.
+    /// The time until the finalizer is overdue.
     fn deadline(&self) -> Option<Duration> {
         let deletion = Time::parse(&self.deployment.metadata.deletion_timestamp.as_ref()?.0.to_string())?;
         let gone = Duration::from_secs(status::now().since(deletion));
-        // To the second: then it is over.
+        // Deletion timestamps have whole seconds: one more, so that the timeout has passed by then.
         Some(self.shared().settings.finalizer_timeout.saturating_sub(gone) + Duration::from_secs(1))
     }
 }
 
-/// What is said while objects are going, for good or for those of another provider.
+/// The status while objects are being deleted, for good or for another provider.
 fn farewell(is_deleted: bool, waits_for: &str) -> Statement {
     let message = format!("waiting for {waits_for} to be gone");
     let (phase, reason) = if is_deleted { ("Terminating", "Terminating") } else { ("Pending", "Migrating") };

@@ -1,12 +1,11 @@
-//! The controller of a provider: everything about what a deployment becomes in the cluster, and what is reported of it
-//! (docs/specification.md OP-2.1).
+//! The controller of a provider: applies the objects of a deployment, and reports their state (spec/1 §4.3).
 //!
 //! ```text
-//! deployment ─ step (whose turn is it?) ─┬─ wanted (engine) ─ converge (create, update, recreate, drift) ─ report ─ status
-//!                                        └─ release (delete, wait) ─ finalizer
+//! deployment ─ ownership (next step) ─┬─ desired (evaluator) ─ converge (create, update, recreate, drift) ─ report ─ status
+//!                                     └─ handover (delete, wait) ─ finalizer
 //! ```
-//! What is to be done follows from what is in the cluster alone: the process may end at every request, and the next one goes
-//! on. [`state`] saves requests, and nothing depends on it.
+//! Every decision follows from the state of the cluster alone: the process may end at any request, and the next one resumes.
+//! [`state`] saves requests, and nothing depends on it.
 
 mod compare;
 mod converge;
@@ -45,16 +44,16 @@ use ownership::{Situation, Step};
 use report::Report;
 use state::ProviderReconcileState;
 
-/// How long an object of others is left before it is looked at again.
-const FOREIGN: Duration = Duration::from_secs(30);
+/// Interval at which an object that belongs to somebody else is checked again.
+const FOREIGN_OBJECT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What the controller of a provider works with.
+/// The context of a provider's controller.
 pub(crate) struct ProviderContext {
     shared: Context,
     provider: &'static dyn Provider,
-    /// Its field manager.
+    /// The field manager of the controller.
     manager: String,
-    /// Its finalizer.
+    /// The finalizer of the controller.
     finalizer: String,
     state: ProviderReconcileState,
 }
@@ -67,10 +66,10 @@ impl ProviderContext {
     }
 }
 
-/// Brings what a deployment becomes for this provider to where it should be, one step.
+/// Brings the objects of a deployment one step closer to their desired state.
 ///
 /// # Errors
-/// What the apiserver says, or what has to be waited for; [`error_policy`] says when it is tried again.
+/// The error of the apiserver, or what has to happen first; [`error_policy`] decides when it is retried.
 pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<ProviderContext>) -> Result<Action, Error> {
     let started = Instant::now();
     let request = ReconcileRequest { value: deployment.value(), deployment: &deployment, context: &context };
@@ -87,7 +86,7 @@ pub(crate) async fn reconcile(deployment: Arc<Cached>, context: Arc<ProviderCont
     result
 }
 
-/// When a deployment is looked at again after an error: later each time, and soon when something is waited for.
+/// Decides when a deployment is reconciled again after an error: with growing delays, shorter ones while it only waits.
 pub(crate) fn error_policy(deployment: &Cached, error: &Error, context: &ProviderContext) -> Action {
     let (namespace, name, provider) = (deployment.namespace(), deployment.name(), context.provider.name());
     let is_expected = matches!(error, Error::Waiting(_)) || error.is(409);
@@ -109,10 +108,10 @@ pub(crate) fn error_policy(deployment: &Cached, error: &Error, context: &Provide
     Action::requeue(delay)
 }
 
-/// A look at one deployment.
+/// The reconciliation of one deployment.
 struct ReconcileRequest<'t> {
     deployment: &'t Cached,
-    /// The deployment, read.
+    /// The deployment as JSON.
     value: Value,
     context: &'t ProviderContext,
 }
@@ -122,7 +121,7 @@ impl ReconcileRequest<'_> {
         &self.context.shared
     }
 
-    /// The provider's objects of the deployment, as they are known.
+    /// The cached objects of this provider that the deployment owns.
     fn owned(&self) -> Vec<Arc<Owned>> {
         let mut owned = self.shared().upstream.owned(self.deployment.uid());
         owned.retain(|owned| objects::is_of(owned, self.context.provider, &self.context.manager));
@@ -179,7 +178,7 @@ impl ReconcileRequest<'_> {
         }
     }
 
-    /// What the deployment should become, made so, and reported.
+    /// Evaluates the deployment, applies its objects, and reports the result.
     async fn work(&self, force: Force) -> Result<Action, Error> {
         let engine = self.shared().snapshots.borrow().engine.clone();
         let verdict = self.evaluate(&engine);
@@ -191,10 +190,10 @@ impl ReconcileRequest<'_> {
             self.write_result(None).await?;
         }
         let mut failure = None;
-        let (outcome, wanted) = match verdict {
-            Verdict::Fine(wanted) if is_dry => (self.dry_run(&wanted).await?, Some(wanted)),
-            Verdict::Fine(wanted) => {
-                let outcome = self.converge(&wanted).await;
+        let (outcome, desired) = match verdict {
+            Verdict::Fine(desired) if is_dry => (self.dry_run(&desired).await?, Some(desired)),
+            Verdict::Fine(desired) => {
+                let outcome = self.converge(&desired).await;
                 let outcome = outcome.or_else(|error| match request::refusal(&error) {
                     Some(message) => {
                         failure = Some(error);
@@ -202,7 +201,7 @@ impl ReconcileRequest<'_> {
                     }
                     None => Err(error),
                 })?;
-                (outcome, Some(wanted))
+                (outcome, Some(desired))
             }
             Verdict::NotAllowed(message) => (Outcome::NotAllowed(message), None),
             Verdict::Incompatible(reason, message) => (Outcome::Incompatible(reason, message), None),
@@ -211,21 +210,28 @@ impl ReconcileRequest<'_> {
         if let Outcome::CatchUp = outcome {
             return Ok(Action::requeue(state::MAX_WATCH_LAG));
         }
-        let again = self.tell(&outcome, wanted.as_ref(), force).await?;
+        let again = self.report(&outcome, desired.as_ref(), force).await?;
         match (failure, outcome) {
-            // It is tried again, later each time.
+            // The error policy retries it.
             (Some(error), _) => Err(error),
-            // Not every object of others is watched.
-            (None, Outcome::NotOwned(_)) => Ok(Action::requeue(again.map_or(FOREIGN, |again| again.min(FOREIGN)))),
+            // Objects that belong to somebody else are not all watched.
+            (None, Outcome::NotOwned(_)) => {
+                Ok(Action::requeue(again.map_or(FOREIGN_OBJECT_INTERVAL, |again| again.min(FOREIGN_OBJECT_INTERVAL))))
+            }
             (None, Outcome::Deferred(delay)) => Ok(Action::requeue(again.map_or(delay, |again| again.min(delay)))),
             _ => Ok(again.map_or_else(Action::await_change, Action::requeue)),
         }
     }
 
-    /// Reports what is. Gives when it has to be looked at again without a reason: when what is reported gets stale.
-    async fn tell(&self, outcome: &Outcome, wanted: Option<&Desired>, force: Force) -> Result<Option<Duration>, Error> {
+    /// Reports the state in the status and in events. Returns the time after which the report gets stale.
+    async fn report(
+        &self,
+        outcome: &Outcome,
+        desired: Option<&Desired>,
+        force: Force,
+    ) -> Result<Option<Duration>, Error> {
         let owned = self.owned();
-        let main = wanted.map(Desired::main);
+        let main = desired.map(Desired::main);
         let live = objects::main(&owned, main);
         let stale_after = self.shared().settings.stale_after;
         let report = Report::of(self.context.provider, outcome, main, live.as_deref(), status::now(), stale_after);
@@ -234,10 +240,10 @@ impl ReconcileRequest<'_> {
         let error = report.error(before);
         self.measure(&report);
         if matches!(outcome, Outcome::Deferred(_)) && before["phase"] == report.phase(before) {
-            // What somebody keeps changing is not told each time.
+            // An object that another client keeps changing is not reported each time.
             return Ok(None);
         }
-        self.say(&statement, force).await?;
+        self.write_status(&statement, force).await?;
         if let Some(message) = error {
             self.shared().events.publish(self.deployment, EventReason::ProviderError, &message).await;
         }
@@ -252,8 +258,8 @@ impl ReconcileRequest<'_> {
         self.shared().metrics.set_deployment(namespace, name, phase, replicas);
     }
 
-    /// Writes the status, when it is not what is there.
-    async fn say(&self, statement: &Statement, force: Force) -> Result<(), Error> {
+    /// Writes the status if it differs.
+    async fn write_status(&self, statement: &Statement, force: Force) -> Result<(), Error> {
         let written = status::write(self.shared(), self.deployment, &self.context.manager, statement, force).await;
         match written {
             Ok(Some(written)) => {
@@ -261,9 +267,9 @@ impl ReconcileRequest<'_> {
                 Ok(())
             }
             Ok(None) => Ok(()),
-            // Another one has to give its fields up first.
+            // Another controller has to give up its fields first.
             Err(error) if error.is(409) => Err(Error::Waiting("another controller still speaks for it".to_owned())),
-            // It is gone, or another one of its name is there.
+            // The deployment was deleted, or replaced by one of the same name.
             Err(error) if error.is(404) => Ok(()),
             Err(error) => Err(error),
         }

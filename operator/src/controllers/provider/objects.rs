@@ -68,17 +68,19 @@ pub(super) fn is_main_kind(owned: &Owned, provider: &dyn Provider) -> bool {
 }
 
 /// The main object among those that a deployment owns: the one that is wanted, or any that runs models.
-pub(super) fn main(owned: &[Arc<Owned>], wanted: Option<&Value>) -> Option<Arc<Owned>> {
+pub(super) fn main(owned: &[Arc<Owned>], desired: Option<&Value>) -> Option<Arc<Owned>> {
     let mains = || owned.iter().filter(|owned| !owned.resource.group.is_empty());
-    let is_wanted = |owned: &&Arc<Owned>| wanted.is_some_and(|wanted| is_same(owned, wanted));
-    mains().find(is_wanted).or_else(|| mains().next()).cloned()
+    let is_desired = |owned: &&Arc<Owned>| desired.is_some_and(|desired| is_same(owned, desired));
+    mains().find(is_desired).or_else(|| mains().next()).cloned()
 }
 
 /// Whether a live object is the wanted one; the version does not matter.
-pub(super) fn is_same(owned: &Owned, wanted: &Value) -> bool {
-    let api_version = text(wanted, "/apiVersion");
+pub(super) fn is_same(owned: &Owned, desired: &Value) -> bool {
+    let api_version = text(desired, "/apiVersion");
     let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    owned.resource.group == group && owned.resource.kind == text(wanted, "/kind") && owned.object.name() == name(wanted)
+    owned.resource.group == group
+        && owned.resource.kind == text(desired, "/kind")
+        && owned.object.name() == name(desired)
 }
 
 /// Whether a deployment may write an object: it is its controller. A claim names it in an annotation instead: its data
@@ -108,9 +110,9 @@ pub(super) fn rendered_hash(objects: &[Value]) -> String {
 }
 
 /// A hash of what is wanted, and of what is there as far as it could be wanted.
-pub(super) fn state(wanted: &Value, live: &Owned) -> String {
+pub(super) fn state(desired: &Value, live: &Owned) -> String {
     let mut hash = Sha256::new();
-    hash.update(wanted.to_string());
+    hash.update(desired.to_string());
     hash.update([0]);
     hash.update(desired_fields(&live.object.value()).to_string());
     short_hex(&hash.finalize())
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_has_no_state() {
+    fn desired_fields_have_no_status() {
         let object = json!({
             "kind": "K", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}},
             "spec": {}, "status": {"a": 1},

@@ -1,24 +1,24 @@
-//! Whose turn it is, and what for: a table.
+//! Decides, from who owns a deployment, the next step of a provider's controller.
 
 use crate::status::Force;
 
-/// Who runs a deployment.
+/// The provider that is chosen for a deployment, as seen by one provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Nobody yet: also when a status was lost. Then what runs stays until it is chosen again.
-    Nobody,
+    /// None yet, or the status was lost. Existing objects stay until a provider is chosen again.
+    None,
     /// This provider.
     Us,
-    /// This provider until now: another one is asked for, and not chosen yet.
+    /// This provider still; the specification names another one that is not chosen yet.
     UsUntilNow,
-    /// Another one.
+    /// Another provider.
     Another,
 }
 
 impl Choice {
     pub(super) fn of(provider: &str, chosen: &str, asked: &str) -> Self {
         match chosen {
-            "" => Self::Nobody,
+            "" => Self::None,
             chosen if chosen != provider => Self::Another,
             _ if asked.is_empty() || asked == provider => Self::Us,
             _ => Self::UsUntilNow,
@@ -26,53 +26,53 @@ impl Choice {
     }
 }
 
-/// What is known of a deployment before it is evaluated.
+/// The facts about a deployment that decide the next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Situation {
-    /// It says that it is to be left alone.
+    /// An annotation pauses reconciliation.
     pub(super) is_paused: bool,
     /// It is being deleted.
     pub(super) is_deleted: bool,
-    /// It has been waiting for its end for too long.
+    /// Its deletion has taken longer than the finalizer may stay.
     pub(super) is_overdue: bool,
     pub(super) choice: Choice,
-    /// What is known of it is older than what was written last.
+    /// The cache is older than the last write.
     pub(super) is_behind: bool,
-    /// The provider's objects are known.
+    /// The caches of the provider's kinds are filled.
     pub(super) is_ready: bool,
-    /// It bears this provider's finalizer.
+    /// It has the finalizer of this provider.
     pub(super) has_finalizer: bool,
-    /// Something in its status is of this provider.
+    /// This provider owns fields of its status.
     pub(super) has_said: bool,
-    /// There are objects of this provider.
+    /// Objects of this provider exist.
     pub(super) remains: bool,
-    /// Another provider has not let go of it yet.
+    /// The provider that has not finished its handover yet.
     pub(super) predecessor: Option<String>,
-    /// It had its time.
+    /// The predecessor has taken longer than the finalizer may stay.
     pub(super) predecessor_is_overdue: bool,
 }
 
-/// What to do.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It is somebody else's.
+    /// The deployment does not concern this provider now.
     Nothing,
-    /// Wait for the watch.
+    /// Wait until the watch delivers the last write.
     CatchUp,
-    /// Try again soon.
+    /// Retry soon; says what has to happen first.
     Wait(String),
-    /// Delete the objects, and wait for them to be gone.
+    /// Delete the objects, and wait until they are gone.
     Clear,
-    /// Give up what was said, and take the finalizer off: nothing is left.
+    /// No object is left: give up the status fields, and remove the finalizer.
     Leave,
-    /// Take the finalizer off, whatever is left.
+    /// Remove the finalizer although objects may be left.
     Abandon,
-    /// Bring it to where it should be.
+    /// Apply the desired objects.
     Work { force: Force },
 }
 
-/// What to do in a situation.
+/// The next step in a situation.
 pub(super) fn next(situation: &Situation) -> Step {
     let at_stake = situation.has_finalizer || situation.has_said;
     let wait = |what: &str| Step::Wait(what.to_owned());
@@ -90,7 +90,7 @@ pub(super) fn next(situation: &Situation) -> Step {
         };
     }
     match situation.choice {
-        Choice::Nobody | Choice::UsUntilNow => Step::Nothing,
+        Choice::None | Choice::UsUntilNow => Step::Nothing,
         Choice::Another if !at_stake => Step::Nothing,
         _ if situation.is_behind => Step::CatchUp,
         _ if !situation.is_ready => wait("the provider's objects are not known yet"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row() {
+    fn each_situation_has_its_step() {
         let another = || Situation { choice: Choice::Another, ..ours() };
         let deleted = || Situation { is_deleted: true, ..ours() };
         let work = Step::Work { force: Force::No };
@@ -134,7 +134,7 @@ mod tests {
         let waiting = Step::Wait("kuberay-provider has not let go of it yet".to_owned());
         for (situation, expected) in [
             (ours(), work.clone()),
-            // The first time there is nothing of ours.
+            // At the first reconciliation nothing of this provider exists.
             (Situation { has_finalizer: false, has_said: false, remains: false, ..ours() }, work),
             (Situation { is_paused: true, ..ours() }, Step::Nothing),
             (Situation { is_paused: true, is_overdue: true, ..deleted() }, Step::Nothing),
@@ -145,8 +145,8 @@ mod tests {
                 Situation { predecessor: predecessor(), predecessor_is_overdue: true, ..ours() },
                 Step::Work { force: Force::Yes },
             ),
-            // What was chosen is lost, or about to change: what runs stays.
-            (Situation { choice: Choice::Nobody, ..ours() }, Step::Nothing),
+            // The choice was lost, or is about to change: existing objects stay.
+            (Situation { choice: Choice::None, ..ours() }, Step::Nothing),
             (Situation { choice: Choice::UsUntilNow, ..ours() }, Step::Nothing),
             // Another provider.
             (another(), Step::Clear),
@@ -157,7 +157,7 @@ mod tests {
             (Situation { is_behind: true, ..another() }, Step::CatchUp),
             // Deleted, whoever was chosen.
             (deleted(), Step::Clear),
-            (Situation { choice: Choice::Nobody, ..deleted() }, Step::Clear),
+            (Situation { choice: Choice::None, ..deleted() }, Step::Clear),
             (Situation { choice: Choice::Another, ..deleted() }, Step::Clear),
             (Situation { remains: false, ..deleted() }, Step::Leave),
             (Situation { is_overdue: true, ..deleted() }, Step::Abandon),
@@ -173,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn whose_it_is() {
+    fn a_choice_follows_from_status_and_specification() {
         for (chosen, asked, expected) in [
-            ("", "", Choice::Nobody),
-            ("", "kaito", Choice::Nobody),
+            ("", "", Choice::None),
+            ("", "kaito", Choice::None),
             ("kaito", "", Choice::Us),
             ("kaito", "kaito", Choice::Us),
             ("kaito", "dynamo", Choice::UsUntilNow),

@@ -36,14 +36,14 @@ impl<'r> Report<'r> {
     pub(super) fn of(
         provider: &'static dyn Provider,
         outcome: &'r Outcome,
-        wanted: Option<&Value>,
+        desired: Option<&Value>,
         live: Option<&Owned>,
         now: Time,
         stale_after: Duration,
     ) -> Self {
         let mut report = Self { provider, outcome, main: None, status: None, stale: None, stale_after, again: None };
         if let Outcome::Settled | Outcome::Applied(_) | Outcome::Deferred(_) | Outcome::Recreating(_) = outcome {
-            report.main = wanted.map(|main| (objects::text(main, "/kind").to_owned(), objects::name(main).to_owned()));
+            report.main = desired.map(|main| (objects::text(main, "/kind").to_owned(), objects::name(main).to_owned()));
         }
         let live = if let Outcome::Applied(live) = outcome { Some(&**live) } else { live };
         let Some(live) = live else { return report };
@@ -256,8 +256,8 @@ mod tests {
 
     fn report<'r>(outcome: &'r Outcome, live: Option<&Owned>) -> Report<'r> {
         let kaito = providers::find("kaito").unwrap();
-        let wanted = json!({"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "metadata": {"name": "phi"}});
-        Report::of(kaito, outcome, Some(&wanted), live, Time::parse(NOW).unwrap(), STALE_AFTER)
+        let desired = json!({"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "metadata": {"name": "phi"}});
+        Report::of(kaito, outcome, Some(&desired), live, Time::parse(NOW).unwrap(), STALE_AFTER)
     }
 
     fn said(outcome: &Outcome, live: Option<&Owned>, before: &Value) -> Value {

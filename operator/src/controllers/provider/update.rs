@@ -18,26 +18,26 @@ use crate::watch::Owned;
 
 impl ReconcileRequest<'_> {
     /// The main object was rendered another way when it was applied last.
-    pub(super) async fn update(&self, wanted: &Desired, live: &Owned) -> Result<Outcome, Obstacle> {
+    pub(super) async fn update(&self, desired: &Desired, live: &Owned) -> Result<Outcome, Obstacle> {
         let identity = live.object.annotation(&self.shared().dialect.label(IDENTITY_HASH));
-        if identity.is_some_and(|identity| identity != wanted.identity) {
-            return self.recreate(wanted, live, "another model, engine or mode").await;
+        if identity.is_some_and(|identity| identity != desired.identity) {
+            return self.recreate(desired, live, "another model, engine or mode").await;
         }
-        let main = wanted.main();
+        let main = desired.main();
         match self.apply(main, Mode::DryRun, Force::Yes).await {
             Ok(tried) => {
                 let (before, after) =
                     (objects::desired_fields(&live.object.value()), objects::desired_fields(&tried.value()));
                 if let Some(why) = compare::replaces(self.context.provider, &before, &after) {
-                    return self.recreate(wanted, live, &why).await;
+                    return self.recreate(desired, live, &why).await;
                 }
             }
             Err(error) => match (request::refusal(&error), self.refused_field(main).await?) {
-                (Some(_), Some(why)) => return self.recreate(wanted, live, &why).await,
+                (Some(_), Some(why)) => return self.recreate(desired, live, &why).await,
                 _ => return Err(error.into()),
             },
         }
-        for object in wanted.supporting() {
+        for object in desired.supporting() {
             self.ensure(object).await?;
         }
         let stored = self.store(main, Force::Yes).await?;
@@ -57,13 +57,13 @@ impl ReconcileRequest<'_> {
     }
 
     /// Deletes the main object, so that it is made anew once it is gone.
-    async fn recreate(&self, wanted: &Desired, live: &Owned, why: &str) -> Result<Outcome, Obstacle> {
+    async fn recreate(&self, desired: &Desired, live: &Owned, why: &str) -> Result<Outcome, Obstacle> {
         // What the new object refers to, as far as what runs does not use it by the same name.
-        for object in wanted.supporting().iter().filter(|object| objects::text(object, "/kind") != "Service") {
+        for object in desired.supporting().iter().filter(|object| objects::text(object, "/kind") != "Service") {
             self.ensure(object).await?;
         }
         // What runs is given up only for what will be accepted; its name is taken as yet.
-        let mut trial = wanted.main().clone();
+        let mut trial = desired.main().clone();
         if let Some(name) = trial.pointer_mut("/metadata/name") {
             *name = Value::from(objects::trial_name(live.object.uid()));
         }

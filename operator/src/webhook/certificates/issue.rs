@@ -21,7 +21,7 @@ use thiserror::Error;
 const SKEW: Duration = Duration::from_secs(3600);
 
 /// The longest life of a certificate: what is longer cannot be written in one.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+const MAX_LIFETIME: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Why there is no certificate, or why one is of no use. None of them says anything of a key.
 #[derive(Debug, Error)]
@@ -57,7 +57,7 @@ pub(super) struct Issued {
 /// Makes an authority, and a certificate by it for these names. The authority's key is gone when this returns: nobody can
 /// sign with it again, so that trust in it is trust in this certificate alone.
 pub(super) fn issue(names: &[String], lifetime: Duration, now: SystemTime) -> Result<Issued, Unusable> {
-    let expires = now.checked_add(lifetime.min(LONGEST)).unwrap_or(now);
+    let expires = now.checked_add(lifetime.min(MAX_LIFETIME)).unwrap_or(now);
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     let valid = (epoch + since_epoch(now).saturating_sub(SKEW), epoch + since_epoch(expires));
     let subject = |name: &str| {

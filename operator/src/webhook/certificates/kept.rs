@@ -21,8 +21,8 @@ const PREVIOUS_EXPIRE: &str = "kubefoundry.ai/previous-expire";
 /// The names in the certificate: replicas that are told different ones, as during an upgrade, share one for all.
 const NAMES: &str = "kubefoundry.ai/names";
 /// So many authorities are in a bundle, and so many names in a certificate, at the most.
-const AUTHORITIES: usize = 3;
-const MOST_NAMES: usize = 16;
+const MAX_AUTHORITIES: usize = 3;
+const MAX_NAMES: usize = 16;
 
 /// What the Secret holds. Without `Debug`: there is a key in it.
 #[derive(Clone, PartialEq, Eq)]
@@ -71,14 +71,14 @@ impl Kept {
         let mut names = names.to_vec();
         let others = before.iter().flat_map(|before| before.names.clone());
         names.extend(others.filter(|name| !names.contains(name)).collect::<Vec<_>>());
-        names.truncate(MOST_NAMES);
+        names.truncate(MAX_NAMES);
         let Issued { pair, authority, expires } = issue(&names, lifetime, now)?;
         let Some(before) = before else {
             return Ok(Self { pair, bundle: authority, names, expires: Some(expires), previous_expire: None });
         };
         // Where nothing is known of the old certificate, it lives as long as the new one.
         let previous_expire = before.expires.unwrap_or(expires).max(before.previous_expire.unwrap_or(now));
-        let old = blocks(&before.bundle).into_iter().take(AUTHORITIES - 1);
+        let old = blocks(&before.bundle).into_iter().take(MAX_AUTHORITIES - 1);
         let bundle = std::iter::once(authority.as_str()).chain(old).map(with_line_end).collect();
         Ok(Self { pair, bundle, names, expires: Some(expires), previous_expire: Some(previous_expire) })
     }
