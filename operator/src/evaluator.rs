@@ -19,7 +19,7 @@ use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKi
 pub(crate) struct Snapshot {
     /// Renders with owner references, for the providers that are registered and the CRDs that are installed.
     pub(crate) engine: Engine,
-    known: Known,
+    known: ClusterState,
     /// Evaluators for fewer providers, by the names of these providers.
     restricted: Mutex<BTreeMap<Vec<String>, Engine>>,
 }
@@ -27,9 +27,9 @@ pub(crate) struct Snapshot {
 /// The latest snapshot, as a channel that reports changes.
 pub(crate) type Snapshots = watch::Receiver<Arc<Snapshot>>;
 
-/// What a snapshot is made from.
+/// The state of the cluster from which a snapshot is built.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Known {
+struct ClusterState {
     options: Option<String>,
     definitions: BTreeMap<String, Definition>,
     /// Provider configurations by name, as JSON.
@@ -53,7 +53,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// The errors in the options, or in a CRD.
-    fn new(known: Known) -> Result<Self, Vec<Diagnostic>> {
+    fn new(known: ClusterState) -> Result<Self, Vec<Diagnostic>> {
         let engine = Engine::new(&known.sources(true, |_| true), Providers::Given)?;
         Ok(Self { engine, known, restricted: Mutex::default() })
     }
@@ -103,7 +103,7 @@ impl Snapshot {
     }
 }
 
-impl Known {
+impl ClusterState {
     fn sources(&self, with_definitions: bool, is_allowed: impl Fn(&str) -> bool) -> SourceSet {
         let mut sources = SourceSet::default();
         if let Some(options) = &self.options {
@@ -215,14 +215,14 @@ impl Sources {
         }
     }
 
-    fn known(&self, options: Option<String>, now: Instant) -> Known {
+    fn known(&self, options: Option<String>, now: Instant) -> ClusterState {
         let mut configs = BTreeMap::new();
         for group in &self.configs {
             for (name, config) in group.all() {
                 configs.entry(name).or_insert_with(|| config.text_at(now, self.heartbeat_timeout));
             }
         }
-        Known { options, definitions: self.definitions.all(), configs }
+        ClusterState { options, definitions: self.definitions.all(), configs }
     }
 
     /// The first time after `after` at which a provider counts as silent.
@@ -234,7 +234,7 @@ impl Sources {
             .min()
     }
 
-    async fn read(&self, known: Known, before: Option<&Snapshot>) -> Option<Arc<Snapshot>> {
+    async fn read(&self, known: ClusterState, before: Option<&Snapshot>) -> Option<Arc<Snapshot>> {
         let made = tokio::task::spawn_blocking(move || Snapshot::new(known)).await;
         match made {
             Ok(Ok(snapshot)) => {
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn only_registered_providers_are_chosen_and_owners_are_written() {
         let configs = [config("dynamo", true), config("kaito", false), config("kuberay", true)].into();
-        let snapshot = Snapshot::new(Known { configs, ..Known::default() }).unwrap();
+        let snapshot = Snapshot::new(ClusterState { configs, ..ClusterState::default() }).unwrap();
         assert!(snapshot.engine.options().owner_references);
         let evaluation = snapshot.engine.evaluate(&phi(), None);
         assert_eq!(evaluation.provider(), Some("dynamo"));

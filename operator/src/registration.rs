@@ -1,4 +1,4 @@
-//! What a provider of ours says of itself in the cluster: its InferenceProviderConfig, and that it is alive (MD-8.3).
+//! Registers a built-in provider in the cluster: its InferenceProviderConfig, and a heartbeat (spec/1 §3.9).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::watch::Configs;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Writes the configuration and then a heartbeat at each interval, and at once when readiness changes, until the lease is
-/// lost. A configuration that somebody removes comes back.
+/// lost. A deleted configuration is written again.
 pub(crate) async fn register(
     client: kube::Client,
     dialect: &'static Dialect,
@@ -78,7 +78,7 @@ pub(crate) async fn register(
         };
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
-            // Not at once, so that somebody who removes it all the time is not outrun.
+            // With a delay, so that a client that keeps deleting it does not cause a loop without pauses.
             () = changed => tokio::time::sleep(Duration::from_millis(200)).await,
         }
     }

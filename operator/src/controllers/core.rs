@@ -1,6 +1,7 @@
 //! Validation of what is stored (docs/specification.md OP-7.3): also of what was stored while the webhook was away.
 //!
-//! It says `Validated`, and as long as no provider is chosen why not: from then on the rest of the status is the provider's.
+//! It writes the condition `Validated` and, as long as no provider is selected, the reason. Afterwards the provider writes
+//! the rest of the status.
 
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ use crate::names::{CORE_MANAGER, condition};
 use crate::runtime::metrics::Replicas;
 use crate::status::{self, Condition, Force, Statement};
 
-/// What is said where nobody selects (docs/specification.md OP-1.3).
+/// The message where no selector runs (spec/1 §3.5.2).
 pub(crate) const NO_SELECTOR: &str = "No provider specified and provider-selector not installed";
 
-/// Looks at one deployment.
+/// Validates one deployment.
 ///
 /// # Errors
-/// When the apiserver does not take what is to be said.
+/// When the apiserver refuses the status.
 pub(crate) async fn reconcile(
     deployment: Arc<Cached>,
     context: Arc<Context>,
@@ -46,7 +47,7 @@ pub(crate) async fn reconcile(
     Ok(Action::await_change())
 }
 
-/// All that core says, and why the deployment waits, if it does.
+/// The status fields of core, and the reason why the deployment waits, if it does.
 fn statement(
     deployment: &Cached,
     object: &Value,
@@ -70,12 +71,12 @@ fn statement(
             let lines: Vec<String> = errors.into_iter().map(|error| error.message).collect();
             selector::shortened(&lines.join("\n"))
         }
-        // Whatever there is to choose from: nobody does.
+        // Independent of the candidates: no selector runs.
         Choice::None { .. } | Choice::Chosen { .. } if !has_selector && explicit(object).is_none() => {
             NO_SELECTOR.to_owned()
         }
         Choice::None { message, .. } => message,
-        // The selector, or we in its place, says so in a moment.
+        // The selector, or core in its place, reports it in a moment.
         Choice::Chosen { .. } => return (statement, None),
     };
     let generation = deployment.metadata.generation;
@@ -84,7 +85,7 @@ fn statement(
     (statement, Some(message))
 }
 
-/// What is measured of a deployment is what its status says.
+/// Records the metrics of a deployment from its status.
 fn measure(deployment: &Cached, object: &Value, context: &Context) {
     let status = &object["status"];
     let phase = status["phase"].as_str().unwrap_or("Pending");

@@ -1,4 +1,4 @@
-//! Which provider runs a deployment (OP-2.3). A choice stays until the user names another provider.
+//! Selects the provider of a deployment (spec/1 §3.5.2, §4.4). A selection stays until the user names another provider.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::names::{SELECTOR_MANAGER, condition};
 use crate::runtime::events::EventReason;
 use crate::status::{self, Condition, Force, Statement};
 
-/// Why an explicit choice was made.
+/// The reason of an explicit selection.
 const EXPLICIT: &str = "explicit provider selection";
 
-/// What selection comes to for a deployment for which nothing is chosen.
+/// The result of a selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The specification has errors: nothing is chosen before they are mended.
+    /// The specification has errors, which have to be fixed before a provider is selected.
     Invalid { errors: Vec<Fault> },
-    /// This one, and why.
+    /// The selected provider, and the reason.
     Chosen { provider: String, reason: String },
-    /// None, and why; the reason is one word in CamelCase.
+    /// No provider. The reason is one word in CamelCase.
     None { reason: &'static str, message: String },
 }
 
@@ -46,10 +46,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Looks at one deployment.
+/// Selects the provider of one deployment.
 ///
 /// # Errors
-/// When the apiserver does not take the choice.
+/// When the apiserver refuses the status.
 pub(crate) async fn reconcile(
     deployment: Arc<Cached>,
     context: Arc<Context>,
@@ -62,11 +62,11 @@ pub(crate) async fn reconcile(
     Ok(Action::await_change())
 }
 
-/// Where nobody selects, core takes over what the user says, under the selector's name: so nothing changes hands when one
-/// is installed.
+/// Where no selector runs, core writes the provider that the user names, with the selector's field manager: so no field
+/// changes its owner when a selector is installed.
 ///
 /// # Errors
-/// When the apiserver does not take the choice.
+/// When the apiserver refuses the status.
 pub(crate) async fn stand_in(
     deployment: &Cached,
     object: &Value,
@@ -112,7 +112,7 @@ async fn select(
         Choice::None { reason, message } => {
             let selected = Condition::new(condition::PROVIDER_SELECTED, false, reason, shortened(&message));
             let statement = Statement::default().condition(selected);
-            // What runs, runs on: only the user can tell what is meant instead.
+            // The current provider stays: only the user can name another one.
             let statement = match current {
                 Some(current) => {
                     with_choice(statement, current, object["status"]["provider"]["selectedReason"].as_str())
@@ -150,12 +150,12 @@ async fn select(
     }
 }
 
-/// What is to be said of a choice that was made before, where it is not said any more.
+/// The status of an earlier selection, where it is missing.
 fn kept(object: &Value, current: &str, is_named: bool) -> Option<Statement> {
     let live = &object["status"];
     let reason = live["provider"]["selectedReason"].as_str().filter(|reason| !reason.is_empty());
     let reason = if is_named { EXPLICIT } else { reason.unwrap_or("selected before") };
-    // The generation of the condition is the one that the choice was made for.
+    // The generation of the condition is that of the selection.
     let is_said = status::find(live, condition::PROVIDER_SELECTED)
         .is_some_and(|said| said["status"] == "True" && said["message"] == reason);
     (!is_said || live["provider"]["selectedReason"] != reason).then(|| chosen(current, reason))
@@ -170,14 +170,14 @@ fn with_choice(statement: Statement, provider: &str, reason: Option<&str>) -> St
     statement.field("provider.name", provider).field("provider.selectedReason", reason)
 }
 
-/// Selects, as if nothing was chosen.
+/// Selects as if no provider was chosen.
 pub(crate) fn choose(deployment: &Cached, object: &Value, context: &Context) -> Choice {
     let snapshot = Arc::clone(&context.snapshots.borrow());
     let allowed = context.namespaces.list(deployment.namespace());
     let allows = |provider: &str| allowed.as_ref().is_none_or(|list| list.iter().any(|name| name == provider));
     let evaluation = snapshot.engine.evaluate(object, None);
     if evaluation.errors().any(is_about_specification) {
-        // Those of the provider as well: whoever mends it learns all of it at once.
+        // Includes the errors of the provider, so that the user sees all of them at once.
         return Choice::Invalid { errors: evaluation.errors().map(fault).collect() };
     }
     let only = || {
@@ -204,7 +204,7 @@ pub(crate) fn choose(deployment: &Cached, object: &Value, context: &Context) -> 
     }
 }
 
-/// Why nothing is chosen.
+/// The reason why no provider is selected.
 fn none<'d>(errors: impl Iterator<Item = &'d Diagnostic>) -> Choice {
     let errors: Vec<&Diagnostic> = errors.collect();
     let reason = match errors.first() {
@@ -228,7 +228,7 @@ fn fault(found: &Diagnostic) -> Fault {
     Fault { code: found.code.id, path, message: found.message.clone() }
 }
 
-/// As much of a message as a condition can hold.
+/// Truncates a message to what a condition can hold.
 pub(crate) fn shortened(message: &str) -> String {
     const MAX_BYTES: usize = 8 * 1024;
     if message.len() <= MAX_BYTES {

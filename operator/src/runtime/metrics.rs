@@ -1,8 +1,9 @@
 //! Metrics (docs/specification.md OP-8.1), in Prometheus' text format.
 //!
-//! What is counted over time is kept by the `prometheus` crate. What is true of each deployment is kept once, in a small
-//! map, and written when somebody asks: ten thousand deployments as label sets of their own would take more memory than the
-//! deployments themselves.
+//! Corresponds to `kubert::runtime::RuntimeMetrics`, which registers metrics of its own names with `prometheus-client`; here
+//! the names are those of the specification. The `prometheus` crate keeps counters and histograms. The state of each
+//! deployment is kept once, in a small map, and written at each scrape: ten thousand deployments with label sets of their own
+//! would take more memory than the deployments themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -79,20 +80,20 @@ const BUILD: Metric = Metric {
     meaning: "1, with the version of the operator",
 };
 
-/// Every metric: those of the specification, then ours.
+/// All metrics: those of the specification, then the additional ones.
 #[cfg(test)]
 pub(crate) const METRICS: &[Metric] =
     &[DEPLOYMENTS, DURATION, ERRORS, SELECTION, REPLICAS, PHASE, REQUESTS, LEADER, BUILD];
 
-/// Seconds; most reconciliations send no request, few send seven.
+/// Upper bounds in seconds. Most reconciliations send no request, few send seven.
 const BUCKETS: [f64; 13] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// The longest label value: reasons come from whoever wrote a selection rule.
+/// Maximum length of a label value: the authors of selection rules choose the reasons.
 const MAX_LABEL_BYTES: usize = 128;
-/// How many pairs of provider and reason are told apart; later ones count as the reason `other`.
+/// Maximum number of pairs of provider and reason; later ones count as the provider and reason `other`.
 const MAX_REASONS: usize = 256;
 
-/// How many replicas a deployment has; what the provider does not say is absent.
+/// The replicas of a deployment. A number that the provider does not report is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Replicas {
     pub(crate) desired: Option<i64>,
@@ -100,7 +101,7 @@ pub(crate) struct Replicas {
     pub(crate) available: Option<i64>,
 }
 
-/// What is known of a deployment.
+/// The measured state of a deployment.
 struct State {
     phase: &'static str,
     replicas: Replicas,
@@ -109,7 +110,7 @@ struct State {
 /// By namespace, then by name.
 type Deployments = BTreeMap<Box<str>, BTreeMap<Box<str>, State>>;
 
-/// Where measurements go. `controller` is `core`, `selector` or a provider's name.
+/// Collects measurements. `controller` is `core`, `selector` or the name of a provider.
 pub(crate) struct Metrics {
     registry: Registry,
     duration: HistogramVec,
@@ -128,7 +129,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Nothing measured yet.
+    /// Registers all metrics.
     pub(crate) fn new() -> Self {
         let registry = Registry::new();
         let build: GaugeVec = register(&registry, GaugeVec::new(options(&BUILD), BUILD.labels));
@@ -146,17 +147,17 @@ impl Metrics {
         }
     }
 
-    /// A reconciliation came to its end, well or not.
+    /// Records the duration of a reconciliation, successful or not.
     pub(crate) fn observe_reconciliation(&self, controller: &str, took: Duration) {
         self.duration.with_label_values(&[controller]).observe(took.as_secs_f64());
     }
 
-    /// A reconciliation failed; `kind` is [`Error::kind`](crate::error::Error::kind).
+    /// Counts a failed reconciliation; `kind` is [`Error::kind`](crate::error::Error::kind).
     pub(crate) fn count_error(&self, controller: &str, kind: &'static str) {
         self.errors.with_label_values(&[controller, kind]).inc();
     }
 
-    /// A provider was selected.
+    /// Counts the selection of a provider.
     pub(crate) fn count_selection(&self, provider: &str, reason: &str) {
         let (provider, reason) = (capped(provider), capped(reason));
         let key = format!("{provider}\n{reason}");
@@ -172,11 +173,11 @@ impl Metrics {
         }
     }
 
-    /// The state of a deployment; `phase` as in its status.
+    /// Sets the state of a deployment; `phase` as in its status.
     pub(crate) fn set_deployment(&self, namespace: &str, name: &str, phase: &str, replicas: Replicas) {
         let state = State { phase: known_phase(phase), replicas };
         let mut deployments = lock(&self.deployments);
-        // Keys are made only for what is new.
+        // Allocates keys only for new deployments.
         if let Some(names) = deployments.get_mut(namespace) {
             if let Some(known) = names.get_mut(name) {
                 *known = state;
@@ -188,7 +189,7 @@ impl Metrics {
         }
     }
 
-    /// A deployment is gone.
+    /// Drops the state of a deleted deployment.
     pub(crate) fn forget(&self, namespace: &str, name: &str) {
         let mut deployments = lock(&self.deployments);
         if let Some(names) = deployments.get_mut(namespace) {
@@ -199,21 +200,21 @@ impl Metrics {
         }
     }
 
-    /// A request was sent; by verb (`get`, `apply`, …) and resource.
+    /// Counts a request by verb (`get`, `apply`, …) and resource.
     pub(crate) fn count_request(&self, verb: &'static str, resource: &str) {
         self.requests.with_label_values(&[verb, resource]).inc();
     }
 
-    /// This process became the leader of a role, or is it no longer.
+    /// Records whether this process leads a role.
     pub(crate) fn set_leader(&self, role: &str, leads: bool) {
         let gauge: IntGauge = self.leader.with_label_values(&[role]);
         gauge.set(i64::from(leads));
     }
 
-    /// Prometheus' text format.
+    /// All metrics in Prometheus' text format.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Writing into a string does not fail, and families that are registered are sound.
+        // Writing into a string does not fail, and registered families are valid.
         let _ = TextEncoder::new().encode_utf8(&self.registry.gather(), &mut text);
         let _ = write_deployments(&lock(&self.deployments), &mut text);
         text
@@ -224,7 +225,7 @@ fn options(metric: &Metric) -> Opts {
     Opts::new(metric.name, metric.meaning)
 }
 
-/// Registers a collector that was made from one of the rows above.
+/// Registers a collector for one of the metrics above.
 #[expect(clippy::expect_used, reason = "names and labels are constants, and a test registers them all")]
 fn register<C: prometheus::core::Collector + Clone + 'static>(registry: &Registry, made: prometheus::Result<C>) -> C {
     let collector = made.expect("names and labels are well-formed");
@@ -232,17 +233,17 @@ fn register<C: prometheus::core::Collector + Clone + 'static>(registry: &Registr
     collector
 }
 
-/// A panic while a lock was held leaves measurements that are whole: each change is one insertion.
+/// A poisoned lock holds valid measurements: each change is one insertion.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A phase as a word that lives as long as the program; a word that is none becomes `Unknown`.
+/// The static string of a phase; an unknown phase becomes `Unknown`.
 fn known_phase(phase: &str) -> &'static str {
     Phase::WORDS.iter().map(|(word, _)| *word).find(|word| *word == phase).unwrap_or("Unknown")
 }
 
-/// The beginning of a label value that is too long.
+/// The longest prefix of a label value that the limit allows.
 fn capped(value: &str) -> &str {
     let mut end = value.len().min(MAX_LABEL_BYTES);
     while !value.is_char_boundary(end) {
@@ -295,7 +296,7 @@ fn each(deployments: &Deployments, mut write: impl FnMut(&str, &str, &State) -> 
     Ok(())
 }
 
-/// A label value as the text format wants it.
+/// A label value with the escapes of the text format.
 fn escaped(value: &str) -> std::borrow::Cow<'_, str> {
     if value.contains(['\\', '"', '\n']) {
         value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").into()

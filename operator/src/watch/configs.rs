@@ -1,4 +1,4 @@
-//! The InferenceProviderConfigs of a group: who can be chosen, and who is alive.
+//! The InferenceProviderConfigs of a group: which providers can be selected, and which are alive.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,35 +11,34 @@ use kubefoundry::dialect::Dialect;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Filled, Known, Signal, follow, pages};
+use super::{Index, Initialized, Signal, follow, pages};
 use crate::cached::Cached;
 
 /// A configuration, without its heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Registered {
-    /// As JSON: kind, name, specification, readiness.
+    /// Kind, name, specification and readiness as JSON.
     pub(crate) text: Arc<str>,
     heartbeat: Option<Heartbeat>,
 }
 
-/// What a provider says of being alive, and since when we know that it says so: nobody else's clock is needed for more
-/// than the first look.
+/// The heartbeat of a provider, and when it was observed. Its clock is used for the first observation only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Heartbeat {
     said: String,
     seen: Instant,
-    /// How old it was when it was seen first.
+    /// Its age when it was observed first.
     age: Duration,
 }
 
 impl Registered {
-    /// When the provider counts as silent; never when it sends no heartbeat.
+    /// When the provider counts as silent; never if it sends no heartbeat.
     pub(crate) fn silent_from(&self, timeout: Duration) -> Option<Instant> {
         let heartbeat = self.heartbeat.as_ref()?;
         Some(heartbeat.seen + timeout.saturating_sub(heartbeat.age))
     }
 
-    /// The text, saying `ready: false` when the provider is silent.
+    /// The text, with `ready: false` when the provider is silent.
     pub(crate) fn text_at(&self, now: Instant, timeout: Duration) -> Arc<str> {
         if self.silent_from(timeout).is_none_or(|from| now < from) {
             return Arc::clone(&self.text);
@@ -50,20 +49,20 @@ impl Registered {
     }
 }
 
-/// Those of one group, by name.
+/// The configurations of one group, by name.
 #[derive(Debug)]
 pub(crate) struct Configs {
     pub(crate) dialect: &'static Dialect,
-    known: RwLock<Known<Registered>>,
-    filled: Filled,
+    known: RwLock<Index<Registered>>,
+    filled: Initialized,
 }
 
 impl Configs {
     pub(crate) fn new(dialect: &'static Dialect) -> Self {
-        Self { dialect, known: RwLock::default(), filled: Filled::default() }
+        Self { dialect, known: RwLock::default(), filled: Initialized::default() }
     }
 
-    /// The kind in a group.
+    /// The kind InferenceProviderConfig of a group.
     pub(crate) fn resource(dialect: &Dialect) -> ApiResource {
         ApiResource {
             group: dialect.group.to_owned(),
@@ -78,12 +77,12 @@ impl Configs {
         self.known.read().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
 
-    /// Waits until all are known.
+    /// Waits until the cache is filled.
     pub(crate) async fn filled(&self) {
         self.filled.wait().await;
     }
 
-    /// Keeps them as the cluster is, forever.
+    /// Keeps the cache up to date, and raises the signal on changes. Never returns.
     pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
         let resource = Self::resource(self.dialect);
         let what = format!("{}.{}", resource.plural, resource.group);
@@ -92,11 +91,11 @@ impl Configs {
             let before = self.all();
             let read =
                 |object: &Cached| (object.name().to_owned(), Some(registered(object, before.get(object.name()))));
-            let changes = self.known.write().unwrap_or_else(PoisonError::into_inner).take(event, read);
+            let changes = self.known.write().unwrap_or_else(PoisonError::into_inner).apply(event, read);
             if is_done {
                 self.filled.set();
             }
-            // Who listens compares texts: a heartbeat only moves the moment of silence.
+            // The listener compares texts: a heartbeat alone only postpones the silence.
             if is_done || !changes.is_empty() {
                 changed.raise();
             }
@@ -111,7 +110,7 @@ fn registered(object: &Cached, before: Option<&Registered>) -> Registered {
     let known = before.and_then(|before| before.heartbeat.as_ref());
     let heartbeat = said.map(|said| match known {
         Some(known) if known.said == said => known.clone(),
-        // It beats while we look, whatever its clock says.
+        // A new heartbeat was written just now, whatever its clock says.
         Some(_) => Heartbeat { said: said.to_owned(), seen: Instant::now(), age: Duration::ZERO },
         None => Heartbeat { said: said.to_owned(), seen: Instant::now(), age: age(said, Timestamp::now()) },
     });
@@ -125,7 +124,7 @@ fn registered(object: &Cached, before: Option<&Registered>) -> Registered {
     Registered { text: kept.to_string().into(), heartbeat }
 }
 
-/// How old a time is; nothing when it lies ahead, or is no time.
+/// The age of a time; zero when it lies in the future, or cannot be read.
 fn age(said: &str, now: Timestamp) -> Duration {
     let then = said.parse::<Timestamp>().unwrap_or(now);
     Duration::try_from(now.duration_since(then)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The CRDs of the kinds that providers write, as text for the engine.
+//! The CRDs of the kinds that providers write, as text for the evaluator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,7 +11,7 @@ use kubefoundry::model::provider::Provider;
 use kubefoundry::model::providers::PROVIDERS;
 use serde_json::Value;
 
-use super::{Filled, Known, Signal, follow, pages};
+use super::{Index, Initialized, Signal, follow, pages};
 use crate::cached::Cached;
 
 /// The CRD of a kind of a provider, once the apiserver serves it.
@@ -25,34 +25,34 @@ pub(crate) struct Definition {
     pub(crate) text: Arc<str>,
 }
 
-/// Those that are installed, by name.
+/// The installed CRDs of providers, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
-    known: RwLock<Known<Definition>>,
-    filled: Filled,
+    known: RwLock<Index<Definition>>,
+    filled: Initialized,
 }
 
 impl Definitions {
-    /// Those that are installed now.
+    /// The CRDs that are installed now.
     pub(crate) fn all(&self) -> BTreeMap<String, Definition> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).all.clone()
     }
 
-    /// Waits until all are known.
+    /// Waits until the cache is filled.
     pub(crate) async fn filled(&self) {
         self.filled.wait().await;
     }
 
-    /// Keeps them as the cluster is, forever.
+    /// Keeps the cache up to date, and raises the signal on changes. Never returns.
     pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
-        // Schemas are long: few at a time.
+        // Small pages, because schemas are long.
         let config = pages().page_size(10);
         let groups = groups();
         follow("customresourcedefinitions", Api::<Cached>::all_with(client, &resource), config, |event| {
             let is_done = matches!(event, watcher::Event::InitDone);
             let read = |object: &Cached| (object.name().to_owned(), definition(object, &groups));
-            let names = self.known.write().unwrap_or_else(PoisonError::into_inner).take(event, read);
+            let names = self.known.write().unwrap_or_else(PoisonError::into_inner).apply(event, read);
             for name in &names {
                 tracing::info!(definition = name, "a CRD of a provider came, changed or went");
             }
@@ -73,7 +73,7 @@ fn groups() -> Vec<&'static str> {
     PROVIDERS.iter().flat_map(of).collect()
 }
 
-/// What is kept of a CRD; nothing of those that no provider writes, or that cannot be used yet.
+/// Reads a CRD; none if no provider writes its kind, or if it is not established.
 fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
     // Its name is `<plural>.<group>`.
     let (plural, group) = object.name().split_once('.')?;
@@ -92,7 +92,7 @@ fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
     }
     let mut spec = value["spec"].take();
     remove_descriptions(&mut spec);
-    // In a list the apiserver leaves out what kind it is.
+    // The apiserver omits kind and apiVersion in lists.
     let definition = serde_json::json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -103,7 +103,7 @@ fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
     Some(Definition { uid: object.uid().to_owned(), group: group.to_owned(), kind, plural: plural.to_owned(), text })
 }
 
-/// Descriptions are most of a schema, and say nothing to a program.
+/// Removes descriptions: they are most of a schema, and have no effect.
 fn remove_descriptions(value: &mut Value) {
     match value {
         Value::Object(fields) => {

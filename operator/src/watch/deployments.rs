@@ -1,4 +1,4 @@
-//! The ModelDeployments of one group: a store, and word to every controller of what changed.
+//! The ModelDeployments of one group: a store, and the queues of every controller.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use super::{Queues, follow, pages};
 use crate::cached::Cached;
 use crate::runtime::metrics::Metrics;
 
-/// Waits until a store was filled once.
+/// Waits until a store has been filled once.
 ///
-/// Of those who wait for it, a store wakes one alone (kube 5.0, `DelayedInit`), and here each controller waits for the same
-/// one: so they look again and again.
+/// It polls, because a store wakes only one of several waiting tasks (kube 5.0, `DelayedInit`), and all controllers wait for
+/// the same store.
 pub(crate) async fn filled(store: &Store<Cached>) {
     while store.wait_until_ready().now_or_never().is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// Keeps the store as the cluster is, forever.
+/// Keeps the store up to date, and queues changed deployments. Never returns.
 pub(crate) async fn follow_deployments(
     client: Client,
     resource: ApiResource,
@@ -52,7 +52,7 @@ pub(crate) async fn follow_deployments(
     .await;
 }
 
-/// Looks at what is not as it was. Gives how many there are.
+/// Queues the deployments that a new list shows as changed. Returns the number of deployments.
 fn relist(
     store: &Store<Cached>,
     before: &[Arc<Cached>],

@@ -1,7 +1,7 @@
-//! Watches: what is in the cluster, as it changes.
+//! Watches: caches of the cluster, and the changes in them.
 //!
-//! Each watch fills a cache and says what changed. A watch that breaks is tried again for as long as the process runs; one
-//! line in the log says that it broke, and another that it works again.
+//! Each watch fills a cache and queues what a change concerns. A watch that breaks is retried for the life of the process;
+//! one line in the log says that it broke, and another that it works again.
 
 mod configs;
 mod definitions;
@@ -33,18 +33,18 @@ pub(crate) use upstream::{Owned, Owners, Upstream, WatchedKind};
 
 use crate::runtime::backoff::WatchBackoff;
 
-/// Follows all objects of a kind, forever.
+/// Passes the events of all objects of a kind to `handle`. Never returns.
 async fn follow<K>(what: &str, api: Api<K>, config: watcher::Config, mut handle: impl FnMut(Event<K>))
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
-    // The first step of each try succeeds, so only time tells that it works.
+    // The first event of each attempt always succeeds, so only a watch that lasts resets the back-off.
     let backoff = ResetTimerBackoff::new(WatchBackoff::default(), Duration::from_secs(30));
     let mut events = pin!(watcher(api, config).backoff(backoff));
     let mut is_broken = false;
     while let Some(event) = events.next().await {
         match event {
-            // The first step of a list sends nothing yet, so it says nothing of the apiserver.
+            // `Init` comes before the request, so it does not show that the apiserver answers.
             Ok(Event::Init) => handle(Event::Init),
             Ok(event) => {
                 if is_broken {
@@ -66,7 +66,7 @@ where
     }
 }
 
-/// 410 Gone, which a new list mends.
+/// Whether the error is 410 Gone, after which the watcher lists again.
 fn is_too_old(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::WatchError(status)
@@ -76,33 +76,33 @@ fn is_too_old(error: &watcher::Error) -> bool {
     }
 }
 
-/// How lists are asked for: pages small enough that reading one takes little memory. Watches are opened anew often enough
-/// that one whose other end is gone without a word does not stay unnoticed for long.
+/// The configuration of lists and watches: pages small enough to need little memory, and watches short enough that a
+/// connection which is dead without an error is noticed soon.
 fn pages() -> watcher::Config {
     watcher::Config::default().page_size(200).timeout(WATCH_SECONDS)
 }
 
-/// How long one watch is open.
+/// Duration of one watch request.
 const WATCH_SECONDS: u32 = 120;
 
-/// What is known of a kind, and whether it is all there is.
+/// The objects of a kind by name, reduced to what is needed of them. kubert calls this an index.
 #[derive(Debug)]
-struct Known<V> {
+struct Index<V> {
     all: BTreeMap<String, V>,
     listed: BTreeMap<String, V>,
     is_complete: bool,
 }
 
-impl<V> Default for Known<V> {
+impl<V> Default for Index<V> {
     fn default() -> Self {
         Self { all: BTreeMap::new(), listed: BTreeMap::new(), is_complete: false }
     }
 }
 
-impl<V: PartialEq> Known<V> {
-    /// Takes an event over objects of which `read` makes a name and what is to be known. Gives the names of those that are
-    /// not as they were.
-    fn take<K>(&mut self, event: Event<K>, read: impl Fn(&K) -> (String, Option<V>)) -> Vec<String> {
+impl<V: PartialEq> Index<V> {
+    /// Applies an event; `read` gives the name of an object, and its value if it belongs into the index. Returns the names
+    /// whose value changed.
+    fn apply<K>(&mut self, event: Event<K>, read: impl Fn(&K) -> (String, Option<V>)) -> Vec<String> {
         let (name, value) = match event {
             Event::Init => {
                 self.listed.clear();
@@ -135,7 +135,7 @@ impl<V: PartialEq> Known<V> {
     }
 }
 
-/// Says that something may be different now; who listens looks for itself.
+/// Wakes one listener after a change. It carries no data: the listener reads the caches.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
     raised: Notify,
@@ -151,11 +151,11 @@ impl Signal {
     }
 }
 
-/// Whether a cache was filled once.
+/// Whether a cache has been filled once, as `kubert::initialized`.
 #[derive(Debug, Default)]
-struct Filled(AtomicBool, Notify);
+struct Initialized(AtomicBool, Notify);
 
-impl Filled {
+impl Initialized {
     fn set(&self) {
         self.0.store(true, Ordering::Release);
         self.1.notify_waiters();
@@ -179,29 +179,29 @@ impl Filled {
 mod tests {
     use super::*;
 
-    fn take(known: &mut Known<u8>, event: Event<(&str, u8)>) -> Vec<String> {
-        known.take(event, |(name, value)| ((*name).to_owned(), Some(*value)))
+    fn apply(known: &mut Index<u8>, event: Event<(&str, u8)>) -> Vec<String> {
+        known.apply(event, |(name, value)| ((*name).to_owned(), Some(*value)))
     }
 
     #[test]
-    fn what_changed_while_a_watch_was_broken_is_told() {
-        let mut known = Known::default();
+    fn a_relist_reports_what_changed_while_the_watch_was_broken() {
+        let mut known = Index::default();
         for event in [Event::Init, Event::InitApply(("a", 1)), Event::InitApply(("b", 1))] {
-            assert!(take(&mut known, event).is_empty());
+            assert!(apply(&mut known, event).is_empty());
         }
         assert!(!known.is_complete);
-        assert_eq!(take(&mut known, Event::InitDone), ["a", "b"]);
+        assert_eq!(apply(&mut known, Event::InitDone), ["a", "b"]);
         assert!(known.is_complete);
-        assert!(take(&mut known, Event::Apply(("a", 1))).is_empty());
-        assert_eq!(take(&mut known, Event::Apply(("a", 2))), ["a"]);
+        assert!(apply(&mut known, Event::Apply(("a", 1))).is_empty());
+        assert_eq!(apply(&mut known, Event::Apply(("a", 2))), ["a"]);
         // It breaks: until the list is whole, what was known holds.
-        take(&mut known, Event::Init);
-        take(&mut known, Event::InitApply(("a", 2)));
-        take(&mut known, Event::Init);
-        take(&mut known, Event::InitApply(("c", 1)));
+        apply(&mut known, Event::Init);
+        apply(&mut known, Event::InitApply(("a", 2)));
+        apply(&mut known, Event::Init);
+        apply(&mut known, Event::InitApply(("c", 1)));
         assert_eq!(known.all.len(), 2);
-        assert_eq!(take(&mut known, Event::InitDone), ["c", "a", "b"]);
-        assert_eq!(take(&mut known, Event::Delete(("c", 1))), ["c"]);
+        assert_eq!(apply(&mut known, Event::InitDone), ["c", "a", "b"]);
+        assert_eq!(apply(&mut known, Event::Delete(("c", 1))), ["c"]);
         assert!(known.all.is_empty());
     }
 }

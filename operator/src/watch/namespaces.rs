@@ -1,4 +1,4 @@
-//! Namespaces, as far as they say which providers their deployments may use.
+//! The providers that the deployments of each namespace may use.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -7,22 +7,22 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client, ResourceExt as _};
 
-use super::{Filled, Known, follow, pages};
+use super::{Index, Initialized, follow, pages};
 use crate::names::ALLOWED_PROVIDERS;
 
-/// What namespaces allow.
+/// The namespaces of the cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Namespaces {
-    known: RwLock<Known<Allowed>>,
-    filled: Filled,
+    known: RwLock<Index<Allowed>>,
+    filled: Initialized,
 }
 
-/// The providers that are allowed; all of them where nothing is said.
+/// The value of the annotation; without one all providers are allowed.
 type Allowed = Option<Box<str>>;
 
 impl Namespaces {
-    /// Whether deployments of a namespace may use a provider ([`ALLOWED_PROVIDERS`]). Of a namespace that is not known yet,
-    /// nobody has said that they may not: controllers wait until it [is](Self::is_known).
+    /// Whether deployments of a namespace may use a provider ([`ALLOWED_PROVIDERS`]). True for a namespace that is not known
+    /// yet, so controllers first wait until it [is](Self::is_known).
     pub(crate) fn allow(&self, namespace: &str, provider: &str) -> bool {
         self.list(namespace).is_none_or(|list| list.iter().any(|name| name == provider))
     }
@@ -34,34 +34,34 @@ impl Namespaces {
         Some(list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Whether a namespace was seen.
+    /// Whether the cache contains a namespace.
     pub(crate) fn is_known(&self, namespace: &str) -> bool {
         self.known.read().unwrap_or_else(PoisonError::into_inner).all.contains_key(namespace)
     }
 
-    /// Waits until all namespaces are known.
+    /// Waits until the cache is filled.
     pub(crate) async fn filled(&self) {
         self.filled.wait().await;
     }
 
-    /// Keeps them as the cluster is, forever, and says which allow something else than before.
+    /// Keeps the cache up to date, and calls `changed` for each namespace whose annotation changed. Never returns.
     pub(crate) async fn follow(&self, client: Client, changed: impl Fn(&str)) {
         let api = Api::<PartialObjectMeta<Namespace>>::all(client);
         follow("namespaces", api, pages(), |event| {
-            for name in self.take(event) {
+            for name in self.apply(event) {
                 changed(&name);
             }
         })
         .await;
     }
 
-    fn take(&self, event: Event<PartialObjectMeta<Namespace>>) -> Vec<String> {
+    fn apply(&self, event: Event<PartialObjectMeta<Namespace>>) -> Vec<String> {
         let is_done = matches!(event, Event::InitDone);
         let read = |namespace: &PartialObjectMeta<Namespace>| {
             let allowed = namespace.annotations().get(ALLOWED_PROVIDERS).map(|list| list.as_str().into());
             (namespace.name_any(), Some(allowed))
         };
-        let changed = self.known.write().unwrap_or_else(PoisonError::into_inner).take(event, read);
+        let changed = self.known.write().unwrap_or_else(PoisonError::into_inner).apply(event, read);
         if is_done {
             self.filled.set();
         }
@@ -81,7 +81,7 @@ mod tests {
         for (name, list) in [("open", None), ("some", Some(" kaito, dynamo,")), ("closed", Some(""))] {
             let annotations = list.map(|list| json!({ALLOWED_PROVIDERS: list}));
             let namespace = json!({"metadata": {"name": name, "annotations": annotations}});
-            assert_eq!(namespaces.take(Event::Apply(serde_json::from_value(namespace).unwrap())), [name]);
+            assert_eq!(namespaces.apply(Event::Apply(serde_json::from_value(namespace).unwrap())), [name]);
         }
         assert!(namespaces.allow("open", "kaito") && namespaces.allow("unknown", "kaito"));
         assert!(namespaces.allow("some", "kaito") && namespaces.allow("some", "dynamo"));

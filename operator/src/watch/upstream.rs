@@ -23,18 +23,18 @@ pub(crate) struct Owned {
     pub(crate) object: Cached,
 }
 
-/// A kind that is to be watched, and for whom.
+/// A kind to watch, and the provider for which it is watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WatchedKind {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kind: String,
     pub(crate) plural: String,
-    /// Another when the CRD was removed and came back.
+    /// The uid of the CRD: another one after the CRD was deleted and created again.
     pub(crate) definition: String,
-    /// The provider that writes it; of the built-in kinds any.
+    /// The provider that writes it; none for built-in kinds, which any provider writes.
     pub(crate) provider: Option<&'static str>,
-    /// Of the built-in kinds only ours are looked at.
+    /// The label selector of a built-in kind.
     pub(crate) labels: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Upstream {
     kinds: RwLock<Option<BTreeMap<WatchedKind, Kind>>>,
 }
 
-/// What is known of a kind.
+/// The cache of a kind.
 struct Kind {
     resource: Arc<ApiResource>,
     objects: Objects,
@@ -132,12 +132,12 @@ fn writes(provider: &str, kind: &str) -> bool {
 }
 
 impl Upstream {
-    /// Watches nothing until it is told [which kinds](Self::watch_kinds).
+    /// Watches nothing until [`Self::watch_kinds`] is called.
     pub(crate) fn new(client: Client, providers: Vec<&'static str>, owners: Vec<Owners>) -> Arc<Self> {
         Arc::new(Self { client, providers, owners, kinds: RwLock::new(None) })
     }
 
-    /// Whether everything of a provider's kinds that is installed is known.
+    /// Whether the caches of all installed kinds of a provider are filled.
     pub(crate) fn is_ready(&self, provider: &str) -> bool {
         let kinds = self.read();
         let of_provider = |wanted: &WatchedKind| wanted.provider.is_none_or(|name| name == provider);
@@ -149,7 +149,7 @@ impl Upstream {
         self.read().iter().flatten().flat_map(|(_, kind)| kind.objects.owned(uid)).collect()
     }
 
-    /// An object by kind and name, whoever owns it; of the built-in kinds only if it has our labels.
+    /// An object by kind and name, whoever owns it; of built-in kinds only with the labels of the operator.
     pub(crate) fn find(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<Arc<Owned>> {
         let key = Key::new(namespace, name);
         let kinds = self.read();
@@ -157,7 +157,7 @@ impl Upstream {
         kinds.iter().flatten().map(|(_, kind)| kind).filter(same).find_map(|kind| kind.objects.all.get(&key).cloned())
     }
 
-    /// Watches exactly these kinds from now on, and ConfigMaps and Services that bear our labels.
+    /// Watches exactly these kinds from now on, and ConfigMaps and Services with the labels of the operator.
     pub(crate) fn watch_kinds(self: &Arc<Self>, kinds: impl IntoIterator<Item = WatchedKind>) {
         let ours = |wanted: &WatchedKind| wanted.provider.is_some_and(|provider| self.providers.contains(&provider));
         let mut wanted: BTreeSet<WatchedKind> = kinds.into_iter().filter(ours).collect();
@@ -192,7 +192,7 @@ impl Upstream {
         }
     }
 
-    /// Keeps what is known of a kind as the cluster is, until it is not wanted any more.
+    /// Keeps the cache of a kind up to date, until the kind is not watched any more.
     async fn follow(self: Arc<Self>, wanted: WatchedKind) {
         let resource = Arc::new(wanted.resource());
         let what = [&*wanted.plural, &*wanted.group].join(".");
@@ -203,7 +203,7 @@ impl Upstream {
         };
         let mut listed = Vec::new();
         let keep = |object: Cached| {
-            // Of what others own, nothing but that is looked at.
+            // Of an object with another owner, only the metadata are needed.
             let object = if wanted.group.is_empty() { object.of_kind(&resource) } else { object };
             let object = if self.owner(&object).is_some() { object } else { object.without_contents() };
             Owned { resource: Arc::clone(&resource), object }
@@ -236,7 +236,7 @@ impl Upstream {
                 }
             };
             for owned in touched {
-                self.tell(&wanted, &owned.object);
+                self.queue_owner(&wanted, &owned.object);
             }
         })
         .await;
@@ -248,7 +248,7 @@ impl Upstream {
         kind.map(|kind| change(&mut kind.objects)).unwrap_or_default()
     }
 
-    /// Takes a whole list. Gives what is not as it was; at the first time all owners are told that it is there.
+    /// Replaces the cache by a list. Returns the changed objects; after the first list all owners are queued.
     fn replace(&self, wanted: &WatchedKind, listed: Vec<Owned>) -> Vec<Arc<Owned>> {
         let mut objects = Objects::default();
         for owned in listed {
@@ -288,15 +288,15 @@ impl Upstream {
         Some((owners, Key::new(object.namespace(), &owner.name)))
     }
 
-    /// Has the deployment of an object looked at.
-    fn tell(&self, wanted: &WatchedKind, object: &Cached) {
+    /// Queues the deployment that an object concerns.
+    fn queue_owner(&self, wanted: &WatchedKind, object: &Cached) {
         if let Some((owners, key)) = self.owner(object) {
             match wanted.provider {
                 Some(provider) => owners.queues.push_to_provider(provider, &key),
                 None => push_if_known(owners, &key),
             }
         } else {
-            // It may stand where one of ours is to stand.
+            // It may have the name of an object that a deployment needs.
             let key = Key::of(object);
             self.owners.iter().for_each(|owners| push_if_known(owners, &key));
         }

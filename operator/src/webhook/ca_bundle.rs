@@ -1,5 +1,5 @@
-//! Tells the apiserver by which authority it knows the webhooks: `caBundle` of the webhook configurations, and of the CRDs
-//! that are converted by a webhook. Whoever empties it finds it written again, ever later when it goes on.
+//! Writes the `caBundle` of the webhook configurations, and of the CRDs that a webhook converts. A client that keeps
+//! emptying it is answered with exponential back-off.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,14 +24,14 @@ use crate::runtime::shutdown::{Shutdown, signaled};
 
 /// The name of both webhook configurations.
 pub(crate) const CONFIGURATION: &str = "kubefoundry";
-/// Who writes it.
+/// The field manager of `caBundle`.
 pub(crate) const MANAGER: &str = "kubefoundry-webhooks";
-/// How long a bundle stays that has ours in it and more: another replica may know better.
-const OTHERS: Duration = Duration::from_secs(10);
-/// What readiness waits for.
+/// How long a bundle stays that contains this one and more: another replica may have a newer certificate.
+const OTHER_BUNDLE_GRACE: Duration = Duration::from_secs(10);
+/// The condition of readiness.
 const CONDITION: &str = "caBundle";
 
-/// So many objects, the first, are such that the webhooks are not reached without their bundle.
+/// Number of objects, from the first, without whose bundle the webhooks are not called.
 const NEEDED: usize = 2;
 
 /// An object that holds the bundle.
@@ -40,7 +40,7 @@ struct Target {
     name: String,
 }
 
-/// All of them, the configurations first.
+/// All objects with a bundle, the webhook configurations first.
 fn targets(dialects: &[&'static Dialect]) -> Vec<Target> {
     let resource = |group: &str, kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     let configurations = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"].map(|kind| Target {
@@ -56,9 +56,9 @@ fn targets(dialects: &[&'static Dialect]) -> Vec<Target> {
     configurations.into_iter().chain(definitions).collect()
 }
 
-/// The patch that brings a bundle into an object, as JSON patch; nothing where it is, and where there is no place for it.
+/// The JSON patch that writes a bundle into an object; none when the object has it, or has no place for it.
 ///
-/// Each place is tested before it is written: what changed meanwhile is looked at again.
+/// The patch tests each place before it writes it, so it fails when the object changed in the meantime.
 fn patch(object: &Value, bundle: &str) -> Option<Value> {
     let wanted = json!(ByteString(bundle.as_bytes().to_vec()));
     let mut steps = Vec::new();
@@ -82,7 +82,7 @@ fn patch(object: &Value, bundle: &str) -> Option<Value> {
     (!steps.is_empty()).then(|| Value::Array(steps))
 }
 
-/// Whether every place for a bundle has one with all of ours in it.
+/// Whether every bundle of an object contains all certificates of this one.
 fn covers(object: &Value, bundle: &str) -> bool {
     let ours = certificates::read(bundle);
     let has = |config: Option<&Value>| {
@@ -103,14 +103,14 @@ pub(super) struct Writer {
     pub(super) client: Client,
     pub(super) dialects: Vec<&'static Dialect>,
     pub(super) readiness: Readiness,
-    /// What is to be trusted.
+    /// The bundle that the apiserver has to trust.
     pub(super) bundle: watch::Receiver<Bundle>,
-    /// What the apiserver was told to trust by now, everywhere.
+    /// The bundle that is written everywhere.
     pub(super) trusted: watch::Sender<Bundle>,
 }
 
 impl Writer {
-    /// Works until it is told to stop.
+    /// Runs until the shutdown.
     pub(super) async fn run(self, shutdown: Shutdown) {
         self.readiness.set_pending(CONDITION, "not written yet");
         let targets = targets(&self.dialects);
@@ -121,7 +121,7 @@ impl Writer {
         .await;
     }
 
-    /// Keeps one object.
+    /// Keeps the bundle of one object.
     async fn follow(&self, target: &Target, index: usize, states: &Mutex<Vec<Bundle>>, shutdown: Shutdown) {
         let objects = Api::<DynamicObject>::all_with(self.client.clone(), &target.resource);
         let mut events = pin!(watcher::watch_object(objects.clone(), &target.name).default_backoff());
@@ -154,10 +154,10 @@ impl Writer {
                 continue;
             };
             if covers(&value, &bundle) {
-                // Another replica knows of a newer certificate, or of an older one that has not expired: it works as it is.
+                // Another replica has a newer certificate, or an older one that has not expired: the webhooks can be called.
                 self.settle(states, index, Arc::clone(&bundle));
                 let since = covered.get_or_insert_with(Instant::now);
-                let left = OTHERS.saturating_sub(since.elapsed());
+                let left = OTHER_BUNDLE_GRACE.saturating_sub(since.elapsed());
                 if !left.is_zero() {
                     retry = Some(left);
                     continue;
@@ -198,14 +198,15 @@ impl Writer {
         objects.patch(name, &parameters, &Patch::Json::<()>(steps)).await
     }
 
-    /// One object has a bundle, or no place for it. When all have the same, the apiserver trusts it.
+    /// Records that an object has a bundle, or no place for one. When all have the same, the apiserver trusts it.
     fn settle(&self, states: &Mutex<Vec<Bundle>>, index: usize, bundle: Arc<str>) {
         let mut states = states.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = states.get_mut(index) {
             *state = Some(bundle.clone());
         }
         let is_everywhere = |states: &[Bundle]| states.iter().all(|state| state.as_ref() == Some(&bundle));
-        // The configurations come first: without them nobody asks. A CRD may be none that we may watch.
+        // Readiness depends on the configurations only: without them nothing calls the webhooks, and a CRD may be outside
+        // of the operator's rights.
         if states.get(..NEEDED).is_some_and(is_everywhere) {
             self.readiness.set_ready(CONDITION);
         }

@@ -1,5 +1,4 @@
-//! Admission webhooks: defaults, validation, and what namespaces and users are allowed, over TLS with a certificate of
-//! their own.
+//! Admission webhooks: defaults, validation, and the rights of namespaces and users, over TLS with a self-issued certificate.
 //!
 //! ```text
 //! apiserver ─ http ─ server ─┬─ review ─┬─ default ── patch
@@ -27,7 +26,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use tokio::sync::watch;
 
-use self::server::{Cluster, Knowledge, Known};
+use self::server::{Availability, Cluster, Evaluators};
 use crate::args::Run;
 use crate::context::Context;
 use crate::names::ALLOWED_PROVIDERS;
@@ -35,23 +34,20 @@ use crate::runtime::admin::Readiness;
 use crate::runtime::server::{Server, Transport};
 use crate::runtime::shutdown::Shutdown;
 
-/// What the webhooks are started with.
+/// What the webhooks start with.
 pub(crate) struct Webhooks {
-    /// The connection to the apiserver.
     pub(crate) client: kube::Client,
-    /// The flags.
     pub(crate) settings: Arc<Run>,
-    /// What is known of each API group; empty until the caches are filled. Until then nothing is admitted.
+    /// The context of each API group; empty until the caches are filled. Until then nothing is admitted.
     pub(crate) contexts: watch::Receiver<Vec<Context>>,
-    /// Hears what is missing.
     pub(crate) readiness: Readiness,
 }
 
 impl Webhooks {
-    /// Serves until it is told to stop.
+    /// Serves until the shutdown.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// When the address cannot be bound.
     pub(crate) async fn run(self, shutdown: Shutdown) -> std::io::Result<()> {
         let Self { client, settings, contexts, readiness } = self;
         let (bundle, to_trust) = watch::channel(None);
@@ -71,7 +67,7 @@ impl Webhooks {
     }
 }
 
-/// The cluster as the caches know it.
+/// The cluster as cached.
 struct Live {
     client: kube::Client,
     settings: Arc<Run>,
@@ -79,16 +75,16 @@ struct Live {
 }
 
 impl Cluster for Live {
-    fn engine(&self, group: &str) -> Known {
+    fn engine(&self, group: &str) -> Availability {
         if !self.settings.groups.iter().any(|dialect| dialect.group == group) {
-            return Known::Nothing;
+            return Availability::NotServed;
         }
         let contexts = self.contexts.borrow();
         let context = contexts.iter().find(|context| context.dialect.group == group);
-        context.map_or(Known::NotYet, |context| {
+        context.map_or(Availability::Starting, |context| {
             let snapshot = context.snapshots.borrow().clone();
             let engine = snapshot.engine.clone();
-            Known::All(Knowledge { engine, among: Arc::new(move |allowed| snapshot.restricted_to(allowed)) })
+            Availability::Ready(Evaluators { engine, among: Arc::new(move |allowed| snapshot.restricted_to(allowed)) })
         })
     }
 
@@ -98,7 +94,7 @@ impl Cluster for Live {
             if let Some(namespaces) = namespaces.filter(|namespaces| namespaces.is_known(namespace)) {
                 return Ok(namespaces.list(namespace));
             }
-            // A namespace that was made a moment ago, or while the watch is broken.
+            // The namespace is new, or the watch is broken.
             let namespaces = Api::<Namespace>::all(self.client.clone());
             let namespace = namespaces.get_metadata(namespace).await.map_err(|error| error.to_string())?;
             let annotations = namespace.metadata.annotations.unwrap_or_default();

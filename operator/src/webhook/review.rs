@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 const API_VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
-/// So many warnings are sent with an answer, and so many bytes of each: clients get no more to see.
+/// Maximum number of warnings in a response, and of bytes of each: the apiserver drops more.
 const MAX_WARNINGS: usize = 30;
-const WARNING_BYTES: usize = 256;
+const MAX_WARNING_BYTES: usize = 256;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -176,7 +176,7 @@ fn limited(mut warnings: Vec<String>) -> Vec<String> {
         warnings.truncate(MAX_WARNINGS - 1);
         warnings.push(format!("and {more} more: see kubefoundry lint"));
     }
-    warnings.into_iter().map(|warning| shortened(&warning, WARNING_BYTES)).collect()
+    warnings.into_iter().map(|warning| shortened(&warning, MAX_WARNING_BYTES)).collect()
 }
 
 /// One line of at most so many bytes.

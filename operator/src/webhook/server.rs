@@ -15,51 +15,50 @@ use super::validate::{Creates, Outcome};
 use super::{access_review, convert, default, validate};
 use crate::runtime::server::{Handler, Response, method_not_allowed, response, text_response};
 
-/// So many objects are looked at in a moment; what comes besides waits. An object is looked at in milliseconds.
+/// Maximum number of requests that are evaluated at a time; further ones wait. An evaluation takes milliseconds.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 
-/// What is to be known of the cluster.
+/// What the webhooks have to know of the cluster.
 pub(super) trait Cluster: Send + Sync + 'static {
-    /// What the engine knows for an API group.
-    fn engine(&self, group: &str) -> Known;
-    /// The providers that a namespace allows; all of them without a list.
+    /// The evaluator for an API group.
+    fn engine(&self, group: &str) -> Availability;
+    /// The providers that a namespace allows; none means all.
     fn allowed<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>>;
     /// Whether access is checked at all.
     fn checks_access(&self) -> bool;
-    /// Why a user may not do something, if so.
+    /// The reason why a user may not do something; none when the user may.
     fn access(&self, question: SubjectAccessReview) -> BoxFuture<'_, Option<String>>;
 }
 
-/// What is known for an API group.
-pub(super) enum Known {
-    /// It is not ours.
-    Nothing,
+/// The state of the evaluator for an API group.
+pub(super) enum Availability {
+    /// The operator does not serve the group.
+    NotServed,
     /// The caches are still filling.
-    NotYet,
-    /// This.
-    All(Knowledge),
+    Starting,
+    Ready(Evaluators),
 }
 
-/// What the engine knows.
+/// Evaluators for an API group.
 #[derive(Clone)]
-pub(super) struct Knowledge {
-    /// All of it.
+pub(super) struct Evaluators {
+    /// The evaluator for all providers.
     pub(super) engine: Engine,
-    /// The same for selection among these providers alone.
+    /// Evaluators that select among some providers only.
     pub(super) among: Among,
 }
 
-/// An engine that chooses among these providers alone.
+/// Returns an evaluator that selects among these providers only.
 pub(super) type Among = Arc<dyn Fn(&[String]) -> Engine + Send + Sync>;
 
-/// What is to be done with a request.
+/// What a request asks for.
 #[derive(Clone, Copy, PartialEq)]
 enum Task {
     Default,
     Validate,
 }
 
-/// Answers the apiserver.
+/// Answers the requests of the apiserver.
 pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
     let places = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     Arc::new(move |request| {
@@ -78,18 +77,18 @@ pub(super) fn handler<C: Cluster>(cluster: Arc<C>) -> Handler {
             if content_type.split(';').next().unwrap_or_default().trim() != "application/json" {
                 return text_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected application/json");
             }
-            // A few requests at a time: each holds a tree of its object.
+            // Limited, because each request holds its object as a tree.
             let Ok(_place) = places.acquire().await else {
                 return text_response(StatusCode::SERVICE_UNAVAILABLE, "stopping");
             };
             let body = request.body;
             let Some(task) = task else {
-                return match apart(move || convert::convert(&body)).await {
+                return match run_blocking(move || convert::convert(&body)).await {
                     Some(converted) => json(converted),
-                    None => broke(),
+                    None => internal_error(),
                 };
             };
-            let Some(read) = apart(move || Request::read(&body)).await else { return broke() };
+            let Some(read) = run_blocking(move || Request::read(&body)).await else { return internal_error() };
             match read {
                 Ok(request) => admit(&*cluster, task, request).await,
                 Err(error) => text_response(StatusCode::BAD_REQUEST, error),
@@ -106,20 +105,22 @@ async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Respons
         Verdict::allow()
     } else {
         match (cluster.engine(&request.kind.group), request.kind.kind.as_str()) {
-            (Known::All(knowledge), "ModelDeployment") => match deployment(cluster, task, knowledge, request).await {
-                Some(verdict) => verdict,
-                None => return broke(),
-            },
-            (Known::NotYet, "ModelDeployment") => {
+            (Availability::Ready(evaluators), "ModelDeployment") => {
+                match deployment(cluster, task, evaluators, request).await {
+                    Some(verdict) => verdict,
+                    None => return internal_error(),
+                }
+            }
+            (Availability::Starting, "ModelDeployment") => {
                 return text_response(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "the operator is starting: its caches are not filled yet",
                 );
             }
-            (Known::All(_) | Known::NotYet, "InferenceProviderConfig") if task == Task::Validate => {
-                match apart(move || validate::configuration(&request)).await {
+            (Availability::Ready(_) | Availability::Starting, "InferenceProviderConfig") if task == Task::Validate => {
+                match run_blocking(move || validate::configuration(&request)).await {
                     Some(outcome) => outcome.verdict,
-                    None => return broke(),
+                    None => return internal_error(),
                 }
             }
             _ => Verdict::allow(),
@@ -128,10 +129,10 @@ async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Respons
     json(Ok(verdict.answer(&uid)))
 }
 
-/// Answers about a ModelDeployment; nothing when that broke.
-async fn deployment<C: Cluster>(cluster: &C, task: Task, knowledge: Knowledge, request: Request) -> Option<Verdict> {
+/// Reviews a ModelDeployment; none when that panicked.
+async fn deployment<C: Cluster>(cluster: &C, task: Task, evaluators: Evaluators, request: Request) -> Option<Verdict> {
     if task == Task::Default {
-        return apart(move || default::review(&request, &knowledge.engine)).await;
+        return run_blocking(move || default::review(&request, &evaluators.engine)).await;
     }
     let allowed = if request.changes_spec() { cluster.allowed(&request.namespace).await } else { Ok(None) };
     let allowed = match allowed {
@@ -144,7 +145,7 @@ async fn deployment<C: Cluster>(cluster: &C, task: Task, knowledge: Knowledge, r
     let request = Arc::new(request);
     let about = Arc::clone(&request);
     let Outcome { verdict, creates } =
-        apart(move || validate::deployment(&about, &knowledge, allowed.as_deref())).await?;
+        run_blocking(move || validate::deployment(&about, &evaluators, allowed.as_deref())).await?;
     let refusal = match creates {
         Creates::Nothing => None,
         _ if !cluster.checks_access() => None,
@@ -162,12 +163,12 @@ async fn deployment<C: Cluster>(cluster: &C, task: Task, knowledge: Knowledge, r
     Some(verdict)
 }
 
-/// Does work on a thread of its own, so that no large object keeps others from being served. Nothing when it panicked.
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+/// Runs work on a blocking thread, so that a large object does not delay other requests. None when it panicked.
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }
 
-fn broke() -> Response {
+fn internal_error() -> Response {
     tracing::error!("an admission request could not be answered; this is a bug");
     text_response(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
 }

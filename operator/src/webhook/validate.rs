@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::allow_list;
 use super::review::{Request, Verdict, line};
-use super::server::Knowledge;
+use super::server::Evaluators;
 
-/// So many errors are listed: more are nobody's to read in one answer.
+/// Maximum number of errors in a response; more would not be read.
 const MAX_ERRORS: usize = 100;
 
 /// Errors that are no mistake of the object, and pass: the deployment is stored, and waits (OP-1.3).
@@ -54,13 +54,13 @@ impl Outcome {
 ///
 /// What is stored with errors stays changeable in everything but its specification, and can be deleted: finalizers go by
 /// an update.
-pub(super) fn deployment(request: &Request, knowledge: &Knowledge, allowed: Option<&[String]>) -> Outcome {
+pub(super) fn deployment(request: &Request, evaluators: &Evaluators, allowed: Option<&[String]>) -> Outcome {
     let Some(written) = request.written().filter(|_| !request.is_going()) else {
         return Outcome::only(Verdict::allow());
     };
     let stored = request.stored();
     if !request.changes_spec() {
-        let errors = |object| Findings::of(&evaluate(knowledge, object, stored, None).1, knowledge).errors;
+        let errors = |object| Findings::of(&evaluate(evaluators, object, stored, None).1, evaluators).errors;
         let mut errors_now = errors(written);
         if !errors_now.is_empty() {
             let before = stored.map(errors).unwrap_or_default();
@@ -69,8 +69,8 @@ pub(super) fn deployment(request: &Request, knowledge: &Knowledge, allowed: Opti
         // Warnings were said when it was written.
         return Outcome::only(verdict(request, Findings { errors: errors_now, warnings: Vec::new() }));
     }
-    let (evaluation, diagnostics) = evaluate(knowledge, written, stored, allowed);
-    let Findings { mut errors, warnings } = Findings::of(&diagnostics, knowledge);
+    let (evaluation, diagnostics) = evaluate(evaluators, written, stored, allowed);
+    let Findings { mut errors, warnings } = Findings::of(&diagnostics, evaluators);
     let provider = evaluation.provider();
     if let Some(allowed) = allowed.filter(|_| provider.is_none() && !errors.is_empty()) {
         errors.push(("spec.provider.name".to_owned(), allow_list::choice(&request.namespace, allowed)));
@@ -131,8 +131,8 @@ struct Findings {
 }
 
 impl Findings {
-    fn of(diagnostics: &[Diagnostic], knowledge: &Knowledge) -> Self {
-        let engine = &knowledge.engine;
+    fn of(diagnostics: &[Diagnostic], evaluators: &Evaluators) -> Self {
+        let engine = &evaluators.engine;
         let has_providers = engine.provider_names().next().is_some();
         let is_unready = |name| engine.catalog().get(name).is_some_and(|provider| provider.ready == Some(false));
         let has_unready = engine.provider_names().any(is_unready);
@@ -158,7 +158,7 @@ impl Findings {
 /// What a deployment comes to, and all that is to be said of it: by the provider that it was given before, where it names
 /// none, or by one that is allowed.
 fn evaluate(
-    knowledge: &Knowledge,
+    evaluators: &Evaluators,
     deployment: &Value,
     stored: Option<&Value>,
     allowed: Option<&[String]>,
@@ -166,7 +166,7 @@ fn evaluate(
     let text = |object: &Value, at| {
         object.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
     };
-    let engine = &knowledge.engine;
+    let engine = &evaluators.engine;
     if text(deployment, "/spec/provider/name").is_none() {
         let chosen = stored.and_then(|stored| {
             let reason = text(stored, "/status/provider/selectedReason").unwrap_or_default();
@@ -179,7 +179,7 @@ fn evaluate(
         }
         if let Some(allowed) = allowed {
             // It knows the providers; what is installed of them the other engine knows.
-            let selected = (knowledge.among)(allowed).validate(deployment, Thoroughness::EveryRule);
+            let selected = (evaluators.among)(allowed).validate(deployment, Thoroughness::EveryRule);
             let decision = selected.decision.as_ref();
             let chosen = decision.and_then(|decision| {
                 let reason = decision.reason().unwrap_or_default().to_owned();

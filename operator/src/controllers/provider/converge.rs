@@ -1,4 +1,4 @@
-//! From what is in the cluster to what is wanted, one step.
+//! Brings the objects of a deployment one step closer to the desired ones.
 //!
 //! ```text
 //! main object:  not there ─ create      being deleted ─ wait       of another kind or name ─ delete, wait
@@ -22,36 +22,36 @@ use crate::runtime::events::EventReason;
 use crate::status::Force;
 use crate::watch::Owned;
 
-/// Where it got to.
+/// The result of a step.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// Everything is as rendered.
     Settled,
-    /// The main object was applied: as the apiserver gave it back.
+    /// The main object was applied; as the apiserver returned it.
     Applied(Arc<Owned>),
-    /// The watch is behind what was applied.
+    /// The watch has not delivered the last apply yet.
     CatchUp,
-    /// An object has to go first: what is waited for.
+    /// An object has to be deleted first; says which.
     Recreating(String),
-    /// Somebody keeps changing an object; it is corrected after this time.
+    /// Another client keeps changing an object; it is corrected after this time.
     Deferred(Duration),
     /// The apiserver or the provider refuses an object.
     Refused(String),
-    /// An object of the name is there, and not ours.
+    /// An object of the same name exists that the deployment does not own.
     NotOwned(String),
-    /// Nothing is applied, for the deployment asks for a dry run: what would be.
+    /// Nothing is applied, because the deployment asks for a dry run; says what would be.
     DryRun(String),
-    /// Nothing is applied, for the namespace does not allow the provider.
+    /// Nothing is applied, because the namespace does not allow the provider.
     NotAllowed(String),
-    /// Nothing is applied, for the provider cannot run it: the condition's reason, and why.
+    /// Nothing is applied, because the provider cannot run it: reason and message of the condition.
     Incompatible(&'static str, String),
-    /// Nothing is applied, for there are errors in the deployment.
+    /// Nothing is applied, because the deployment has errors.
     Invalid(String),
 }
 
-/// What is in the way of an object.
+/// What prevents a write.
 pub(super) enum Obstacle {
-    /// Another one of its name.
+    /// An object of the same name that the deployment does not own.
     NotOwned(String),
     Error(Error),
 }
@@ -62,7 +62,7 @@ impl From<Error> for Obstacle {
     }
 }
 
-/// What there is for an object that is wanted.
+/// The cached state of a desired object.
 enum Found {
     Nothing,
     /// It is being deleted.
@@ -90,12 +90,12 @@ impl ReconcileRequest<'_> {
         if !desired.objects().filter(|object| is_watched(object)).all(known) {
             return Ok(Outcome::CatchUp);
         }
-        // Before anything is written, and before anything that runs makes room.
+        // Checked before anything is written or deleted.
         let foreign = |object: &&Value| is_watched(object) && matches!(self.find(object), Found::Foreign);
         if let Some(object) = desired.objects().find(foreign) {
             return Err(not_owned(object));
         }
-        // Before anything of it is there.
+        // The finalizer comes before the first object.
         self.hold().await?;
         let owned = self.owned();
         let main = desired.main();
@@ -135,9 +135,9 @@ impl ReconcileRequest<'_> {
         objects::is_ours(metadata, kind, self.deployment, self.shared().dialect)
     }
 
-    /// Objects of a kind or name that is not wanted any more make room.
+    /// Deletes main objects whose kind or name is not desired any more.
     async fn replace(&self, desired: &Desired, strays: &[&Arc<Owned>]) -> Result<Outcome, Obstacle> {
-        // What runs is given up only for what will be accepted.
+        // A running object is deleted only if the apiserver accepts its successor.
         if strays.iter().any(|stray| !stray.object.is_terminating())
             && matches!(self.find(desired.main()), Found::Nothing)
         {
@@ -161,7 +161,7 @@ impl ReconcileRequest<'_> {
         Ok(Outcome::Applied(applied(main, live)))
     }
 
-    /// Nothing changed but, perhaps, what is in the cluster.
+    /// Repairs drift: the rendered objects are the same as at the last apply.
     async fn keep(&self, desired: &Desired, owned: &[Arc<Owned>]) -> Result<Outcome, Obstacle> {
         let uid = self.deployment.uid();
         let mut changed = Vec::new();
@@ -194,7 +194,7 @@ impl ReconcileRequest<'_> {
                 Some(live) => {
                     let tried = self.apply(object, Mode::DryRun, Force::Yes).await?;
                     if objects::desired_fields(&tried.value()) == objects::desired_fields(&live.object.value()) {
-                        // The apiserver writes it another way.
+                        // The apiserver stores it in another form.
                         let state = objects::state(object, &live);
                         self.context.state.record_unchangeable(uid, &objects::key(object), state);
                         continue;
@@ -212,7 +212,7 @@ impl ReconcileRequest<'_> {
         Ok(if is_main { Outcome::Applied(applied(object, stored)) } else { Outcome::Settled })
     }
 
-    /// Deletes supporting objects that are not wanted any more.
+    /// Deletes supporting objects that are not desired any more.
     async fn prune(&self, desired: &Desired, owned: &[Arc<Owned>]) -> Result<(), Error> {
         let is_desired = |owned: &Owned| desired.objects().any(|object| objects::is_same(owned, object));
         for stale in owned.iter().filter(|owned| !is_desired(owned)) {
@@ -221,7 +221,7 @@ impl ReconcileRequest<'_> {
         Ok(())
     }
 
-    /// Brings a supporting object to what is wanted.
+    /// Creates or updates a supporting object.
     pub(super) async fn ensure(&self, object: &Value) -> Result<(), Obstacle> {
         if objects::text(object, "/kind") == objects::CLAIM {
             return self.ensure_claim(object).await;
@@ -235,7 +235,8 @@ impl ReconcileRequest<'_> {
         }
     }
 
-    /// Claims are not watched: they are many, and theirs are the data of users. One that is there may grow.
+    /// Creates or updates a volume claim. Claims are not watched, because there are many of them, with data of users. An
+    /// existing claim may grow.
     async fn ensure_claim(&self, object: &Value) -> Result<(), Obstacle> {
         let Some(live) = self.api(object).get_opt(objects::name(object)).await.map_err(Error::from)? else {
             return self.make(object).await.map(drop);
@@ -253,16 +254,17 @@ impl ReconcileRequest<'_> {
         Ok(())
     }
 
-    /// Makes an object that is not there, as far as is known. One that is there after all is written only when it is ours.
+    /// Creates an object that the cache does not contain. If it exists after all, it is updated only if the deployment owns
+    /// it.
     async fn make(&self, object: &Value) -> Result<Cached, Obstacle> {
         let exists = match self.apply(object, Mode::DryRun, Force::No).await {
-            // What would be made has no version yet.
+            // The dry run of a creation returns no resourceVersion.
             Ok(tried) => tried.metadata.resource_version.is_some_and(|version| !version.is_empty()),
             Err(error) if error.is(409) => true,
             Err(error) => return Err(error.into()),
         };
         if !exists {
-            // Without force, one that was made meanwhile is in conflict.
+            // Without force: an object that was created in the meantime causes a conflict.
             return Ok(self.store(object, Force::No).await?);
         }
         let resource = objects::resource(object);
@@ -276,13 +278,13 @@ impl ReconcileRequest<'_> {
         }
     }
 
-    /// Writes an object of ours, after the apiserver said that it would accept it.
+    /// Updates an object of the deployment after a dry run.
     async fn overwrite(&self, object: &Value) -> Result<Cached, Error> {
         self.apply(object, Mode::DryRun, Force::Yes).await?;
         self.store(object, Force::Yes).await
     }
 
-    /// Applies an object; a dry run went before.
+    /// Applies an object after its dry run, and records it.
     pub(super) async fn store(&self, object: &Value, force: Force) -> Result<Cached, Error> {
         let stored = self.apply(object, Mode::Real, force).await?;
         self.context.state.record_apply(self.deployment, &objects::key(object), &stored);
@@ -297,12 +299,12 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// Whether what is known of an object comes from a watch.
+/// Whether the kind of an object is watched.
 fn is_watched(object: &Value) -> bool {
     objects::text(object, "/kind") != objects::CLAIM
 }
 
-/// A main object as it was given back.
+/// A main object as the apiserver returned it.
 pub(super) fn applied(object: &Value, stored: Cached) -> Arc<Owned> {
     Arc::new(Owned { resource: objects::resource(object).into(), object: stored })
 }

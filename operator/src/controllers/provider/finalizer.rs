@@ -1,7 +1,8 @@
-//! The finalizer on a deployment: as long as it is there, objects of the provider may be.
+//! The finalizer of a deployment: objects of the provider exist only while it is set.
 //!
-//! It is added and removed by a JSON patch that tests what it changes. Server-side apply would do it, too, but make a
-//! deployment that is gone.
+//! Corresponds to `kube::runtime::finalizer`, which calls one of two closures; the controller of a provider has more states
+//! ([`super::ownership`]). Like kube's, it is a JSON patch that tests what it changes: server-side apply would create a
+//! deployment that has been deleted.
 
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ impl ReconcileRequest<'_> {
         self.patch_finalizers(true).await.map(drop)
     }
 
-    /// Takes it off. Afterwards the deployment may be gone.
+    /// Removes the finalizer. Afterwards the deployment may be gone.
     pub(super) async fn let_go(&self) -> Result<(), Error> {
         if !self.has_finalizer() {
             return Ok(());

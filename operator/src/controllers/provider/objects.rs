@@ -1,4 +1,4 @@
-//! Objects of a provider: what they are called, whose they are, and what of them is compared.
+//! Objects of a provider: their names, their owners, and the fields that are compared.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::cached::Cached;
 use crate::hash::short_hex;
 use crate::watch::Owned;
 
-/// The kind of claims: they outlive their deployment, and are not watched.
+/// The kind of volume claims, which outlive their deployment and are not watched.
 pub(super) const CLAIM: &str = "PersistentVolumeClaim";
 
-/// The kind of an object, as it is asked for.
+/// The resource of an object, for the client.
 pub(super) fn resource(object: &Value) -> ApiResource {
     let (api_version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-/// The text at a JSON pointer; empty when there is none.
+/// The string at a JSON pointer; empty if absent.
 pub(super) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
@@ -38,17 +38,17 @@ pub(super) fn key(object: &Value) -> String {
     format!("{}/{}", text(object, "/kind"), name(object))
 }
 
-/// An object for people: `Workspace 'phi'`.
+/// An object in messages: `Workspace 'phi'`.
 pub(super) fn title(object: &Value) -> String {
     format!("{} '{}'", text(object, "/kind"), name(object))
 }
 
-/// The same of a live one.
+/// A live object in messages.
 pub(super) fn live_title(owned: &Owned) -> String {
     format!("{} '{}'", owned.resource.kind, owned.object.name())
 }
 
-/// Whether an object that a deployment owns is of a provider: its kind is the provider's, or the provider's manager wrote it.
+/// Whether an object of a deployment belongs to a provider: by its kind, or because the provider's manager wrote it.
 pub(super) fn is_of(owned: &Owned, provider: &dyn Provider, manager: &str) -> bool {
     if is_main_kind(owned, provider) {
         return true;
@@ -61,20 +61,20 @@ pub(super) fn is_of(owned: &Owned, provider: &dyn Provider, manager: &str) -> bo
     managers.is_none_or(|managers| managers.iter().any(|entry| entry["manager"] == manager))
 }
 
-/// Whether an object is of a kind that runs models.
+/// Whether an object is of a kind in which the provider runs models.
 pub(super) fn is_main_kind(owned: &Owned, provider: &dyn Provider) -> bool {
     let groups = provider.targets().iter().filter_map(|target| Some(target.rsplit_once('/')?.0));
     groups.into_iter().any(|group| group == owned.resource.group)
 }
 
-/// The main object among those that a deployment owns: the one that is wanted, or any that runs models.
+/// The main object of a deployment: the desired one, or any that runs models.
 pub(super) fn main(owned: &[Arc<Owned>], desired: Option<&Value>) -> Option<Arc<Owned>> {
     let mains = || owned.iter().filter(|owned| !owned.resource.group.is_empty());
     let is_desired = |owned: &&Arc<Owned>| desired.is_some_and(|desired| is_same(owned, desired));
     mains().find(is_desired).or_else(|| mains().next()).cloned()
 }
 
-/// Whether a live object is the wanted one; the version does not matter.
+/// Whether a live object is the desired one, in whatever version of its API.
 pub(super) fn is_same(owned: &Owned, desired: &Value) -> bool {
     let api_version = text(desired, "/apiVersion");
     let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
@@ -83,8 +83,8 @@ pub(super) fn is_same(owned: &Owned, desired: &Value) -> bool {
         && owned.object.name() == name(desired)
 }
 
-/// Whether a deployment may write an object: it is its controller. A claim names it in an annotation instead: its data
-/// stay when the deployment goes, so it has no owner.
+/// Whether a deployment may write an object: it is its controller. A claim has no owner, since its data outlive the
+/// deployment, and names the deployment in an annotation instead.
 pub(super) fn is_ours(metadata: &ObjectMeta, kind: &str, deployment: &Cached, dialect: &Dialect) -> bool {
     if kind == CLAIM {
         let owner = owner_name(Some(deployment.namespace()), deployment.name());
@@ -95,7 +95,7 @@ pub(super) fn is_ours(metadata: &ObjectMeta, kind: &str, deployment: &Cached, di
     owners.iter().any(|owner| owner.controller == Some(true) && owner.uid == deployment.uid())
 }
 
-/// A hash of what is rendered, without owners: the same for the same fields in another cluster.
+/// The hash of rendered objects without owners, which is equal for equal fields in another cluster.
 pub(super) fn rendered_hash(objects: &[Value]) -> String {
     let mut hash = Sha256::new();
     for object in objects {
@@ -109,7 +109,7 @@ pub(super) fn rendered_hash(objects: &[Value]) -> String {
     short_hex(&hash.finalize())
 }
 
-/// A hash of what is wanted, and of what is there as far as it could be wanted.
+/// The hash of the desired object, and of the live fields that a client could set.
 pub(super) fn state(desired: &Value, live: &Owned) -> String {
     let mut hash = Sha256::new();
     hash.update(desired.to_string());
@@ -118,7 +118,7 @@ pub(super) fn state(desired: &Value, live: &Owned) -> String {
     short_hex(&hash.finalize())
 }
 
-/// A name that nothing else has, to try an object whose own name is taken.
+/// A name that no other object has, to try an object whose own name is taken.
 pub(super) fn trial_name(uid: &str) -> String {
     format!("kf-{}", short_hex(&Sha256::digest(uid)))
 }
@@ -133,7 +133,7 @@ pub(super) fn annotate(object: &mut Value, key: String, value: &str) {
     }
 }
 
-/// What of an object somebody wants: no status, and nothing that the apiserver keeps for itself.
+/// The fields of an object that clients set: no status, and no metadata of the apiserver.
 pub(super) fn desired_fields(object: &Value) -> Value {
     let mut desired = object.clone();
     if let Some(fields) = desired.as_object_mut() {

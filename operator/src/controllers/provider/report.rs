@@ -1,4 +1,4 @@
-//! What is said of a deployment once it is applied, or is not.
+//! The status of a deployment after a reconciliation.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use crate::names::{CORE_MANAGER, SELECTOR_MANAGER, condition};
 use crate::status::{self, Condition, Holds, Statement};
 use crate::watch::Owned;
 
-/// What is known of a deployment.
+/// The facts that the status is made from.
 pub(super) struct Report<'r> {
     provider: &'static dyn Provider,
     outcome: &'r Outcome,
-    /// Kind and name of the main object, as far as there is one, or is to be one.
+    /// Kind and name of the existing or desired main object.
     main: Option<(String, String)>,
-    /// What the main object says, when it is there.
+    /// The status of the main object, if it exists.
     status: Option<Status>,
-    /// Whether that is too old; absent when nobody knows.
+    /// Whether that status is too old; absent if unknown.
     stale: Option<bool>,
     stale_after: Duration,
-    /// When it has to be looked at again: then what is said gets too old.
+    /// The time after which the status gets too old.
     pub(super) again: Option<Duration>,
 }
 

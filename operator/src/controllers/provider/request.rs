@@ -1,4 +1,4 @@
-//! Requests for objects of providers.
+//! Requests to the apiserver for objects of providers.
 
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::status::Force;
 use crate::watch::Owned;
 
-/// Whether something is really done.
+/// Whether a request changes the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The apiserver checks it as if it were, and stores nothing.
+    /// The apiserver validates the request, and stores nothing.
     DryRun,
     Real,
 }
@@ -32,7 +32,8 @@ impl ReconcileRequest<'_> {
         Ok(self.api(object).patch(objects::name(object), &how, &Patch::Apply(object)).await?)
     }
 
-    /// Deletes an object and what it owns. `judged` is what was looked at: when it was changed since, nothing is deleted.
+    /// Deletes an object and what it owns. With `judged`, the decision depends on the content of the object: if it changed
+    /// since, nothing is deleted.
     pub(super) async fn delete(&self, owned: &Owned, judged: bool) -> Result<(), Error> {
         let (uid, name) = (owned.object.uid(), owned.object.name());
         if owned.object.is_terminating() || self.context.state.begin_delete(self.deployment, uid) {
@@ -59,7 +60,7 @@ impl ReconcileRequest<'_> {
                 );
                 Ok(())
             }
-            // It is gone, or another one of its name is there.
+            // It was deleted, or replaced by one of the same name.
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
             Err(error) => {
                 self.context.state.cancel_delete(self.deployment, uid);
@@ -69,14 +70,14 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// What the apiserver, or a webhook or rule of the provider, says against an object; none when it is not the object's turn, or
-/// nothing can be said at all. A webhook that cannot be reached is answered with 500, as is a conversion that fails.
+/// The message with which the apiserver, or a webhook or rule of the provider, refuses an object; none for other errors. A
+/// webhook that cannot be reached results in 500, and so does a conversion that fails.
 pub(super) fn refusal(error: &Error) -> Option<String> {
     let Error::Api(kube::Error::Api(status)) = error else { return None };
     matches!(status.code, 400 | 403 | 413 | 422 | 500).then(|| status.message.clone())
 }
 
-/// The same error with the name of the object that it is about.
+/// Replaces the trial name in an error by the name of the object.
 pub(super) fn renamed(error: Error, trial: &str, name: &str) -> Error {
     match error {
         Error::Api(kube::Error::Api(mut status)) => {
@@ -87,7 +88,7 @@ pub(super) fn renamed(error: Error, trial: &str, name: &str) -> Error {
     }
 }
 
-/// An error for logs: of the apiserver's, what it says.
+/// The text of an error for logs: the message of the apiserver, if it is one.
 pub(super) fn described(error: &Error) -> String {
     match error {
         Error::Api(kube::Error::Api(status)) if !status.message.is_empty() => status.message.clone(),

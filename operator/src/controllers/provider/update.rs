@@ -1,5 +1,5 @@
-//! A change of what is wanted (OP-3): in place, where the provider takes it; otherwise the object is deleted and made
-//! anew.
+//! Updates a main object (spec/1 §4.11): in place where the provider supports the change, otherwise by deleting and
+//! creating it.
 
 use kube::Api;
 use kube::core::DynamicObject;
@@ -56,13 +56,13 @@ impl ReconcileRequest<'_> {
         Ok(paths.into_iter().find(|path| is_fixed(self.context.provider, &resource.kind, path)))
     }
 
-    /// Deletes the main object, so that it is made anew once it is gone.
+    /// Deletes the main object; it is created again once it is gone.
     async fn recreate(&self, desired: &Desired, live: &Owned, why: &str) -> Result<Outcome, Obstacle> {
         // What the new object refers to, as far as what runs does not use it by the same name.
         for object in desired.supporting().iter().filter(|object| objects::text(object, "/kind") != "Service") {
             self.ensure(object).await?;
         }
-        // What runs is given up only for what will be accepted; its name is taken as yet.
+        // A running object is deleted only if the apiserver accepts its successor, which is tried under another name.
         let mut trial = desired.main().clone();
         if let Some(name) = trial.pointer_mut("/metadata/name") {
             *name = Value::from(objects::trial_name(live.object.uid()));
@@ -76,7 +76,7 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// Whether a provider is known never to take a change of a field.
+/// Whether a provider is known to refuse every change of a field.
 fn is_fixed(provider: &dyn Provider, kind: &str, path: &str) -> bool {
     let row = FieldPath::read(path).and_then(|path| Behavior::of(provider.behaviors(), kind, &path));
     row.is_some_and(|row| matches!(row.reaction, Reaction::Refused | Reaction::NoEffect | Reaction::Grows))

@@ -1,4 +1,4 @@
-//! Makes certificates: a certificate authority that signs one serving certificate, and is forgotten then.
+//! Issues certificates: each serving certificate is signed by a certificate authority of its own, whose key is then dropped.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,45 +17,45 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{RootCertStore, version};
 use thiserror::Error;
 
-/// How far the clocks of a cluster may be apart: a certificate is valid from so long before it is made.
+/// Tolerated clock skew: a certificate is valid from this long before it is issued.
 const SKEW: Duration = Duration::from_secs(3600);
 
-/// The longest life of a certificate: what is longer cannot be written in one.
+/// Maximum lifetime of a certificate. A longer one cannot be encoded.
 const MAX_LIFETIME: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Why there is no certificate, or why one is of no use. None of them says anything of a key.
+/// Why there is no usable certificate. No message contains a key.
 #[derive(Debug, Error)]
 pub(super) enum Unusable {
-    /// Nothing can be made of it.
+    /// It could not be issued.
     #[error("the certificate cannot be made: {0}")]
     NotMade(#[from] rcgen::Error),
-    /// A part of it is missing, or no PEM.
+    /// A part of it is missing, or is not PEM.
     #[error("{0} is missing, or is no PEM")]
     Missing(&'static str),
-    /// The key does not belong to the certificate, or a client would refuse it.
+    /// The key does not match the certificate, or a client would refuse it.
     #[error("{0}")]
     Refused(#[from] rustls::Error),
-    /// A name under which nobody can be reached.
+    /// A name that cannot be the name of a server.
     #[error("{0:?} is no name of a server")]
     Name(String),
 }
 
-/// A serving certificate with its key, as PEM. Never printed: it has no `Debug` on purpose.
+/// A serving certificate with its key, as PEM. It has no `Debug`, so that the key cannot be printed.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) certificate: String,
     pub(super) key: String,
 }
 
-/// A pair that is new, and the certificate of the authority that vouches for it.
+/// A new pair, and the certificate of the authority that signed it.
 pub(super) struct Issued {
     pub(super) pair: Pair,
     pub(super) authority: String,
     pub(super) expires: SystemTime,
 }
 
-/// Makes an authority, and a certificate by it for these names. The authority's key is gone when this returns: nobody can
-/// sign with it again, so that trust in it is trust in this certificate alone.
+/// Creates an authority, and a certificate for these names that it signs. The key of the authority is dropped, so it can
+/// sign nothing else: trust in the authority is trust in this certificate alone.
 pub(super) fn issue(names: &[String], lifetime: Duration, now: SystemTime) -> Result<Issued, Unusable> {
     let expires = now.checked_add(lifetime.min(MAX_LIFETIME)).unwrap_or(now);
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
@@ -66,7 +66,7 @@ pub(super) fn issue(names: &[String], lifetime: Duration, now: SystemTime) -> Re
         subject.push(DnType::CommonName, name);
         subject
     };
-    // A name of its own for each authority: with the same name verifiers would try the key of the wrong one first.
+    // A unique name for each authority: with equal names, verifiers would try the key of the wrong one first.
     let serial = since_epoch(now).as_millis();
     let mut parameters = CertificateParams::default();
     (parameters.not_before, parameters.not_after) = valid;
@@ -91,16 +91,16 @@ fn since_epoch(time: SystemTime) -> Duration {
     time.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The names under which the webhooks are reached: of the Service, and of a URL, where there is one.
+/// The names under which clients reach the webhooks: those of the Service, and the host of the URL if there is one.
 pub(super) fn names(service: &str, namespace: &str, url: Option<&str>) -> Vec<String> {
     let mut names = vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}.svc.cluster.local")];
     let host = url.and_then(|url| url.parse::<http::Uri>().ok()?.host().map(str::to_owned));
-    // Brackets belong to the URL, not to the address in it.
+    // Brackets belong to the URL, not to the IPv6 address.
     names.extend(host.map(|host| host.trim_matches(['[', ']']).to_owned()));
     names
 }
 
-/// What a TLS server of this pair is set up with.
+/// The configuration of a TLS server with this pair.
 pub(super) fn server(pair: &Pair) -> Result<ServerConfig, Unusable> {
     let chain = certificates(&pair.certificate);
     if chain.is_empty() {
@@ -115,7 +115,7 @@ pub(super) fn server(pair: &Pair) -> Result<ServerConfig, Unusable> {
     Ok(server)
 }
 
-/// Whether the apiserver will trust the certificate at this time under all of these names, with this bundle.
+/// Checks that a client with this bundle trusts the certificate at this time under all of these names.
 pub(super) fn check(certificate: &str, bundle: &str, names: &[String], at: SystemTime) -> Result<(), Unusable> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates(bundle));
@@ -135,12 +135,12 @@ pub(super) fn check(certificate: &str, bundle: &str, names: &[String], at: Syste
     Ok(())
 }
 
-/// Whether something can be a name in a certificate.
+/// Whether a text is valid as a name in a certificate.
 pub(super) fn is_name(name: &str) -> bool {
     name.parse::<IpAddr>().is_ok() || ServerName::try_from(name).is_ok()
 }
 
-/// The certificates of a PEM text, as far as they can be read.
+/// The valid certificates of a PEM text.
 pub(super) fn certificates(text: &str) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(text.as_bytes()).filter_map(Result::ok).collect()
 }

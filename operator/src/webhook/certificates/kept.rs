@@ -1,4 +1,4 @@
-//! The certificate as all replicas share it: a Secret.
+//! Stores the certificate in a Secret that all replicas share.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -10,21 +10,21 @@ use kube::api::ObjectMeta;
 
 use super::issue::{Issued, Pair, Unusable, check, is_name, issue, server};
 
-/// Its keys, as in any Secret of type `kubernetes.io/tls`; the bundle under the key that cert-manager uses, too.
+/// Keys of the Secret: those of the type `kubernetes.io/tls`, and for the bundle the key that cert-manager also uses.
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const BUNDLE: &str = "ca.crt";
 /// When the certificate expires.
 const EXPIRES: &str = "kubefoundry.ai/expires";
-/// When the ones before it have expired, whose authorities are still in the bundle.
+/// When the last of the earlier certificates expires whose authorities are still in the bundle.
 const PREVIOUS_EXPIRE: &str = "kubefoundry.ai/previous-expire";
-/// The names in the certificate: replicas that are told different ones, as during an upgrade, share one for all.
+/// The names in the certificate. Replicas with different flags, as during an upgrade, share one certificate for all names.
 const NAMES: &str = "kubefoundry.ai/names";
-/// So many authorities are in a bundle, and so many names in a certificate, at the most.
+/// Maximum number of CAs in a bundle and of names in a certificate.
 const MAX_AUTHORITIES: usize = 3;
 const MAX_NAMES: usize = 16;
 
-/// What the Secret holds. Without `Debug`: there is a key in it.
+/// The content of the Secret. It has no `Debug`, since it contains a key.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) pair: Pair,
@@ -34,19 +34,19 @@ pub(super) struct Kept {
     previous_expire: Option<SystemTime>,
 }
 
-/// What is to be done about it.
+/// The maintenance that the certificate needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     /// Nothing.
     Nothing,
-    /// Two thirds of its life are over, or it is of no use at all.
+    /// Two thirds of its lifetime are over, or it is not usable.
     Renewal,
-    /// The authorities of expired certificates go.
+    /// The authorities of expired certificates have to be removed.
     Pruning,
 }
 
 impl Kept {
-    /// Reads a Secret; nothing when a part is missing.
+    /// Reads a Secret; none when a part is missing.
     pub(super) fn read(secret: &Secret) -> Option<Self> {
         let text = |key| String::from_utf8(secret.data.as_ref()?.get(key)?.0.clone()).ok();
         let annotation = |key| secret.metadata.annotations.as_ref()?.get(key).map(String::as_str);
@@ -61,7 +61,7 @@ impl Kept {
         })
     }
 
-    /// A first certificate, or the next after one that there was.
+    /// Issues the first certificate, or the successor of one.
     pub(super) fn renew(
         before: Option<&Self>,
         names: &[String],
@@ -76,26 +76,26 @@ impl Kept {
         let Some(before) = before else {
             return Ok(Self { pair, bundle: authority, names, expires: Some(expires), previous_expire: None });
         };
-        // Where nothing is known of the old certificate, it lives as long as the new one.
+        // An old certificate of unknown lifetime is assumed to live as long as the new one.
         let previous_expire = before.expires.unwrap_or(expires).max(before.previous_expire.unwrap_or(now));
         let old = blocks(&before.bundle).into_iter().take(MAX_AUTHORITIES - 1);
         let bundle = std::iter::once(authority.as_str()).chain(old).map(with_line_end).collect();
         Ok(Self { pair, bundle, names, expires: Some(expires), previous_expire: Some(previous_expire) })
     }
 
-    /// Without the authorities of certificates that have expired.
+    /// Drops the authorities of expired certificates.
     pub(super) fn pruned(&self) -> Self {
         let bundle = blocks(&self.bundle).first().copied().map(with_line_end).unwrap_or_default();
         Self { bundle, previous_expire: None, ..self.clone() }
     }
 
-    /// Whether a server can be run with it now that the apiserver trusts.
+    /// Checks that a server can use it now and that clients trust it.
     pub(super) fn works(&self, names: &[String], now: SystemTime) -> Result<(), Unusable> {
         server(&self.pair)?;
         check(&self.pair.certificate, &self.bundle, names, now)
     }
 
-    /// What is due now.
+    /// The maintenance that is due now.
     pub(super) fn due(&self, names: &[String], lifetime: Duration, now: SystemTime) -> Due {
         let later = now.checked_add(lifetime / 3).unwrap_or(now);
         let lasts = check(&self.pair.certificate, &self.bundle, names, later);
@@ -108,7 +108,7 @@ impl Kept {
         }
     }
 
-    /// Writes it into a Secret: into the one that there is, or into a new one.
+    /// Writes it into the given Secret, or into a new one.
     pub(super) fn write(&self, secret: Option<Secret>, name: &str, namespace: &str) -> Secret {
         let mut secret = secret.unwrap_or_else(|| Secret {
             metadata: ObjectMeta {
@@ -137,7 +137,7 @@ impl Kept {
     }
 }
 
-/// The certificates of a bundle, each as the text that it is.
+/// The PEM blocks of a bundle.
 fn blocks(bundle: &str) -> Vec<&str> {
     const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
     const END: &str = "-----END CERTIFICATE-----";

@@ -1,10 +1,13 @@
-//! The certificate of the webhooks: made, shared, renewed and replaced without a restart (OP-7.2).
+//! Issues, shares, renews and replaces the certificate of the webhooks without a restart (spec/1 §5, webhook TLS).
 //!
 //! ```text
 //! Secret ─ watch ─ due? ─ renew: write, with the version that was read ─ Secret
 //!            └──── bundle ─ ca_bundle ─ trusted? ─ serve with it
 //! ```
-//! A new certificate is served only once the apiserver was told to trust it; until then the old one is.
+//! A new certificate is served only once every `caBundle` contains its authority; until then the old one is served.
+//!
+//! This is part of the webhooks, not of `runtime`: names, Secret and bundle are theirs. The TLS server of
+//! [`crate::runtime::server`] only receives the resulting configuration.
 
 mod issue;
 mod kept;
@@ -28,48 +31,48 @@ use crate::runtime::admin::Readiness;
 use crate::runtime::backoff::Backoff;
 use crate::runtime::shutdown::{Shutdown, signaled};
 
-/// The Secret's name.
+/// The name of the Secret.
 pub(crate) const SECRET: &str = "kubefoundry-webhooks-tls";
-/// What readiness waits for.
+/// The condition of readiness.
 const CONDITION: &str = "certificate";
-/// Who writes it.
+/// The field manager of the Secret.
 const MANAGER: &str = "kubefoundry-webhooks";
 
-/// Certificates by which the apiserver knows the webhooks, as PEM.
+/// The certificates by which the apiserver recognises the webhooks, as PEM.
 pub(crate) type Bundle = Option<Arc<str>>;
 
-/// The certificates of a bundle, as far as they can be read.
+/// The valid certificates of a bundle.
 pub(super) fn read(bundle: &str) -> Vec<CertificateDer<'static>> {
     issue::certificates(bundle)
 }
 
-/// Keeps the certificate fresh.
+/// Keeps the certificate valid.
 pub(super) struct Keeper {
     secrets: Api<Secret>,
     namespace: String,
     names: Vec<String>,
     lifetime: Duration,
     readiness: Readiness,
-    /// What the apiserver is to trust.
+    /// The bundle that the apiserver has to trust.
     bundle: watch::Sender<Bundle>,
-    /// What it was told to trust.
+    /// The bundle that is written everywhere.
     trusted: watch::Receiver<Bundle>,
-    /// What is served with.
+    /// The configuration of the TLS server.
     server: watch::Sender<Option<Arc<ServerConfig>>>,
 }
 
-/// Where a keeper publishes what it keeps, and where it hears what became of it.
+/// The channels between a keeper, the writer of bundles and the server.
 pub(super) struct Published {
     pub(super) bundle: watch::Sender<Bundle>,
     pub(super) trusted: watch::Receiver<Bundle>,
     pub(super) server: watch::Sender<Option<Arc<ServerConfig>>>,
 }
 
-/// What is served at the moment.
+/// The certificate that is served.
 #[derive(Default)]
 struct Serving {
     now: Option<Kept>,
-    /// Since when a newer one waits to be trusted, and since when it is.
+    /// Since when a newer certificate waits to be trusted, and since when it is trusted.
     waits: Option<(Instant, Option<Instant>)>,
 }
 
@@ -89,7 +92,7 @@ impl Keeper {
         }
     }
 
-    /// Works until it is told to stop.
+    /// Runs until the shutdown.
     pub(super) async fn run(self, shutdown: Shutdown) {
         let mut stopped = std::pin::pin!(signaled(shutdown));
         let mut secrets = std::pin::pin!(watcher::watch_object(self.secrets.clone(), SECRET).default_backoff());
@@ -114,14 +117,14 @@ impl Keeper {
             let backoff = if due == Due::Renewal { &mut renewals } else { &mut prunings };
             if due != Due::Nothing && backoff.remaining(Instant::now()).is_zero() {
                 backoff.record_attempt(Instant::now());
-                // What is served stays trusted, also when somebody deleted the Secret.
+                // The certificate that is served stays in the bundle, even when the Secret was deleted.
                 match self.write(secret.clone(), kept.as_ref().or(serving.now.as_ref()), due).await {
                     Ok(stored) => *secret = stored,
                     Err(error) => self.fails("cannot be written", &error),
                 }
             }
             let kept = secret.as_ref().and_then(Kept::read);
-            // What was not written now is tried again.
+            // A write that did not happen is retried.
             let is_due = kept
                 .as_ref()
                 .is_none_or(|kept| kept.due(&self.names, self.lifetime, SystemTime::now()) != Due::Nothing);
@@ -138,7 +141,7 @@ impl Keeper {
         }
     }
 
-    /// Writes what is due, and gives what is stored then: ours, or that of a replica that was faster.
+    /// Writes what is due. Returns what is stored then: this certificate, or that of a replica that was faster.
     async fn write(
         &self,
         secret: Option<Secret>,
@@ -169,7 +172,7 @@ impl Keeper {
                 tracing::info!(secret = SECRET, ?due, "wrote the webhooks' certificate");
                 Ok(Some(stored))
             }
-            // Changed, created or deleted meanwhile.
+            // Changed, created or deleted in the meantime.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => self.secrets.get_opt(SECRET).await,
             Err(error) => Err(error),
         }
@@ -202,7 +205,7 @@ impl Keeper {
         self.readiness.set_ready(CONDITION);
     }
 
-    /// Whether the apiserver was told to trust a bundle and had the time to hear it, or that took too long.
+    /// Whether a bundle is written everywhere and the apiserver had time to load it, or that took too long.
     fn is_settled(&self, bundle: &Arc<str>, serving: &mut Serving) -> bool {
         let settle = (self.lifetime / 20).min(Duration::from_secs(5));
         let patience = (self.lifetime / 6).min(Duration::from_secs(300));

@@ -46,14 +46,14 @@ fn engine(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Engine {
 }
 
 impl Cluster for Fake {
-    fn engine(&self, group: &str) -> Known {
+    fn engine(&self, group: &str) -> Availability {
         match group {
-            "kubefoundry.ai" | "kubeairunway.ai" if self.is_filling => Known::NotYet,
-            "kubefoundry.ai" | "kubeairunway.ai" => Known::All(Knowledge {
+            "kubefoundry.ai" | "kubeairunway.ai" if self.is_filling => Availability::Starting,
+            "kubefoundry.ai" | "kubeairunway.ai" => Availability::Ready(Evaluators {
                 engine: engine(self.unready, |name| self.only.is_none_or(|only| only == name)),
                 among: Arc::new(|allowed| engine(None, |name| allowed.iter().any(|one| one == name))),
             }),
-            _ => Known::Nothing,
+            _ => Availability::NotServed,
         }
     }
 
