@@ -1,7 +1,7 @@
 //! Objects as they are kept: what of their metadata decides whose turn it is, and all of it as compressed text.
 //!
-//! Ten thousand deployments and what they become stay in memory as long as the operator runs. As text each takes a third of
-//! what its tree takes, compressed half of that, and it is read only when its turn comes.
+//! Ten thousand deployments and what they become stay in memory as long as the operator runs. As text each takes a
+//! third of what its tree takes, compressed half of that, and it is read only when its turn comes.
 
 use std::borrow::Cow;
 
@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 /// An object of the cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Cached {
-    /// Without labels, managed fields and the last configuration of kubectl. The text has the labels, and of managed fields
-    /// who wrote when, and what of the status.
+    /// Without labels, managed fields and the last configuration of kubectl. The text has the labels, and of managed
+    /// fields who wrote when, and what of the status.
     pub(crate) metadata: ObjectMeta,
     text: Text,
     /// `status.provider.name`, by which most events are sorted out.
@@ -39,8 +39,8 @@ impl Text {
     }
 }
 
-/// Who wrote an object, when, and whether that was its status. What each manager said in the status of a deployment is kept by
-/// name: they take turns, and each takes back what it does not say any more.
+/// Who wrote an object, when, and whether that was its status. What each manager said in the status of a deployment is
+/// kept by name: they take turns, and each takes back what it does not say any more.
 fn managers(object: &Value) -> Vec<Value> {
     let is_deployment = object.get("kind").and_then(Value::as_str) == Some("ModelDeployment");
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);

@@ -1,5 +1,5 @@
-//! Evaluates deployments with what is known of the cluster: options, provider configurations and CRDs. A [`Snapshot`] is
-//! immutable; [`Sources`] publishes a new one when any of them changes.
+//! Evaluates deployments with what is known of the cluster: options, provider configurations and CRDs. A [`Snapshot`]
+//! is immutable; [`Sources`] publishes a new one when any of them changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -174,8 +174,8 @@ impl Sources {
         self.read(known, None).await.ok_or_else(|| "the options or the CRDs cannot be read".to_owned())
     }
 
-    /// Publishes a new snapshot whenever its sources differ. Never returns. The kinds that a snapshot writes are watched
-    /// before it is published.
+    /// Publishes a new snapshot whenever its sources differ. Never returns. The kinds that a snapshot writes are
+    /// watched before it is published.
     pub(crate) async fn follow(self, sender: watch::Sender<Arc<Snapshot>>, upstream: Arc<Upstream>) {
         let mut options = sender.borrow().known.options.clone();
         let mut refused = None;

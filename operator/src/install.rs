@@ -1,7 +1,7 @@
 //! Applies the objects that the operator needs, and removes them.
 //!
-//! Everything is sent to the apiserver as a dry run before anything is changed: what would be refused halfway is refused at
-//! the beginning.
+//! Everything is sent to the apiserver as a dry run before anything is changed: what would be refused halfway is
+//! refused at the beginning.
 
 mod apply;
 mod remove;

@@ -1,10 +1,10 @@
-//! `kubefoundry-operator`: evaluates deployments in a cluster. It adds watching, applying and status to the library, and
-//! nothing else.
+//! `kubefoundry-operator`: evaluates deployments in a cluster. It adds watching, applying and status to the library,
+//! and nothing else.
 //!
 //! ```text
-//! apiserver ─ watch ─ evaluator (catalog + CRDs + options) ─ controllers: core ─ selector ─ provider ─ apply, status ─ apiserver
-//!                                                           webhook (admission: the same evaluator)
-//!             runtime (queue, controller, lease, server, events, metrics, …) under all of them
+//! apiserver ─ watch ─ evaluator (catalog + CRDs + options) ─┬─ controllers: core ─ selector ─ provider ─ apply, status
+//!                                                          └─ webhook (admission)
+//! runtime (queue, controller, lease, server, events, metrics, …) carries all of them
 //! ```
 
 #![allow(clippy::disallowed_methods, reason = "the operator is the world that the core is kept from")]

@@ -1,5 +1,5 @@
-//! What the documentation lists (docs/operator/reference.md), where no other module has it as data. A test writes the tables
-//! of that page, and fails where they are not what the program does.
+//! What the documentation lists (docs/operator/reference.md), where no other module has it as data. A test writes the
+//! tables of that page, and fails where they are not what the program does.
 
 use crate::names::condition;
 

@@ -19,8 +19,8 @@ use crate::watch::Configs;
 /// The documentation that goes with it is that of this version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Writes the configuration and then a heartbeat at each interval, and at once when readiness changes, until the lease is
-/// lost. A deleted configuration is written again.
+/// Writes the configuration and then a heartbeat at each interval, and at once when readiness changes, until the lease
+/// is lost. A deleted configuration is written again.
 pub(crate) async fn register(
     client: kube::Client,
     dialect: &'static Dialect,

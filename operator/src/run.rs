@@ -88,7 +88,8 @@ async fn operate(run: Run) -> Result<(), End> {
     let signal = sigint_or_sigterm().map_err(|error| End::Usage(format!("signals cannot be listened to: {error}")))?;
     let (stop, shutdown) = watch::channel(false);
     let (drain, drained) = watch::channel(false);
-    // One limit for all controllers: an apiserver that gets more requests than it can answer does not renew leases either.
+    // One limit for all controllers: an apiserver that gets more requests than it can answer does not renew leases
+    // either.
     let limiter = Arc::new(ConcurrencyLimiter::new(run.concurrency.max(1).into()));
     let running = run_all(Arc::new(run), shutdown, drained, Arc::clone(&limiter));
     let mut running = std::pin::pin!(running);

@@ -4,8 +4,8 @@
 //! ```text
 //! Statement (all that a manager says) ─ against the status as it is kept ─ nothing to do, or one apply
 //! ```
-//! What a manager leaves out of an apply and owned before is taken away. So a [`Statement`] is always the whole of what it
-//! says; [`Statement::default`] gives everything up.
+//! What a manager leaves out of an apply and owned before is taken away. So a [`Statement`] is always the whole of what
+//! it says; [`Statement::default`] gives everything up.
 
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;

@@ -1,7 +1,7 @@
 //! Validation of what is stored (docs/specification.md OP-7.3): also of what was stored while the webhook was away.
 //!
-//! It writes the condition `Validated` and, as long as no provider is selected, the reason. Afterwards the provider writes
-//! the rest of the status.
+//! It writes the condition `Validated` and, as long as no provider is selected, the reason. Afterwards the provider
+//! writes the rest of the status.
 
 use std::sync::Arc;
 

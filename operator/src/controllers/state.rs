@@ -35,7 +35,8 @@ impl ReconcileState {
         self.lock().entry(Key::of(written)).or_default().written = Some((written.uid().to_owned(), version));
     }
 
-    /// Whether the cached deployment is older than the last write. The watch will deliver that write, and queue it again.
+    /// Whether the cached deployment is older than the last write. The watch will deliver that write, and queue it
+    /// again.
     pub(crate) fn is_behind(&self, deployment: &Cached) -> bool {
         let mut all = self.lock();
         let Some(state) = all.get_mut(&Key::of(deployment)) else { return false };

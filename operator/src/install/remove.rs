@@ -68,8 +68,9 @@ impl Session {
         Ok(())
     }
 
-    /// Deletes an object, and nothing that got its name in the meantime. What is gone already is no problem. Deployments are
-    /// waited for, as their pods write while they run, and CRDs: applied again while it goes, one would go anyway.
+    /// Deletes an object, and nothing that got its name in the meantime. What is gone already is no problem.
+    /// Deployments are waited for, as their pods write while they run, and CRDs: applied again while it goes, one would
+    /// go anyway.
     pub(super) async fn delete(&self, object: &Object) -> Result<(), Failure> {
         let what = object.reference();
         let api = self.api(&object.resource, object.namespace.as_deref());

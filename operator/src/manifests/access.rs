@@ -1,5 +1,5 @@
-//! Accounts, and what they may do: one ClusterRole and one Role for each role of the operator, bound to the account of the
-//! Deployment that runs it.
+//! Accounts, and what they may do: one ClusterRole and one Role for each role of the operator, bound to the account of
+//! the Deployment that runs it.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role as OwnRole, RoleBinding};

@@ -225,8 +225,8 @@ const PLURALS: &[(&str, &str)] = &[
     ("Workspace", "workspaces"),
 ];
 
-/// The kinds that a provider writes, sorted: those whose behaviour it knows, as a row of behaviour exists for every field
-/// that is written.
+/// The kinds that a provider writes, sorted: those whose behaviour it knows, as a row of behaviour exists for every
+/// field that is written.
 pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<Written> {
     let mut kinds: Vec<Written> = provider
         .behaviors()

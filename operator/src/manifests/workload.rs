@@ -87,7 +87,8 @@ fn service(plan: &Plan) -> Service {
     }
 }
 
-/// Who may ask for metrics and health, and where the operator itself may go: names, and an apiserver at its usual ports.
+/// Who may ask for metrics and health, and where the operator itself may go: names, and an apiserver at its usual
+/// ports.
 fn policy(plan: &Plan) -> NetworkPolicy {
     let egress = vec![
         NetworkPolicyEgressRule { ports: Some(vec![port("UDP", 53), port("TCP", 53)]), to: None },

@@ -1,7 +1,7 @@
 //! Answers to probes and to Prometheus: `/healthz`, `/readyz` and `/metrics`.
 //!
-//! Corresponds to `kubert::admin` (`/live`, `/ready`). kubert's `Readiness` is one boolean; this one names what is missing
-//! and why, and `/readyz` prints that.
+//! Corresponds to `kubert::admin` (`/live`, `/ready`). kubert's `Readiness` is one boolean; this one names what is
+//! missing and why, and `/readyz` prints that.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
 //! Delays between attempts: of reconciliations, of watches, and of writes to objects that other controllers also write.
 //!
-//! Corresponds to `kube::runtime::utils::Backoff` and its `DefaultBackoff`. That one is an iterator with state, made for
-//! one stream. A controller counts the failures of thousands of objects, so [`Exponential`] computes the delay from the
-//! count and keeps nothing. There is no jitter, since only the leader of a role retries.
+//! Corresponds to `kube::runtime::utils::Backoff` and its `DefaultBackoff`. That one is an iterator with state, made
+//! for one stream. A controller counts the failures of thousands of objects, so [`Exponential`] computes the delay from
+//! the count and keeps nothing. There is no jitter, since only the leader of a role retries.
 
 use std::time::{Duration, Instant};
 
@@ -26,8 +26,8 @@ impl Exponential {
     }
 }
 
-/// The delays of a watch that breaks: from 200 ms to 10 s. They are shorter than those of kube's `DefaultBackoff` (800 ms
-/// to 30 s), because deployments wait for the watch after a restart of the apiserver.
+/// The delays of a watch that breaks: from 200 ms to 10 s. They are shorter than those of kube's `DefaultBackoff` (800
+/// ms to 30 s), because deployments wait for the watch after a restart of the apiserver.
 #[derive(Debug, Default)]
 pub(crate) struct WatchBackoff(u32);
 
@@ -52,8 +52,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Without an attempt for this many pauses, the next pause is the first again.
 const RESET_AFTER_PAUSES: u32 = 5;
 
-/// Exponential back-off for writes to an object that other controllers also write: two controllers that disagree must not
-/// overwrite each other as fast as they can.
+/// Exponential back-off for writes to an object that other controllers also write: two controllers that disagree must
+/// not overwrite each other as fast as they can.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     /// The last attempt and the pause after it.

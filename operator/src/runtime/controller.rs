@@ -1,10 +1,10 @@
 //! Runs reconciliations: keys from a [`Queue`], a limit on how many run at once, a timeout, and a retry policy.
 //!
-//! Corresponds to `kube::runtime::Controller`, and is built on its `applier`, which never runs two reconciliations of one
-//! object at a time and requeues by [`Action`]. `Controller` itself does not fit: it starts a watch for each controller,
-//! where here the controllers of all roles share one store of deployments, and it has no priorities ([`super::queue`]).
-//! [`Reconciler`] takes the place of its closures, [`ConcurrencyLimiter`] extends `Config::concurrency` to all controllers
-//! of the process.
+//! Corresponds to `kube::runtime::Controller`, and is built on its `applier`, which never runs two reconciliations of
+//! one object at a time and requeues by [`Action`]. `Controller` itself does not fit: it starts a watch for each
+//! controller, where here the controllers of all roles share one store of deployments, and it has no priorities
+//! ([`super::queue`]). [`Reconciler`] takes the place of its closures, [`ConcurrencyLimiter`] extends
+//! `Config::concurrency` to all controllers of the process.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -63,8 +63,8 @@ pub(crate) trait Reconciler: Send + Sync + 'static {
     /// Brings an object one step closer to its desired state.
     fn reconcile(&self, object: Arc<Cached>) -> Reconciliation;
 
-    /// Called after each reconciliation, also after one that timed out. `is_known` is false when the object was deleted in
-    /// the meantime.
+    /// Called after each reconciliation, also after one that timed out. `is_known` is false when the object was deleted
+    /// in the meantime.
     fn reconciled(&self, object: &Cached, result: &Result<Action, Error>, took: Duration, is_known: bool);
 
     /// Decides when an object is reconciled again after an error.

@@ -1,9 +1,9 @@
 //! Events (spec/1 §9), one object for each distinct statement about a deployment.
 //!
-//! Corresponds to `kube::runtime::events::{Recorder, Reporter}`. kube's `Recorder` names an event by the time and recognises
-//! repetitions in memory, so each process that takes over writes every event again; and it joins events that differ only in
-//! their note. Here the name is a hash of the object, the reason and the note: a repetition, by this process or the one
-//! before it, increments the `series` of the event that exists.
+//! Corresponds to `kube::runtime::events::{Recorder, Reporter}`. kube's `Recorder` names an event by the time and
+//! recognises repetitions in memory, so each process that takes over writes every event again; and it joins events that
+//! differ only in their note. Here the name is a hash of the object, the reason and the note: a repetition, by this
+//! process or the one before it, increments the `series` of the event that exists.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,14 +100,15 @@ pub(crate) struct Recorder {
     client: kube::Client,
     /// `reportingInstance`: the process that publishes.
     instance: Arc<str>,
-    /// How often each event was published, by namespace and name. A new process does not know the count of an event that
-    /// exists, and continues with two.
+    /// How often each event was published, by namespace and name. A new process does not know the count of an event
+    /// that exists, and continues with two.
     counts: Arc<Mutex<BTreeMap<(String, String), i32>>>,
 }
 
 /// `reportingController` of every event.
 const CONTROLLER: &str = "kubefoundry-operator";
-/// Maximum length of a note in bytes that the apiserver accepts (`k8s.io/kubernetes/pkg/apis/core/validation/events.go`).
+/// Maximum length of a note in bytes that the apiserver accepts
+/// (`k8s.io/kubernetes/pkg/apis/core/validation/events.go`).
 const MAX_NOTE_BYTES: usize = 1024;
 /// Maximum number of events that are counted; then counting starts again.
 const MAX_COUNTS: usize = 4096;

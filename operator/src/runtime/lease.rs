@@ -1,9 +1,9 @@
 //! Leader election by Lease: one process works for each role.
 //!
-//! Corresponds to `kubert::lease::LeaseManager`, and the names follow it ([`LeaseManager`], [`Claim`], `vacate`). kubert
-//! compares the `renewTime` that the holder wrote with its own clock; client-go does not. Like client-go, a Lease here
-//! counts as expired when *this* process has seen it unchanged for its duration, so only the rate of the local clock
-//! matters (tests/it/leaders.rs runs replicas whose clocks disagree).
+//! Corresponds to `kubert::lease::LeaseManager`, and the names follow it ([`LeaseManager`], [`Claim`], `vacate`).
+//! kubert compares the `renewTime` that the holder wrote with its own clock; client-go does not. Like client-go, a
+//! Lease here counts as expired when *this* process has seen it unchanged for its duration, so only the rate of the
+//! local clock matters (tests/it/leaders.rs runs replicas whose clocks disagree).
 //!
 //! Leases are renewed on a dedicated thread and connection ([`LeaseThread`]), so renewal continues while rendering ten
 //! thousand deployments saturates every core.
@@ -112,8 +112,8 @@ impl Observed {
         holder.filter(|holder| !holder.is_empty())
     }
 
-    /// The current holder; none when the Lease was vacated, or not renewed within its duration. `duration` is used where
-    /// the Lease names none.
+    /// The current holder; none when the Lease was vacated, or not renewed within its duration. `duration` is used
+    /// where the Lease names none.
     fn holder(&self, now: Instant, duration: Duration) -> Option<&str> {
         let holder = self.named_holder()?;
         let seconds = self.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
@@ -210,8 +210,8 @@ impl LeaseManager {
         }
     }
 
-    /// Renews the Lease, and returns when it is lost: another process holds it, or no renewal succeeded for two thirds of
-    /// its duration, so that this process stops before another one starts.
+    /// Renews the Lease, and returns when it is lost: another process holds it, or no renewal succeeded for two thirds
+    /// of its duration, so that this process stops before another one starts.
     async fn renew_until_lost(&mut self) {
         let valid_for = self.duration * 2 / 3;
         let mut renewed = Instant::now();

@@ -1,9 +1,9 @@
 //! Metrics (docs/specification.md OP-8.1), in Prometheus' text format.
 //!
-//! Corresponds to `kubert::runtime::RuntimeMetrics`, which registers metrics of its own names with `prometheus-client`; here
-//! the names are those of the specification. The `prometheus` crate keeps counters and histograms. The state of each
-//! deployment is kept once, in a small map, and written at each scrape: ten thousand deployments with label sets of their own
-//! would take more memory than the deployments themselves.
+//! Corresponds to `kubert::runtime::RuntimeMetrics`, which registers metrics of its own names with `prometheus-client`;
+//! here the names are those of the specification. The `prometheus` crate keeps counters and histograms. The state of
+//! each deployment is kept once, in a small map, and written at each scrape: ten thousand deployments with label sets
+//! of their own would take more memory than the deployments themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,18 +1,22 @@
 //! The parts that a Kubernetes controller of any kind has, under the names that `kube::runtime` and `kubert` use.
 //!
-//! They know objects ([`crate::cached`]) and errors of reconciliations, and nothing of evaluation, providers or webhooks.
+//! They know objects ([`crate::cached`]) and errors of reconciliations, and nothing of evaluation, providers or
+//! webhooks.
 //!
-//! | module | what it does | corresponds to | why it is our own |
-//! |---|---|---|---|
-//! | [`queue`] | keys waiting for a controller, changes before resyncs | `kube::runtime::scheduler`, `kubert::requeue` | neither has priorities, nor hands out keys a few at a time |
-//! | [`controller`] | concurrency limit, timeout and retries of reconciliations | `kube::runtime::Controller`; its `applier` is used | all controllers share one store, one limit and one shutdown |
-//! | [`backoff`] | delays between attempts | `kube::runtime::utils::Backoff` | delays by failures per object, and for contested writes |
-//! | [`lease`] | leader election | `kubert::lease` | independent of clocks; renewed on a thread of its own |
-//! | [`server`] | HTTP and TLS | `kubert::server` | certificates from memory; a limit for each phase of a connection |
-//! | [`admin`] | probes and metrics | `kubert::admin` | readiness names what is missing |
-//! | [`shutdown`] | signals | `kubert::shutdown` | leases are vacated after the last reconciliation |
-//! | [`events`] | Events | `kube::runtime::events` | repetitions are counted across restarts |
-//! | [`metrics`] | Prometheus metrics | `kubert::runtime::RuntimeMetrics` | names of the specification; small state for each deployment |
+//! - [`queue`]: keys that wait for a controller, changes before resyncs. Like `kube::runtime::scheduler` and
+//!   `kubert::requeue`; neither has priorities, nor hands out keys a few at a time.
+//! - [`controller`]: concurrency limit, timeout and retries of reconciliations. Like `kube::runtime::Controller`, whose
+//!   `applier` it uses; here all controllers share one store, one limit and one shutdown.
+//! - [`backoff`]: delays between attempts. Like `kube::runtime::utils::Backoff`; here also by the failures of an object,
+//!   and for contested writes.
+//! - [`lease`]: leader election. Like `kubert::lease`; independent of clocks, and renewed on a dedicated thread.
+//! - [`server`]: HTTP and TLS. Like `kubert::server`; certificates come from memory, and each phase of a connection has
+//!   a limit.
+//! - [`admin`]: probes and metrics. Like `kubert::admin`; readiness names what is missing.
+//! - [`shutdown`]: signals. Like `kubert::shutdown`; leases are vacated after the last reconciliation.
+//! - [`events`]: Events. Like `kube::runtime::events`; repetitions are counted across restarts.
+//! - [`metrics`]: Prometheus metrics. Like `kubert::runtime::RuntimeMetrics`; the names are those of the specification,
+//!   and each deployment needs little memory.
 //!
 //! kubert itself is no option today: kubert 0.25 builds on kube 1.1, the operator on kube 5, and their clients are
 //! different types. Each module says what else it does differently.

@@ -1,10 +1,10 @@
 //! The work queue of a controller: each key once, however often its object changes, in two priorities.
 //!
-//! Corresponds to the scheduler of `kube::runtime::controller` and to `kubert::requeue`; controller-runtime calls the same
-//! thing a priority queue. kube's scheduler takes every request that it is given, in one order: with ten thousand
-//! deployments, an update waited up to 58 s behind a resync, where it now takes at most 1.1 s (docs/performance.md). This
-//! queue stands in front of the scheduler. It hands out few keys at a time, which also saves memory, and keys of changed
-//! objects before those of a resync.
+//! Corresponds to the scheduler of `kube::runtime::controller` and to `kubert::requeue`; controller-runtime calls the
+//! same thing a priority queue. kube's scheduler takes every request that it is given, in one order: with ten thousand
+//! deployments, an update waited up to 58 s behind a resync, where it now takes at most 1.1 s (docs/performance.md).
+//! This queue stands in front of the scheduler. It hands out few keys at a time, which also saves memory, and keys of
+//! changed objects before those of a resync.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;

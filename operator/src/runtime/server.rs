@@ -1,10 +1,10 @@
-//! An HTTP/1 server: webhooks over TLS, metrics and health without. Whatever bytes a client sends, the server answers or
-//! closes the connection.
+//! An HTTP/1 server: webhooks over TLS, metrics and health without. Whatever bytes a client sends, the server answers
+//! or closes the connection.
 //!
-//! Corresponds to `kubert::server`, which reads certificates from files that a volume updates. Here the certificate comes
-//! from a `watch` channel, because the operator issues and renews it itself (`webhook::certificates`). Every phase of a
-//! connection has a limit ([`Limits`]), and a panic in a handler is answered with 500 instead of ending the process.
-//! `hyper` does the protocol; a framework would add routing for five paths.
+//! Corresponds to `kubert::server`, which reads certificates from files that a volume updates. Here the certificate
+//! comes from a `watch` channel, because the operator issues and renews it itself (`webhook::certificates`). Every
+//! phase of a connection has a limit ([`Limits`]), and a panic in a handler is answered with 500 instead of ending the
+//! process. `hyper` does the protocol; a framework would add routing for five paths.
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;

@@ -1,9 +1,10 @@
 //! Shutdown: the signals that ask the process to stop, and the flag that passes the request on to its tasks.
 //!
-//! Corresponds to `kubert::shutdown`: [`sigint_or_sigterm`] registers the signals, [`Shutdown`] is kubert's `Watch`, and
-//! [`signaled`] waits for it. kubert has one phase. The operator needs two: servers and watches stop when the signal
-//! arrives, but a lease is vacated only once no reconciliation runs any more
-//! ([`ConcurrencyLimiter::close`](super::controller::ConcurrencyLimiter::close)). Each phase is one channel of this type.
+//! Corresponds to `kubert::shutdown`: [`sigint_or_sigterm`] registers the signals, [`Shutdown`] is kubert's `Watch`,
+//! and [`signaled`] waits for it. kubert has one phase. The operator needs two: servers and watches stop when the
+//! signal arrives, but a lease is vacated only once no reconciliation runs any more
+//! ([`ConcurrencyLimiter::close`](super::controller::ConcurrencyLimiter::close)). Each phase is one channel of this
+//! type.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;

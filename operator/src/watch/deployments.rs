@@ -17,8 +17,8 @@ use crate::runtime::metrics::Metrics;
 
 /// Waits until a store has been filled once.
 ///
-/// It polls, because a store wakes only one of several waiting tasks (kube 5.0, `DelayedInit`), and all controllers wait for
-/// the same store.
+/// It polls, because a store wakes only one of several waiting tasks (kube 5.0, `DelayedInit`), and all controllers
+/// wait for the same store.
 pub(crate) async fn filled(store: &Store<Cached>) {
     while store.wait_until_ready().now_or_never().is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,7 +1,7 @@
 //! Watches: caches of the cluster, and the changes in them.
 //!
-//! Each watch fills a cache and queues what a change concerns. A watch that breaks is retried for the life of the process;
-//! one line in the log says that it broke, and another that it works again.
+//! Each watch fills a cache and queues what a change concerns. A watch that breaks is retried for the life of the
+//! process; one line in the log says that it broke, and another that it works again.
 
 mod configs;
 mod definitions;
@@ -100,8 +100,8 @@ impl<V> Default for Index<V> {
 }
 
 impl<V: PartialEq> Index<V> {
-    /// Applies an event; `read` gives the name of an object, and its value if it belongs into the index. Returns the names
-    /// whose value changed.
+    /// Applies an event; `read` gives the name of an object, and its value if it belongs into the index. Returns the
+    /// names whose value changed.
     fn apply<K>(&mut self, event: Event<K>, read: impl Fn(&K) -> (String, Option<V>)) -> Vec<String> {
         let (name, value) = match event {
             Event::Init => {

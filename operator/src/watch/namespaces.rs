@@ -21,8 +21,8 @@ pub(crate) struct Namespaces {
 type Allowed = Option<Box<str>>;
 
 impl Namespaces {
-    /// Whether deployments of a namespace may use a provider ([`ALLOWED_PROVIDERS`]). True for a namespace that is not known
-    /// yet, so controllers first wait until it [is](Self::is_known).
+    /// Whether deployments of a namespace may use a provider ([`ALLOWED_PROVIDERS`]). True for a namespace that is not
+    /// known yet, so controllers first wait until it [is](Self::is_known).
     pub(crate) fn allow(&self, namespace: &str, provider: &str) -> bool {
         self.list(namespace).is_none_or(|list| list.iter().any(|name| name == provider))
     }

@@ -1,5 +1,5 @@
-//! The objects that providers' controllers wrote, by kind. A watch starts when the CRD of its kind is there, and ends when
-//! it is gone.
+//! The objects that providers' controllers wrote, by kind. A watch starts when the CRD of its kind is there, and ends
+//! when it is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

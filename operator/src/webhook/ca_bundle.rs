@@ -154,7 +154,8 @@ impl Writer {
                 continue;
             };
             if covers(&value, &bundle) {
-                // Another replica has a newer certificate, or an older one that has not expired: the webhooks can be called.
+                // Another replica has a newer certificate, or an older one that has not expired: the webhooks can be
+                // called.
                 self.settle(states, index, Arc::clone(&bundle));
                 let since = covered.get_or_insert_with(Instant::now);
                 let left = OTHER_BUNDLE_GRACE.saturating_sub(since.elapsed());
@@ -205,8 +206,8 @@ impl Writer {
             *state = Some(bundle.clone());
         }
         let is_everywhere = |states: &[Bundle]| states.iter().all(|state| state.as_ref() == Some(&bundle));
-        // Readiness depends on the configurations only: without them nothing calls the webhooks, and a CRD may be outside
-        // of the operator's rights.
+        // Readiness depends on the configurations only: without them nothing calls the webhooks, and a CRD may be
+        // outside of the operator's rights.
         if states.get(..NEEDED).is_some_and(is_everywhere) {
             self.readiness.set_ready(CONDITION);
         }

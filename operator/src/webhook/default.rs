@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::review::{Request, Verdict};
 
-/// Answers about a ModelDeployment. One that is stored gets nothing new unless its specification is written anyway: else a
-/// change of its labels would change what runs.
+/// Answers about a ModelDeployment. One that is stored gets nothing new unless its specification is written anyway:
+/// else a change of its labels would change what runs.
 pub(super) fn review(request: &Request, engine: &Engine) -> Verdict {
     let Some(written) = request.written() else { return Verdict::allow() };
     if request.is_going() || !request.changes_spec() {

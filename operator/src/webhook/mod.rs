@@ -1,4 +1,5 @@
-//! Admission webhooks: defaults, validation, and the rights of namespaces and users, over TLS with a self-issued certificate.
+//! Admission webhooks: defaults, validation, and the rights of namespaces and users, over TLS with a self-issued
+//! certificate.
 //!
 //! ```text
 //! apiserver ─ http ─ server ─┬─ review ─┬─ default ── patch

@@ -1,4 +1,5 @@
-//! `/validate`: what `kubefoundry lint` says of the object. Errors refuse it; warnings reach the client beside the answer.
+//! `/validate`: what `kubefoundry lint` says of the object. Errors refuse it; warnings reach the client beside the
+//! answer.
 
 use std::collections::BTreeSet;
 
@@ -52,8 +53,8 @@ impl Outcome {
 
 /// Answers about a ModelDeployment. `allowed` are the providers of its namespace's list, where it has one.
 ///
-/// What is stored with errors stays changeable in everything but its specification, and can be deleted: finalizers go by
-/// an update.
+/// What is stored with errors stays changeable in everything but its specification, and can be deleted: finalizers go
+/// by an update.
 pub(super) fn deployment(request: &Request, evaluators: &Evaluators, allowed: Option<&[String]>) -> Outcome {
     let Some(written) = request.written().filter(|_| !request.is_going()) else {
         return Outcome::only(Verdict::allow());
@@ -155,8 +156,8 @@ impl Findings {
     }
 }
 
-/// What a deployment comes to, and all that is to be said of it: by the provider that it was given before, where it names
-/// none, or by one that is allowed.
+/// What a deployment comes to, and all that is to be said of it: by the provider that it was given before, where it
+/// names none, or by one that is allowed.
 fn evaluate(
     evaluators: &Evaluators,
     deployment: &Value,

@@ -58,7 +58,8 @@ mod tests {
         assert!(why(workspace("a", "a", "b", "a")).unwrap().starts_with("inference.template"));
     }
 
-    /// KubeRay ignores other replicas of a cluster that runs, and makes a second one from the whole of another pod template.
+    /// KubeRay ignores other replicas of a cluster that runs, and makes a second one from the whole of another pod
+    /// template.
     #[test]
     fn a_second_cluster_takes_everything_along() {
         let kuberay = providers::find("kuberay").unwrap();

@@ -235,8 +235,8 @@ impl ReconcileRequest<'_> {
         }
     }
 
-    /// Creates or updates a volume claim. Claims are not watched, because there are many of them, with data of users. An
-    /// existing claim may grow.
+    /// Creates or updates a volume claim. Claims are not watched, because there are many of them, with data of users.
+    /// An existing claim may grow.
     async fn ensure_claim(&self, object: &Value) -> Result<(), Obstacle> {
         let Some(live) = self.api(object).get_opt(objects::name(object)).await.map_err(Error::from)? else {
             return self.make(object).await.map(drop);
@@ -254,8 +254,8 @@ impl ReconcileRequest<'_> {
         Ok(())
     }
 
-    /// Creates an object that the cache does not contain. If it exists after all, it is updated only if the deployment owns
-    /// it.
+    /// Creates an object that the cache does not contain. If it exists after all, it is updated only if the deployment
+    /// owns it.
     async fn make(&self, object: &Value) -> Result<Cached, Obstacle> {
         let exists = match self.apply(object, Mode::DryRun, Force::No).await {
             // The dry run of a creation returns no resourceVersion.

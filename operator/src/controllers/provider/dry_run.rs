@@ -1,5 +1,5 @@
-//! A dry run (spec/1 §5, phase 2): writes the rendered objects into an annotation, and reports whether the apiserver would
-//! accept them. Nothing is applied, and running objects stay.
+//! A dry run (spec/1 §5, phase 2): writes the rendered objects into an annotation, and reports whether the apiserver
+//! would accept them. Nothing is applied, and running objects stay.
 
 use kube::Api;
 use kube::api::{Patch, PatchParams};

@@ -1,8 +1,8 @@
 //! The finalizer of a deployment: objects of the provider exist only while it is set.
 //!
-//! Corresponds to `kube::runtime::finalizer`, which calls one of two closures; the controller of a provider has more states
-//! ([`super::ownership`]). Like kube's, it is a JSON patch that tests what it changes: server-side apply would create a
-//! deployment that has been deleted.
+//! Corresponds to `kube::runtime::finalizer`, which calls one of two closures; the controller of a provider has more
+//! states ([`super::ownership`]). Like kube's, it is a JSON patch that tests what it changes: server-side apply would
+//! create a deployment that has been deleted.
 
 use std::sync::Arc;
 

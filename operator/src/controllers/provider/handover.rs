@@ -1,5 +1,5 @@
-//! Ends the work of a provider on a deployment, when it is deleted or another provider takes over: objects are deleted and
-//! waited for, then the status fields are given up, then the finalizer. Volume claims stay, with the data on them.
+//! Ends the work of a provider on a deployment, when it is deleted or another provider takes over: objects are deleted
+//! and waited for, then the status fields are given up, then the finalizer. Volume claims stay, with the data on them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,11 @@
 //! The controller of a provider: applies the objects of a deployment, and reports their state (spec/1 §4.3).
 //!
 //! ```text
-//! deployment ─ ownership (next step) ─┬─ desired (evaluator) ─ converge (create, update, recreate, drift) ─ report ─ status
+//! deployment ─ ownership (next step) ─┬─ desired ─ converge (create, update, recreate, drift) ─ report ─ status
 //!                                     └─ handover (delete, wait) ─ finalizer
 //! ```
-//! Every decision follows from the state of the cluster alone: the process may end at any request, and the next one resumes.
-//! [`state`] saves requests, and nothing depends on it.
+//! Every decision follows from the state of the cluster alone: the process may end at any request, and the next one
+//! resumes. [`state`] saves requests, and nothing depends on it.
 
 mod compare;
 mod converge;

@@ -32,8 +32,8 @@ impl ReconcileRequest<'_> {
         Ok(self.api(object).patch(objects::name(object), &how, &Patch::Apply(object)).await?)
     }
 
-    /// Deletes an object and what it owns. With `judged`, the decision depends on the content of the object: if it changed
-    /// since, nothing is deleted.
+    /// Deletes an object and what it owns. With `judged`, the decision depends on the content of the object: if it
+    /// changed since, nothing is deleted.
     pub(super) async fn delete(&self, owned: &Owned, judged: bool) -> Result<(), Error> {
         let (uid, name) = (owned.object.uid(), owned.object.name());
         if owned.object.is_terminating() || self.context.state.begin_delete(self.deployment, uid) {
@@ -70,8 +70,8 @@ impl ReconcileRequest<'_> {
     }
 }
 
-/// The message with which the apiserver, or a webhook or rule of the provider, refuses an object; none for other errors. A
-/// webhook that cannot be reached results in 500, and so does a conversion that fails.
+/// The message with which the apiserver, or a webhook or rule of the provider, refuses an object; none for other
+/// errors. A webhook that cannot be reached results in 500, and so does a conversion that fails.
 pub(super) fn refusal(error: &Error) -> Option<String> {
     let Error::Api(kube::Error::Api(status)) = error else { return None };
     matches!(status.code, 400 | 403 | 413 | 422 | 500).then(|| status.message.clone())

@@ -1,5 +1,5 @@
-//! Secrets that a deployment names: whether they are there. Their contents never leave the apiserver: only metadata are asked
-//! for (`PartialObjectMetadata`).
+//! Secrets that a deployment names: whether they are there. Their contents never leave the apiserver: only metadata are
+//! asked for (`PartialObjectMetadata`).
 
 use std::collections::BTreeSet;
 

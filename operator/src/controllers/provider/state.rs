@@ -1,6 +1,6 @@
 //! What the controller of a provider keeps of deployments between reconciliations: writes that the watches have not
-//! delivered yet, numbers of failures, and requests that are known to be useless. It saves requests; nothing depends on it,
-//! and it is lost with the process.
+//! delivered yet, numbers of failures, and requests that are known to be useless. It saves requests; nothing depends on
+//! it, and it is lost with the process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -194,8 +194,8 @@ impl ProviderReconcileState {
         all.get(uid).and_then(|it| it.unchangeable.get(key)).is_some_and(|known| known == state)
     }
 
-    /// Whether Secrets need not be looked up now: all were found, or one was reported missing a moment ago. `None` when they
-    /// were not looked up for this generation.
+    /// Whether Secrets need not be looked up now: all were found, or one was reported missing a moment ago. `None` when
+    /// they were not looked up for this generation.
     pub(super) fn knows_secrets(&self, uid: &str, generation: Option<i64>) -> Option<bool> {
         let all = self.lock();
         let (of, found, at) = all.get(uid)?.secrets?;

@@ -44,8 +44,8 @@ impl ReconcileRequest<'_> {
         Ok(Outcome::Applied(converge::applied(main, stored)))
     }
 
-    /// The field that the provider is known never to change, when one is about to be: a refusal is then no news. The live
-    /// object is read with its managed fields, which tell what is not rendered any more.
+    /// The field that the provider is known never to change, when one is about to be: a refusal is then no news. The
+    /// live object is read with its managed fields, which tell what is not rendered any more.
     async fn refused_field(&self, main: &Value) -> Result<Option<String>, Error> {
         let resource = objects::resource(main);
         let client = self.shared().client.clone();

@@ -1,4 +1,5 @@
-//! Issues certificates: each serving certificate is signed by a certificate authority of its own, whose key is then dropped.
+//! Issues certificates: each serving certificate is signed by a certificate authority of its own, whose key is then
+//! dropped.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -54,8 +55,8 @@ pub(super) struct Issued {
     pub(super) expires: SystemTime,
 }
 
-/// Creates an authority, and a certificate for these names that it signs. The key of the authority is dropped, so it can
-/// sign nothing else: trust in the authority is trust in this certificate alone.
+/// Creates an authority, and a certificate for these names that it signs. The key of the authority is dropped, so it
+/// can sign nothing else: trust in the authority is trust in this certificate alone.
 pub(super) fn issue(names: &[String], lifetime: Duration, now: SystemTime) -> Result<Issued, Unusable> {
     let expires = now.checked_add(lifetime.min(MAX_LIFETIME)).unwrap_or(now);
     let epoch = rcgen::date_time_ymd(1970, 1, 1);

@@ -18,7 +18,8 @@ const BUNDLE: &str = "ca.crt";
 const EXPIRES: &str = "kubefoundry.ai/expires";
 /// When the last of the earlier certificates expires whose authorities are still in the bundle.
 const PREVIOUS_EXPIRE: &str = "kubefoundry.ai/previous-expire";
-/// The names in the certificate. Replicas with different flags, as during an upgrade, share one certificate for all names.
+/// The names in the certificate. Replicas with different flags, as during an upgrade, share one certificate for all
+/// names.
 const NAMES: &str = "kubefoundry.ai/names";
 /// Maximum number of CAs in a bundle and of names in a certificate.
 const MAX_AUTHORITIES: usize = 3;
