@@ -1,35 +1,22 @@
 //! The operator runs with exactly the rights that are shipped; what is outside of them is refused, and nobody reaches
 //! through it what they may not.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test starts programs, and fails by panicking"
-)]
-
-mod harness;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::cluster::{Namespace, condition, kinds};
-use harness::operator::{Operator, Options};
-use harness::world::{self, MAIN, deployment, text};
-use harness::{ControlPlane, crds, eventually, free_port, stays};
+use crate::harness::cluster::{Namespace, condition, kinds};
+use crate::harness::operator::{Operator, Options};
+use crate::harness::world::{self, MAIN, deployment, text};
+use crate::harness::{ControlPlane, crds, eventually, free_port, stays};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Error};
 use kubefoundry::yaml;
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
 
 const LONG: Duration = Duration::from_secs(60);
 const SYSTEM: &str = "kubefoundry-system";
-
-static TURN: Mutex<()> = Mutex::const_new(());
 
 /// A cluster in which the operator is installed as `manifests` says, without its Deployment: it runs beside.
 struct Scene {
@@ -39,11 +26,9 @@ struct Scene {
     /// `system:serviceaccount:…`.
     account: String,
     options: Options,
-    _turn: MutexGuard<'static, ()>,
 }
 
 async fn scene(name: &str, flags: &[&str], webhooks: bool) -> Option<Scene> {
-    let turn = TURN.lock().await;
     let plane = ControlPlane::start().await?;
     let client = plane.admin().await;
     crds::install_ours(&client).await;
@@ -77,7 +62,7 @@ async fn scene(name: &str, flags: &[&str], webhooks: bool) -> Option<Scene> {
     }
     let namespace = Namespace::create(&client, name).await;
     let account = format!("system:serviceaccount:{SYSTEM}:{account}");
-    Some(Scene { plane, client, namespace, account, options, _turn: turn })
+    Some(Scene { plane, client, namespace, account, options })
 }
 
 /// What the program says that it needs.

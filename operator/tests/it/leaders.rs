@@ -1,24 +1,13 @@
 //! Replicas: one of them works, and another takes over when it is gone, whatever their clocks say.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test starts programs, and fails by panicking"
-)]
-
-mod harness;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use harness::cluster::{Namespace, kinds};
-use harness::operator::{Operator, Options};
-use harness::world::{self, deployment, text, times_said, total, uids, work};
-use harness::{ControlPlane, crds, eventually, stays};
+use crate::harness::cluster::{Namespace, kinds};
+use crate::harness::operator::{Operator, Options};
+use crate::harness::world::{self, deployment, text, times_said, total, uids, work};
+use crate::harness::{ControlPlane, crds, eventually, stays};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
 
 const LONG: Duration = Duration::from_secs(60);
 /// How long a leader is believed, in these tests.
@@ -26,25 +15,21 @@ const LEASE: Duration = Duration::from_secs(6);
 /// What a busy machine may add.
 const SLACK: Duration = Duration::from_secs(6);
 
-static TURN: Mutex<()> = Mutex::const_new(());
-
 struct Scene {
     plane: ControlPlane,
     namespace: Namespace,
     /// The operator's own.
     system: Namespace,
-    _turn: MutexGuard<'static, ()>,
 }
 
 async fn scene(name: &str) -> Option<Scene> {
-    let turn = TURN.lock().await;
     let plane = ControlPlane::start().await?;
     let client = plane.admin().await;
     crds::install_ours(&client).await;
     crds::install_upstream(&client).await;
     let system = Namespace::create(&client, "kubefoundry-system").await;
     let namespace = Namespace::create(&client, name).await;
-    Some(Scene { plane, namespace, system, _turn: turn })
+    Some(Scene { plane, namespace, system })
 }
 
 fn options() -> Options {

@@ -1,12 +1,8 @@
 //! The operator as a process.
 
 use std::fs;
-use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-use futures::FutureExt as _;
-use tokio::sync::OnceCell;
 
 use super::process::Process;
 use super::{ControlPlane, end_of, eventually, free_port};
@@ -105,21 +101,6 @@ impl Options {
         operator.until_ready().await;
         operator
     }
-}
-
-/// Starts the operator that all tests of a binary share. Where that fails, the first of them says why.
-pub async fn start_once(operator: &OnceCell<Option<Operator>>, start: impl Future<Output = Operator>) {
-    let start = async {
-        match AssertUnwindSafe(start).catch_unwind().await {
-            Ok(operator) => Some(operator),
-            Err(reason) => {
-                let text = reason.downcast_ref::<String>().map_or("", String::as_str);
-                eprintln!("the operator did not start: {text}");
-                None
-            }
-        }
-    };
-    assert!(operator.get_or_init(|| start).await.is_some(), "the operator did not start");
 }
 
 /// A running operator. It is killed when the value is dropped, and when the test is gone.

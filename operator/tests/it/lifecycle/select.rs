@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cases::{assert_owned, cases, namespace, run};
+use super::cases::{assert_owned, cases, namespace, run};
 use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, NAMESPACE, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
 use crate::harness::cluster::{SOON, equal, uid};
 use crate::harness::{eventually, stays};

@@ -254,8 +254,8 @@ fn status_managers(object: &Value) -> BTreeSet<&str> {
 }
 
 /// Converged, nothing duplicated, nothing orphaned, no lost status: of every deployment in a namespace exactly what it
-/// renders to is there, as rendered and owned by it; its status says what its object says, every controller's part of it;
-/// and there is nothing else of ours. `invalid` are those that wait with a message, and have nothing.
+/// renders to is there, as rendered and owned by it; its status says what its object says, every controller's part of
+/// it; and there is nothing else of ours. `invalid` are those that wait with a message, and have nothing.
 pub async fn settled(namespace: &Namespace, invalid: &[&str]) -> Result<(), String> {
     let deployments = list(namespace, kinds::DEPLOYMENT, "").await?;
     let mut live: BTreeMap<(String, String), Value> = BTreeMap::new();
@@ -413,8 +413,8 @@ pub async fn until_settled(namespace: &Namespace, invalid: &[&str], operator: &O
     }
 }
 
-/// The requests that an operator has sent about deployments and what they become, by verb and resource. Leases, heartbeats,
-/// events, lists and watches are no work.
+/// The requests that an operator has sent about deployments and what they become, by verb and resource. Leases,
+/// heartbeats, events, lists and watches are no work.
 pub async fn work(operator: &Operator) -> BTreeMap<String, u64> {
     let label = |labels: &str, key: &str| -> String {
         let found = labels.split_once(&format!("{key}=\"")).and_then(|(_, rest)| rest.split_once('"'));

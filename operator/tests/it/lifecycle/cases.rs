@@ -2,12 +2,12 @@
 
 use futures::future::join_all;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
 use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, RAY_SERVICE, WORKSPACE};
 use crate::harness::cluster::{Kind, Namespace, SOON, uid};
-use crate::harness::operator::{Operator, Options, start_once};
-use crate::harness::{ControlPlane, crds, eventually};
+use crate::harness::operator::Options;
+use crate::harness::shared::SharedNamespace;
+use crate::harness::{crds, eventually};
 
 /// One provider, and what is particular about it.
 pub struct Case {
@@ -20,7 +20,8 @@ pub struct Case {
     pub running: Value,
     pub service: &'static str,
     pub port: u16,
-    /// A change that its controller carries out: a merge patch of `spec`, and the field of the main object that shows it.
+    /// A change that its controller carries out: a merge patch of `spec`, and the field of the main object that shows
+    /// it.
     pub in_place: (Value, &'static str),
     /// A field of the main object, and a value that nobody asked for.
     pub drift: (&'static str, Value),
@@ -110,19 +111,16 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// A namespace of a cluster with every CRD, in which one operator serves all tests of this file. Webhooks are away.
-pub async fn namespace(name: &str) -> Option<Namespace> {
-    static OPERATOR: OnceCell<Option<Operator>> = OnceCell::const_new();
-    let plane = ControlPlane::shared().await?;
-    let client = plane.admin().await;
-    let start = async || {
+/// A namespace of a cluster with every CRD, in which one operator without webhooks serves all tests of this module.
+pub async fn namespace(name: &str) -> Option<SharedNamespace> {
+    SharedNamespace::create("lifecycle", name, async |plane| {
+        let client = plane.admin().await;
         crds::install_ours(&client).await;
         crds::install_upstream(&client).await;
         Namespace::create(&client, "kubefoundry-system").await;
         Options::default().roles("core,selector,kaito,dynamo,kuberay").start_ready(plane, "lifecycle").await
-    };
-    start_once(&OPERATOR, Box::pin(start())).await;
-    Some(Namespace::create(&client, name).await)
+    })
+    .await
 }
 
 /// Runs a story with every provider, at the same time.

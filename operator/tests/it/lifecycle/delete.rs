@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cases::{assert_owned, namespace, run, with_each_provider};
+use super::cases::{assert_owned, namespace, run, with_each_provider};
 use crate::harness::cluster::kinds::{CLAIM, DEPLOYMENT, GRAPH};
 use crate::harness::cluster::{SOON, equal, uid};
 use crate::harness::render::{kind_of, render};

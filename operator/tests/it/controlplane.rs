@@ -1,9 +1,7 @@
 //! The harness itself: what other tests build on holds.
 
-mod harness;
-
-use harness::cluster::{Namespace, kinds};
-use harness::{ControlPlane, crds};
+use crate::harness::cluster::{Namespace, kinds};
+use crate::harness::{ControlPlane, crds};
 use serde_json::json;
 
 #[tokio::test]

@@ -1,24 +1,15 @@
 //! What the apiserver asks the webhooks, and what its clients see of the answers.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test starts the program, and fails by panicking"
-)]
-
-mod harness;
 
 use std::process::Command;
 use std::time::Duration;
 
-use harness::cluster::kinds::{DEPLOYMENT, GRAPH, MUTATING, NAMESPACE, VALIDATING, WORKSPACE};
-use harness::cluster::{Namespace, SOON};
-use harness::operator::{Operator, Options, start_once};
-use harness::{ControlPlane, crds, eventually};
+use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH, MUTATING, NAMESPACE, VALIDATING, WORKSPACE};
+use crate::harness::cluster::{Namespace, SOON};
+use crate::harness::operator::{Operator, Options};
+use crate::harness::shared::SharedNamespace;
+use crate::harness::{crds, eventually};
 use kubefoundry::yaml;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
 fn with_dynamo() -> Value {
     json!({"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}})
@@ -35,12 +26,11 @@ fn invalid() -> Value {
     })
 }
 
-/// A namespace of a cluster whose webhooks answer. In the namespace `before` an object is stored that they would refuse.
-async fn namespace(name: &str) -> Option<Namespace> {
-    static OPERATOR: OnceCell<Option<Operator>> = OnceCell::const_new();
-    let plane = ControlPlane::shared().await?;
-    let client = plane.admin().await;
-    let start = async || {
+/// A namespace of a cluster whose webhooks answer. In the namespace `before` an object is stored that they would
+/// refuse.
+async fn namespace(name: &str) -> Option<SharedNamespace> {
+    SharedNamespace::create("webhook", name, async |plane| {
+        let client = plane.admin().await;
         crds::install_ours(&client).await;
         crds::install_upstream(&client).await;
         Namespace::create(&client, "kubefoundry-system").await;
@@ -70,9 +60,8 @@ async fn namespace(name: &str) -> Option<Namespace> {
         })
         .await;
         operator
-    };
-    start_once(&OPERATOR, Box::pin(start())).await;
-    Some(Namespace::create(&client, name).await)
+    })
+    .await
 }
 
 /// Applies the webhook configurations that `manifests` prints, for a server outside of the cluster.

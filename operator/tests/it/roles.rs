@@ -1,14 +1,11 @@
 //! The operator in clusters where something is missing: CRDs, providers, roles; and with two API groups.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod harness;
 
 use std::time::Duration;
 
-use harness::cluster::kinds::{AIRUNWAY_DEPLOYMENT, DEPLOYMENT, GRAPH, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
-use harness::cluster::{Namespace, condition, uid};
-use harness::operator::Options;
-use harness::{ControlPlane, crds, stays};
+use crate::harness::cluster::kinds::{AIRUNWAY_DEPLOYMENT, DEPLOYMENT, GRAPH, PROVIDER_CONFIG, RAY_SERVICE, WORKSPACE};
+use crate::harness::cluster::{Namespace, condition, uid};
+use crate::harness::operator::Options;
+use crate::harness::{ControlPlane, crds, stays};
 use serde_json::{Value, json};
 
 fn with_kaito() -> Value {
@@ -32,7 +29,7 @@ async fn cluster(plane: &ControlPlane) -> Namespace {
 
 #[tokio::test]
 async fn a_provider_whose_crd_is_missing_waits_for_it() {
-    let Some(plane) = ControlPlane::start().await else { return };
+    let Some(plane) = ControlPlane::start_beside("roles").await else { return };
     let models = cluster(&plane).await;
     let client = models.client.clone();
     let operator = Options::default().roles("core,selector,kaito,dynamo,kuberay").start_ready(&plane, "missing").await;
@@ -79,7 +76,7 @@ async fn a_provider_whose_crd_is_missing_waits_for_it() {
 /// An upgrade of a CRD takes effect without a restart: what it now requires is asked for, by its new schema.
 #[tokio::test]
 async fn the_crd_of_a_provider_is_upgraded_while_all_runs() {
-    let Some(plane) = ControlPlane::start().await else { return };
+    let Some(plane) = ControlPlane::start_beside("roles").await else { return };
     let models = cluster(&plane).await;
     let client = models.client.clone();
     crds::install(&client, &["older/nvidia.com_dynamographdeployments.2025-08-20.yaml"]).await;
@@ -104,7 +101,7 @@ async fn the_crd_of_a_provider_is_upgraded_while_all_runs() {
 
 #[tokio::test]
 async fn roles_run_in_processes_of_their_own() {
-    let Some(plane) = ControlPlane::start().await else { return };
+    let Some(plane) = ControlPlane::start_beside("roles").await else { return };
     let models = cluster(&plane).await;
     crds::install_upstream(&models.client).await;
 
@@ -152,7 +149,7 @@ async fn roles_run_in_processes_of_their_own() {
 
 #[tokio::test]
 async fn both_groups_are_served_where_both_are_asked_for() {
-    let Some(plane) = ControlPlane::start().await else { return };
+    let Some(plane) = ControlPlane::start_beside("roles").await else { return };
     let models = cluster(&plane).await;
     crds::install_upstream(&models.client).await;
     let options = Options::default().roles("core,selector,kaito,dynamo,kuberay");

@@ -1,15 +1,7 @@
-//! `deploy/operator` is what the program prints: the generated files are current, and each combination of components builds
-//! to the objects that the flags of the same meaning give.
+//! `deploy/operator` is what the program prints: the generated files are current, and each combination of components
+//! builds to the objects that the flags of the same meaning give.
 //!
-//! `REWRITE=1 cargo test -p kubefoundry-operator --test packages` writes the generated files anew.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test starts programs, reads files, and fails by panicking"
-)]
+//! `REWRITE=1 cargo test -p kubefoundry-operator --test it packages::` writes the generated files anew.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,55 +1,39 @@
 //! What the operator makes of a world in which things fail: after each fault everything has converged, nothing is there
 //! twice, nothing is left over, and no status is lost ([`world::settled`]).
 //!
-//! Each test has a control plane of its own, which it may hurt; they run one after the other.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "a test starts programs, and fails by panicking"
-)]
-
-mod harness;
+//! Each test has a control plane of its own, which it may hurt, and runs alone.
 
 use std::time::{Duration, Instant};
 
-use harness::cluster::{Namespace, condition, kinds, uid};
-use harness::fighter::Fighter;
-use harness::operator::{Operator, Options};
-use harness::proxy::Proxy;
-use harness::world::{self, deployment, text, total, uids, work};
-use harness::{ControlPlane, crds, eventually, free_port, stays};
+use crate::harness::cluster::{Namespace, condition, kinds, uid};
+use crate::harness::fighter::Fighter;
+use crate::harness::operator::{Operator, Options};
+use crate::harness::proxy::Proxy;
+use crate::harness::world::{self, deployment, text, total, uids, work};
+use crate::harness::{ControlPlane, crds, eventually, free_port, stays};
 use kube::Client;
 use kube::api::{Patch, PatchParams, WatchParams};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
 
 /// How long everything may take to settle. Nothing waits for all of it when all is well.
 const LONG: Duration = Duration::from_secs(60);
-
-/// The tests share two cores.
-static TURN: Mutex<()> = Mutex::const_new(());
 
 /// A control plane with all CRDs and a namespace.
 struct Scene {
     plane: ControlPlane,
     client: Client,
     namespace: Namespace,
-    _turn: MutexGuard<'static, ()>,
 }
 
 /// Nothing where there is no control plane to start.
 async fn scene(name: &str) -> Option<Scene> {
-    let turn = TURN.lock().await;
     let plane = ControlPlane::start().await?;
     let client = plane.admin().await;
     crds::install_ours(&client).await;
     crds::install_upstream(&client).await;
     Namespace::create(&client, "kubefoundry-system").await;
     let namespace = Namespace::create(&client, name).await;
-    Some(Scene { plane, client, namespace, _turn: turn })
+    Some(Scene { plane, client, namespace })
 }
 
 impl Scene {
@@ -147,7 +131,7 @@ async fn the_webhook_is_away() {
         scene.namespace.apply(kinds::VALIDATING, &webhook).await.unwrap();
     };
     configure("Fail").await;
-    let mut operator = options.start_ready(&scene.plane, "webhook").await;
+    let mut operator = options.start_ready(&scene.plane, "webhook-away").await;
     let invalid = world::invalid(&scene.namespace.name, "wrong");
     let refusal = async |expected: &str| {
         // A dry run, so that it is not there when the webhook is not there yet: what does not change is not refused.

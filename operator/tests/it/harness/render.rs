@@ -65,8 +65,8 @@ pub fn render(deployment: &Value) -> Vec<Value> {
 }
 
 /// Compares an object of the cluster with what is rendered: the difference may be its owner, the operator's own
-/// annotations, what the server adds to metadata, and the defaults that this server fills in on its own. Those are known
-/// by a dry run of the rendered object under another name.
+/// annotations, what the server adds to metadata, and the defaults that this server fills in on its own. Those are
+/// known by a dry run of the rendered object under another name.
 pub async fn difference(namespace: &Namespace, kind: Kind, rendered: &Value, live: &Value) -> Option<String> {
     let mut copy = rendered.clone();
     // Short, so that it is a name for every kind.

@@ -1,20 +1,9 @@
 //! `install`, `upgrade` and `uninstall`, against a real apiserver. One test: they work on the whole cluster.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a test starts programs, says what they said, and fails by panicking"
-)]
-
-mod harness;
-
 use std::path::Path;
 use std::process::{Command, Output};
 
-use harness::ControlPlane;
+use crate::harness::ControlPlane;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ServiceAccount};
@@ -81,7 +70,7 @@ fn custom(client: &Client, kind: &str, plural: &str, namespace: Option<&str>) ->
 
 #[tokio::test]
 async fn a_cluster_is_installed_upgraded_and_left_as_it_was() {
-    let Some(plane) = ControlPlane::shared().await else { return };
+    let Some(plane) = ControlPlane::start().await else { return };
     let client = plane.admin().await;
     let run = |arguments: &[&str]| operator(plane.kubeconfig(), arguments);
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);

@@ -19,8 +19,8 @@ pub struct Fighter {
 }
 
 impl Fighter {
-    /// Begins: labels of the deployments (their resourceVersion changes, what they become does not), and of the upstream
-    /// objects an annotation that is nobody's and our own `managed-by` label.
+    /// Begins: labels of the deployments (their resourceVersion changes, what they become does not), and of the
+    /// upstream objects an annotation that is nobody's and our own `managed-by` label.
     pub fn begin(namespace: &Namespace) -> Self {
         let (stop, writes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, written, namespace) = (Arc::clone(&stop), Arc::clone(&writes), namespace.clone());

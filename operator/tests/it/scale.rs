@@ -1,33 +1,25 @@
-//! What the operator costs with many deployments. Bounded in count and time, and run by hand or, small, by `.ci/operator`:
+//! What the operator costs with many deployments. Bounded in count and time, and run by hand or, small, by
+//! `.ci/operator`:
 //!
 //! ```sh
 //! export KUBEFOUNDRY_CONTROLPLANE=$(bash .ci/controlplane)
-//! SCALE=10000 cargo test --release -p kubefoundry-operator --test scale -- --nocapture
+//! SCALE=10000 cargo test --release -p kubefoundry-operator --test it scale:: -- --nocapture
 //! ```
 //! `SCALE` deployments (500) are there when the operator starts; then `SCALE_RATE` of them change a minute (1000) for
-//! `SCALE_SECONDS` (60); then everything is looked at again without a change, after `SCALE_RESYNC` since the start (`60s`).
-#![allow(
-    clippy::cast_precision_loss,
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a test starts programs, measures them, prints that, and fails by panicking"
-)]
-
-mod harness;
+//! `SCALE_SECONDS` (60); then everything is looked at again without a change, after `SCALE_RESYNC` since the start
+//! (`60s`).
+#![allow(clippy::cast_precision_loss, reason = "what is measured is printed with two digits")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use crate::harness::cluster::{Namespace, condition, kinds};
+use crate::harness::operator::{Operator, Options};
+use crate::harness::world::{self, deployment, text, total, work};
+use crate::harness::{ControlPlane, crds, eventually};
 use futures::StreamExt as _;
-use harness::cluster::{Namespace, condition, kinds};
-use harness::operator::{Operator, Options};
-use harness::world::{self, deployment, text, total, work};
-use harness::{ControlPlane, crds, eventually};
 use kube::Client;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::{WatchStreamExt as _, watcher};

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Runs the program, says its process id, and ends with it. When the test is gone, however it ended, so is its side of the
-/// pipe: then the program is killed, and the folder that it worked in is removed.
+/// Runs the program, says its process id, and ends with it. When the test is gone, however it ended, so is its side of
+/// the pipe: then the program is killed, and the folder that it worked in is removed.
 const KEEPER: &str = r#"
 log=$1 folder=$2; shift 2
 exec 3<&0

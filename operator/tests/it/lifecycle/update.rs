@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::cases::{assert_owned, cases, edit, equal_number, namespace, run, until_replaced, with_each_provider};
+use super::cases::{assert_owned, cases, edit, equal_number, namespace, run, until_replaced, with_each_provider};
 use crate::harness::cluster::kinds::{CONFIG_MAP, DEPLOYMENT, WORKSPACE};
 use crate::harness::cluster::{SOON, equal, uid};
 use crate::harness::render::{difference, render};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cases::{assert_owned, run, time, with_each_provider};
+use super::cases::{assert_owned, run, time, with_each_provider};
 use crate::harness::cluster::condition;
 use crate::harness::cluster::kinds::DEPLOYMENT;
 use crate::harness::render::{difference, kind_of, render};

@@ -1,14 +1,11 @@
 //! What the operator lets others see of itself, and what it costs: metrics, health, logs, requests, its end.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod harness;
 
 use std::time::Duration;
 
-use harness::cluster::kinds::{DEPLOYMENT, GRAPH};
-use harness::cluster::{Namespace, SOON};
-use harness::operator::{Operator, Options};
-use harness::{ControlPlane, crds, eventually};
+use crate::harness::cluster::kinds::{DEPLOYMENT, GRAPH};
+use crate::harness::cluster::{Namespace, SOON};
+use crate::harness::operator::{Operator, Options};
+use crate::harness::{ControlPlane, crds, eventually};
 use serde_json::{Value, json};
 
 fn spec() -> Value {

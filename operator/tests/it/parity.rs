@@ -1,26 +1,17 @@
-//! What the operator applies is what `kubefoundry render` prints: for every ModelDeployment of the examples and goldens.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "a test reads its cases from files, and fails by panicking"
-)]
-
-mod harness;
+//! What the operator applies is what `kubefoundry render` prints: for every ModelDeployment of the examples and
+//! goldens.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::harness::cluster::kinds::{AIRUNWAY_DEPLOYMENT, DEPLOYMENT};
+use crate::harness::cluster::{Kind, Namespace, condition};
+use crate::harness::crds::documents;
+use crate::harness::operator::Options;
+use crate::harness::render::{compile_alone, difference, kind_of};
+use crate::harness::{ControlPlane, crds, root};
 use futures::stream::{self, StreamExt as _};
-use harness::cluster::kinds::{AIRUNWAY_DEPLOYMENT, DEPLOYMENT};
-use harness::cluster::{Kind, Namespace, condition};
-use harness::crds::documents;
-use harness::operator::Options;
-use harness::render::{compile_alone, difference, kind_of};
-use harness::{ControlPlane, crds, root};
 use kubefoundry::diagnostic::Severity;
 use serde_json::Value;
 

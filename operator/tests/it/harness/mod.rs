@@ -1,19 +1,10 @@
 //! A real kube-apiserver, the operator as a process before it, and what tests do with both.
-//!
-//! One control plane serves a test binary ([`ControlPlane::shared`]); each test works in a namespace of its own. Without
-//! `KUBEFOUNDRY_CONTROLPLANE` (the program that `bash .ci/controlplane` prints) tests say that they are skipped.
 #![allow(
     dead_code,
-    unreachable_pub,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    clippy::disallowed_methods,
-    clippy::expect_used,
     clippy::missing_panics_doc,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    reason = "for tests only, of which none uses all: they start programs, and fail by panicking"
+    reason = "for tests only"
 )]
 
 pub mod cluster;
@@ -23,6 +14,8 @@ pub mod operator;
 pub mod process;
 pub mod proxy;
 pub mod render;
+pub mod shared;
+pub mod turn;
 pub mod world;
 
 use std::net::TcpListener;
@@ -33,9 +26,9 @@ use std::{env, fs};
 
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use tokio::sync::OnceCell;
 
 use process::Process;
+use turn::Turn;
 
 /// etcd, kube-apiserver, garbage collector and namespace controller, on a free port of this machine.
 pub struct ControlPlane {
@@ -43,11 +36,26 @@ pub struct ControlPlane {
     directory: PathBuf,
     kubeconfig: PathBuf,
     process: Mutex<Option<Process>>,
+    /// Passed on after the process has ended.
+    turn: Option<Turn>,
 }
 
 impl ControlPlane {
-    /// Starts one for the caller; it ends when the value is dropped. Nothing where there is no program to start.
+    /// Waits for a turn without other tests, and starts a control plane for the caller. It ends when the value is
+    /// dropped. None where there is no program to start.
     pub async fn start() -> Option<Self> {
+        let turn = turn::alone().await;
+        Some(Self { turn: Some(turn), ..Self::launch().await? })
+    }
+
+    /// The same while other tests of this group run, each with a control plane of its own.
+    pub async fn start_beside(group: &'static str) -> Option<Self> {
+        let turn = turn::beside(group).await;
+        Some(Self { turn: Some(turn), ..Self::launch().await? })
+    }
+
+    /// Starts a control plane; the caller has a turn.
+    async fn launch() -> Option<Self> {
         let Some(program) = env::var_os("KUBEFOUNDRY_CONTROLPLANE") else {
             assert!(env::var_os("CI_OPERATOR").is_none(), "CI needs KUBEFOUNDRY_CONTROLPLANE");
             eprintln!("skipped: KUBEFOUNDRY_CONTROLPLANE is not set");
@@ -59,17 +67,12 @@ impl ControlPlane {
             kubeconfig: directory.join("admin.kubeconfig"),
             directory,
             process: Mutex::new(None),
+            turn: None,
         };
         plane.restart().await;
         // The program takes its own file away while it is not ready; clients may start at any time.
         fs::copy(plane.directory.join("kubeconfig"), &plane.kubeconfig).unwrap();
         Some(plane)
-    }
-
-    /// The one of this test binary. It ends with the process, however that ends.
-    pub async fn shared() -> Option<&'static Self> {
-        static SHARED: OnceCell<Option<ControlPlane>> = OnceCell::const_new();
-        SHARED.get_or_init(Self::start).await.as_ref()
     }
 
     /// Kills it as a power cut would. What it stored stays.

@@ -1,0 +1,49 @@
+//! A cluster and an operator that the tests of a group share, each in a namespace of its own.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::ControlPlane;
+use super::cluster::Namespace;
+use super::operator::Operator;
+use super::turn::{self, Turn};
+
+struct Cluster {
+    // Ends before its control plane.
+    _operator: Operator,
+    plane: ControlPlane,
+}
+
+/// A namespace of the shared cluster. The cluster does not end while a test has one.
+pub struct SharedNamespace {
+    namespace: Namespace,
+    _cluster: Arc<Cluster>,
+    _turn: Turn,
+}
+
+impl Deref for SharedNamespace {
+    type Target = Namespace;
+
+    fn deref(&self) -> &Namespace {
+        &self.namespace
+    }
+}
+
+impl SharedNamespace {
+    /// Creates a namespace in the cluster of a group. The first test of the group starts the operator by `start`.
+    pub async fn create(
+        group: &'static str,
+        name: &str,
+        start: impl AsyncFnOnce(&ControlPlane) -> Operator,
+    ) -> Option<Self> {
+        let turn = turn::beside(group).await;
+        let start = async {
+            let plane = ControlPlane::launch().await?;
+            let operator = start(&plane).await;
+            Some(Cluster { _operator: operator, plane })
+        };
+        let cluster = turn::shared(Box::pin(start)).await?;
+        let namespace = Namespace::create(&cluster.plane.admin().await, name).await;
+        Some(Self { namespace, _cluster: cluster, _turn: turn })
+    }
+}
