@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{ReconcileRequest, objects};
 use crate::error::Error;
 use crate::runtime::events::EventReason;
+use crate::status;
 
 /// The Secrets that a deployment needs.
 fn named(deployment: &Value) -> BTreeSet<&str> {
@@ -24,14 +25,21 @@ fn named(deployment: &Value) -> BTreeSet<&str> {
     names
 }
 
+/// The generation that this controller reported last, before which it looked the Secrets up. Core reports a generation in
+/// the same field while no provider is selected, without a look at Secrets.
+fn reported_generation(deployment: &Value, manager: &str) -> Option<i64> {
+    status::owned(deployment, manager).get("f:observedGeneration")?;
+    deployment.pointer("/status/observedGeneration")?.as_i64()
+}
+
 impl ReconcileRequest<'_> {
-    /// Looks for them when the specification is new, or one was missing.
+    /// Looks the Secrets up when the generation is new, or one was missing.
     pub(super) async fn look_for_secrets(&self) -> Result<(), Error> {
         let names = named(&self.value);
         let uid = self.deployment.uid();
         let generation = self.deployment.metadata.generation;
-        let seen = self.value.pointer("/status/observedGeneration").and_then(Value::as_i64);
-        let is_known = self.context.state.knows_secrets(uid, generation).unwrap_or(seen == generation);
+        let reported = reported_generation(&self.value, &self.context.manager);
+        let is_known = self.context.state.knows_secrets(uid, generation).unwrap_or(reported == generation);
         if names.is_empty() || is_known {
             return Ok(());
         }
@@ -61,6 +69,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_generation_that_core_reported_does_not_count_as_looked_up() {
+        let reported_by = |manager: &str| {
+            let fields = json!({"f:status": {"f:observedGeneration": {}}});
+            let entry = json!({"manager": manager, "operation": "Apply", "subresource": "status", "fieldsV1": fields});
+            let deployment = json!({"metadata": {"managedFields": [entry]}, "status": {"observedGeneration": 3}});
+            reported_generation(&deployment, "kaito-provider")
+        };
+        assert_eq!(reported_by("kubefoundry-core"), None);
+        assert_eq!(reported_by("kaito-provider"), Some(3));
+    }
 
     #[test]
     fn what_may_be_missing_is_not_looked_for() {
