@@ -15,8 +15,6 @@ pub const KAITO: &[&str] = &["kaito.sh_workspaces.yaml", "kaito.sh_inferencesets
 /// One that serves both versions and stores `v1alpha1`, the one that is written: without the conversion webhook of
 /// Dynamo, a later one keeps nothing of it.
 pub const DYNAMO: &[&str] = &["older/nvidia.com_dynamographdeployments.2026-05-06.yaml"];
-/// The newest, which stores `v1beta1`.
-pub const NEWEST_DYNAMO: &[&str] = &["nvidia.com_dynamographdeployments.yaml"];
 /// `RayService`.
 pub const KUBERAY: &[&str] = &["ray.io_rayservices.yaml"];
 

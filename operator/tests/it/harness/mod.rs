@@ -1,6 +1,5 @@
 //! A real kube-apiserver, the operator as a process before it, and what tests do with both.
 #![allow(
-    dead_code,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::missing_panics_doc,
@@ -37,7 +36,7 @@ pub struct ControlPlane {
     kubeconfig: PathBuf,
     process: Mutex<Option<Process>>,
     /// Passed on after the process has ended.
-    turn: Option<Turn>,
+    _turn: Option<Turn>,
 }
 
 impl ControlPlane {
@@ -45,13 +44,13 @@ impl ControlPlane {
     /// dropped. None where there is no program to start.
     pub async fn start() -> Option<Self> {
         let turn = turn::alone().await;
-        Some(Self { turn: Some(turn), ..Self::launch().await? })
+        Some(Self { _turn: Some(turn), ..Self::launch().await? })
     }
 
     /// The same while other tests of this group run, each with a control plane of its own.
     pub async fn start_beside(group: &'static str) -> Option<Self> {
         let turn = turn::beside(group).await;
-        Some(Self { turn: Some(turn), ..Self::launch().await? })
+        Some(Self { _turn: Some(turn), ..Self::launch().await? })
     }
 
     /// Starts a control plane; the caller has a turn.
@@ -67,7 +66,7 @@ impl ControlPlane {
             kubeconfig: directory.join("admin.kubeconfig"),
             directory,
             process: Mutex::new(None),
-            turn: None,
+            _turn: None,
         };
         plane.restart().await;
         // The program takes its own file away while it is not ready; clients may start at any time.

@@ -87,16 +87,6 @@ impl Process {
         self.signal("KILL");
         assert!(self.ended(Duration::from_secs(10)).await.is_some(), "{} cannot be killed", self.pid);
     }
-
-    /// Its resident memory in bytes now.
-    pub fn resident_memory(&self) -> u64 {
-        memory(self.pid, "VmRSS:")
-    }
-
-    /// The most resident memory in bytes that it ever had.
-    pub fn peak_memory(&self) -> u64 {
-        memory(self.pid, "VmHWM:")
-    }
 }
 
 impl Drop for Process {
@@ -106,10 +96,4 @@ impl Drop for Process {
         drop(keeper.stdin.take());
         let _ = keeper.wait();
     }
-}
-
-fn memory(pid: u32, field: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
-    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() * 1024
 }
