@@ -222,7 +222,8 @@ impl LeaseManager {
             delay = self.interval() / 5;
             let deadline = renewed + valid_for;
             let started = Instant::now();
-            // A response may get lost: this leaves time for another request before the deadline.
+            // No attempt outlasts the deadline. The first one starts an interval before it, so a single request that gets
+            // no response uses that time up; one that fails at once is retried.
             let timeout = (deadline - started).min(self.interval()).max(Duration::from_millis(1));
             match tokio::time::timeout(timeout, self.try_claim()).await {
                 Ok(Ok(Claim::Held)) => (renewed, delay) = (started, self.interval()),
