@@ -28,7 +28,7 @@ pub(crate) const IDENTITY_HASH: &str = "identity-hash";
 /// Annotation on a main object: what was rendered when it was applied last.
 pub(crate) const RENDERED_HASH: &str = "rendered-hash";
 /// Annotation on a Namespace, with the prefix of the specification whatever the group: providers that its deployments
-/// may use, with commas (spec/1 §13.2).
+/// may use, with commas (OP-7.5).
 pub(crate) const ALLOWED_PROVIDERS: &str = "kubefoundry.ai/allowed-providers";
 
 /// A row of a documentation table: a name and what it means.

@@ -1,4 +1,4 @@
-//! Registers a built-in provider in the cluster: its InferenceProviderConfig, and a heartbeat (spec/1 §3.9).
+//! Registers a built-in provider in the cluster: its InferenceProviderConfig, and a heartbeat (MD-8.3).
 
 use std::sync::Arc;
 use std::time::Duration;

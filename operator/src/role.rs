@@ -5,7 +5,7 @@ use std::fmt;
 use kubefoundry::model::provider::Provider;
 use kubefoundry::model::providers;
 
-/// The Lease of the selector. Core looks it up to find out whether a selector runs (spec/1 §3.5.2).
+/// The Lease of the selector. Core looks it up to find out whether a selector runs (OP-1.3).
 pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";
 
 /// A part that can run on its own.

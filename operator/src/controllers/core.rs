@@ -17,7 +17,7 @@ use crate::names::{CORE_MANAGER, condition};
 use crate::runtime::metrics::Replicas;
 use crate::status::{self, Condition, Force, Statement};
 
-/// The message where no selector runs (spec/1 §3.5.2).
+/// The message where no selector runs (OP-1.3).
 pub(crate) const NO_SELECTOR: &str = "No provider specified and provider-selector not installed";
 
 /// Validates one deployment.

@@ -115,7 +115,7 @@ impl Reconciler for RoleReconciler {
     }
 }
 
-/// Whether an annotation pauses the controllers for a deployment (spec/1 §4.6).
+/// Whether an annotation pauses the controllers for a deployment (OP-4.2).
 pub(crate) fn is_paused(deployment: &Cached, dialect: &kubefoundry::dialect::Dialect) -> bool {
     deployment.annotation(&dialect.label(names::PAUSED)) == Some("true")
 }

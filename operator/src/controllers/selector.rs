@@ -1,4 +1,4 @@
-//! Selects the provider of a deployment (spec/1 §3.5.2, §4.4). A selection stays until the user names another provider.
+//! Selects the provider of a deployment (OP-2.3). A selection stays until the user names another provider.
 
 use std::fmt;
 use std::sync::Arc;

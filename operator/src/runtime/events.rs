@@ -1,4 +1,4 @@
-//! Events (spec/1 §9), one object for each distinct statement about a deployment.
+//! Events (OP-8.2), one object for each distinct statement about a deployment.
 //!
 //! Corresponds to `kube::runtime::events::{Recorder, Reporter}`. kube's `Recorder` names an event by the time and
 //! recognises repetitions in memory, so each process that takes over writes every event again; and it joins events that

@@ -1,4 +1,4 @@
-//! A dry run (spec/1 §5, phase 2): writes the rendered objects into an annotation, and reports whether the apiserver
+//! A dry run (OP-4.3): writes the rendered objects into an annotation, and reports whether the apiserver
 //! would accept them. Nothing is applied, and running objects stay.
 
 use kube::Api;

@@ -1,4 +1,4 @@
-//! The controller of a provider: applies the objects of a deployment, and reports their state (spec/1 §4.3).
+//! The controller of a provider: applies the objects of a deployment, and reports their state (OP-2.1).
 //!
 //! ```text
 //! deployment ─ ownership (next step) ─┬─ desired ─ converge (create, update, recreate, drift) ─ report ─ status

@@ -1,4 +1,4 @@
-//! Updates a main object (spec/1 §4.11): in place where the provider supports the change, otherwise by deleting and
+//! Updates a main object (OP-3): in place where the provider supports the change, otherwise by deleting and
 //! creating it.
 
 use kube::Api;

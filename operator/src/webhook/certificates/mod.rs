@@ -1,4 +1,4 @@
-//! Issues, shares, renews and replaces the certificate of the webhooks without a restart (spec/1 §5, webhook TLS).
+//! Issues, shares, renews and replaces the certificate of the webhooks without a restart (OP-7.2).
 //!
 //! ```text
 //! Secret ─ watch ─ due? ─ renew: write, with the version that was read ─ Secret
