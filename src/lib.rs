@@ -8,6 +8,7 @@ mod composition;
 
 pub mod registry;
 pub mod schemas;
+pub mod upstream;
 
 pub mod options;
 

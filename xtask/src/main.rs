@@ -10,6 +10,7 @@ mod corpus;
 mod flags;
 mod fuzz;
 mod generate;
+mod upstream;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,16 @@ Tasks:
                     read the flags of vllm, sglang, ai-dynamo or ray out of their wheel, which pip fetches unless FILE is
                     given, and add them to the facts; needs Python 3.11
                     --compare: write nothing, fail when the facts say something else
+  upstream [--crds FOLDER] [--check]
+                    write the skeletons of upstream CRDs (schemas/upstream, NOTICE) from the dumps in FOLDER; those that
+                    xtask/facts/upstream.yaml lists and FOLDER does not have stay as they are
+                    --check: write nothing, fail when a committed file is stale
+  upstream --crds FOLDER --compare
+                    check 1,000 changed objects against the dumps and their skeletons, fail when they disagree
+  upstream --print GROUP/KIND [--release VERSION]
+                    print a skeleton as a CustomResourceDefinition
+  upstream --export FOLDER
+                    write every skeleton as a CustomResourceDefinition
   corpus N [--out PATH]
                     make N ModelDeployments of all kinds, to measure with (docs/performance.md);
                     in a folder, files of 10,000 each
@@ -70,6 +81,7 @@ fn run(arguments: &[&str]) -> Result<String, Failure> {
         ["generate", "--check"] => generate::check(),
         ["fuzz", options @ ..] => fuzz::run(options),
         ["flags", options @ ..] => flags::run(options),
+        ["upstream", arguments @ ..] => upstream::run(arguments),
         ["corpus", arguments @ ..] => corpus::run(arguments),
         ["help" | "--help" | "-h"] => Ok(USAGE.to_owned()),
         [] => Err(Failure::Broken(format!("no task given\n\n{USAGE}"))),

@@ -1,0 +1,40 @@
+//! The order of releases.
+
+/// A release of an upstream project, as far as its order counts: `v1.5.0` is `[1, 5]`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Release(Vec<u64>);
+
+impl Release {
+    /// Reads a version such as `1.5.0` or `v0.5.10.post1`. What follows the numbers does not count, nor do zeros at the
+    /// end. `None` when the text does not start with a number.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let numbers = text.split(['.', '-', '+']).map_while(|part| part.parse().ok());
+        let mut numbers: Vec<u64> = numbers.collect();
+        if numbers.is_empty() {
+            return None;
+        }
+        while numbers.len() > 1 && numbers.last() == Some(&0) {
+            numbers.pop();
+        }
+        Some(Self(numbers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_ordered_by_their_numbers() {
+        let ordered = ["0.4.1", "0.12.0", "1.2", "1.2.3-rc1", "v1.10.0", "2.0.0.post1"];
+        let parsed: Vec<Release> = ordered.iter().map(|text| Release::parse(text).unwrap()).collect();
+        assert!(parsed.is_sorted_by(|one, two| one < two), "{parsed:?}");
+        assert_eq!(Release::parse("1.2.0"), Release::parse("v1.2"));
+    }
+
+    #[test]
+    fn a_word_is_no_release() {
+        assert!(["main", "", "v", "latest-1.2"].into_iter().all(|text| Release::parse(text).is_none()));
+    }
+}

@@ -1,0 +1,173 @@
+//! `cargo xtask upstream`: the skeletons of upstream CRDs in `schemas/upstream`, and what can be done with them.
+//!
+//! `xtask/facts/upstream.yaml` says which CRDs there are. A CRD whose dump is at hand is read anew; one whose dump is not
+//! keeps what its skeleton says, so that a release can be added with nothing but its own dump. All files are then written
+//! from all CRDs together, which gives the same bytes for the same CRDs.
+
+mod compare;
+mod encode;
+mod facts;
+mod files;
+mod lean;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kubefoundry::upstream;
+use kubefoundry::yaml;
+use serde_json::Value;
+
+use crate::Failure;
+use facts::Fact;
+use lean::Lean;
+
+/// A CRD of upstream: what is known about it, and its skeleton.
+pub(crate) struct Crd {
+    pub(crate) fact: Fact,
+    /// The SHA-256 of the file as upstream has it.
+    pub(crate) sha256: String,
+    /// Whether its dump was read; otherwise it is what the embedded skeleton says.
+    pub(crate) is_read: bool,
+    pub(crate) lean: Lean,
+}
+
+/// Runs the task with its arguments.
+pub(crate) fn run(arguments: &[&str]) -> Result<String, Failure> {
+    match arguments {
+        [] => write(None),
+        ["--check"] => check(None),
+        ["--crds", folder] => write(Some(Path::new(folder))),
+        ["--crds", folder, "--check"] => check(Some(Path::new(folder))),
+        ["--crds", folder, "--compare"] => compare::run(Path::new(folder)),
+        ["--print", name] => print(name, None),
+        ["--print", name, "--release", release] => print(name, Some(release)),
+        ["--export", folder] => export(Path::new(folder)),
+        _ => Err(Failure::Broken("upstream: expected what `cargo xtask help` shows".to_owned())),
+    }
+}
+
+/// Writes every file that differs from what the CRDs give, and removes skeletons that no CRD gives any more.
+fn write(folder: Option<&Path>) -> Result<String, Failure> {
+    let crds = crds(folder)?;
+    let changes = files::changes(&crds)?;
+    changes.iter().try_for_each(files::Change::apply)?;
+    let report: Vec<String> = changes.iter().map(|change| format!("{change}\n")).collect();
+    Ok(report.concat() + &summary(&crds))
+}
+
+/// Fails when a file is not what [`write`] would write.
+fn check(folder: Option<&Path>) -> Result<String, Failure> {
+    let crds = crds(folder)?;
+    let stale: Vec<String> = files::changes(&crds)?.iter().map(ToString::to_string).collect();
+    if stale.is_empty() {
+        return Ok(summary(&crds));
+    }
+    Err(Failure::Unmet(format!("stale, run `cargo xtask upstream --crds FOLDER`:\n{}", stale.join("\n"))))
+}
+
+fn summary(crds: &[Crd]) -> String {
+    let read = crds.iter().filter(|crd| crd.is_read).count();
+    format!("{} skeletons, {read} of them against their dumps\n", crds.len())
+}
+
+/// Every CRD of the facts: from its dump where that is in the folder, otherwise from its embedded skeleton.
+fn crds(folder: Option<&Path>) -> Result<Vec<Crd>, Failure> {
+    let facts = facts::read()?;
+    if let Some(folder) = folder {
+        let is_known = |name: &String| facts.iter().any(|fact| fact.dump == *name);
+        let unknown: Vec<String> = dumps(folder)?.into_iter().filter(|name| !is_known(name)).collect();
+        if !unknown.is_empty() {
+            return Err(Failure::Unmet(format!("not listed in {}: {}", facts::PATH, unknown.join(", "))));
+        }
+    }
+    facts.into_iter().map(|fact| crd(fact, folder)).collect()
+}
+
+fn crd(fact: Fact, folder: Option<&Path>) -> Result<Crd, Failure> {
+    let path = folder.map(|folder| folder.join(&fact.dump)).filter(|path| path.exists());
+    if let Some(path) = path {
+        let text = read(&path)?;
+        let lean = Lean::of_dump(&definition(&text, &path)?).map_err(|what| unusable(&path, &what))?;
+        return Ok(Crd { fact, sha256: kubefoundry::fingerprint::sha256(text.as_bytes()), is_read: true, lean });
+    }
+    let known = upstream::origins().iter().find(|origin| origin.commit == fact.commit && origin.path == fact.path);
+    let Some(origin) = known else {
+        return Err(Failure::Unmet(format!("{} is listed in {}, and is not in the folder", fact.dump, facts::PATH)));
+    };
+    let skeleton = upstream::skeletons().find(|skeleton| std::ptr::eq(skeleton.origin(), origin));
+    let skeleton = skeleton.ok_or_else(|| Failure::Broken(format!("{origin} has no skeleton")))?;
+    let crd = skeleton.to_crd().map_err(|error| Failure::Broken(error.to_string()))?;
+    let lean = Lean::of_skeleton(&crd, origin.rules).map_err(Failure::Broken)?;
+    Ok(Crd { fact, sha256: origin.sha256.to_owned(), is_read: false, lean })
+}
+
+/// Prints the skeleton of a kind, given as `group/Kind`, as a CRD that can be installed.
+fn print(name: &str, release: Option<&str>) -> Result<String, Failure> {
+    let (group, kind) = name.split_once('/').unwrap_or((name, ""));
+    let Some(skeleton) = upstream::skeleton(group, kind, release) else {
+        let known: Vec<String> = upstream::origins().iter().map(|it| format!("{}/{}", it.group, it.kind)).collect();
+        return Err(Failure::Unmet(format!("there is no skeleton of {name}, expected one of {}", known.join(", "))));
+    };
+    skeleton.to_yaml().map_err(|error| Failure::Broken(error.to_string()))
+}
+
+/// Writes every skeleton as a CRD, each under the name of its dump.
+fn export(folder: &Path) -> Result<String, Failure> {
+    let facts = facts::read()?;
+    for fact in &facts {
+        let is_it = |skeleton: &upstream::Skeleton| {
+            skeleton.origin().commit == fact.commit && skeleton.origin().path == fact.path
+        };
+        let skeleton = upstream::skeletons().find(is_it);
+        let skeleton = skeleton.ok_or_else(|| Failure::Unmet(format!("{} has no skeleton", fact.dump)))?;
+        let text = skeleton.to_yaml().map_err(|error| Failure::Broken(error.to_string()))?;
+        files::put(&folder.join(&fact.dump), &text)?;
+    }
+    Ok(format!("wrote {} CRDs to {}\n", facts.len(), folder.display()))
+}
+
+/// The names of the YAML files in a folder and the folders right in it: `a.yaml`, `older/b.yaml`.
+fn dumps(folder: &Path) -> Result<Vec<String>, Failure> {
+    let mut names = Vec::new();
+    for path in entries(folder)? {
+        let inside = if path.is_dir() { entries(&path)? } else { vec![path] };
+        let yaml = inside.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+        names.extend(yaml.filter_map(|path| path.strip_prefix(folder).ok().map(|name| name.display().to_string())));
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let broken = |error: std::io::Error| Failure::Broken(format!("{}: {error}", folder.display()));
+    let entries = fs::read_dir(folder).map_err(broken)?;
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(broken)).collect()
+}
+
+/// The CustomResourceDefinition in a file.
+fn definition(text: &str, path: &Path) -> Result<Value, Failure> {
+    let limits = yaml::Limits { document_bytes: 64 << 20, nodes: 4_000_000, depth: 100, ..yaml::Limits::default() };
+    let parsed = yaml::parse(text, &limits);
+    if let Some(failure) = &parsed.failure {
+        return Err(unusable(path, &failure.sentence()));
+    }
+    let mut crds: Vec<Value> = parsed.documents.iter().map(|document| document.root.to_json()).collect();
+    crds.retain(|crd| crd.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition"));
+    match crds.pop() {
+        Some(crd) if crds.is_empty() => Ok(crd),
+        _ => Err(unusable(path, "expected one CustomResourceDefinition")),
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| Failure::Broken(format!("{}: {error}", path.display())))
+}
+
+fn unusable(path: &Path, what: &str) -> Failure {
+    Failure::Broken(format!("{}: {what}", path.display()))
+}
+
+fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_owned()
+}

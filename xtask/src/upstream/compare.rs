@@ -1,0 +1,242 @@
+//! Skeletons against the dumps that they were taken from: what they say of changed objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use kubefoundry::crds::Crds;
+use kubefoundry::diagnostic::codes;
+use kubefoundry::{Purpose, SourceSet, Thoroughness, compile, upstream, yaml};
+use proptest::strategy::{Strategy as _, ValueTree as _};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Value, json};
+
+use super::lean::Lean;
+use super::{crds, entries, read, root};
+use crate::Failure;
+
+/// How many changed objects are compared.
+const OBJECTS: usize = 1_000;
+/// How many changes one object gets at most.
+const MAX_CHANGES: usize = 3;
+/// What both are called, so that their messages can be compared.
+const NAME: &str = "crd.yaml";
+
+/// A dump, its skeleton, and objects to change.
+struct Pair {
+    name: String,
+    dump: SourceSet,
+    skeleton: SourceSet,
+    objects: Vec<Value>,
+}
+
+/// How often the two agreed.
+#[derive(Default)]
+struct Tally {
+    accepted: usize,
+    refused: usize,
+    by_rules: usize,
+}
+
+/// Compares every dump in a folder with its skeleton, and what both say of [`OBJECTS`] changed objects. A rule of the
+/// dump may refuse what the skeleton takes; nothing else may differ.
+pub(super) fn run(folder: &Path) -> Result<String, Failure> {
+    let pairs = pairs(folder)?;
+    let (with_objects, without): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|pair| !pair.objects.is_empty());
+    if with_objects.is_empty() {
+        return Err(Failure::Broken("no rendered object is of a kind whose dump is there".to_owned()));
+    }
+    let readers: Vec<(Crds<'_>, Crds<'_>)> =
+        with_objects.iter().map(|pair| (Crds::read(&pair.dump).0, Crds::read(&pair.skeleton).0)).collect();
+    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
+    let mut tally = Tally::default();
+    for (pair, readers) in with_objects.iter().zip(&readers) {
+        for object in &pair.objects {
+            compare(&pair.name, readers, object, &mut tally)?;
+        }
+    }
+    let unchanged = tally.accepted + tally.refused + tally.by_rules;
+    let mut tally = Tally::default();
+    for turn in 0..OBJECTS {
+        let position = turn % with_objects.len();
+        let (Some(pair), Some(readers)) = (with_objects.get(position), readers.get(position)) else { continue };
+        let start = pick(&mut runner, pair.objects.len());
+        let mut object = pair.objects.get(start).cloned().unwrap_or_default();
+        for _ in 0..=pick(&mut runner, MAX_CHANGES) {
+            change(&mut object, &mut runner);
+        }
+        compare(&pair.name, readers, &object, &mut tally)?;
+    }
+    let Tally { accepted, refused, by_rules } = tally;
+    let names = |pairs: &[Pair]| pairs.iter().map(|pair| pair.name.as_str()).collect::<Vec<_>>().join(", ");
+    Ok(format!(
+        "{OBJECTS} changed objects ({unchanged} before they were changed): dump and skeleton accept {accepted} and refuse \
+         {refused}; rules of the dump alone refuse {by_rules}\nkinds: {}\nwithout objects, structure compared: {}\n",
+        names(&with_objects),
+        names(&without)
+    ))
+}
+
+/// Every dump of the folder with its skeleton, once both are known to have the same structure.
+fn pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
+    let objects = objects()?;
+    let mut pairs = Vec::new();
+    for crd in crds(Some(folder))?.into_iter().filter(|crd| crd.is_read) {
+        let is_it = |skeleton: &upstream::Skeleton| {
+            skeleton.origin().commit == crd.fact.commit && skeleton.origin().path == crd.fact.path
+        };
+        let skeleton = upstream::skeletons().find(is_it);
+        let skeleton = skeleton.ok_or_else(|| Failure::Unmet(format!("{} has no skeleton", crd.fact.dump)))?;
+        let printed = skeleton.to_crd().map_err(|error| Failure::Broken(error.to_string()))?;
+        if Lean::of_skeleton(&printed, crd.lean.rules).as_ref() != Ok(&crd.lean) {
+            return Err(Failure::Unmet(format!("the skeleton of {} is not that of its dump", crd.fact.dump)));
+        }
+        let sources = |text: String| {
+            let mut sources = SourceSet::default();
+            sources.add_for(Purpose::Crds, NAME, text);
+            sources
+        };
+        let dump = sources(read(&folder.join(&crd.fact.dump))?);
+        let skeleton = sources(yaml::to_yaml_stream([&printed]));
+        let (group, kind) = (&crd.lean.group, &crd.lean.kind);
+        let served = Crds::read(&skeleton).0;
+        let served = served.find(group, kind).ok().flatten().map(|found| found.served().map(str::to_owned).collect());
+        let served: Vec<String> = served.unwrap_or_default();
+        let of_kind = |version: &String| objects.get(&(format!("{group}/{version}"), kind.clone()));
+        let objects = served.iter().filter_map(of_kind).flatten().cloned().collect();
+        pairs.push(Pair { name: crd.fact.dump, dump, skeleton, objects });
+    }
+    Ok(pairs)
+}
+
+/// The objects of the examples and goldens, read and rendered, by their `apiVersion` and kind.
+fn objects() -> Result<BTreeMap<(String, String), Vec<Value>>, Failure> {
+    let mut folders = entries(&root().join("examples"))?;
+    for group in entries(&root().join("testdata/golden"))? {
+        folders.extend(entries(&group)?);
+    }
+    folders.sort();
+    let mut objects: BTreeMap<_, Vec<Value>> = BTreeMap::new();
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        let mut sources = SourceSet::default();
+        let mut all = Vec::new();
+        let mut files = entries(folder)?;
+        files.sort();
+        for path in files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
+            let is_options = path.file_name().is_some_and(|name| name == "kubefoundry.yaml");
+            let Ok(text) = read(path) else { continue };
+            let documents = yaml::parse(&text, &yaml::Limits::default()).documents;
+            all.extend(documents.iter().map(|document| document.root.to_json()));
+            let purpose = if is_options { Purpose::Options } else { Purpose::Input };
+            sources.add_for(purpose, path.display().to_string(), text);
+        }
+        all.extend(compile(&sources, Thoroughness::Everything).outputs.into_iter().map(|output| output.object));
+        for object in all {
+            let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+            objects.entry((text("apiVersion"), text("kind"))).or_default().push(object);
+        }
+    }
+    Ok(objects)
+}
+
+/// Counts what both say of an object.
+///
+/// # Errors
+/// When they differ by more than the rules of the dump.
+fn compare(
+    name: &str,
+    (dump, skeleton): &(Crds<'_>, Crds<'_>),
+    object: &Value,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let of_rules = [&codes::CRD_RULE_VIOLATED, &codes::CRD_RULE_NOT_EVALUATED];
+    let (rules, dump): (Vec<_>, Vec<_>) =
+        dump.check(object).into_iter().partition(|found| of_rules.contains(&found.code));
+    let said = |found: Vec<kubefoundry::diagnostic::Diagnostic>| -> BTreeSet<String> {
+        found.into_iter().map(|found| format!("{} {}", found.code.id, found.message)).collect()
+    };
+    let (dump, skeleton) = (said(dump), said(skeleton.check(object)));
+    if dump != skeleton {
+        return Err(Failure::Unmet(format!(
+            "{name}\n{}the dump says {dump:#?}, and the skeleton {skeleton:#?}",
+            yaml::to_yaml_stream([object])
+        )));
+    }
+    let is_refused_by_rules = rules.iter().any(|found| *found.code == codes::CRD_RULE_VIOLATED);
+    match (dump.is_empty(), is_refused_by_rules) {
+        (true, false) => tally.accepted += 1,
+        (true, true) => tally.by_rules += 1,
+        (false, _) => tally.refused += 1,
+    }
+    Ok(())
+}
+
+/// Changes one place of an object.
+fn change(object: &mut Value, runner: &mut TestRunner) {
+    let mut places = Vec::new();
+    pointers(object, &mut String::new(), &mut places);
+    let Some(place) = places.get(pick(runner, places.len())) else { return };
+    let Some((parent, key)) = place.rsplit_once('/') else { return };
+    let key = key.replace("~1", "/").replace("~0", "~");
+    let others = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(5_000_000_000_i64),
+        json!(0.5),
+        json!(""),
+        json!("Some text!"),
+        json!("7"),
+        json!([]),
+        json!([1, 1]),
+        json!({}),
+        json!({"unknown": "a"}),
+    ];
+    let other = others.get(pick(runner, others.len())).cloned().unwrap_or_default();
+    match (pick(runner, 4), object.pointer_mut(parent)) {
+        (0, Some(Value::Object(fields))) => {
+            fields.remove(&key);
+        }
+        (1, Some(Value::Object(fields))) => {
+            if let Some(value) = fields.remove(&key) {
+                fields.insert(format!("{key}X"), value);
+            }
+        }
+        (2, Some(Value::Object(fields))) => {
+            fields.insert("unknown".to_owned(), other);
+        }
+        (0..=2, Some(Value::Array(items))) => {
+            if let Some(item) = key.parse().ok().and_then(|position: usize| items.get(position)).cloned() {
+                items.push(item);
+            }
+        }
+        _ => {
+            if let Some(value) = object.pointer_mut(place) {
+                *value = other;
+            }
+        }
+    }
+}
+
+/// The places in a value, as JSON pointers.
+fn pointers(value: &Value, at: &mut String, out: &mut Vec<String>) {
+    let steps: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.replace('~', "~0").replace('/', "~1"), value)).collect()
+        }
+        Value::Array(items) => items.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect(),
+        _ => Vec::new(),
+    };
+    for (step, value) in steps {
+        let length = at.len();
+        at.push('/');
+        at.push_str(&step);
+        out.push(at.clone());
+        pointers(value, at, out);
+        at.truncate(length);
+    }
+}
+
+/// A number below a limit; 0 where the limit is 0.
+fn pick(runner: &mut TestRunner, limit: usize) -> usize {
+    (0..limit.max(1)).new_tree(runner).map_or(0, |tree| tree.current())
+}
