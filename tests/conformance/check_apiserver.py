@@ -2,7 +2,7 @@
 
 usage: check_apiserver.py KUBEFOUNDRY CONTROLPLANE CRDS
 
-CONTROLPLANE is the program of tests/controlplane, CRDS the folder with the upstream CRDs. Starts the server, installs
+CONTROLPLANE is the program of tests/controlplane, CRDS the folder to which `cargo xtask upstream --export` wrote CRDs. Starts the server, installs
 the CRDs, and checks: our own CRDs are Established; each example and golden that renders is accepted by a strict
 server-side dry run, target by target; the ModelDeployments themselves are accepted; the broken objects of
 tests/it/schemas/broken are refused in the words that stand in them; and deploy/llamastack fits the CRD that it patches.
@@ -187,6 +187,16 @@ def check_stored_as_v1alpha1(client, binary, older):
     print(f"ok   {len(graphs)} objects of nvidia.com/v1alpha1 are accepted by {older.name}")
 
 
+def check_accepted(client):
+    """Every object of testdata/upstream/accepted.yaml is accepted: tests/crds.rs holds the strict check to them."""
+    things = documents((ROOT / "testdata/upstream/accepted.yaml").read_text())
+    assert len(things) >= 7, len(things)
+    for thing in things:
+        reason = client.apply(thing, dry_run=True)
+        assert reason is None, f"{thing['kind']} {thing['metadata']['name']}: {reason}"
+    print(f"ok   {len(things)} hand-written objects of upstream's kinds are accepted")
+
+
 def check_output(client, binary):
     """Every rendered object is accepted, whichever version of its kind it is."""
     rendered = [(folder, thing) for folder in folders() for thing in render(binary, folder)]
@@ -318,6 +328,7 @@ def main(binary, program, crds):
                 if definition.get("kind") == "CustomResourceDefinition":
                     client.install(definition)
         print(f"ok   {len(upstream)} upstream CRDs are established")
+        check_accepted(client)
         check_output(client, binary)
         check_inputs(client, binary)
         check_refusals(client, binary)

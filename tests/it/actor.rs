@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::shared::shared;
+use crate::common::upstream::crd;
 use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry::actor::wire::AsyncActorSpec;
 use kubefoundry::actor::{API_VERSION, KIND};
@@ -15,6 +15,10 @@ const NAME: &str = "asya.sh_asyncactors.yaml";
 
 fn own() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(NAME)).unwrap()
+}
+
+fn upstream() -> String {
+    yaml::to_yaml_stream([&crd("asya.sh", "AsyncActor")])
 }
 
 fn schema(text: &str) -> Value {
@@ -53,8 +57,7 @@ fn actors() -> Vec<(String, bool, Value)> {
 /// Every field of upstream's schema is in ours, of the same type and with the same default and enum.
 #[test]
 fn no_field_of_upstream_is_lost() {
-    let Some(folder) = shared("crds") else { return };
-    let upstream = schema(&fs::read_to_string(folder.join(NAME)).unwrap());
+    let upstream = schema(&upstream());
     let mut compared = 0;
     compare(&schema(&own()), &upstream, "", &mut compared);
     assert!(compared > 80, "{compared}");
@@ -83,13 +86,12 @@ fn compare(ours: &Value, upstream: &Value, path: &str, compared: &mut usize) {
 /// What is rendered a cluster accepts; without what binding adds, upstream's CRD does so too.
 #[test]
 fn what_is_rendered_is_accepted() {
-    let upstream = shared("crds").map(|folder| fs::read_to_string(folder.join(NAME)).unwrap());
+    let upstream = upstream();
     let (own, mut bound, mut standalone) = (own(), 0, 0);
     for (case, _, actor) in actors().into_iter().filter(|(_, fine, _)| *fine) {
         assert_eq!(refusals(&own, &actor), Vec::<String>::new(), "{case}");
         if actor["spec"]["workloadRef"].is_null() {
-            let said = upstream.as_deref().map_or_else(Vec::new, |crd| refusals(crd, &actor));
-            assert_eq!(said, Vec::<String>::new(), "{case}");
+            assert_eq!(refusals(&upstream, &actor), Vec::<String>::new(), "{case}");
             standalone += 1;
         } else {
             bound += 1;

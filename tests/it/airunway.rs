@@ -1,12 +1,10 @@
 //! The live system's own CRDs against the fields that this program knows: none of theirs is dropped in silence.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use crate::common::shared::shared;
+use crate::common::upstream::crd;
 use kubefoundry::dialect::Dialect;
 use kubefoundry::wire::{Describe, InferenceProviderConfig, ModelDeployment, Shape};
-use kubefoundry::yaml;
 use serde_json::Value;
 
 /// The leaves of a shape of ours under `path`; what is under a map or an untyped value is anybody's.
@@ -38,13 +36,12 @@ fn of_schema(schema: &Value, path: &str, fields: &mut BTreeSet<String>) {
     }
 }
 
-fn theirs(plural: &str) -> Option<BTreeSet<String>> {
-    let text = fs::read_to_string(shared(&format!("crds/airunway.ai_{plural}.yaml"))?).unwrap();
-    let crd = yaml::parse(&text, &yaml::Limits::default()).documents[0].root.to_json();
+fn theirs(kind: &str) -> BTreeSet<String> {
+    let crd = crd("airunway.ai", kind);
     let mut fields = BTreeSet::new();
     of_schema(&crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"], "spec", &mut fields);
     assert!(fields.len() > 5, "{fields:?}");
-    Some(fields)
+    fields
 }
 
 fn ours<T: Describe>() -> BTreeSet<String> {
@@ -64,7 +61,7 @@ fn has(fields: &BTreeSet<String>, field: &str) -> bool {
 
 #[test]
 fn every_field_of_their_model_deployment_is_known() {
-    let Some(theirs) = theirs("modeldeployments") else { return };
+    let theirs = theirs("ModelDeployment");
     let ours = ours::<ModelDeployment>();
     let unknown: Vec<_> = theirs.iter().filter(|field| !has(&ours, field)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
@@ -77,7 +74,7 @@ fn every_field_of_their_model_deployment_is_known() {
 
 #[test]
 fn every_field_of_their_provider_configuration_is_known() {
-    let Some(theirs) = theirs("inferenceproviderconfigs") else { return };
+    let theirs = theirs("InferenceProviderConfig");
     let ours = ours::<InferenceProviderConfig>();
     let unknown: Vec<_> = theirs.iter().filter(|field| !has(&ours, field)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");

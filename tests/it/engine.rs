@@ -1,7 +1,9 @@
 //! The engine takes one deployment at a time, as the apiserver gives it: what comes out is what a run over texts gives.
 
-use crate::common::shared::shared;
-use crate::common::{case_folders, read_case, texts};
+
+
+use crate::common::upstream::newest;
+use crate::common::{case_folders, read_case};
 use kubefoundry::compile::OutputRole;
 use kubefoundry::diagnostic::{Diagnostic, Severity};
 use kubefoundry::engine::{Chosen, Engine, Evaluation, Providers};
@@ -262,16 +264,8 @@ fn what_is_not_installed_is_said() {
 /// The fingerprint of what is installed is the one that a decision names.
 #[test]
 fn what_is_installed_has_a_fingerprint() {
-    let Some(folder) = shared("crds") else { return };
     let mut sources = SourceSet::default();
-    let as_list: Vec<Value> = texts(&folder)
-        .into_iter()
-        .flat_map(|(_, text)| {
-            let text = String::from_utf8(text).unwrap();
-            let documents = yaml::documents(&text, &yaml::Limits { nodes: 4_000_000, ..yaml::Limits::default() });
-            documents.map(|document| document.root.to_json()).collect::<Vec<_>>()
-        })
-        .collect();
+    let as_list: Vec<Value> = newest().iter().map(|skeleton| skeleton.to_crd().unwrap()).collect();
     // As the operator has it: a list in JSON, whose items do not say what they are.
     let list =
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": as_list});

@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 
 use crate::common::generated::documents;
-use crate::common::shared::shared;
 use crate::common::start::STARTS;
-use crate::common::{case_folders, compile_all, read_case, texts};
+use crate::common::upstream::{TransitionRule, dump, newest};
+use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry::compile::{Compilation, Renderer, YamlText, compile_as};
 use kubefoundry::model::provider::{Behavior, Reaction};
 use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::path::{FieldPath, Segment};
 use kubefoundry::plan::{Action, Applier, Class, Plan, Run, plan};
-use kubefoundry::{Purpose, SourceSet, Thoroughness, yaml};
+use kubefoundry::{SourceSet, Thoroughness, yaml};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
@@ -323,24 +323,7 @@ fn tables_say_what_becomes_of_every_field() {
     }
 }
 
-/// Every place of a schema with a rule that reads `oldSelf`: its path, `*` for any key or item.
-fn transition_rules(schema: &Value, at: &str, out: &mut Vec<(String, String)>) {
-    let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
-    for rule in rules.filter_map(|rule| rule["rule"].as_str()).filter(|rule| rule.contains("oldSelf")) {
-        out.push((at.to_owned(), rule.to_owned()));
-    }
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        transition_rules(property, format!("{at}.{name}").trim_start_matches('.'), out);
-    }
-    for below in ["items", "additionalProperties"] {
-        if schema[below].is_object() {
-            transition_rules(&schema[below], format!("{at}.*").trim_start_matches('.'), out);
-        }
-    }
-}
-
-fn fits(pattern: &str, path: &FieldPath) -> bool {
-    let steps: Vec<&str> = pattern.split('.').collect();
+fn fits(steps: &[String], path: &FieldPath) -> bool {
     steps.len() <= path.segments().len()
         && steps.iter().zip(path.segments()).all(|(step, segment)| match segment {
             _ if *step == "*" => true,
@@ -349,51 +332,36 @@ fn fits(pattern: &str, path: &FieldPath) -> bool {
         })
 }
 
-/// A rule of upstream that makes a field immutable (`self == oldSelf`) is a row that says so, or is about a field that is
-/// never written.
+/// Where a rule of upstream makes a field immutable, a row says so, or the field is never written.
 #[test]
 fn tables_know_the_immutable_fields_of_the_crds() {
-    let Some(folder) = shared("crds") else { return };
-    let kinds: BTreeSet<&str> =
-        PROVIDERS.iter().flat_map(|provider| provider.behaviors()).map(|row| row.kind).collect();
+    let rules = TransitionRule::all();
     let rendered = rendered();
-    let mut found = 0;
-    for (_, text) in texts(&folder) {
-        let text = String::from_utf8(text).unwrap();
-        for crd in yaml::parse(&text, &yaml::Limits::default()).documents.iter().map(|document| document.root.to_json())
-        {
-            let kind = crd["spec"]["names"]["kind"].as_str().unwrap_or_default();
-            if !kinds.contains(kind) {
-                continue;
-            }
-            for version in crd["spec"]["versions"].as_array().unwrap() {
-                let mut rules = Vec::new();
-                transition_rules(&version["schema"]["openAPIV3Schema"], "", &mut rules);
-                found += rules.len();
-                for (place, _) in rules.iter().filter(|(_, rule)| rule.trim() == "self == oldSelf") {
-                    for (behaviors, object) in rendered.iter().filter(|(_, object)| object["kind"] == kind) {
-                        let mut all = Vec::new();
-                        paths(object, &FieldPath::root(), &mut all);
-                        for path in all.iter().filter(|path| fits(place, path)) {
-                            let row = Behavior::of(behaviors, kind, path).unwrap();
-                            assert_eq!(row.reaction, Reaction::Refused, "{kind} {path}");
-                        }
-                    }
-                }
+    assert!(rules.iter().filter(|rule| rule.makes_immutable()).count() >= 3);
+    for TransitionRule { kind, at, .. } in rules.iter().filter(|rule| rule.makes_immutable()) {
+        assert!(PROVIDERS.iter().flat_map(|provider| provider.behaviors()).any(|row| row.kind == *kind), "{kind}");
+        for (behaviors, object) in rendered.iter().filter(|(_, object)| object["kind"] == kind.as_str()) {
+            let mut all = Vec::new();
+            paths(object, &FieldPath::root(), &mut all);
+            for path in all.iter().filter(|path| fits(at, path)) {
+                let row = Behavior::of(behaviors, kind, path).unwrap();
+                assert_eq!(row.reaction, Reaction::Refused, "{kind} {path}");
             }
         }
     }
-    assert!(found >= 7, "{found} transition rules");
 }
 
 /// What the tables say is taken, the rules of the CRDs take: each change of each start, as an update of the object.
 #[test]
 fn crds_take_what_the_tables_say_is_taken() {
-    let Some(folder) = shared("crds") else { return };
-    let mut dump = SourceSet::default();
-    for (name, text) in texts(&folder) {
-        dump.add_for(Purpose::Crds, name, String::from_utf8(text).unwrap());
+    let mut definitions: Vec<Value> = newest().iter().map(|skeleton| skeleton.to_crd().unwrap()).collect();
+    for rule in TransitionRule::all() {
+        let mut names = definitions.iter_mut().filter(|crd| {
+            crd["spec"]["group"] == rule.group.as_str() && crd["spec"]["names"]["kind"] == rule.kind.as_str()
+        });
+        rule.add_to(names.next().unwrap());
     }
+    let dump = dump(&definitions);
     let (crds, problems) = kubefoundry::crds::read(&dump);
     assert!(problems.is_empty(), "{problems:?}");
     let mut checked = 0;
@@ -427,5 +395,5 @@ fn crds_take_what_the_tables_say_is_taken() {
     };
     let refused = crds.check_change(&graph(1), &graph(2));
     assert_eq!(refused[0].0.to_string(), "spec.components[1]");
-    assert_eq!(refused[0].1, "minAvailable is immutable after creation");
+    assert_eq!(refused[0].1, "minAvailable never changes once it is set");
 }

@@ -437,7 +437,7 @@ async fn a_crd_is_removed_and_comes_back() {
     };
     crds::remove(&scene.client, "workspaces.kaito.sh").await;
     missing(&operator).await;
-    crds::install(&scene.client, &["kaito.sh_workspaces.yaml"]).await;
+    crds::install(&scene.client, &[crds::WORKSPACE]).await;
     scene.serve(&operator).await;
     let after = uids(&scene.namespace).await;
     assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
@@ -450,7 +450,7 @@ async fn a_crd_is_removed_and_comes_back() {
     crds::remove(&scene.client, "workspaces.kaito.sh").await;
     operator.start_again();
     missing(&operator).await;
-    crds::install(&scene.client, &["kaito.sh_workspaces.yaml"]).await;
+    crds::install(&scene.client, &[crds::WORKSPACE]).await;
     scene.serve(&operator).await;
 
     // A deployment that goes while its kind is not there goes at once.
@@ -460,7 +460,7 @@ async fn a_crd_is_removed_and_comes_back() {
     scene.namespace.delete(kinds::DEPLOYMENT, &name(3)).await;
     scene.namespace.until_gone(kinds::DEPLOYMENT, &name(3)).await;
     assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
-    crds::install(&scene.client, &["kaito.sh_workspaces.yaml"]).await;
+    crds::install(&scene.client, &[crds::WORKSPACE]).await;
     scene.serve(&operator).await;
 }
 

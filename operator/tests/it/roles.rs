@@ -79,7 +79,7 @@ async fn the_crd_of_a_provider_is_upgraded_while_all_runs() {
     let Some(plane) = ControlPlane::start_beside("roles").await else { return };
     let models = cluster(&plane).await;
     let client = models.client.clone();
-    crds::install(&client, &["older/nvidia.com_dynamographdeployments.2025-08-20.yaml"]).await;
+    crds::install(&client, crds::OLDEST_DYNAMO).await;
     let operator = Options::default().roles("core,selector,dynamo").start_ready(&plane, "upgraded").await;
     let fingerprint = async |unlike: Option<&str>| {
         let config = models

@@ -6,8 +6,8 @@ pub(crate) mod code_page;
 pub(crate) mod generated;
 pub(crate) mod invariants;
 pub(crate) mod markdown;
-pub(crate) mod shared;
 pub(crate) mod start;
+pub(crate) mod upstream;
 
 use std::fs;
 use std::path::{Path, PathBuf};

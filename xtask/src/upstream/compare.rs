@@ -1,4 +1,5 @@
-//! Skeletons against the dumps that they were taken from: what they say of changed objects.
+//! Skeletons against the dumps that they were taken from: what they say of changed objects. What skeletons do not have is
+//! looked at here, too: rendered objects break no rule of the dumps, and the places of transition rules are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,7 +12,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
 use super::lean::Lean;
-use super::{crds, entries, read, root};
+use super::{Crd, crds, entries, read, root};
 use crate::Failure;
 
 /// How many changed objects are compared.
@@ -20,6 +21,11 @@ const OBJECTS: usize = 1_000;
 const MAX_CHANGES: usize = 3;
 /// What both are called, so that their messages can be compared.
 const NAME: &str = "crd.yaml";
+/// Where the places of rules that read `oldSelf` are, from the project's root.
+const TRANSITION_RULES: &str = "testdata/upstream/transition-rules.yaml";
+
+/// Objects by their `apiVersion` and kind.
+type Objects = BTreeMap<(String, String), Vec<Value>>;
 
 /// A dump, its skeleton, and objects to change.
 struct Pair {
@@ -27,6 +33,8 @@ struct Pair {
     dump: SourceSet,
     skeleton: SourceSet,
     objects: Vec<Value>,
+    /// Those that the newest CRD of the kind takes, with every rule evaluated.
+    rendered: Vec<Value>,
 }
 
 /// How often the two agreed.
@@ -46,12 +54,18 @@ pub(super) fn run(folder: &Path) -> Result<String, Failure> {
         return Err(Failure::Broken("no rendered object is of a kind whose dump is there".to_owned()));
     }
     let readers: Vec<(Crds<'_>, Crds<'_>)> =
-        with_objects.iter().map(|pair| (Crds::read(&pair.dump).0, Crds::read(&pair.skeleton).0)).collect();
+        with_objects.iter().map(|pair| (kubefoundry::crds::read(&pair.dump).0, kubefoundry::crds::read(&pair.skeleton).0)).collect();
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
     let mut tally = Tally::default();
     for (pair, readers) in with_objects.iter().zip(&readers) {
         for object in &pair.objects {
             compare(&pair.name, readers, object, &mut tally)?;
+        }
+        for object in &pair.rendered {
+            if let Some(found) = readers.0.check(object).first() {
+                let object = yaml::to_yaml_stream([object]);
+                return Err(Failure::Unmet(format!("{} {}\n{object}", found.code.id, found.message)));
+            }
         }
     }
     let unchanged = tally.accepted + tally.refused + tally.by_rules;
@@ -78,9 +92,17 @@ pub(super) fn run(folder: &Path) -> Result<String, Failure> {
 
 /// Every dump of the folder with its skeleton, once both are known to have the same structure.
 fn pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
-    let objects = objects()?;
+    let (objects, rendered) = objects()?;
+    let crds = crds(Some(folder))?;
     let mut pairs = Vec::new();
-    for crd in crds(Some(folder))?.into_iter().filter(|crd| crd.is_read) {
+    for crd in crds.iter().filter(|crd| crd.is_read) {
+        let same = |other: &&Crd| (&other.lean.group, &other.lean.kind) == (&crd.lean.group, &crd.lean.kind);
+        let is_newest = crds.iter().filter(same).all(|other| other.fact.age <= crd.fact.age);
+        let path = folder.join(&crd.fact.dump);
+        let text = read(&path)?;
+        if is_newest {
+            compare_transition_rules(crd, &super::definition(&text, &path)?)?;
+        }
         let is_it = |skeleton: &upstream::Skeleton| {
             skeleton.origin().commit == crd.fact.commit && skeleton.origin().path == crd.fact.path
         };
@@ -95,27 +117,76 @@ fn pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
             sources.add_for(Purpose::Crds, NAME, text);
             sources
         };
-        let dump = sources(read(&folder.join(&crd.fact.dump))?);
+        let dump = sources(text);
         let skeleton = sources(yaml::to_yaml_stream([&printed]));
         let (group, kind) = (&crd.lean.group, &crd.lean.kind);
-        let served = Crds::read(&skeleton).0;
+        let served = kubefoundry::crds::read(&skeleton).0;
         let served = served.find(group, kind).ok().flatten().map(|found| found.served().map(str::to_owned).collect());
         let served: Vec<String> = served.unwrap_or_default();
-        let of_kind = |version: &String| objects.get(&(format!("{group}/{version}"), kind.clone()));
-        let objects = served.iter().filter_map(of_kind).flatten().cloned().collect();
-        pairs.push(Pair { name: crd.fact.dump, dump, skeleton, objects });
+        let of_kind = |all: &Objects| -> Vec<Value> {
+            let of = |version: &String| all.get(&(format!("{group}/{version}"), kind.clone()));
+            served.iter().filter_map(of).flatten().cloned().collect()
+        };
+        let rendered = if is_newest { of_kind(&rendered) } else { Vec::new() };
+        pairs.push(Pair { name: crd.fact.dump.clone(), dump, skeleton, objects: of_kind(&objects), rendered });
     }
     Ok(pairs)
 }
 
-/// The objects of the examples and goldens, read and rendered, by their `apiVersion` and kind.
-fn objects() -> Result<BTreeMap<(String, String), Vec<Value>>, Failure> {
+/// Fails when the rules of a CRD that read `oldSelf` stand elsewhere than [`TRANSITION_RULES`] says.
+fn compare_transition_rules(crd: &Crd, dump: &Value) -> Result<(), Failure> {
+    let path = root().join(TRANSITION_RULES);
+    let text = read(&path)?;
+    let known = yaml::parse(&text, &yaml::Limits::default());
+    let known = known.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
+    let kind = format!("{}/{}", crd.lean.group, crd.lean.kind);
+    let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let rules = known.get("rules").and_then(Value::as_array).into_iter().flatten();
+    let known: BTreeSet<(String, String)> =
+        rules.filter(|rule| text(rule, "kind") == kind).map(|rule| (text(rule, "version"), text(rule, "at"))).collect();
+    let mut found = BTreeSet::new();
+    for version in dump.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten() {
+        let mut places = Vec::new();
+        transition_rules(version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null), "", &mut places);
+        found.extend(places.into_iter().map(|place| (text(version, "name"), place)));
+    }
+    if found == known {
+        return Ok(());
+    }
+    Err(Failure::Unmet(format!("{TRANSITION_RULES} has for {kind} {known:?}, and the dump has {found:?}")))
+}
+
+/// The places of a schema with a rule that reads `oldSelf`: steps with dots between them, `*` for any key or item.
+fn transition_rules(schema: &Value, at: &str, out: &mut Vec<String>) {
+    let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array).into_iter().flatten();
+    let reads_old = |rule: &Value| {
+        rule.get("rule").and_then(Value::as_str).is_some_and(|expression| expression.contains("oldSelf"))
+    };
+    out.extend(rules.filter(|rule| reads_old(rule)).map(|_| at.to_owned()));
+    let below = |step: &str| if at.is_empty() { step.to_owned() } else { format!("{at}.{step}") };
+    for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        transition_rules(property, &below(name), out);
+    }
+    for keyword in ["items", "additionalProperties"] {
+        if let Some(schema) = schema.get(keyword) {
+            transition_rules(schema, &below("*"), out);
+        }
+    }
+}
+
+/// The objects of the examples and goldens, read and rendered, and of the rendered ones those without a finding of an
+/// error. A case with CRDs of its own is about those.
+fn objects() -> Result<(Objects, Objects), Failure> {
     let mut folders = entries(&root().join("examples"))?;
     for group in entries(&root().join("testdata/golden"))? {
         folders.extend(entries(&group)?);
     }
     folders.sort();
-    let mut objects: BTreeMap<_, Vec<Value>> = BTreeMap::new();
+    let (mut objects, mut fine) = (Objects::new(), Objects::new());
+    let key = |object: &Value| {
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        (text("apiVersion"), text("kind"))
+    };
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         let mut sources = SourceSet::default();
         let mut all = Vec::new();
@@ -129,13 +200,19 @@ fn objects() -> Result<BTreeMap<(String, String), Vec<Value>>, Failure> {
             let purpose = if is_options { Purpose::Options } else { Purpose::Input };
             sources.add_for(purpose, path.display().to_string(), text);
         }
-        all.extend(compile(&sources, Thoroughness::Everything).outputs.into_iter().map(|output| output.object));
+        let compilation = compile(&sources, Thoroughness::Everything);
+        let is_fine = !compilation.has_errors() && !folder.join("crds").exists();
+        for output in compilation.outputs {
+            if is_fine && output.is_generated() {
+                fine.entry(key(&output.object)).or_default().push(output.object.clone());
+            }
+            all.push(output.object);
+        }
         for object in all {
-            let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-            objects.entry((text("apiVersion"), text("kind"))).or_default().push(object);
+            objects.entry(key(&object)).or_default().push(object);
         }
     }
-    Ok(objects)
+    Ok((objects, fine))
 }
 
 /// Counts what both say of an object.

@@ -1,28 +1,38 @@
-//! The CRDs that tests install: ours, and those of the providers from `../shared/crds`.
+//! The CRDs that tests install: ours, and skeletons of those of the providers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use kube::Client;
-use kubefoundry::yaml;
+use kubefoundry::{upstream, yaml};
 use serde_json::Value;
 
 use super::cluster::{Namespace, SOON, condition, kinds};
 use super::{eventually, root};
 
-/// Files of CRDs by what they are about, in `../shared/crds`.
-pub const KAITO: &[&str] = &["kaito.sh_workspaces.yaml", "kaito.sh_inferencesets.yaml"];
-/// One that serves both versions and stores `v1alpha1`, the one that is written: without the conversion webhook of
-/// Dynamo, a later one keeps nothing of it.
-pub const DYNAMO: &[&str] = &["older/nvidia.com_dynamographdeployments.2026-05-06.yaml"];
-/// `RayService`.
-pub const KUBERAY: &[&str] = &["ray.io_rayservices.yaml"];
+/// A CRD of upstream: the kind as `group/Kind`, and the release, where that is not the newest.
+pub type Upstream = (&'static str, Option<&'static str>);
 
-/// The folder with the upstream CRDs.
-pub fn folder() -> PathBuf {
-    let folder = root().join("../shared/crds");
-    assert!(folder.is_dir(), "{} is needed", folder.display());
-    folder
+/// `Workspace` and `InferenceSet`.
+pub const KAITO: &[Upstream] = &[WORKSPACE, ("kaito.sh/InferenceSet", None)];
+/// `Workspace` alone.
+pub const WORKSPACE: Upstream = ("kaito.sh/Workspace", None);
+/// One that serves both versions and stores `v1alpha1`, the one that is written: without the conversion webhook of Dynamo,
+/// a later one keeps nothing of it.
+pub const DYNAMO: &[Upstream] = &[("nvidia.com/DynamoGraphDeployment", Some("1.2.0"))];
+/// One of before there was `v1beta1`.
+pub const OLDEST_DYNAMO: &[Upstream] = &[("nvidia.com/DynamoGraphDeployment", Some("0.4.1"))];
+/// The newest, which stores `v1beta1`.
+pub const NEWEST_DYNAMO: &[Upstream] = &[("nvidia.com/DynamoGraphDeployment", None)];
+/// `RayService`.
+pub const KUBERAY: &[Upstream] = &[("ray.io/RayService", None)];
+
+/// A CRD of upstream, as its skeleton has it.
+pub fn definition((kind, release): Upstream) -> Value {
+    let (group, kind) = kind.split_once('/').unwrap();
+    let skeleton = upstream::skeleton(group, kind, release).unwrap_or_else(|| panic!("no skeleton of {kind}"));
+    assert!(release.is_none() || skeleton.origin().release == release, "no skeleton of {kind} {release:?}");
+    skeleton.to_crd().unwrap()
 }
 
 /// Installs our CRDs of every group.
@@ -33,42 +43,39 @@ pub async fn install_ours(client: &Client) {
     files.sort();
     assert!(files.len() >= 4, "{files:?}");
     for file in files {
-        install_file(client, &file).await;
+        for definition in documents(&file).into_iter().filter(|it| it["kind"] == "CustomResourceDefinition") {
+            install_definition(client, definition).await;
+        }
     }
 }
 
-/// Installs upstream CRDs, by the names of their files.
-pub async fn install(client: &Client, files: &[&str]) {
-    for file in files {
-        install_file(client, &folder().join(file)).await;
+/// Installs CRDs of upstream.
+pub async fn install(client: &Client, crds: &[Upstream]) {
+    for crd in crds {
+        install_definition(client, definition(*crd)).await;
     }
 }
 
 /// Installs those of every provider.
 pub async fn install_upstream(client: &Client) {
-    for files in [KAITO, DYNAMO, KUBERAY] {
-        install(client, files).await;
+    for crds in [KAITO, DYNAMO, KUBERAY] {
+        install(client, crds).await;
     }
 }
 
-async fn install_file(client: &Client, file: &Path) {
+async fn install_definition(client: &Client, mut definition: Value) {
     let cluster = Namespace { client: client.clone(), name: "default".to_owned() };
-    for mut definition in documents(file) {
-        if definition["kind"] != "CustomResourceDefinition" {
-            continue;
-        }
-        // Nothing here answers for conversion.
-        definition["spec"].as_object_mut().unwrap().remove("conversion");
-        definition.as_object_mut().unwrap().remove("status");
-        let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
-        cluster.apply(kinds::CRD, &definition).await.unwrap_or_else(|error| panic!("{name}: {error}"));
-        eventually(SOON, &format!("{name} established"), async || {
-            let found = cluster.get(kinds::CRD, &name).await;
-            let established = condition(&found, "Established").is_some_and(|condition| condition["status"] == "True");
-            if established { Ok(()) } else { Err(found["status"].to_string()) }
-        })
-        .await;
-    }
+    // Nothing here answers for conversion.
+    definition["spec"].as_object_mut().unwrap().remove("conversion");
+    definition.as_object_mut().unwrap().remove("status");
+    let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
+    cluster.apply(kinds::CRD, &definition).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+    eventually(SOON, &format!("{name} established"), async || {
+        let found = cluster.get(kinds::CRD, &name).await;
+        let established = condition(&found, "Established").is_some_and(|condition| condition["status"] == "True");
+        if established { Ok(()) } else { Err(found["status"].to_string()) }
+    })
+    .await;
 }
 
 /// Removes a CRD, and waits until it is gone with all its objects.

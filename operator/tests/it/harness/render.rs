@@ -25,26 +25,13 @@ pub fn compile_alone(deployment: &Value) -> Compilation {
 
 /// The CRDs that tests install, by the names under which the operator's messages show them.
 fn dump() -> Vec<(String, String)> {
-    let files = [crds::KAITO, crds::DYNAMO, crds::KUBERAY].into_iter().flatten();
-    let definitions = files.flat_map(|file| crds::documents(&crds::folder().join(file)));
-    let named = definitions.map(|mut definition| {
-        let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
-        remove_descriptions(&mut definition);
+    let all = [crds::KAITO, crds::DYNAMO, crds::KUBERAY].concat();
+    let named = all.into_iter().map(|crd| {
+        let definition = crds::definition(crd);
+        let name = definition["metadata"]["name"].as_str().unwrap();
         (format!("{name}.json"), definition.to_string())
     });
     named.collect()
-}
-
-/// They are most of a schema, and are read again for every ModelDeployment.
-fn remove_descriptions(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|key, value| key != "description" || !value.is_string());
-            fields.values_mut().for_each(remove_descriptions);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_descriptions),
-        _ => {}
-    }
 }
 
 /// The objects that a ModelDeployment of the cluster renders to, supporting ones first.

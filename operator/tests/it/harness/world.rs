@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -188,8 +187,8 @@ pub async fn serve_all(namespace: &Namespace) -> Result<usize, String> {
 
 /// The upstream CRDs: the operator chooses versions and fields by them.
 static CRDS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let names = [crds::KAITO, crds::DYNAMO, crds::KUBERAY].concat();
-    names.iter().map(|name| fs::read_to_string(crds::folder().join(name)).unwrap()).collect()
+    let all = [crds::KAITO, crds::DYNAMO, crds::KUBERAY].concat();
+    all.into_iter().map(|crd| crds::definition(crd).to_string()).collect()
 });
 
 /// What deployments become, each by its name: their objects, supporting ones first.
