@@ -156,6 +156,7 @@ Examples:
   kubefoundry schema crds | kubectl apply --server-side -f -
   kubefoundry schema kubefoundry > .vscode/kubefoundry.json
   kubefoundry schema diagnostics > diagnostics.schema.json
+  kubefoundry schema --upstream ray.io/RayService --release 1.7.0
 
 In an editor with yaml-language-server, name the file in the first line of a document:
   # yaml-language-server: $schema=.vscode/kubefoundry.json";
@@ -360,6 +361,13 @@ pub(crate) struct SchemaArgs {
     /// The schema to print
     #[arg(value_name = "NAME", value_parser = schema_names(), hide_possible_values = true)]
     pub(crate) name: Option<String>,
+    /// Print the CRD of an upstream kind, without descriptions and rules; without GROUP/KIND, list those there are
+    #[arg(long, value_name = "GROUP/KIND", conflicts_with = "name")]
+    #[expect(clippy::option_option, reason = "clap's way to say that a flag may have a value")]
+    pub(crate) upstream: Option<Option<String>>,
+    /// The release of the upstream project; the nearest older one that there is is taken
+    #[arg(long, value_name = "VERSION", requires = "upstream")]
+    pub(crate) release: Option<String>,
 }
 
 fn schema_names() -> PossibleValuesParser {

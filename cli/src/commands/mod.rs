@@ -61,6 +61,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Migrate(#[from] migrate::MigrateError),
     #[error(transparent)]
+    Upstream(#[from] schema::UpstreamError),
+    #[error(transparent)]
     Stdout(#[from] StdoutError),
 }
 

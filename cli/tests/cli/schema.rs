@@ -224,7 +224,26 @@ fn every_listed_schema_is_printed() {
         let extension = if name.contains('_') { "yaml" } else { "json" };
         assert_eq!(printed, std::fs::read_to_string(folder.join(format!("{name}.{extension}"))).unwrap(), "{name}");
     }
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 21, "every file has a name");
+    let files = std::fs::read_dir(folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
+    assert_eq!(files.count(), 21, "every file has a name");
+}
+
+/// What is listed of upstream is printed as a CRD, and the comments say of which release it is.
+#[test]
+fn skeletons_of_upstream_are_listed_and_printed() {
+    let sandbox = Sandbox::new();
+    let listed = sandbox.run(&["schema", "--upstream"]).exits(0).out;
+    assert!(listed.contains("ray.io/RayService "), "{listed}");
+    let kinds: BTreeSet<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for kind in kinds {
+        let ran = sandbox.run(&["schema", "--upstream", kind]).exits(0);
+        assert_eq!(ran.kinds(), ["CustomResourceDefinition"], "{kind}");
+    }
+    let graph = "nvidia.com/DynamoGraphDeployment";
+    let older = sandbox.run(&["schema", "--upstream", graph, "--release", "1.4.0"]).exits(0).out;
+    assert!(older.starts_with("# DynamoGraphDeployment of Dynamo 1.2.0, d1753c81 of 2026-05-06\n"), "{older}");
+    let unknown = sandbox.run(&["schema", "--upstream", "ray.io/RayCluster"]).exits(2);
+    assert!(unknown.err.contains("no skeleton of \"ray.io/RayCluster\""), "{}", unknown.err);
 }
 
 /// A name that is close is suggested, and nothing is printed.
