@@ -1,6 +1,5 @@
 //! Conformance with the CRDs of upstream: every golden and example fits every skeleton, or is refused by name of the field.
 
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

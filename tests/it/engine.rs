@@ -1,7 +1,5 @@
 //! The engine takes one deployment at a time, as the apiserver gives it: what comes out is what a run over texts gives.
 
-
-
 use crate::common::upstream::newest;
 use crate::common::{case_folders, read_case};
 use kubefoundry::compile::OutputRole;

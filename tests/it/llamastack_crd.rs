@@ -1,6 +1,5 @@
 //! The CRD of llama-stack's operator with `deploy/llamastack/external-providers.yaml`: what it takes and what it refuses.
 
-
 use std::fs;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use kubefoundry::crds::Crds;
-use kubefoundry::diagnostic::codes;
+use kubefoundry::codes;
 use kubefoundry::{Purpose, SourceSet, Thoroughness, compile, upstream, yaml};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -53,8 +53,10 @@ pub(super) fn run(folder: &Path) -> Result<String, Failure> {
     if with_objects.is_empty() {
         return Err(Failure::Broken("no rendered object is of a kind whose dump is there".to_owned()));
     }
-    let readers: Vec<(Crds<'_>, Crds<'_>)> =
-        with_objects.iter().map(|pair| (kubefoundry::crds::read(&pair.dump).0, kubefoundry::crds::read(&pair.skeleton).0)).collect();
+    let readers: Vec<(Crds<'_>, Crds<'_>)> = with_objects
+        .iter()
+        .map(|pair| (kubefoundry::crds::read(&pair.dump).0, kubefoundry::crds::read(&pair.skeleton).0))
+        .collect();
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
     let mut tally = Tally::default();
     for (pair, readers) in with_objects.iter().zip(&readers) {
