@@ -22,8 +22,6 @@ pub const WORKSPACE: Upstream = ("kaito.sh/Workspace", None);
 pub const DYNAMO: &[Upstream] = &[("nvidia.com/DynamoGraphDeployment", Some("1.2.0"))];
 /// One of before there was `v1beta1`.
 pub const OLDEST_DYNAMO: &[Upstream] = &[("nvidia.com/DynamoGraphDeployment", Some("0.4.1"))];
-/// The newest, which stores `v1beta1`.
-pub const NEWEST_DYNAMO: &[Upstream] = &[("nvidia.com/DynamoGraphDeployment", None)];
 /// `RayService`.
 pub const KUBERAY: &[Upstream] = &[("ray.io/RayService", None)];
 
