@@ -3,20 +3,25 @@
 
 use kubefoundry_crd::GroupKind;
 use kubefoundry_diagnostics::Code;
-use kubefoundry_kubernetes::api_group::{self, DIALECTS};
-use kubefoundry_kubernetes::manifest;
-use kubefoundry_model::provider::Provider;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::header::Header;
+use kubefoundry_model::ModelDeployments;
+use kubefoundry_model::conformance;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_transform::{AnyTransform, Section};
 
-/// The transformations that need to see the set of objects, in the order in which they run. Models come before them: what
-/// a model becomes is among what they see.
-pub static TRANSFORMS: &[&dyn AnyTransform] = &[&kubefoundry_llamastack::LlamaStack, &kubefoundry_actor::Actors];
+/// The transformations. Those that do not need the set come first: what their objects become is among what the others
+/// see, which run in this order.
+pub static TRANSFORMS: &[&dyn AnyTransform] =
+    &[&ModelDeployments, &kubefoundry_llamastack::LlamaStack, &kubefoundry_actor::Actors];
+
+/// The transformation of models, which the analyses of single deployments run.
+pub(crate) const MODELS: &dyn AnyTransform = &ModelDeployments;
 
 /// The sections of a `Render` document that belong to a provider or a transformation.
 pub fn sections() -> impl Iterator<Item = Section> {
     let of_providers = PROVIDERS.iter().filter_map(|provider| provider.section());
-    of_providers.chain(TRANSFORMS.iter().map(|transform| transform.section()))
+    of_providers.chain(TRANSFORMS.iter().filter_map(|transform| transform.section()))
 }
 
 /// The keys of [`sections`].
@@ -46,42 +51,53 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
 /// The kinds whose CRDs say something about a run: every kind that a provider or a transformation writes and a CRD
 /// defines, and the kinds that are transformed.
 pub(crate) fn crd_kinds() -> impl Iterator<Item = GroupKind> {
-    let of_transforms = TRANSFORMS.iter().flat_map(|transform| {
-        let own = transform.kind().0.split_once('/').map(|(group, _)| (group, transform.kind().1));
-        transform.kinds().iter().copied().chain(own)
-    });
-    PROVIDERS.iter().flat_map(|provider| crd_kinds_of(*provider)).chain(of_transforms)
-}
-
-/// The kinds of a provider's own objects: those whose behavior on change it describes, without the built-in ones.
-pub(crate) fn crd_kinds_of(provider: &dyn Provider) -> Vec<GroupKind> {
-    let mut groups: Vec<&str> = provider.targets().iter().filter_map(|target| target.split('/').next()).collect();
-    groups.dedup();
-    let mut kinds: Vec<&str> = provider.behaviors().iter().map(|behavior| behavior.kind).collect();
-    kinds.retain(|kind| !matches!(*kind, "ConfigMap" | "Service" | "PersistentVolumeClaim"));
-    kinds.sort_unstable();
-    kinds.dedup();
-    groups.into_iter().flat_map(|group| kinds.iter().map(move |kind| (group, *kind))).collect()
+    let of_providers = PROVIDERS.iter().flat_map(|provider| conformance::crd_kinds(*provider));
+    of_providers.chain(TRANSFORMS.iter().flat_map(|transform| transform.kinds().iter().copied()))
 }
 
 /// The transformation whose kind this is, in any version.
-pub(crate) fn transform_of_kind(group: &str, kind: &str) -> Option<(usize, &'static dyn AnyTransform)> {
-    TRANSFORMS.iter().copied().enumerate().find(|(_, transform)| {
-        let (api_version, own) = transform.kind();
-        own == kind && api_version.split_once('/').is_some_and(|(own, _)| own == group)
+pub(crate) fn transform_of_kind(group: &str, kind: &str) -> Option<&'static dyn AnyTransform> {
+    TRANSFORMS.iter().copied().find(|transform| transform.kind().1 == kind && transform.has_group(group))
+}
+
+/// The transformation that a group belongs to, whatever the kind.
+pub(crate) fn owner_of_group(group: &str) -> Option<&'static dyn AnyTransform> {
+    TRANSFORMS.iter().copied().find(|transform| transform.owns_groups() && transform.has_group(group))
+}
+
+/// The transformation that a document configures.
+pub(crate) fn configured_by(header: &Header) -> Option<&'static dyn AnyTransform> {
+    let is_meant =
+        |transform: &&dyn AnyTransform| transform.configuration_kind().is_some_and(|kind| *kind == *header.kind);
+    let mut meant = TRANSFORMS.iter().copied().filter(is_meant);
+    meant.find(|transform| {
+        let (group, version) = header.api_version.rsplit_once('/').unwrap_or_default();
+        transform.has_group(group) && transform.version(group) == version
     })
 }
 
-/// Whether a text may have something in it for a transformation other than that of models.
+/// The kinds of a transformation in the groups that belong to it: its own, and that of its configurations.
+pub(crate) fn kinds_of(transform: &dyn AnyTransform) -> impl Iterator<Item = &'static str> {
+    [transform.kind().1].into_iter().chain(transform.configuration_kind())
+}
+
+/// Whether a text may hold an object that needs to see others.
 ///
 /// ```
 /// assert!(!kubefoundry::transform::may_hold_source("kind: Deployment"));
 /// ```
 pub fn may_hold_source(text: &str) -> bool {
-    TRANSFORMS.iter().any(|transform| transform.marks().iter().any(|mark| text.contains(mark)))
+    let with_set = TRANSFORMS.iter().filter(|transform| transform.needs_set());
+    with_set.flat_map(|transform| transform.marks()).any(|mark| text.contains(mark))
 }
 
-/// Whether objects of this type are turned into others: a `ModelDeployment`, or the kind of a transformation.
+/// Whether a text may have something in it for a transformation. A broken text that has nothing is none of our business: a
+/// template, another tool's input.
+pub(crate) fn speaks_of_us(text: &str) -> bool {
+    TRANSFORMS.iter().flat_map(|transform| transform.marks()).any(|mark| text.contains(mark))
+}
+
+/// Whether objects of this type are turned into others.
 ///
 /// ```
 /// use kubefoundry::transform::is_source;
@@ -89,14 +105,16 @@ pub fn may_hold_source(text: &str) -> bool {
 /// assert!(!is_source("apps/v1", "Deployment"));
 /// ```
 pub fn is_source(api_version: &str, kind: &str) -> bool {
-    let is_model = kind == "ModelDeployment" && DIALECTS.iter().any(|dialect| dialect.api_version() == api_version);
-    is_model || TRANSFORMS.iter().any(|transform| transform.kind() == (api_version, kind))
+    let (group, version) = api_version.rsplit_once('/').unwrap_or_default();
+    transform_of_kind(group, kind).is_some_and(|transform| transform.version(group) == version)
 }
 
 /// The annotations by which a generated object names the one that it was generated from.
 pub fn owner_annotations() -> impl Iterator<Item = String> {
-    let models = DIALECTS.iter().map(|dialect| dialect.label(manifest::MODEL_DEPLOYMENT));
-    models.chain(TRANSFORMS.iter().map(|transform| api_group::DEFAULT.label(transform.owner_annotation())))
+    let of = |transform: &'static dyn AnyTransform| {
+        transform.mark_groups().iter().map(move |dialect: &Dialect| dialect.label(transform.owner_annotation()))
+    };
+    TRANSFORMS.iter().copied().flat_map(of)
 }
 
 /// The annotations by which an object of the input that was changed names what changed it.

@@ -1,14 +1,12 @@
-//! What a dump of CRDs has to say: which version of a provider's CRDs is written, and whether the objects fit them.
+//! What a dump of CRDs has to say about generated objects: which kinds are installed, and whether the objects fit them.
 
 use serde_json::Value;
 
 use crate::codes;
-use crate::composition::crd_kinds_of;
-use crate::options::Options;
 use kubefoundry_crd::{Crds, Schema, Violation};
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_model::provider::{Provider, SchemaQuery};
+use kubefoundry_transform::{GroupKind, InstalledSchemas, SchemaCheck};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -17,74 +15,65 @@ use kubefoundry_yaml::field_path::FieldPath;
 const WAYS_OUT: &str =
     "install a CRD that has the field, write another version of it (--target), or leave out what needs the field";
 
-/// A dump of CRDs as translations ask it.
+/// A dump of CRDs as transformations ask it.
 #[derive(Debug)]
-pub(super) struct Schemas<'c>(pub(super) &'c Crds<'c>);
+pub(super) struct CrdSchemas<'c>(pub(super) &'c Crds<'c>);
 
-impl SchemaQuery for Schemas<'_> {
+impl InstalledSchemas for CrdSchemas<'_> {
     fn has_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool> {
         self.0.has_field(api_version, kind, path)
     }
-}
 
-/// The CRD version to write: as the options say, or the first of the provider's that the dump serves. `None` means that
-/// findings say why there is none.
-pub(super) fn target(
-    provider: &'static dyn Provider,
-    options: &Options,
-    crds: Option<&Crds<'_>>,
-    findings: &mut Findings<'_>,
-) -> Option<String> {
-    let (wanted, kinds) = (options.target(provider), crd_kinds_of(provider));
-    let Some(crds) = crds else {
-        // With a dump that cannot be used nothing comes out; the default finds what else is wrong.
-        return wanted.or_else(|| provider.targets().first().copied()).map(str::to_owned);
-    };
-    let served = match wanted {
-        Some(target) => Some(target).filter(|target| crds.serves(&kinds, target)),
-        None => provider.targets().iter().copied().find(|target| crds.serves(&kinds, target)),
-    };
-    if served.is_none() {
-        let expected = wanted.map_or_else(|| provider.targets().join(" or "), str::to_owned);
-        not_installed(provider, &expected, "", crds, findings);
+    fn serves(&self, kinds: &[GroupKind], api_version: &str) -> bool {
+        self.0.serves(kinds, api_version)
     }
-    served.map(str::to_owned)
-}
 
-/// Checks the objects of a deployment, the main one last, and returns the fingerprint of its schema.
-pub(super) fn check(
-    manifests: &[Manifest],
-    provider: &'static dyn Provider,
-    crds: &Crds<'_>,
-    findings: &mut Findings<'_>,
-) -> Option<String> {
-    let mut fingerprint = None;
-    // Objects of the core group are not defined by CRDs.
-    for manifest in manifests.iter().filter(|manifest| manifest.api_version.contains('/')) {
-        match crds.schema(&manifest.api_version, &manifest.kind) {
+    fn check(&self, manifest: &Manifest, findings: &mut Findings<'_>) -> SchemaCheck {
+        match self.0.schema(&manifest.api_version, &manifest.kind) {
             Ok(schema) => {
-                fingerprint = Some(schema.fingerprint.clone());
                 let name = format!("{} {}", manifest.kind, manifest.metadata.name);
                 for violation in schema.check(&manifest.clone().into_json()) {
                     report(&violation, &name, schema, findings);
                 }
+                SchemaCheck::Checked(schema.fingerprint.clone())
             }
-            Err(Some(problem)) => findings.add(problem.diagnostic()),
-            Err(None) => not_installed(provider, &manifest.api_version, &manifest.kind, crds, findings),
+            Err(Some(problem)) => {
+                findings.add(problem.diagnostic());
+                SchemaCheck::Unusable
+            }
+            Err(None) => SchemaCheck::NotInstalled,
         }
     }
-    fingerprint
+
+    fn report_missing(
+        &self,
+        kinds: &[GroupKind],
+        expected: &str,
+        place: &FieldPath,
+        message: &str,
+        findings: &mut Findings<'_>,
+    ) {
+        if let Some(problem) = self.0.problem_of(kinds) {
+            findings.add(problem.diagnostic());
+            return;
+        }
+        let served = self.0.served_by(kinds);
+        let has = if served.is_empty() { "none of its kinds".to_owned() } else { served.join(", ") };
+        findings
+            .report(&codes::CRD_NOT_INSTALLED, place, message)
+            .help(format!("installed: {has}; expected {}", expected.trim_end()));
+    }
 }
 
 /// Checks new objects whose kinds are no provider's: all but those that come with Kubernetes.
-pub(super) fn check_objects(objects: &[Value], crds: &Crds<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check_objects(objects: &[Value], schemas: &CrdSchemas<'_>, findings: &mut Findings<'_>) {
     for object in objects {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
         if is_built_in(api_version) {
             continue;
         }
-        match crds.schema(api_version, kind) {
+        match schemas.0.schema(api_version, kind) {
             Ok(schema) => {
                 let name = format!("{kind} {}", text("/metadata/name"));
                 for violation in schema.check(object) {
@@ -104,13 +93,13 @@ pub(super) fn check_objects(objects: &[Value], crds: &Crds<'_>, findings: &mut F
 
 /// Checks what a change brings to an object that was there, when the dump has its kind. What was wrong before is not said:
 /// the object is somebody else's.
-pub(super) fn check_change(old: &Value, new: &Value, crds: &Crds<'_>, findings: &mut Findings<'_>) {
+pub(super) fn check_change(old: &Value, new: &Value, schemas: &CrdSchemas<'_>, findings: &mut Findings<'_>) {
     let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("/apiVersion"), text("/kind"));
     if is_built_in(api_version) {
         return;
     }
-    match crds.schema(api_version, kind) {
+    match schemas.0.schema(api_version, kind) {
         Ok(schema) => {
             let name = format!("{kind} {}", text("/metadata/name"));
             let before = schema.check(old);
@@ -127,32 +116,6 @@ pub(super) fn check_change(old: &Value, new: &Value, crds: &Crds<'_>, findings: 
 fn is_built_in(api_version: &str) -> bool {
     let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
     !group.contains('.') || group.ends_with(".k8s.io")
-}
-
-fn not_installed(
-    provider: &'static dyn Provider,
-    version: &str,
-    kind: &str,
-    crds: &Crds<'_>,
-    findings: &mut Findings<'_>,
-) {
-    let place = if findings.scope().root.at(&FieldPath::parse("spec.provider.name")).is_some() {
-        FieldPath::parse("spec.provider.name")
-    } else {
-        FieldPath::parse("spec")
-    };
-    let kinds = crd_kinds_of(provider);
-    if let Some(problem) = crds.problem_of(&kinds) {
-        findings.add(problem.diagnostic());
-        return;
-    }
-    let message = format!("Provider '{}' CRD not installed in cluster", provider.name());
-    let served = crds.served_by(&kinds);
-    let has = if served.is_empty() { "none of its kinds".to_owned() } else { served.join(", ") };
-    let wanted = [version, kind].join(" ");
-    findings
-        .report(&codes::CRD_NOT_INSTALLED, &place, message)
-        .help(format!("installed: {has}; expected {}", wanted.trim_end()));
 }
 
 fn report(violation: &Violation, name: &str, schema: &Schema, findings: &mut Findings<'_>) {

@@ -108,8 +108,7 @@ pub(super) fn read_inline_configs(
 /// Whether an inline configuration says that it is one.
 fn is_provider_config(node: &yaml::Node<'_>, at: &FieldPath, findings: &mut Findings<'_>) -> bool {
     let header = Header::of(node);
-    let ours = header.dialect().is_some_and(|dialect| *dialect.api_version() == *header.api_version);
-    let fine = ours && &*header.kind == "InferenceProviderConfig";
+    let fine = crate::composition::configured_by(&header).is_some();
     if !fine {
         let (version, kind) = (&header.api_version, &header.kind);
         let message = format!(

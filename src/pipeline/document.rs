@@ -1,13 +1,13 @@
 //! A document, what it says it is, and the documents inside a list.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::codes;
-use crate::composition;
+use crate::composition::speaks_of_us;
 use crate::trace::accounting;
 use kubefoundry_diagnostics::source::{Source, SourceId};
-use kubefoundry_diagnostics::{Diagnostic, Findings, Place, Scope};
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_transform::Object;
 use kubefoundry_yaml as yaml;
@@ -17,74 +17,47 @@ use kubefoundry_yaml::{Failure, FailureKind, Node, Span, Value};
 /// A document, or an item of a `List`.
 #[derive(Debug)]
 pub(super) struct Document<'t> {
-    pub(super) source: SourceId,
-    pub(super) text: &'t str,
-    pub(super) index: usize,
+    /// What transformations see of it.
+    pub(super) object: Object<'t>,
     /// Its own bytes.
     pub(super) span: Span,
     /// Whether it is an item of a list.
     pub(super) item: bool,
-    pub(super) root: Node<'t>,
-    pub(super) header: Header,
-    pub(super) problems: Vec<Failure>,
     /// Of a deployment whose fields are accounted for: how it is written.
     pub(super) written: Option<accounting::Kind>,
 }
 
-/// Whether a text may hold something of ours. A broken text that never speaks of us is none of our business: a
-/// template, another tool's input.
-pub(super) fn speaks_of_us(text: &str) -> bool {
-    DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix)) || composition::may_hold_source(text)
+impl<'t> Deref for Document<'t> {
+    type Target = Object<'t>;
+
+    fn deref(&self) -> &Object<'t> {
+        &self.object
+    }
 }
 
 impl<'t> Document<'t> {
     /// A document of a text.
     pub(super) fn new(id: SourceId, source: &'t Source, document: yaml::Document<'t>) -> Self {
         let yaml::Document { root, span, index, problems } = document;
-        Self {
-            source: id,
-            text: &source.text,
-            index,
-            span,
-            item: false,
-            header: Header::of(&root),
-            root,
-            problems,
-            written: None,
-        }
+        let header = Header::of(&root);
+        let object = Object { source: id, text: &source.text, document: index, header, root, problems };
+        Self { object, span, item: false, written: None }
     }
-}
 
-impl<'t> Document<'t> {
     /// A document that is in no text.
     pub(super) fn without_text(source: SourceId, root: Node<'t>) -> Self {
-        Self {
-            source,
-            text: "",
-            index: 0,
-            span: root.span,
-            item: false,
-            header: Header::of(&root),
-            root,
-            problems: Vec::new(),
-            written: None,
-        }
+        let (span, header) = (root.span, Header::of(&root));
+        let object = Object { source, text: "", document: 0, header, root, problems: Vec::new() };
+        Self { object, span, item: false, written: None }
     }
 
-    /// What transformations see of it.
-    pub(super) fn into_object(self) -> Object<'t> {
-        let Self { source, text, index, root, header, problems, .. } = self;
-        Object { source, text, document: index, header, root, problems }
+    /// Which document of its text it is, or is an item of.
+    pub(super) fn index(&self) -> usize {
+        self.object.document
     }
 }
 
 impl Document<'_> {
-    /// The scope for findings in this document.
-    pub(super) fn scope(&self) -> Scope<'_> {
-        let object = (!self.header.kind.is_empty()).then(|| self.header.object());
-        Scope { source: self.source, text: self.text, document: self.index, root: &self.root, object }
-    }
-
     /// Whether a limit was passed: then what was read of it is a part.
     pub(super) fn is_partial(&self) -> bool {
         self.problems.iter().any(|problem| problem.kind.is_limit())
@@ -130,7 +103,7 @@ impl Document<'_> {
         if self.is_partial() {
             return;
         }
-        let Self { source, text, index, root, problems, header, .. } = self;
+        let Object { source, text, document, root, problems, header } = self.object;
         // Of a typed list, items may leave out what the list says of them all.
         let kind = header.kind.strip_suffix("List").filter(|kind| !kind.is_empty()).map(Arc::from);
         let Value::Mapping(entries) = root.value else { return };
@@ -146,42 +119,9 @@ impl Document<'_> {
                 own.api_version.clone_from(&header.api_version);
                 own.kind.clone_from(kind);
             }
-            let item = Self {
-                source,
-                text,
-                index,
-                span: item.span,
-                item: true,
-                header: own,
-                root: item,
-                problems,
-                written: None,
-            };
-            item.flatten(out, diagnostics);
-        }
-    }
-
-    /// What is wrong with a document that speaks of us but does not say what it is.
-    pub(super) fn report_header(&self, findings: &mut Findings<'_>) {
-        let Header { api_version, kind, .. } = &self.header;
-        let versions: Vec<String> = DIALECTS.iter().map(Dialect::api_version).collect();
-        let expected = versions.join(" or ");
-        if self.header.dialect().is_some() {
-            let message = "kind is required, expected ModelDeployment or InferenceProviderConfig";
-            findings.report(&codes::REQUIRED_FIELD, "kind", message);
-        } else if api_version.is_empty() {
-            let reported = findings.report(
-                &codes::REQUIRED_FIELD,
-                Place::key(&FieldPath::parse("apiVersion")),
-                format!("apiVersion of a {kind} is required, expected {expected}"),
-            );
-            let keys = self.root.entries().iter().map(|entry| entry.key.as_ref());
-            if let Some(near) = kubefoundry_yaml::text::closest("apiVersion", keys.filter(|key| *key != "kind")) {
-                reported.help(format!("{near:?} may be meant to be it"));
-            }
-        } else {
-            let message = format!("apiVersion {api_version:?} of a {kind} is unknown, expected {expected}");
-            findings.report(&codes::UNKNOWN_VERSION, "apiVersion", message);
+            let span = item.span;
+            let object = Object { source, text, document, header: own, root: item, problems };
+            Self { object, span, item: true, written: None }.flatten(out, diagnostics);
         }
     }
 }

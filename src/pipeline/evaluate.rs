@@ -2,15 +2,17 @@
 
 use serde_json::Value;
 
+use super::conformance::CrdSchemas;
 use super::document::Document;
-use super::found::Found;
-use super::map::Setting;
+use super::environment::Environment;
+use super::findings::RunFindings;
 use super::role::Role;
 use super::session::{Engine, Evaluation};
 use super::subject::Subject;
 use super::suppress::{self, Suppression};
 use super::{Attempt, Decision, Thoroughness, say_once};
 use crate::codes;
+use crate::composition::MODELS;
 use crate::trace::accounting;
 use crate::trace::accounting::Accounting;
 use kubefoundry_diagnostics::source::Purpose;
@@ -37,15 +39,16 @@ impl Engine {
         let mut document = Document::without_text(self.source, wanted(deployment));
         let mut findings = Findings::new(document.scope());
         let role = Role::of(&document, Purpose::Input, false, &self.options, &mut findings);
-        if role != Role::Deployment && !findings.has_errors() {
+        let is_model = role.transform().is_some_and(|transform| !transform.needs_set());
+        if !is_model && !findings.has_errors() {
             let Header { api_version, kind, .. } = &document.header;
             let expected = DIALECTS.iter().map(Dialect::api_version).collect::<Vec<_>>().join(" or ");
             let message =
-                format!("the object is a {kind:?} of {api_version:?}, expected a ModelDeployment of {expected}");
+                format!("the object is a {kind:?} of {api_version:?}, expected a {} of {expected}", MODELS.kind().1);
             findings.report(&codes::NO_MODEL_DEPLOYMENT, "kind", message);
         }
         let found = findings.into_diagnostics();
-        if role != Role::Deployment {
+        if !is_model {
             return Evaluation { decision: None, objects: Vec::new(), diagnostics: found };
         }
         let mut attempt = self.attempt(&document, chosen, thoroughness);
@@ -54,7 +57,7 @@ impl Engine {
             attempt.findings.extend(without_effect);
         }
         let Attempt { mut objects, decision, findings } = attempt;
-        let mut found = Found::of(found);
+        let mut found = RunFindings::new(found);
         for finding in findings {
             found.add(finding);
         }
@@ -80,28 +83,28 @@ impl Engine {
         chosen: Option<&Chosen>,
         thoroughness: Thoroughness,
     ) -> Attempt {
-        let setting = Setting { thoroughness, chosen, ..self.setting() };
+        let schemas = self.schemas();
+        let environment = Environment { thoroughness, chosen, ..self.environment(schemas.as_ref()) };
         let mut steps = Steps::new(select::allowance(self.options.rule_limits, 0, 1));
-        Attempt::of(document, &setting, &mut steps)
+        Attempt::of(document, &environment, &mut steps)
     }
 
-    fn setting(&self) -> Setting<'_> {
-        Setting {
-            catalog: &self.catalog,
-            crds: self.crds.as_deref(),
-            options: &self.options,
-            thoroughness: Thoroughness::Needed,
-            chosen: None,
-            keeps_set: false,
-        }
+    pub(super) fn schemas(&self) -> Option<CrdSchemas<'_>> {
+        self.crds.as_deref().map(CrdSchemas)
+    }
+
+    pub(super) fn environment<'e>(&'e self, schemas: Option<&'e CrdSchemas<'e>>) -> Environment<'e> {
+        let (catalog, options) = (&*self.catalog, &*self.options);
+        Environment { catalog, schemas, options, thoroughness: Thoroughness::Needed, chosen: None }
     }
 
     /// What `lint` says of fields that reach nothing and that nothing else is said of.
     fn without_effect(&self, document: &mut Document<'_>, said: &[Diagnostic]) -> Vec<Diagnostic> {
         let (kind, work) = accounting::Kind::of(&document.root);
-        let setting = self.setting();
+        let schemas = self.schemas();
+        let environment = self.environment(schemas.as_ref());
         let mut accounting = Accounting::new(self.options.rule_limits);
-        accounting.learn(vec![(kind, work, Subject::new(document, &setting))]);
+        accounting.learn(vec![(kind, work, Subject::new(document, &environment))]);
         let mut findings = Findings::new(document.scope());
         said.iter().cloned().for_each(|said| findings.add(said));
         accounting.report(kind, &document.root, &mut findings);
@@ -109,7 +112,7 @@ impl Engine {
     }
 
     /// What is said of all that was found.
-    fn said(&self, mut found: Found, document: &Document<'_>, thoroughness: Thoroughness) -> Vec<Diagnostic> {
+    fn said(&self, mut found: RunFindings, document: &Document<'_>, thoroughness: Thoroughness) -> Vec<Diagnostic> {
         let suppressions = Suppression::of(document).into_iter().collect();
         suppress::suppress(&mut found, suppressions, thoroughness != Thoroughness::Needed);
         let found = found.into_parts().0.into_iter();

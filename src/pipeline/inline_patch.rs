@@ -8,15 +8,16 @@
 //! A ModelDeployment that stands there as a generator is read the same way; what else is wrong with it, the function says
 //! that it is given to.
 
-use super::document::{Document, speaks_of_us};
-use super::map;
+use super::document::Document;
 use super::operations::{self, Target};
 use super::role::Role;
 use super::text;
+use crate::composition::{self, speaks_of_us};
 use crate::options::Options;
 use kubefoundry_diagnostics::source::{Purpose, Source};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
+use kubefoundry_transform::Object;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Failure, Node, Span, Value};
 
@@ -75,7 +76,7 @@ impl Patch<'_, '_> {
     /// Checks the documents of a text; `place` says where its bytes stand in the source.
     fn check_part(&self, patch: &str, options: &Options, found: &mut Vec<Diagnostic>, place: impl Fn(Span) -> Span) {
         let parsed = yaml::parse(patch, &options.limits);
-        let (source, index) = (self.kustomization.source, self.kustomization.index);
+        let (source, index) = (self.kustomization.source, self.kustomization.index());
         let mut add = |diagnostics: Vec<Diagnostic>| {
             found.extend(diagnostics.into_iter().map(|diagnostic| placed(diagnostic, &place)));
         };
@@ -87,14 +88,15 @@ impl Patch<'_, '_> {
                 add(operations::check(&root, target, operations::Place { source, text: patch, document: index }));
                 continue;
             }
-            let document =
-                Document { source, text: patch, index, span, item: true, root, header, problems, written: None };
+            let object = Object { source, text: patch, document: index, header, root, problems };
+            let document = Document { object, span, item: true, written: None };
             let mut findings = Findings::new(document.scope());
             // A patch of another kind is none of our business.
-            if document.header.dialect().is_some()
-                && Role::of(&document, Purpose::Input, true, options, &mut findings) == Role::Patch
+            if composition::owner_of_group(document.header.group()).is_some()
+                && let Role::Patch(transform) = Role::of(&document, Purpose::Input, true, options, &mut findings)
             {
-                map::patch(&document, &mut findings);
+                document.report_problems(&mut findings);
+                transform.check_patch(&document.header.kind, &document.root, &mut findings);
             }
             add(findings.into_diagnostics());
         }

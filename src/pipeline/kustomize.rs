@@ -1,22 +1,19 @@
 //! What a `kustomization.yaml` says of the files beside it: which of them are patches, that is, parts of objects.
 
 use super::operations::Target;
-use kubefoundry_diagnostics::source::Source;
 use kubefoundry_yaml::Node;
 
 /// The API group of kustomizations.
 const GROUP: &str = "kustomize.config.k8s.io";
 
+/// Their kinds.
+pub(super) const KINDS: [&str; 2] = ["Kustomization", "Component"];
+
 /// Whether a document is a kustomization, by the names that kustomize itself looks for or by its kind.
 pub(super) fn is_kustomization(source: &str, group: &str, kind: &str) -> bool {
     let file = source.rsplit('/').next().unwrap_or(source);
     matches!(file, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
-        || (group == GROUP && matches!(kind, "Kustomization" | "Component"))
-}
-
-/// Whether a text may hold a kustomization, by its name or by what is in it.
-pub(super) fn may_be_kustomization(source: &Source) -> bool {
-    is_kustomization(&source.name, "", "") || source.text.contains(GROUP)
+        || (group == GROUP && KINDS.contains(&kind))
 }
 
 /// The files it applies as patches, as paths from where its own path starts: `patches[].path`,

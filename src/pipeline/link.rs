@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::found::Found;
-use super::map::{Made, Mapped};
+use super::findings::RunFindings;
+use super::map::{GeneratedObject, Mapped};
+use super::results::ObjectResult;
 use super::role::InputDocument;
-use super::stream::Trace;
 use super::{Decision, Output};
 use crate::codes;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
@@ -24,23 +24,23 @@ struct Place {
 
 /// Looks for collisions and lays everything out in input order.
 pub(super) fn link<O>(
-    deployments: Vec<Trace<O>>,
+    deployments: Vec<ObjectResult<O>>,
     inputs: &[InputDocument],
     sources: &SourceSet,
-    found: &mut Found,
+    found: &mut RunFindings,
 ) -> (Vec<Output<O>>, Vec<Decision>) {
     let mut report = Report { sources, found };
     let repeated = duplicate_deployments(&deployments, inputs, &mut report);
     let number = deployments.len();
     let (mut outputs, mut decisions, mut origins) =
         (Vec::with_capacity(number), Vec::with_capacity(number), Vec::with_capacity(number));
-    for Trace { input, mapped, .. } in deployments {
+    for ObjectResult { input, mapped, .. } in deployments {
         let (Some(mapped), Some(document)) = (mapped, inputs.get(input)) else { continue };
         let Mapped { mut decision, objects } = *mapped;
         decision.objects.reserve_exact(objects.len());
         for made in objects {
             decision.objects.push(made.reference());
-            let Made { identity, object, role, .. } = made;
+            let GeneratedObject { identity, object, role, .. } = made;
             outputs.push(Output { identity, object, decision: decisions.len(), role });
         }
         decisions.push(decision);
@@ -54,13 +54,13 @@ pub(super) fn link<O>(
 /// One ModelDeployment twice: the same name in the same namespace, whatever its group spells.
 /// Returns the positions of the later ones.
 fn duplicate_deployments<O>(
-    deployments: &[Trace<O>],
+    deployments: &[ObjectResult<O>],
     inputs: &[InputDocument],
     report: &mut Report<'_>,
 ) -> BTreeSet<usize> {
     let mut repeated = BTreeSet::new();
     let mut seen: BTreeMap<Key<'_>, Place> = BTreeMap::new();
-    let named = deployments.iter().filter_map(|trace| Some((trace.input, inputs.get(trace.input)?)));
+    let named = deployments.iter().filter_map(|result| Some((result.input, inputs.get(result.input)?)));
     for (position, input) in named.filter(|(_, input)| !input.header.name.is_empty()) {
         if let Some(first) = seen.get(&key_of(input)) {
             repeated.insert(position);
@@ -128,8 +128,7 @@ fn key_of(input: &InputDocument) -> Key<'_> {
 
 /// How objects name a deployment that they were generated from.
 fn owner_of(input: &InputDocument) -> String {
-    let name = owner_name(input.header.namespace.as_deref(), &input.header.name);
-    if input.header.dialect().is_some() { name } else { format!("{} {name}", input.header.kind) }
+    format!("{} {}", input.header.kind, owner_name(input.header.namespace.as_deref(), &input.header.name))
 }
 
 fn place_of(input: &InputDocument) -> Place {
@@ -139,7 +138,7 @@ fn place_of(input: &InputDocument) -> Place {
 /// Where collisions are reported.
 struct Report<'r> {
     sources: &'r SourceSet,
-    found: &'r mut Found,
+    found: &'r mut RunFindings,
 }
 
 impl Report<'_> {

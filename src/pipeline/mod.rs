@@ -1,25 +1,35 @@
 //! The pipeline: texts in, objects and findings out.
 //!
 //! ```text
-//! sources ─ options ─ survey (configurations, patches) ─ stream ─┬─ read ─ map, each document on its own ─┬─ link ─ Compilation
-//!                                                                └─ … on as many threads as there are … ──┘
+//! sources ─ options ─ scan ──► what is read first, what is kept for the set, what is not read at all
+//!                      │
+//!                      ├─ survey: configurations (the catalog), kustomizations (which files are patches)
+//!                      │
+//!                      └─ stream, a chunk of documents at a time:
+//!                            read ─ header ─ role ─┬─ transformed, alone ──► map (any thread) ─┐
+//!                                                  ├─ transformed, in a set ─► kept ─ set ─────┼─ link ─ Compilation
+//!                                                  └─ configuration, patch, other ► findings ──┘
 //! ```
+//! The scan is a look at each text for the kinds that it names; what a document is, its header decides once it is read.
+//! When a document turns up that the scan did not see (its kind is written with escapes) and that changes what had to be
+//! read first or kept, the run starts again, once, with everything read first and everything kept: slower, never wrong.
 
 mod conformance;
 mod context;
 mod document;
-
+mod environment;
 mod evaluate;
+mod findings;
 mod form;
-mod found;
 mod inline_patch;
 mod kustomize;
 mod link;
 mod map;
 mod operations;
-mod relevance;
 mod renderer;
+mod results;
 mod role;
+mod scan;
 pub(crate) mod session;
 mod set;
 mod stream;
@@ -29,7 +39,6 @@ mod survey;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -47,19 +56,20 @@ pub(crate) use text::{Documents, report as report_text};
 use crate::codes;
 use crate::composition;
 use crate::options::Options;
+use conformance::CrdSchemas;
 pub(crate) use context::options_of;
 use context::{catalog_of, crds_of};
-use kubefoundry_crd::Crds;
+use environment::Environment;
 use kubefoundry_diagnostics::render::{CheckedSchema, LineIndex};
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Attribute, Diagnostic, Location, ObjectRef, Severity};
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_model::select::Selection;
 use kubefoundry_transform::Endpoint;
-use map::Setting;
-use relevance::Texts;
-use stream::Traces;
-use survey::{First, Survey};
+pub use kubefoundry_transform::{Field, Gpus, Thoroughness};
+use results::DocumentResults;
+use scan::ReadPlan;
+use survey::Survey;
 
 /// What a run came to. Nothing in it may be used as output when [`Compilation::has_errors`].
 #[derive(Debug)]
@@ -203,26 +213,6 @@ impl Decision {
     }
 }
 
-/// GPUs of one type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gpus {
-    /// Their resource name.
-    pub resource: Arc<str>,
-    /// How many, over all replicas.
-    pub count: u64,
-}
-
-/// One value of a validated deployment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Field {
-    /// The field.
-    pub path: String,
-    /// Its value as JSON text.
-    pub value: String,
-    /// Written, defaulted or derived.
-    pub origin: kubefoundry_model::ir::Origin,
-}
-
 /// Which providers can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Providers {
@@ -232,18 +222,6 @@ pub enum Providers {
     /// Those that are configured: what the built-in ones are chosen for, their own configurations say where they are
     /// installed.
     Given,
-}
-
-/// How thorough a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Thoroughness {
-    /// Rules are evaluated where they decide something.
-    #[default]
-    Needed,
-    /// Every rule is evaluated for every deployment, so that every mistake in one is found (`lint`).
-    EveryRule,
-    /// The same, and everything that was decided is kept: candidates, their rules, every field (`explain`).
-    Everything,
 }
 
 /// Runs the whole pipeline. Total: every mistake of the input is a diagnostic, and nothing panics.
@@ -309,17 +287,17 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
         };
     }
     let crds = crds_of(sources, &options, &mut diagnostics);
-    let run = Run { sources, crds: crds.as_ref(), options: &options, thoroughness };
-    let alone = if set::is_needed(sources) { None } else { run.one_by_one() };
-    let mut traces: Traces<'_, O> = alone.unwrap_or_else(|| run.with_the_set());
-    traces.leave_out_copies();
-    let Traces { inputs, deployments, mut found, suppressions, configured, mut trouble, .. } = traces;
+    let schemas = crds.as_ref().map(CrdSchemas);
+    let run = Run { sources, schemas: schemas.as_ref(), options: &options, thoroughness };
+    let mut results: DocumentResults<'_, O> = run.results();
+    results.leave_out_copies();
+    let DocumentResults { inputs, transformed, mut found, suppressions, configured, mut trouble, .. } = results;
     diagnostics.into_iter().chain(trouble.ours.drain(..)).for_each(|diagnostic| found.add(diagnostic));
-    let none = deployments.is_empty();
-    let (outputs, decisions) = link::link(deployments, &inputs, sources, &mut found);
+    let none = transformed.is_empty();
+    let (outputs, decisions) = link::link(transformed, &inputs, sources, &mut found);
     let failed = found.has_errors();
     if none && !options.allow_empty && !failed {
-        let message = "the input has no ModelDeployment to render";
+        let message = format!("the input has no {} to render", composition::MODELS.kind().1);
         let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
             .help("give a file or directory with one, or say allowEmpty: true in the Render options");
         if let Some(takes_what) = inputs.iter().find_map(left_to_its_controller) {
@@ -347,57 +325,53 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
 /// What every document is sent through with.
 struct Run<'s> {
     sources: &'s SourceSet,
-    crds: Option<&'s Crds<'s>>,
+    schemas: Option<&'s CrdSchemas<'s>>,
     options: &'s Options,
     thoroughness: Thoroughness,
 }
 
 impl Run<'_> {
-    /// Sends every document through on its own. `None` when one turned up that needs the others.
-    fn one_by_one<O: Form>(&self) -> Option<Traces<'_, O>> {
-        let traces = self.read_twice_if_need_be(false);
-        Some(traces).filter(|traces| !traces.needs_set)
+    /// Reads the texts as they need to be read. A document that came too late makes it read them once more, all of them
+    /// before the first object is transformed; then none can.
+    fn results<O: Form>(&self) -> DocumentResults<'_, O> {
+        let plan = ReadPlan::new(self.sources, self.options);
+        self.results_of(&plan).or_else(|| self.results_of(&ReadPlan::everything(self.sources))).unwrap_or_default()
     }
 
-    /// The same, and then those that need to see the others.
-    fn with_the_set<O: Form>(&self) -> Traces<'_, O> {
-        let mut traces: Traces<'_, Value> = self.read_twice_if_need_be(true);
-        set::transform(&mut traces, self.options, self.crds);
-        traces.into_form()
-    }
-
-    fn read_twice_if_need_be<O: Form>(&self, keeps_set: bool) -> Traces<'_, O> {
-        let mut texts = Texts::needed(self.sources, self.options);
-        let mut traces = self.read(First::Telling, texts, keeps_set);
-        if texts == Texts::MayBeOurs && !traces.deployments.is_empty() {
-            texts = Texts::All;
-            traces = self.read(First::Telling, texts, keeps_set);
-        }
-        if traces.too_late {
-            traces = self.read(First::All, texts, keeps_set);
-        }
-        traces
-    }
-
-    /// Reads the texts that must be known first, then sends every document through.
-    fn read<O: Form>(&self, first: First, texts: Texts, keeps_set: bool) -> Traces<'_, O> {
-        let Self { sources, crds, options, thoroughness } = *self;
-        let mut survey = Survey::of(sources, options, first, texts);
+    /// Sends every document through. None when the plan was wrong. As long as a transformation may need to see the
+    /// objects they stay values, and only then take the form that the caller asked for.
+    fn results_of<O: Form>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
+        let Self { sources, schemas, options, thoroughness } = *self;
+        let mut survey = Survey::new(sources, options, plan);
         let (catalog, mut problems) = catalog_of(sources, options, Providers::All, &mut survey);
         survey.diagnostics.append(&mut problems);
-        let setting = Setting { catalog: &catalog, crds, options, thoroughness, chosen: None, keeps_set };
-        let mut traces = stream::run(sources, &setting, &mut survey, texts);
-        survey.diagnostics.drain(..).for_each(|found| traces.found.add(found));
-        traces.trouble.append(survey.trouble);
-        traces
+        let environment = Environment { catalog: &catalog, schemas, options, thoroughness, chosen: None };
+        let mut results = if plan.keeps_set {
+            let mut results: DocumentResults<'_, Value> = stream::run(sources, &environment, &mut survey, plan);
+            if plan.is_refuted_by(results.late) {
+                return None;
+            }
+            survey.diagnostics.drain(..).for_each(|found| results.found.add(found));
+            set::transform(&mut results, &environment);
+            results.into_form()
+        } else {
+            let mut results: DocumentResults<'_, O> = stream::run(sources, &environment, &mut survey, plan);
+            if plan.is_refuted_by(results.late) {
+                return None;
+            }
+            survey.diagnostics.drain(..).for_each(|found| results.found.add(found));
+            results
+        };
+        results.trouble.append(survey.trouble);
+        Some(results)
     }
 }
 
 /// What would make an object be transformed that is of such a kind and was not.
 fn left_to_its_controller(input: &InputDocument) -> Option<&'static str> {
     let header = &input.header;
-    let (_, transform) =
-        composition::transform_of_kind(header.group(), &header.kind).filter(|_| !input.rendered && !input.patch)?;
+    let transform = composition::transform_of_kind(header.group(), &header.kind);
+    let transform = transform.filter(|transform| transform.needs_set() && !input.rendered && !input.patch)?;
     Some(transform.takes_what())
 }
 

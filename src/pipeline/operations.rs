@@ -5,28 +5,27 @@
 //! is not: its type is not known without the list.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
+use crate::composition::{TRANSFORMS, kinds_of};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
-use kubefoundry_kubernetes::api_group::Dialect;
-use kubefoundry_kubernetes::wire::{Read as _, Reader};
-use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
-use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_transform::AnyTransform;
 use kubefoundry_yaml::{Entry, Node, Span, Value};
 
-/// The kinds of ours that a patch can be for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    ModelDeployment,
-    InferenceProviderConfig,
+/// What operations are applied to.
+#[derive(Clone)]
+pub(super) struct Target {
+    transform: &'static dyn AnyTransform,
+    kind: &'static str,
+    object: Option<ObjectRef>,
 }
 
-/// What operations are applied to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
-    kind: Kind,
-    object: Option<ObjectRef>,
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("kind", &self.kind).field("object", &self.object).finish_non_exhaustive()
+    }
 }
 
 impl Target {
@@ -35,24 +34,20 @@ impl Target {
     pub(super) fn of(patch: &Node<'_>, is_among_ours: bool) -> Option<Self> {
         let target = patch.get("target")?;
         let word = |key: &str| target.get(key).and_then(Node::as_str);
-        let kind = match word("kind")? {
-            "ModelDeployment" => Kind::ModelDeployment,
-            "InferenceProviderConfig" => Kind::InferenceProviderConfig,
-            _ => return None,
-        };
-        let dialect = word("group").map(Dialect::of_group);
-        if !dialect.map_or(is_among_ours, |dialect| dialect.is_some()) {
+        let written = word("kind")?;
+        let owners = TRANSFORMS.iter().copied().filter(|transform| transform.owns_groups());
+        let mut kinds = owners.flat_map(|transform| kinds_of(transform).map(move |kind| (transform, kind)));
+        let (transform, kind) = kinds.find(|(_, kind)| *kind == written)?;
+        let group = word("group");
+        if !group.map_or(is_among_ours, |group| transform.has_group(group)) {
             return None;
         }
-        let api_version = dialect.flatten().map_or_else(|| Arc::from(""), |dialect| Arc::from(dialect.api_version()));
+        let api_version = group.map_or_else(String::new, |group| format!("{group}/{}", transform.version(group)));
+        let api_version = Arc::from(api_version);
         let namespace = word("namespace").map(Arc::from);
-        let object = word("name").map(|name| ObjectRef {
-            api_version,
-            kind: Arc::from(word("kind").unwrap_or_default()),
-            namespace,
-            name: Arc::from(name),
-        });
-        Some(Self { kind, object })
+        let object =
+            word("name").map(|name| ObjectRef { api_version, kind: Arc::from(kind), namespace, name: Arc::from(name) });
+        Some(Self { transform, kind, object })
     }
 }
 
@@ -94,11 +89,7 @@ fn check_one(pointer: &Node<'_>, value: Option<&Node<'_>>, target: &Target, plac
     let Place { source, text, document } = place;
     let scope = Scope { source, text, document, root: &root, object: target.object.clone() };
     let mut findings = Findings::new(scope);
-    let (at, mut reader) = (FieldPath::root(), Reader::of_patch(&mut findings));
-    match target.kind {
-        Kind::ModelDeployment => drop(ModelDeployment::read(&root, &at, &mut reader)),
-        Kind::InferenceProviderConfig => drop(InferenceProviderConfig::read(&root, &at, &mut reader)),
-    }
+    target.transform.check_patch(target.kind, &root, &mut findings);
     let mut found = findings.into_diagnostics();
     if !exact {
         // The bytes of a step are not those of the field, so that a new name cannot take their place.

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::context::read_inline_configs;
 use super::document::Document;
-use super::map;
-use super::role::{InputDocument, is_config};
+use super::role::InputDocument;
 use super::session::Engine;
 use super::text::Documents;
 use super::{Attempt, Compilation, Decision, Thoroughness};
+use crate::composition::configured_by;
 use crate::options::Options;
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
@@ -70,7 +70,9 @@ impl<'s> Renderer<'s> {
         let options = compilation.options.clone();
         let mut catalog = Catalog::builtin(options.rule_limits);
         for id in &compilation.configured {
-            for document in documents(sources, *id, &options).iter().filter(|document| is_config(&document.header)) {
+            for document in
+                documents(sources, *id, &options).iter().filter(|document| configured_by(&document.header).is_some())
+            {
                 catalog.add(&FieldPath::root(), &mut Findings::new(document.scope()));
             }
         }
@@ -120,7 +122,7 @@ impl<'s> Renderer<'s> {
         let mut items = BTreeMap::new();
         for id in lists {
             for document in documents(self.sources, id, &self.engine.options).iter().filter(|document| document.item) {
-                items.insert((id, document.index, document.span), map::with_header(document));
+                items.insert((id, document.index(), document.span), document.to_json());
             }
         }
         ListItems(items)

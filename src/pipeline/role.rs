@@ -9,7 +9,7 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::header::Header;
-use kubefoundry_kubernetes::manifest::MODEL_DEPLOYMENT;
+use kubefoundry_transform::{AllSettings, AnyTransform};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Span, Target};
 
@@ -28,7 +28,7 @@ pub struct InputDocument {
     pub header: Header,
     /// Where its name stands.
     pub name_span: Span,
-    /// Whether it is a ModelDeployment, or of another kind that is turned into objects.
+    /// Whether it is of a kind that is turned into objects, and is not left to its controller.
     pub rendered: bool,
     /// Whether a kustomization applies it as a patch: then it is a part of an object, and no object.
     pub patch: bool,
@@ -37,16 +37,17 @@ pub struct InputDocument {
 }
 
 impl InputDocument {
-    pub(super) fn of(document: &Document<'_>, is_patch: bool, is_source: bool) -> Self {
+    pub(super) fn of(document: &Document<'_>, is_patch: bool, settings: &AllSettings) -> Self {
         let header = &document.header;
+        let transform = composition::transform_of_kind(header.group(), &header.kind).filter(|_| !is_patch);
         Self {
             source: document.source,
-            index: document.index,
+            index: document.index(),
             span: document.span,
             item: document.item,
             header: header.clone(),
             name_span: document.root.locate(&FieldPath::parse("metadata.name"), Target::Value),
-            rendered: is_source || header.dialect().is_some() && &*header.kind == "ModelDeployment" && !is_patch,
+            rendered: transform.is_some_and(|transform| transform.takes(&document.root, settings)),
             patch: is_patch,
             owner: owner_of(&document.root),
         }
@@ -54,16 +55,16 @@ impl InputDocument {
 }
 
 /// What becomes of a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Role {
-    Deployment,
-    /// Of the kind of a transformation, by its position in [`TRANSFORMS`], which sees it with the others.
-    Source(usize),
-    Config,
-    /// A kustomization applies it to an object: it is a part of one.
-    Patch,
+    /// It is transformed.
+    Transformed(&'static dyn AnyTransform),
+    /// It configures a transformation.
+    Configuration,
+    /// A kustomization applies it to an object of a transformation, or to a configuration of one: it is a part of one.
+    Patch(&'static dyn AnyTransform),
     /// It is passed through, or a finding says what is wrong with it.
-    None,
+    Other,
 }
 
 impl Role {
@@ -81,84 +82,79 @@ impl Role {
             if document.speaks_of_us() {
                 document.report_problems(findings);
             }
-            return Self::None;
+            return Self::Other;
         }
-        let Some(dialect) = header.dialect() else {
-            if let Some((position, transform)) = composition::transform_of_kind(header.group(), &header.kind) {
-                let is_taken =
-                    purpose == Purpose::Input && !is_patch && transform.takes(&document.root, &options.settings);
-                let known = is_taken && is_known_version(header, transform.kind().0, findings);
-                return if known { Self::Source(position) } else { Self::None };
-            }
-            for transform in TRANSFORMS {
-                transform.misnamed(header, &options.settings, findings);
-            }
-            let unused = &*header.api_version == crate::options::render::API_VERSION && purpose == Purpose::Input;
-            if unused && !is_of_a_function(&document.root) {
-                let message = "these options are not used, expected them as kubefoundry.yaml of the one directory given, or by --config";
-                findings.report(&codes::UNUSED_OPTIONS, "kind", message);
-            }
-            if &*header.kind == "ModelDeployment" {
-                if header.group().is_empty() {
-                    document.report_header(findings);
-                } else {
-                    foreign_deployment(header.group(), findings);
-                }
-            }
-            return Self::None;
-        };
-        if !is_known_version(header, &dialect.api_version(), findings) {
-            return Self::None;
+        if let Some(transform) = composition::owner_of_group(header.group()) {
+            return Self::in_own_group(header, transform, purpose, is_patch, findings);
         }
-        match &*header.kind {
-            "ModelDeployment" | "InferenceProviderConfig" if is_patch => Self::Patch,
-            "ModelDeployment" if purpose == Purpose::Input => Self::Deployment,
-            "ModelDeployment" => Self::None,
-            "InferenceProviderConfig" => Self::Config,
-            "" => {
-                document.report_header(findings);
-                Self::None
-            }
-            kind => {
-                unknown_kind(kind, dialect, findings);
-                Self::None
-            }
+        if let Some(transform) = composition::transform_of_kind(header.group(), &header.kind) {
+            let is_taken = purpose == Purpose::Input && !is_patch && transform.takes(&document.root, &options.settings);
+            let known = is_taken && is_known_version(header, transform, findings);
+            return if known { Self::Transformed(transform) } else { Self::Other };
         }
+        for transform in TRANSFORMS {
+            transform.misnamed(header, &options.settings, findings);
+        }
+        let unused = &*header.api_version == crate::options::render::API_VERSION && purpose == Purpose::Input;
+        if unused && !is_of_a_function(&document.root) {
+            let message = "these options are not used, expected them as kubefoundry.yaml of the one directory given, or by --config";
+            findings.report(&codes::UNUSED_OPTIONS, "kind", message);
+        }
+        Self::Other
+    }
+
+    /// Decides it for a document of a group that belongs to a transformation alone.
+    fn in_own_group(
+        header: &Header,
+        transform: &'static dyn AnyTransform,
+        purpose: Purpose,
+        is_patch: bool,
+        findings: &mut Findings<'_>,
+    ) -> Self {
+        if !is_known_version(header, transform, findings) {
+            return Self::Other;
+        }
+        let (kind, is_own) = (&*header.kind, *header.kind == *transform.kind().1);
+        if is_own || transform.configuration_kind() == Some(kind) {
+            return match purpose {
+                _ if is_patch => Self::Patch(transform),
+                _ if !is_own => Self::Configuration,
+                Purpose::Input => Self::Transformed(transform),
+                _ => Self::Other,
+            };
+        }
+        report_unknown_kind(header, transform, findings);
+        Self::Other
+    }
+
+    /// What transforms the document.
+    pub(super) fn transform(self) -> Option<&'static dyn AnyTransform> {
+        if let Self::Transformed(transform) = self { Some(transform) } else { None }
     }
 }
 
-/// Whether a document that is no patch is a provider configuration: what [`Role::of`] says, before the roles are known.
-pub(super) fn is_config(header: &Header) -> bool {
-    &*header.kind == "InferenceProviderConfig"
-        && header.dialect().is_some_and(|dialect| *dialect.api_version() == *header.api_version)
-}
-
-fn is_known_version(header: &Header, known: &str, findings: &mut Findings<'_>) -> bool {
-    if *header.api_version == *known {
+fn is_known_version(header: &Header, transform: &dyn AnyTransform, findings: &mut Findings<'_>) -> bool {
+    let (group, version) = header.api_version.rsplit_once('/').unwrap_or_default();
+    if transform.version(group) == version {
         return true;
     }
+    let known = format!("{group}/{}", transform.version(group));
     let message = format!("apiVersion {:?} is unknown, expected {known}", header.api_version);
-    findings
-        .report(&codes::UNKNOWN_VERSION, "apiVersion", message)
-        .replace_with("use the known version", known.to_owned());
+    findings.report(&codes::UNKNOWN_VERSION, "apiVersion", message).replace_with("use the known version", known);
     false
 }
 
-fn unknown_kind(kind: &str, dialect: &Dialect, findings: &mut Findings<'_>) {
-    let kinds = ["ModelDeployment", "InferenceProviderConfig"];
-    let message = format!("{} has no kind {kind:?}, expected {}", dialect.group, kinds.join(" or "));
-    let reported = findings.report(&codes::UNKNOWN_KIND, "kind", message);
-    if let Some(meant) = kubefoundry_yaml::text::closest(kind, kinds) {
-        reported.help(format!("did you mean {meant}?")).replace_with(format!("change it to {meant}"), meant);
+fn report_unknown_kind(header: &Header, transform: &dyn AnyTransform, findings: &mut Findings<'_>) {
+    let kinds: Vec<&str> = composition::kinds_of(transform).collect();
+    let (kind, expected) = (&*header.kind, kinds.join(" or "));
+    if kind.is_empty() {
+        findings.report(&codes::REQUIRED_FIELD, "kind", format!("kind is required, expected {expected}"));
+        return;
     }
-}
-
-fn foreign_deployment(group: &str, findings: &mut Findings<'_>) {
-    let groups: Vec<&str> = kubefoundry_kubernetes::api_group::DIALECTS.iter().map(|dialect| dialect.group).collect();
-    let message = format!("ModelDeployment of group {group} is not rendered, expected {}", groups.join(" or "));
-    let reported = findings.report(&codes::FOREIGN_MODEL_DEPLOYMENT, "apiVersion", message);
-    if let Some(meant) = kubefoundry_yaml::text::closest(group, groups.iter().copied()) {
-        reported.help(format!("did you mean {meant}/v1alpha1?"));
+    let message = format!("{} has no kind {kind:?}, expected {expected}", header.group());
+    let reported = findings.report(&codes::UNKNOWN_KIND, "kind", message);
+    if let Some(meant) = kubefoundry_yaml::text::closest(kind, kinds.iter().copied()) {
+        reported.help(format!("did you mean {meant}?")).replace_with(format!("change it to {meant}"), meant);
     }
 }
 
@@ -169,23 +165,20 @@ fn is_of_a_function(root: &Node<'_>) -> bool {
     annotations.is_some_and(|annotations| marks.iter().any(|mark| annotations.get(mark).is_some()))
 }
 
-/// What an object of ours names as its origin: `namespace/name` of a ModelDeployment, and of others the kind before it.
+/// What an object of ours names as its origin: the kind of another object, and its `namespace/name`.
 fn owner_of(root: &Node<'_>) -> Option<String> {
-    if let Some(owner) = annotation(root, MODEL_DEPLOYMENT) {
-        return Some(owner.to_owned());
-    }
     TRANSFORMS.iter().find_map(|transform| {
-        let owner = annotation(root, transform.owner_annotation())?;
+        let owner = annotation(root, transform.mark_groups(), transform.owner_annotation())?;
         Some(format!("{} {owner}", transform.kind().1))
     })
 }
 
-/// An annotation of one of the dialects. Asked several times of every document: no key is put together for it.
-pub(super) fn annotation<'n>(root: &'n Node<'_>, name: &str) -> Option<&'n str> {
+/// An annotation of one of some groups. Asked several times of every document: no key is put together for it.
+pub(super) fn annotation<'n>(root: &'n Node<'_>, groups: &[Dialect], name: &str) -> Option<&'n str> {
     let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"))?;
     let value = |dialect: &Dialect| {
         let mut entries = annotations.entries().iter();
         entries.find(|entry| entry.key.strip_prefix(dialect.label_prefix) == Some(name))?.node.as_str()
     };
-    kubefoundry_kubernetes::api_group::DIALECTS.iter().find_map(value)
+    groups.iter().find_map(value)
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::context::{catalog_of, crds_of, options_of};
-use super::relevance::Texts;
-use super::survey::{First, Survey};
-use super::{Decision, Providers, Thoroughness, conformance};
+use super::scan::ReadPlan;
+use super::survey::Survey;
+use super::{Decision, Providers, Thoroughness};
 use crate::drift;
 use crate::drift::FieldDrift;
 use crate::options::Options;
@@ -15,6 +15,7 @@ use kubefoundry_crd::{Crds, Installed};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Scope, Severity};
 use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::conformance;
 use kubefoundry_model::defaults;
 use kubefoundry_model::providers;
 use kubefoundry_model::select::Chosen;
@@ -142,7 +143,7 @@ impl Engine {
     /// ```
     #[must_use]
     pub fn with_providers(&self, sources: &SourceSet, providers: Providers) -> Self {
-        let mut survey = Survey::of(sources, &self.options, First::All, Texts::All);
+        let mut survey = Survey::new(sources, &self.options, &ReadPlan::everything(sources));
         let (catalog, problems) = catalog_of(sources, &self.options, providers, &mut survey);
         let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.trouble.ours);
         Self {
@@ -372,9 +373,7 @@ impl Engine {
     /// ```
     pub fn installed(&self, provider: &str) -> Vec<Installed> {
         let (crds, provider) = (self.crds.as_deref(), providers::find(provider));
-        crds.zip(provider)
-            .map(|(crds, provider)| crds.installed(&crate::composition::crd_kinds_of(provider)))
-            .unwrap_or_default()
+        crds.zip(provider).map(|(crds, provider)| crds.installed(&conformance::crd_kinds(provider))).unwrap_or_default()
     }
 
     /// The CRD version that is written for a provider: by the options, or the first that is installed. None when
@@ -394,7 +393,9 @@ impl Engine {
         let root = Node { value: yaml::Value::Null, span: Span::default() };
         let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
         let mut findings = Findings::new(scope);
-        let target = conformance::target(provider, &self.options, self.crds.as_deref(), &mut findings);
+        let schemas = self.schemas();
+        let context = self.environment(schemas.as_ref()).context();
+        let target = conformance::target(provider, &context, &mut findings);
         let problem = findings.into_diagnostics().into_iter().next().map(|problem| {
             // Of what is missing there is no place.
             let location = problem.location.filter(|location| location.source != self.source);

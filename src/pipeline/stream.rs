@@ -1,246 +1,98 @@
-//! Phase 2: every text in its turn, a document at a time: read, mapped, let go. What stays is what it leaves behind.
+//! Every text in its turn, a document at a time: read, transformed, let go. What stays is what it leaves behind.
 //!
-//! Documents go through in chunks. While the documents of one chunk are mapped, by as many threads as there are, the
-//! next chunk is read. So memory holds two chunks, and what comes out is in input order whoever made it.
+//! Documents go through in chunks. While the documents of one chunk are transformed, by as many threads as there are, the
+//! next chunk is read. So memory holds two chunks, and what comes out is in input order whichever thread made it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 
 use rayon::prelude::*;
-use serde_json::Value;
 
-use super::Thoroughness;
 use super::document::Document;
+use super::environment::Environment;
+use super::findings::RunFindings;
 use super::form::Form;
-use super::found::{self, Found};
 use super::inline_patch;
-use super::map::{self, Made, Mapped, Setting};
+use super::map::{self, Outcome};
 use super::operations::{self, Place};
-use super::relevance::Texts;
-use super::role::{InputDocument, Role, annotation};
+use super::results::{DocumentResults, ObjectResult, SetObject};
+use super::role::{InputDocument, Role};
+use super::scan::ReadPlan;
 use super::subject::Subject;
 use super::suppress::Suppression;
 use super::survey::{Survey, comes_late, is_kustomization};
 use super::text::{Documents, Trouble};
-use crate::composition::TRANSFORMS;
-use crate::options::Options;
+use crate::composition::{self, TRANSFORMS};
 use crate::trace::accounting;
 use crate::trace::accounting::Accounting;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
-use kubefoundry_kubernetes::header::Header;
-use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_model::select;
-use kubefoundry_model::select::Steps;
-use kubefoundry_transform::Object;
+use kubefoundry_transform::{AnyTransform, Steps, Thoroughness};
 use kubefoundry_yaml as yaml;
 
 /// Bytes of text whose documents make a chunk: enough for threads to be worth it, few enough to stay in a cache.
 const CHUNK: usize = 64 * 1024;
 
-/// What documents leave behind, in input order.
-#[derive(Debug)]
-pub(super) struct Traces<'t, O> {
-    pub(super) inputs: Vec<InputDocument>,
-    pub(super) deployments: Vec<Trace<O>>,
-    pub(super) found: Found,
-    /// How many findings the copies among the deployments hold.
-    held: usize,
-    /// What is wrong with whole texts.
-    pub(super) trouble: Trouble,
-    /// What objects say to ignore.
-    pub(super) suppressions: Vec<Suppression>,
-    /// The texts that hold a provider configuration.
-    pub(super) configured: BTreeSet<SourceId>,
-    /// Steps that selection rules took.
-    rule_steps: u64,
-    /// Whether something came that had to be known before.
-    pub(super) too_late: bool,
-    /// Whether something came that needs to see the other objects.
-    pub(super) needs_set: bool,
-    /// The objects that are seen by those, when they are kept at all.
-    pub(super) set: Vec<Kept<'t>>,
-}
-
-/// An object that others may need to see.
-#[derive(Debug)]
-pub(super) struct Kept<'t> {
-    /// Its place among the inputs.
-    pub(super) input: usize,
-    pub(super) object: Object<'t>,
-    /// What transforms it: its position in [`TRANSFORMS`], and its place among the deployments.
-    pub(super) transformed: Option<(usize, usize)>,
-}
-
-/// What an object that is transformed leaves behind.
-#[derive(Debug)]
-pub(super) struct Trace<O> {
-    /// Its place among the inputs.
-    pub(super) input: usize,
-    /// What it became; none when it could not be read, or as long as it waits for the others.
-    pub(super) mapped: Option<Box<Mapped<O>>>,
-    /// Of a deployment that may be a copy of another one: what was found in it, said only if it is none.
-    pub(super) copy: Option<Box<Found>>,
-}
-
-impl<O> Default for Traces<'_, O> {
-    fn default() -> Self {
-        Self {
-            inputs: Vec::new(),
-            deployments: Vec::new(),
-            found: Found::default(),
-            held: 0,
-            trouble: Trouble::default(),
-            suppressions: Vec::new(),
-            configured: BTreeSet::new(),
-            rule_steps: 0,
-            too_late: false,
-            needs_set: false,
-            set: Vec::new(),
-        }
-    }
-}
-
-impl<O> Traces<'_, O> {
-    fn append(&mut self, mut later: Self) {
-        let before = self.inputs.len();
-        for kept in &mut later.set {
-            kept.input += before;
-            kept.transformed.iter_mut().for_each(|(_, trace)| *trace += self.deployments.len());
-        }
-        self.set.append(&mut later.set);
-        for trace in &mut later.deployments {
-            trace.input += before;
-            if let Some(found) = &mut trace.copy {
-                found.limit(found::MOST.saturating_sub(self.held));
-                self.held += found.len();
-            }
-        }
-        self.inputs.append(&mut later.inputs);
-        self.deployments.append(&mut later.deployments);
-        self.found.append(later.found);
-        self.trouble.append(later.trouble);
-        self.suppressions.append(&mut later.suppressions);
-        self.configured.append(&mut later.configured);
-        self.rule_steps = self.rule_steps.saturating_add(later.rule_steps);
-        self.too_late |= later.too_late;
-        self.needs_set |= later.needs_set;
-    }
-}
-
-impl Traces<'_, Value> {
-    /// Adds what an object became that is changed, and is not of a kind that is transformed.
-    pub(super) fn changed(&mut self, input: usize, mapped: Mapped<Value>) {
-        let trace = Trace { input, mapped: Some(Box::new(mapped)), copy: None };
-        let after = self.deployments.partition_point(|trace| trace.input < input);
-        self.deployments.insert(after, trace);
-    }
-
-    /// The same with every object in another form. What waited for the others is done.
-    pub(super) fn into_form<'t, O: Form>(self) -> Traces<'t, O> {
-        let into_form = |trace: Trace<Value>| {
-            let mapped = trace.mapped.map(|mapped| {
-                let Mapped { decision, objects } = *mapped;
-                Box::new(Mapped { decision, objects: objects.into_iter().map(Made::into_form).collect() })
-            });
-            Trace { input: trace.input, mapped, copy: trace.copy }
-        };
-        Traces {
-            inputs: self.inputs,
-            deployments: self.deployments.into_iter().map(into_form).collect(),
-            found: self.found,
-            held: self.held,
-            trouble: self.trouble,
-            suppressions: self.suppressions,
-            configured: self.configured,
-            rule_steps: self.rule_steps,
-            too_late: self.too_late,
-            needs_set: self.needs_set,
-            set: Vec::new(),
-        }
-    }
-}
-
-impl<O> Traces<'_, O> {
-    /// Leaves out what an earlier run passed on of a ModelDeployment that is in the input itself: `--out-dir` may lie
-    /// below the input. Such a copy bears its provider's annotation, and its original does not.
-    pub(super) fn leave_out_copies(&mut self) {
-        if self.deployments.iter().all(|trace| trace.copy.is_none()) {
-            return;
-        }
-        let inputs = &mut self.inputs;
-        let identity = |inputs: &[InputDocument], trace: &Trace<O>| {
-            inputs.get(trace.input).map(|input| {
-                let Header { api_version, kind, namespace, name } = &input.header;
-                Identity::new(api_version, kind, namespace.as_deref(), name)
-            })
-        };
-        let originals = self.deployments.iter().filter(|trace| trace.copy.is_none());
-        let originals: BTreeSet<_> = originals.map(|trace| identity(inputs, trace)).collect();
-        self.deployments.retain_mut(|trace| {
-            let Some(found) = trace.copy.take() else { return true };
-            let is_left_out = originals.contains(&identity(inputs, trace));
-            if is_left_out {
-                inputs.get_mut(trace.input).into_iter().for_each(|input| input.rendered = false);
-            } else {
-                self.found.append(*found);
-            }
-            !is_left_out
-        });
-    }
-}
-
 /// Sends every document through.
 pub(super) fn run<'t, O: Form>(
     sources: &'t SourceSet,
-    setting: &Setting<'_>,
+    environment: &Environment<'_>,
     survey: &mut Survey<'t>,
-    texts: Texts,
-) -> Traces<'t, O> {
-    let kept = mem::take(&mut survey.kept);
-    let mut reading = Reading::new(sources, setting.options, kept, texts);
-    let mut traces = Traces::default();
+    plan: &ReadPlan,
+) -> DocumentResults<'t, O> {
+    let limits = environment.options.limits;
+    let rule_limits = environment.options.rule_limits;
+    let mut reading = Reading::new(sources, limits, mem::take(&mut survey.kept), plan);
+    let mut results = DocumentResults::default();
     let mut chunk = reading.chunk();
-    let accounts = setting.thoroughness != Thoroughness::Needed;
-    let mut accounting = accounts.then(|| Accounting::new(setting.options.rule_limits));
+    let accounts = environment.thoroughness != Thoroughness::Needed;
+    let mut accounting = accounts.then(|| Accounting::new(rule_limits));
     while !chunk.is_empty() {
         // Chunks come one after the other, however many threads there are: what is left is the same each time.
-        let deployments = chunk.iter().filter(|document| &*document.header.kind == "ModelDeployment").count();
-        let rule_steps = select::allowance(setting.options.rule_limits, traces.rule_steps, deployments);
+        let alone = chunk.iter().filter(|document| runs_alone(document).is_some()).count();
+        let rule_steps = select::allowance(rule_limits, results.rule_steps, alone);
         if let Some(accounting) = &mut accounting {
-            learn(accounting, &mut chunk, setting);
+            learn(accounting, &mut chunk, environment);
         }
-        let look = Look { sources, setting, survey, rule_steps, accounting: accounting.as_ref() };
+        let accounting = accounting.as_ref();
+        let mapper = Mapper { sources, environment, survey, rule_steps, accounting, keeps_set: plan.keeps_set };
         let made = if reading.is_done() {
             // Nothing to read meanwhile; and for the one chunk of a small input no thread is started.
-            let parallel = !traces.inputs.is_empty();
+            let parallel = !results.inputs.is_empty();
             let chunk = mem::take(&mut chunk);
-            if parallel { look.all(chunk) } else { look.each(chunk) }
+            if parallel { mapper.map_in_parallel(chunk) } else { mapper.map_in_turn(chunk) }
         } else {
-            let (next, made) = rayon::join(|| reading.chunk(), || look.all(mem::take(&mut chunk)));
+            let (next, made) = rayon::join(|| reading.chunk(), || mapper.map_in_parallel(mem::take(&mut chunk)));
             chunk = next;
             made
         };
-        traces.append(made);
+        results.append(made);
     }
-    traces.found.append(reading.found);
-    traces.trouble.append(reading.trouble);
-    traces.too_late |= reading.too_late;
-    traces
+    results.found.append(reading.found);
+    results.trouble.append(reading.trouble);
+    results.late.configuration |= reading.is_late;
+    results
 }
 
-/// Tries the fields of deployments that are written as none before.
-fn learn(accounting: &mut Accounting, chunk: &mut [Document<'_>], setting: &Setting<'_>) {
+/// The transformation of a document, when that needs no other document.
+fn runs_alone(document: &Document<'_>) -> Option<&'static dyn AnyTransform> {
+    let header = &document.header;
+    composition::transform_of_kind(header.group(), &header.kind).filter(|transform| !transform.needs_set())
+}
+
+/// Tries the fields of objects that are written as none before.
+fn learn(accounting: &mut Accounting, chunk: &mut [Document<'_>], environment: &Environment<'_>) {
     let mut work = Vec::new();
     for document in &mut *chunk {
-        let is_deployment = &*document.header.kind == "ModelDeployment" && document.header.dialect().is_some();
-        let kind = (is_deployment && document.problems.is_empty()).then(|| accounting::Kind::of(&document.root));
+        let is_whole = runs_alone(document).is_some() && document.problems.is_empty();
+        let kind = is_whole.then(|| accounting::Kind::of(&document.root));
         document.written = kind.map(|(kind, _)| kind);
         work.push(kind);
     }
     let subjects = chunk.iter().zip(work).filter_map(|(document, kind)| {
         let (kind, work) = kind?;
-        Some((kind, work, Subject::new(document, setting)))
+        Some((kind, work, Subject::new(document, environment)))
     });
     accounting.learn(subjects.collect());
 }
@@ -250,29 +102,23 @@ struct Reading<'t> {
     texts: VecDeque<(SourceId, &'t Source, Option<Vec<Document<'t>>>)>,
     current: Option<(SourceId, &'t Source, Documents<'t>)>,
     limits: yaml::Limits,
-    found: Found,
+    found: RunFindings,
     trouble: Trouble,
-    too_late: bool,
+    /// Whether a document came that had to be read before the others.
+    is_late: bool,
 }
 
 impl<'t> Reading<'t> {
     fn new(
         sources: &'t SourceSet,
-        options: &Options,
+        limits: yaml::Limits,
         mut kept: BTreeMap<SourceId, Vec<Document<'t>>>,
-        texts: Texts,
+        plan: &ReadPlan,
     ) -> Self {
-        let wanted = |source: &Source| source.purpose.has_resources() && texts.include(source);
-        let texts = sources.iter().filter(|(_, source)| wanted(source));
+        let texts = sources.iter().filter(|(id, _)| plan.includes(*id));
         let texts = texts.map(|(id, source)| (id, source, kept.remove(&id))).collect();
-        Self {
-            texts,
-            current: None,
-            limits: options.limits,
-            found: Found::default(),
-            trouble: Trouble::default(),
-            too_late: false,
-        }
+        let (found, trouble) = (RunFindings::default(), Trouble::default());
+        Self { texts, current: None, limits, found, trouble, is_late: false }
     }
 
     fn is_done(&self) -> bool {
@@ -301,7 +147,7 @@ impl<'t> Reading<'t> {
             if let Some(document) = documents.next() {
                 bytes += document.span.end - document.span.start;
                 let document = Document::new(id, source, document);
-                self.too_late |= comes_late(source, &document.header);
+                self.is_late |= comes_late(source, &document.header);
                 let mut diagnostics = Vec::new();
                 document.flatten(&mut chunk, &mut diagnostics);
                 for found in diagnostics {
@@ -315,104 +161,132 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// What documents are looked at with.
-struct Look<'s, 't> {
+/// Sends documents through, each on its own.
+struct Mapper<'s, 't> {
     sources: &'t SourceSet,
-    setting: &'s Setting<'s>,
+    environment: &'s Environment<'s>,
     survey: &'s Survey<'t>,
-    /// Steps that the rules may take for each deployment.
+    /// Steps that the rules may take for each object.
     rule_steps: u64,
     /// Where fields go that reach nothing, when that is looked for.
     accounting: Option<&'s Accounting>,
+    /// Whether objects are kept that transformations may need to see.
+    keeps_set: bool,
 }
 
-impl<'t> Look<'_, 't> {
-    /// Looks at documents on as many threads as there are.
-    fn all<O: Form>(&self, documents: Vec<Document<'t>>) -> Traces<'t, O> {
-        let some = documents.into_par_iter().fold(Traces::default, |mut traces, document| {
-            self.one(document, &mut traces);
-            traces
+impl<'t> Mapper<'_, 't> {
+    /// Sends documents through on as many threads as there are.
+    fn map_in_parallel<O: Form>(&self, documents: Vec<Document<'t>>) -> DocumentResults<'t, O> {
+        let parts = documents.into_par_iter().fold(DocumentResults::default, |mut results, document| {
+            self.map(document, &mut results);
+            results
         });
-        let mut all = Traces::default();
-        some.collect::<Vec<_>>().into_iter().for_each(|traces| all.append(traces));
+        let mut all = DocumentResults::default();
+        parts.collect::<Vec<_>>().into_iter().for_each(|results| all.append(results));
         all
     }
 
-    /// Looks at documents on this thread.
-    fn each<O: Form>(&self, documents: Vec<Document<'t>>) -> Traces<'t, O> {
-        let mut traces = Traces::default();
+    /// Sends documents through on this thread.
+    fn map_in_turn<O: Form>(&self, documents: Vec<Document<'t>>) -> DocumentResults<'t, O> {
+        let mut results = DocumentResults::default();
         for document in documents {
-            self.one(document, &mut traces);
+            self.map(document, &mut results);
         }
-        traces
+        results
     }
 
-    fn one<O: Form>(&self, document: Document<'t>, traces: &mut Traces<'t, O>) {
+    fn map<O: Form>(&self, document: Document<'t>, results: &mut DocumentResults<'t, O>) {
         let source = self.sources.get(document.source);
+        let options = self.environment.options;
         let is_patch = self.survey.is_patch(source);
         let mut findings = Findings::new(document.scope());
-        let role = Role::of(&document, source.purpose, is_patch, self.setting.options, &mut findings);
+        let role = Role::of(&document, source.purpose, is_patch, options, &mut findings);
         if source.purpose == Purpose::Input {
-            let is_source = matches!(role, Role::Source(_));
-            traces.inputs.push(InputDocument::of(&document, is_patch, is_source));
+            results.inputs.push(InputDocument::of(&document, is_patch, &options.settings));
         }
-        let before = traces.suppressions.len();
-        if matches!(role, Role::Deployment | Role::Source(_) | Role::Config) {
-            traces.suppressions.extend(Suppression::of(&document));
+        let before = results.suppressions.len();
+        if matches!(role, Role::Transformed(_) | Role::Configuration) {
+            results.suppressions.extend(Suppression::of(&document));
         }
         match role {
-            Role::Deployment => {
+            Role::Transformed(transform) if transform.needs_set() => {
+                document.report_problems(&mut findings);
+                results.late.needs_set = true;
+                results.add_transformed(None, None);
+            }
+            Role::Transformed(transform) => {
                 let mut steps = Steps::new(self.rule_steps);
-                let mapped = map::deployment(&document, self.setting, &mut steps, &mut findings).map(Box::new);
+                let outcome = map::transform(transform, &document, self.environment, &mut steps, findings);
+                let Outcome { mapped, findings: found, .. } = outcome;
+                findings = found;
                 if let (Some(accounting), Some(kind)) = (self.accounting, document.written)
                     && !findings.has_errors()
                 {
                     accounting.report(kind, &document.root, &mut findings);
                 }
-                let copy =
-                    annotation(&document.root, "provider").is_some().then(|| Box::new(Found::of(findings.take())));
-                traces.rule_steps += steps.spent();
-                traces.deployments.push(Trace { input: traces.inputs.len() - 1, mapped, copy });
+                let is_copy = transform.is_passed_on(&document.root);
+                let copy = is_copy.then(|| Box::new(RunFindings::new(findings.take())));
+                results.rule_steps += steps.spent();
+                results.add_transformed(mapped.map(Box::new), copy);
             }
-            Role::Source(_) => {
+            Role::Patch(transform) => {
                 document.report_problems(&mut findings);
-                traces.needs_set = true;
-                traces.deployments.push(Trace { input: traces.inputs.len() - 1, mapped: None, copy: None });
+                transform.check_patch(&document.header.kind, &document.root, &mut findings);
             }
-            Role::Patch => map::patch(&document, &mut findings),
-            // In the catalog already.
-            Role::Config => drop(traces.configured.insert(document.source)),
-            Role::None => {}
+            // What it says was read before.
+            Role::Configuration => drop(results.configured.insert(document.source)),
+            Role::Other => {}
         }
-        let suppressions = traces.suppressions.get_mut(before..).unwrap_or_default();
-        traces.found.add_all(findings.into_diagnostics(), suppressions);
-        for found in self.in_patches(&document, source) {
-            traces.found.add(found);
+        let suppressions = results.suppressions.get_mut(before..).unwrap_or_default();
+        results.found.add_all(findings.into_diagnostics(), suppressions);
+        for found in self.check_patches(&document, source) {
+            results.found.add(found);
         }
-        let is_seen = || TRANSFORMS.iter().any(|transform| transform.looks_at(&document.header));
-        if self.setting.keeps_set && source.purpose == Purpose::Input && !is_patch && !document.is_partial() {
-            let transformed = if let Role::Source(position) = role {
-                Some((position, traces.deployments.len() - 1))
-            } else if is_seen() {
-                None
-            } else {
-                return;
-            };
-            traces.set.push(Kept { input: traces.inputs.len() - 1, object: document.into_object(), transformed });
+        if source.purpose == Purpose::Input && !is_patch && !document.is_partial() {
+            self.keep(document, role, results);
         }
     }
 
-    /// What is wrong with patches that are no objects: operations in a file, and those that stand in a kustomization.
-    fn in_patches(&self, document: &Document<'_>, source: &Source) -> Vec<Diagnostic> {
-        if is_kustomization(source, &document.header) {
-            return inline_patch::check(document, source, self.setting.options, self.survey.is_among_ours);
+    /// Keeps an object that transformations may need to see, or notes that one of them does.
+    fn keep<O>(&self, document: Document<'t>, role: Role, results: &mut DocumentResults<'t, O>) {
+        let transform = role.transform().filter(|transform| transform.needs_set());
+        let is_seen = transform.is_some() || TRANSFORMS.iter().any(|transform| transform.looks_at(&document.header));
+        if !is_seen {
+            return;
         }
-        let Document { source: id, text, index, root, .. } = document;
-        match (&root.value, self.survey.target(source)) {
+        if !self.keeps_set {
+            results.late.needs_set |= is_changed(&document);
+            return;
+        }
+        let transformed = transform.map(|transform| (transform, results.transformed.len() - 1));
+        results.set.push(SetObject { input: results.inputs.len() - 1, object: document.object, transformed });
+    }
+
+    /// What is wrong with patches that are no objects: operations in a file, and those that stand in a kustomization.
+    fn check_patches(&self, document: &Document<'_>, source: &Source) -> Vec<Diagnostic> {
+        if is_kustomization(source, &document.header) {
+            return inline_patch::check(document, source, self.environment.options, self.survey.is_among_ours);
+        }
+        match (&document.root.value, self.survey.target(source)) {
             (yaml::Value::Sequence(_), Some(target)) => {
-                operations::check(root, target, Place { source: *id, text, document: *index })
+                let place = Place { source: document.source, text: document.text, document: document.index() };
+                operations::check(&document.root, target, place)
             }
             _ => Vec::new(),
         }
     }
+}
+
+impl<O> DocumentResults<'_, O> {
+    /// Adds what the last of the inputs became.
+    fn add_transformed(&mut self, mapped: Option<Box<map::Mapped<O>>>, copy: Option<Box<RunFindings>>) {
+        self.late.transformed = true;
+        self.transformed.push(ObjectResult { input: self.inputs.len() - 1, mapped, copy });
+    }
+}
+
+/// Whether an earlier run changed an object of the input.
+fn is_changed(document: &Document<'_>) -> bool {
+    let annotations = document.root.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    annotations.is_some_and(|it| composition::change_annotations().any(|key| it.get(key).is_some()))
 }

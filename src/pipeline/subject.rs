@@ -2,13 +2,16 @@
 
 use serde_json::Value;
 
+use super::conformance::CrdSchemas;
 use super::context::{catalog_of, crds_of, options_of};
 use super::document::Document;
-use super::map::{self, Made, Mapped, Setting};
-use super::relevance::Texts;
+use super::environment::Environment;
+use super::map::{self, GeneratedObject, Mapped};
 use super::role::Role;
-use super::survey::{First, Survey};
+use super::scan::ReadPlan;
+use super::survey::Survey;
 use super::{Decision, Providers, Thoroughness};
+use crate::composition::MODELS;
 use crate::options::Options;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
@@ -20,12 +23,13 @@ use kubefoundry_model::ir::Deployment;
 use kubefoundry_model::select::Steps;
 use kubefoundry_model::validate;
 use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_transform::Object;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// A run before its first deployment: everything is read.
 pub(crate) struct Prepared<'p> {
-    setting: &'p Setting<'p>,
+    environment: &'p Environment<'p>,
     /// The deployments of the input, in order.
     deployments: Vec<&'p Document<'p>>,
 }
@@ -46,49 +50,50 @@ pub(crate) fn prepared<T>(
         return Err(diagnostics);
     }
     let crds = crds_of(sources, &options, &mut diagnostics);
-    let mut survey = Survey::of(sources, &options, First::All, Texts::All);
+    let mut survey = Survey::new(sources, &options, &ReadPlan::everything(sources));
     let (catalog, problems) = catalog_of(sources, &options, providers, &mut survey);
     if problems.iter().any(is_error) {
         survey.diagnostics.extend(problems);
         return Err(survey.diagnostics);
     }
-    let setting = Setting {
+    let schemas = crds.as_ref().map(CrdSchemas);
+    let environment = Environment {
         catalog: &catalog,
-        crds: crds.as_ref(),
+        schemas: schemas.as_ref(),
         options: &options,
         thoroughness: Thoroughness::Needed,
         chosen: None,
-        keeps_set: false,
     };
     let is_deployment = |document: &&Document<'_>| {
         let source = sources.get(document.source);
         let mut findings = Findings::new(document.scope());
-        Role::of(document, source.purpose, survey.is_patch(source), &options, &mut findings) == Role::Deployment
+        let role = Role::of(document, source.purpose, survey.is_patch(source), &options, &mut findings);
+        role.transform().is_some_and(|transform| !transform.needs_set())
     };
     let deployments = survey.kept.values().flatten().filter(is_deployment).collect();
-    Ok(work(&Prepared { setting: &setting, deployments }))
+    Ok(work(&Prepared { environment: &environment, deployments }))
 }
 
 impl<'p> Prepared<'p> {
     /// The deployments of the input, in order.
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'p>> {
-        self.deployments.iter().map(|document| Subject { document, setting: self.setting })
+        self.deployments.iter().map(|document| Subject { document, environment: self.environment })
     }
 
     /// The providers that can be chosen.
     pub(crate) fn catalog(&self) -> &'p Catalog {
-        self.setting.catalog
+        self.environment.catalog
     }
 
     /// The options that apply.
     pub(crate) fn options(&self) -> &'p Options {
-        self.setting.options
+        self.environment.options
     }
 
     /// Runs a deployment that is in no text.
     pub(crate) fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
         let document = Document::without_text(SourceId::default(), root.clone());
-        Attempt::of(&document, &Setting { thoroughness, ..*self.setting }, steps)
+        Attempt::of(&document, &Environment { thoroughness, ..*self.environment }, steps)
     }
 }
 
@@ -96,7 +101,7 @@ impl<'p> Prepared<'p> {
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'p> {
     document: &'p Document<'p>,
-    setting: &'p Setting<'p>,
+    environment: &'p Environment<'p>,
 }
 
 /// What a run of one deployment came to.
@@ -111,16 +116,17 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn of(document: &Document<'_>, setting: &Setting<'_>, steps: &mut Steps) -> Self {
-        let mut findings = Findings::new(document.scope());
-        let mapped = map::deployment::<Value>(document, setting, steps, &mut findings);
+    pub(super) fn of(document: &Document<'_>, environment: &Environment<'_>, steps: &mut Steps) -> Self {
+        let findings = Findings::new(document.scope());
+        let outcome = map::transform::<Value>(MODELS, document, environment, steps, findings);
+        let (mapped, findings) = (outcome.mapped, outcome.findings);
         let failed = findings.has_errors();
         let findings = findings.into_diagnostics();
         let Some(Mapped { mut decision, objects }) = mapped else {
             return Self { objects: Vec::new(), decision: None, findings };
         };
         let objects = if failed { Vec::new() } else { objects };
-        decision.objects = objects.iter().map(Made::reference).collect();
+        decision.objects = objects.iter().map(GeneratedObject::reference).collect();
         Self { objects: objects.into_iter().map(|made| made.object).collect(), decision: Some(decision), findings }
     }
 
@@ -148,8 +154,8 @@ impl Attempt {
 }
 
 impl<'p> Subject<'p> {
-    pub(super) fn new(document: &'p Document<'p>, setting: &'p Setting<'p>) -> Self {
-        Self { document, setting }
+    pub(super) fn new(document: &'p Document<'p>, environment: &'p Environment<'p>) -> Self {
+        Self { document, environment }
     }
 
     /// Which text it stands in.
@@ -159,7 +165,7 @@ impl<'p> Subject<'p> {
 
     /// Which document of it.
     pub(crate) fn index(&self) -> usize {
-        self.document.index
+        self.document.index()
     }
 
     /// What it is.
@@ -174,12 +180,12 @@ impl<'p> Subject<'p> {
 
     /// The providers that can be chosen.
     pub(crate) fn catalog(&self) -> &'p Catalog {
-        self.setting.catalog
+        self.environment.catalog
     }
 
     /// The options that apply.
     pub(crate) fn options(&self) -> &'p Options {
-        self.setting.options
+        self.environment.options
     }
 
     /// It with its defaults, as far as it can be read.
@@ -197,12 +203,12 @@ impl<'p> Subject<'p> {
 
     /// Runs it as it is.
     pub(crate) fn run(&self, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
-        Attempt::of(self.document, &Setting { thoroughness, ..*self.setting }, steps)
+        Attempt::of(self.document, &Environment { thoroughness, ..*self.environment }, steps)
     }
 
     /// Runs it with another tree.
     pub(crate) fn attempt(&self, root: Node<'_>, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
-        let Document { source, text, index, span, header, .. } = self.document;
+        let Object { source, text, document, header, .. } = &self.document.object;
         let own = Header::of(&root);
         // An item of a typed list may leave its type to the list.
         let keep = |own: std::sync::Arc<str>, listed: &std::sync::Arc<str>| {
@@ -213,22 +219,17 @@ impl<'p> Subject<'p> {
             kind: keep(own.kind, &header.kind),
             ..own
         };
-        let document = Document {
-            source: *source,
-            text,
-            index: *index,
-            span: *span,
-            item: self.document.item,
-            header,
-            root,
-            problems: Vec::new(),
-            written: None,
-        };
-        Attempt::of(&document, &Setting { thoroughness, ..*self.setting }, steps)
+        let object = Object { source: *source, text, document: *document, header, root, problems: Vec::new() };
+        let document = Document { object, span: self.document.span, item: self.document.item, written: None };
+        Attempt::of(&document, &Environment { thoroughness, ..*self.environment }, steps)
     }
 
     /// Runs it with other options.
     pub(crate) fn attempt_with(&self, options: &Options, steps: &mut Steps) -> Attempt {
-        Attempt::of(self.document, &Setting { options, thoroughness: Thoroughness::Needed, ..*self.setting }, steps)
+        Attempt::of(
+            self.document,
+            &Environment { options, thoroughness: Thoroughness::Needed, ..*self.environment },
+            steps,
+        )
     }
 }

@@ -4,7 +4,7 @@
 //! is then said nowhere. An error still stops the output, since what it flags cannot be rendered; only `lint` passes it.
 
 use super::document::Document;
-use super::found::Found;
+use super::findings::RunFindings;
 use super::role::annotation;
 use crate::codes;
 use crate::registry;
@@ -43,7 +43,7 @@ struct Entry {
 impl Suppression {
     /// Reads the annotation, where there is one.
     pub(super) fn of(document: &Document<'_>) -> Option<Self> {
-        let value = annotation(&document.root, NAME)?;
+        let value = annotation(&document.root, DIALECTS, NAME)?;
         let annotations = FieldPath::parse("metadata.annotations");
         let keys = DIALECTS.iter().map(|dialect| dialect.label(NAME));
         let path = keys.map(|key| annotations.key(key)).find(|path| document.root.at(path).is_some())?;
@@ -95,7 +95,11 @@ impl Suppression {
 
 /// Marks what is to be ignored: errors among the findings, and takes the rest of it out of them. Adds, with
 /// `every_finding` there is, what is said to be ignored and was not found.
-pub(super) fn suppress(found: &mut Found, mut suppressions: Vec<Suppression>, every_finding: bool) -> Vec<Diagnostic> {
+pub(super) fn suppress(
+    found: &mut RunFindings,
+    mut suppressions: Vec<Suppression>,
+    every_finding: bool,
+) -> Vec<Diagnostic> {
     if suppressions.is_empty() {
         return Vec::new();
     }

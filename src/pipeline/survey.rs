@@ -5,29 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use super::document::{Document, speaks_of_us};
+use super::document::Document;
 use super::kustomize;
 use super::operations::Target;
-use super::relevance::Texts;
-use super::role::is_config;
+use super::scan::ReadPlan;
 use super::text::{Documents, Trouble};
+use crate::composition;
 use crate::options::Options;
-use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use kubefoundry_diagnostics::source::{Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_yaml::field_path::FieldPath;
-
-const KINDS: [&str; 2] = ["ModelDeployment", "InferenceProviderConfig"];
-
-/// Which texts are read first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum First {
-    /// Those that name what is looked for.
-    Telling,
-    /// All: a text may name it in other letters (`"Inference\x50roviderConfig"`), which shows only when it is read.
-    All,
-}
 
 /// What was learned, and what was read on the way.
 #[derive(Debug, Default)]
@@ -44,17 +33,11 @@ pub(super) struct Survey<'t> {
 }
 
 impl<'t> Survey<'t> {
-    pub(super) fn of(sources: &'t SourceSet, options: &Options, first: First, texts: Texts) -> Self {
-        let texts_of = || sources.iter().map(|(_, source)| source).filter(|source| source.purpose.has_resources());
-        let may_target = |source: &Source| {
-            kustomize::may_be_kustomization(source) && KINDS.iter().any(|kind| source.text.contains(kind))
-        };
-        let is_among_ours = texts_of().any(may_target) && texts_of().any(|source| speaks_of_us(&source.text));
-        let mut survey = Self { is_among_ours, ..Self::default() };
-        for (id, source) in sources.iter().filter(|(_, source)| source.purpose.has_resources()) {
-            if texts.include(source) && (first == First::All || is_telling(source)) {
-                survey.read(id, source, options);
-            }
+    /// Reads the texts that the plan says to read first.
+    pub(super) fn new(sources: &'t SourceSet, options: &Options, plan: &ReadPlan) -> Self {
+        let mut survey = Self { is_among_ours: plan.is_among_ours, ..Self::default() };
+        for (id, source) in sources.iter().filter(|(id, _)| plan.is_first(*id)) {
+            survey.read(id, source, options);
         }
         survey
     }
@@ -91,7 +74,7 @@ impl<'t> Survey<'t> {
     pub(super) fn add_configs(&self, sources: &SourceSet, catalog: &mut Catalog) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for document in self.kept.values().flatten() {
-            if is_config(&document.header) && !self.is_patch(sources.get(document.source)) {
+            if composition::configured_by(&document.header).is_some() && !self.is_patch(sources.get(document.source)) {
                 let mut findings = Findings::new(document.scope());
                 document.report_problems(&mut findings);
                 catalog.add(&FieldPath::root(), &mut findings);
@@ -104,16 +87,10 @@ impl<'t> Survey<'t> {
 
 /// Whether a document that was not read first should have been.
 pub(super) fn comes_late(source: &Source, header: &Header) -> bool {
-    is_config(header) || is_kustomization(source, header)
+    composition::configured_by(header).is_some() || is_kustomization(source, header)
 }
 
 /// Whether a document is a kustomization.
 pub(super) fn is_kustomization(source: &Source, header: &Header) -> bool {
     kustomize::is_kustomization(&source.name, header.group(), &header.kind)
-}
-
-fn is_telling(source: &Source) -> bool {
-    source.purpose == Purpose::Providers
-        || kustomize::may_be_kustomization(source)
-        || source.text.contains("InferenceProviderConfig")
 }

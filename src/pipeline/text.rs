@@ -1,6 +1,7 @@
 //! One text to its documents, and what is wrong with the text as a whole.
 
-use super::document::{report_failure, speaks_of_us};
+use super::document::report_failure;
+use crate::composition::speaks_of_us;
 use kubefoundry_diagnostics::source::{NotText, Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Scope};
 use kubefoundry_yaml as yaml;

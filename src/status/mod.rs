@@ -144,10 +144,9 @@ impl Report {
 
 /// The provider that an object belongs to, when its kind is one that runs a model.
 fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
-    PROVIDERS
-        .iter()
-        .copied()
-        .find(|provider| crate::composition::crd_kinds_of(*provider).contains(&(object.group(), &*object.object.kind)))
+    PROVIDERS.iter().copied().find(|provider| {
+        kubefoundry_model::conformance::crd_kinds(*provider).contains(&(object.group(), &*object.object.kind))
+    })
 }
 
 fn entry(joined: &join::Joined<'_>, judgement: Judgement) -> Entry {

@@ -39,7 +39,7 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
-use kubefoundry_transform::{Object, Sink, Transform};
+use kubefoundry_transform::{GroupKind, Object, Sink, Transform};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
@@ -131,13 +131,14 @@ impl Transform for Actors {
             .replace_with(format!("change it to {API_VERSION}"), API_VERSION);
     }
 
-    fn kinds(&self) -> &'static [(&'static str, &'static str)] {
+    fn kinds(&self) -> &'static [GroupKind] {
         &[
             ("keda.sh", "ScaledObject"),
             ("keda.sh", "TriggerAuthentication"),
             ("serving.knative.dev", "Service"),
             ("serving.kserve.io", "InferenceService"),
             ("ray.io", "RayCluster"),
+            ("asya.sh", KIND),
         ]
     }
 
@@ -148,7 +149,9 @@ impl Transform for Actors {
     fn run(&self, object: &Object<'_>, set: &Set<'_, '_>, out: &mut Sink<'_>) {
         let read = AsyncActor::read(&object.root, &FieldPath::root(), &mut Reader::strict(&mut out.findings));
         let Some(wire) = read else { return };
-        let Some(actor) = validate::validate(&wire, set.settings, set.images, &mut out.findings) else { return };
+        let Some(actor) = validate::validate(&wire, set.settings, set.context.images, &mut out.findings) else {
+            return;
+        };
         runtime_script(&actor, set, out);
         service_account(&actor, out);
         let (scales, own) = match &actor.mode {

@@ -36,7 +36,7 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_transform::Endpoint;
 use kubefoundry_transform::codes as shared;
-use kubefoundry_transform::{Object, Sink, Transform};
+use kubefoundry_transform::{GroupKind, Object, Sink, Transform};
 use kubefoundry_yaml::Node;
 
 /// What the transformation sees.
@@ -91,6 +91,10 @@ impl Transform for LlamaStack {
             .report(&codes::FOREIGN_DISTRIBUTION, "apiVersion", message)
             .help(format!("the group of LlamaStackDistribution is {}", wire::GROUP))
             .replace_with(format!("change it to {}", wire::API_VERSION), wire::API_VERSION);
+    }
+
+    fn kinds(&self) -> &'static [GroupKind] {
+        &[(wire::GROUP, wire::KIND)]
     }
 
     fn codes(&self) -> &'static [&'static Code] {

@@ -310,7 +310,7 @@ pub(crate) struct Options<'s> {
 impl<'s> Options<'s> {
     /// The options of a run.
     pub(crate) fn of(set: &crate::Set<'s, '_>) -> Self {
-        Self { images: set.images, settings: set.settings }
+        Self { images: set.context.images, settings: set.settings }
     }
 }
 

@@ -5,6 +5,9 @@ use kubefoundry_diagnostics::declare_codes;
 pub use kubefoundry_transform::codes::*;
 
 declare_codes! {
+    // Reading
+    FOREIGN_MODEL_DEPLOYMENT = "KF0007" "foreign-model-deployment" Warning "a ModelDeployment of a group that is not ours";
+
     // Meaning
     ENGINE_REQUIRES_GPU = "KF0201" "engine-requires-gpu" Error "a GPU engine without a GPU";
     RESOURCES_AND_ROLES = "KF0202" "resources-and-roles" Error "resources.gpu in disaggregated mode";

@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub mod codes;
+pub mod conformance;
 pub mod defaults;
 pub mod draft;
 pub mod engines;
@@ -13,5 +14,8 @@ pub mod rule_types;
 pub mod select;
 pub mod status;
 pub mod support;
+mod transformation;
 pub mod validate;
 pub mod wire;
+
+pub use transformation::{CONFIGURATION_KIND, KIND, ModelDeployments};

@@ -9,7 +9,7 @@ use super::support::FieldSupport;
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::Shape;
-use kubefoundry_transform::{AllSettings, Endpoint, Section};
+use kubefoundry_transform::{AllSettings, Endpoint, InstalledSchemas, Section};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A serving stack that deployments are translated for.
@@ -91,13 +91,6 @@ pub trait Provider: Sync {
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError>;
 }
 
-/// What is known of the schemas that a cluster serves. A translation asks it which fields it may write.
-pub trait SchemaQuery: std::fmt::Debug + Sync {
-    /// Whether the schema of a kind has a field; nothing when the schema is not known. In the path, `*` stands for any key
-    /// of a map and any item of a list.
-    fn has_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool>;
-}
-
 /// What a translation is made with besides the deployment.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'c> {
@@ -112,7 +105,7 @@ pub struct Context<'c> {
     /// The settings of providers and transformations.
     pub settings: &'c AllSettings,
     /// What is installed in the cluster, when that is known.
-    pub schemas: Option<&'c dyn SchemaQuery>,
+    pub schemas: Option<&'c dyn InstalledSchemas>,
 }
 
 impl Context<'_> {

@@ -18,42 +18,6 @@ pub fn allowance(limits: Limits, spent: u64, deployments: usize) -> u64 {
     each.max(limits.steps / LEAST).max(1).min(limits.steps.saturating_mul(OF_DEPLOYMENT))
 }
 
-/// Steps that are left for one deployment. Rules that decide nothing have their own, so that evaluating them, which
-/// `render` does not, changes no decision.
-#[derive(Debug)]
-pub struct Steps {
-    most: u64,
-    deciding: u64,
-    other: u64,
-}
-
-impl Steps {
-    /// At most as many.
-    pub fn new(most: u64) -> Self {
-        Self { most, deciding: most, other: most }
-    }
-
-    /// What is left.
-    pub(super) fn left(&mut self, decides: bool) -> &mut u64 {
-        if decides { &mut self.deciding } else { &mut self.other }
-    }
-
-    /// How many were taken for the decision, which are the same for every command.
-    pub fn spent(&self) -> u64 {
-        self.most - self.deciding
-    }
-
-    /// Whether rules were left without a value for want of steps.
-    pub fn is_exhausted(&self) -> bool {
-        self.deciding == 0 || self.other == 0
-    }
-
-    /// What is said of a rule that cannot be evaluated any more.
-    pub(super) fn exceeded(&self) -> String {
-        format!("the rules take more than {} steps for this deployment", self.most)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,14 +2,11 @@
 //! the rules that are true.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use serde::Serialize;
 
 use super::catalog::{Candidate, Catalog, EngineSupport};
 use super::ir::{Deployment, EngineType, ServingMode};
 use super::providers;
-pub use super::rule_steps::{Steps, allowance};
+pub use super::rule_steps::allowance;
 use super::rule_types::Variables;
 use crate::codes;
 use crate::wire;
@@ -17,70 +14,8 @@ use kubefoundry_cel as cel;
 use kubefoundry_cel::EvaluationErrorKind;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::Dialect;
+pub use kubefoundry_transform::{Assessment, Chosen, RuleValue, Selection, Steps};
 use kubefoundry_yaml::text::closest;
-
-/// The choice, and how it came about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Selection {
-    /// The provider that was chosen; absent when there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<String>,
-    /// Why, for people; the text of the `selected-reason` annotation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Whether the user named it.
-    pub explicit: bool,
-    /// What was found about every candidate, by name; empty unless the run keeps everything (`explain`).
-    pub candidates: Vec<Assessment>,
-}
-
-/// A choice that was made before, to be kept while nobody names another provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
-    /// The provider.
-    pub provider: String,
-    /// Why it was chosen, for people.
-    pub reason: String,
-}
-
-impl Selection {
-    /// The choice that was made before.
-    pub fn kept(chosen: &Chosen) -> Self {
-        let Chosen { provider, reason } = chosen;
-        let (provider, reason) = (Some(provider.clone()), Some(reason.clone()));
-        Self { provider, reason, explicit: false, candidates: Vec::new() }
-    }
-}
-
-/// What was found about one candidate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Assessment {
-    /// The candidate.
-    pub provider: String,
-    /// Why it cannot run the deployment; absent when it can.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub closed_gate: Option<String>,
-    /// Its rules with their values.
-    pub rules: Vec<RuleValue>,
-    /// The highest priority among its true rules.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub score: Option<i32>,
-}
-
-/// A rule and what it came to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RuleValue {
-    /// The condition: the rule's own text, and no copy of it for each deployment.
-    pub condition: Arc<str>,
-    /// Its priority.
-    pub priority: i32,
-    /// True or false; absent when its evaluation failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<bool>,
-}
 
 /// Selects. `variables` is what rules see.
 ///

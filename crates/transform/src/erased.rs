@@ -1,10 +1,11 @@
 //! Any transformation, with its settings erased: what a pipeline keeps in one list.
 
 use kubefoundry_diagnostics::{Code, Findings};
+use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_yaml::Node;
 
-use crate::{AllSettings, Object, Section, Set, Sink, Transform};
+use crate::{AllSettings, GroupKind, Object, Section, Set, Settings as _, Sink, Transform};
 
 /// A [`Transform`] that takes the settings of all transformations and picks its own.
 pub trait AnyTransform: Sync {
@@ -12,6 +13,22 @@ pub trait AnyTransform: Sync {
     fn name(&self) -> &'static str;
     /// See [`Transform::kind`].
     fn kind(&self) -> (&'static str, &'static str);
+    /// See [`Transform::has_group`].
+    fn has_group(&self, group: &str) -> bool;
+    /// See [`Transform::version`].
+    fn version(&self, group: &str) -> &'static str;
+    /// See [`Transform::configuration_kind`].
+    fn configuration_kind(&self) -> Option<&'static str>;
+    /// See [`Transform::owns_groups`].
+    fn owns_groups(&self) -> bool;
+    /// See [`Transform::needs_set`].
+    fn needs_set(&self) -> bool;
+    /// See [`Transform::mark_groups`].
+    fn mark_groups(&self) -> &'static [Dialect];
+    /// See [`Transform::is_passed_on`].
+    fn is_passed_on(&self, root: &Node<'_>) -> bool;
+    /// See [`Transform::check_patch`].
+    fn check_patch(&self, kind: &str, root: &Node<'_>, findings: &mut Findings<'_>);
     /// See [`Transform::owner_annotation`].
     fn owner_annotation(&self) -> &'static str;
     /// See [`Transform::change_annotation`].
@@ -27,15 +44,15 @@ pub trait AnyTransform: Sync {
     /// See [`Transform::misnamed`].
     fn misnamed(&self, header: &Header, settings: &AllSettings, findings: &mut Findings<'_>);
     /// See [`Transform::kinds`].
-    fn kinds(&self) -> &'static [(&'static str, &'static str)];
+    fn kinds(&self) -> &'static [GroupKind];
     /// See [`Transform::codes`].
     fn codes(&self) -> &'static [&'static Code];
     /// See [`Transform::run`].
     fn run(&self, object: &Object<'_>, set: &Set<'_, '_, AllSettings>, out: &mut Sink<'_>);
     /// See [`Transform::revisit`].
     fn revisit(&self, position: usize, set: &Set<'_, '_, AllSettings>, out: &mut Sink<'_>);
-    /// The section of a `Render` document that its settings are read from.
-    fn section(&self) -> Section;
+    /// The section of a `Render` document that its settings are read from, if it has one.
+    fn section(&self) -> Option<Section>;
 }
 
 impl<T: Transform> AnyTransform for T {
@@ -45,6 +62,38 @@ impl<T: Transform> AnyTransform for T {
 
     fn kind(&self) -> (&'static str, &'static str) {
         Transform::kind(self)
+    }
+
+    fn has_group(&self, group: &str) -> bool {
+        Transform::has_group(self, group)
+    }
+
+    fn version(&self, group: &str) -> &'static str {
+        Transform::version(self, group)
+    }
+
+    fn configuration_kind(&self) -> Option<&'static str> {
+        Transform::configuration_kind(self)
+    }
+
+    fn owns_groups(&self) -> bool {
+        Transform::owns_groups(self)
+    }
+
+    fn needs_set(&self) -> bool {
+        Transform::needs_set(self)
+    }
+
+    fn mark_groups(&self) -> &'static [Dialect] {
+        Transform::mark_groups(self)
+    }
+
+    fn is_passed_on(&self, root: &Node<'_>) -> bool {
+        Transform::is_passed_on(self, root)
+    }
+
+    fn check_patch(&self, kind: &str, root: &Node<'_>, findings: &mut Findings<'_>) {
+        Transform::check_patch(self, kind, root, findings);
     }
 
     fn owner_annotation(&self) -> &'static str {
@@ -75,7 +124,7 @@ impl<T: Transform> AnyTransform for T {
         settings.with(|settings| Transform::misnamed(self, header, settings, findings));
     }
 
-    fn kinds(&self) -> &'static [(&'static str, &'static str)] {
+    fn kinds(&self) -> &'static [GroupKind] {
         Transform::kinds(self)
     }
 
@@ -91,7 +140,7 @@ impl<T: Transform> AnyTransform for T {
         set.settings.with(|settings| Transform::revisit(self, position, &set.with_settings(settings), out));
     }
 
-    fn section(&self) -> Section {
-        Section::of::<T::Settings>()
+    fn section(&self) -> Option<Section> {
+        (!T::Settings::KEY.is_empty()).then(Section::of::<T::Settings>)
     }
 }

@@ -1,40 +1,81 @@
 //! What a transformation is: objects of some kinds in, the objects that stand for them out.
 //!
-//! Reading, options, ownership, collisions, order and output are the same for all transformations and belong to the
-//! pipeline above; a transformation says which kinds are its own, which others it has to see, and what one object
-//! becomes. Transformations do not know each other.
+//! Reading, options, collisions, order and output are the same for all transformations and belong to the pipeline above;
+//! a transformation says which kinds are its own, which others it has to see, and what one object becomes.
+//! Transformations do not know each other.
 
 pub mod codes;
+mod context;
+mod decision;
 mod endpoint;
 mod erased;
+mod ownership;
 mod settings;
+mod steps;
 
+pub use context::{GroupKind, InstalledSchemas, RunContext, SchemaCheck, Thoroughness};
+pub use decision::{Assessment, Chosen, DecisionFacts, Field, Gpus, Origin, RuleValue, Selection};
 pub use endpoint::Endpoint;
 pub use erased::AnyTransform;
-pub use settings::{AllSettings, Section, Settings, SettingsSection};
+pub use ownership::owner_reference;
+pub use settings::{AllSettings, NoSettings, Section, Settings, SettingsSection};
+pub use steps::Steps;
 
 use serde_json::Value;
 
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Code, Findings, Scope};
+use kubefoundry_kubernetes::api_group::{self, Dialect};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{Identity, Manifest};
 use kubefoundry_yaml::{Failure, Node};
 
-/// A transformation that needs to see the set of objects.
+/// A transformation.
 pub trait Transform: Sync {
-    /// What a `Render` document may set for it.
+    /// What a `Render` document may set for it; [`NoSettings`] when there is no such section.
     type Settings: Settings;
 
     /// Its name, in documentation and messages: `actor`.
     fn name(&self) -> &'static str;
 
-    /// The kind it transforms, as `apiVersion` and `kind`.
+    /// The kind it transforms, as `apiVersion` and `kind`. Of a kind that several groups have, the one that messages
+    /// name first.
     fn kind(&self) -> (&'static str, &'static str);
+
+    /// Whether a group has its kind.
+    fn has_group(&self, group: &str) -> bool {
+        self.kind().0.split_once('/').is_some_and(|(own, _)| own == group)
+    }
+
+    /// The version of its kind in one of its groups: `v1alpha1`.
+    fn version(&self, _group: &str) -> &'static str {
+        self.kind().0.rsplit_once('/').map_or("", |(_, version)| version)
+    }
+
+    /// The kind, in the same groups, of the documents that configure it: they are read before the first of its objects.
+    fn configuration_kind(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether its groups belong to it alone, so that any other kind in one of them is a mistake.
+    fn owns_groups(&self) -> bool {
+        false
+    }
+
+    /// Whether what an object becomes depends on other objects. An object of a transformation that does not need the set
+    /// is transformed as soon as it is read, alone and on any thread.
+    fn needs_set(&self) -> bool {
+        true
+    }
 
     /// The annotation of a generated object that names the one it was generated from, without its prefix:
     /// `async-actor`.
     fn owner_annotation(&self) -> &'static str;
+
+    /// The groups whose prefixes the marks of its objects may bear.
+    fn mark_groups(&self) -> &'static [Dialect] {
+        std::slice::from_ref(api_group::DEFAULT)
+    }
 
     /// The annotation by which an object of the input that it changes names what changed it, if it changes any.
     fn change_annotation(&self) -> Option<&'static str> {
@@ -45,7 +86,9 @@ pub trait Transform: Sync {
     fn marks(&self) -> &'static [&'static str];
 
     /// Whether it has to see an object of the input beside its own kind: a target, a ConfigMap that is named.
-    fn looks_at(&self, header: &Header) -> bool;
+    fn looks_at(&self, _header: &Header) -> bool {
+        false
+    }
 
     /// Whether an object of its own kind is transformed, or left to the controller in the cluster.
     fn takes(&self, root: &Node<'_>, settings: &Self::Settings) -> bool;
@@ -53,11 +96,20 @@ pub trait Transform: Sync {
     /// What makes it take an object, for the help of a run that found nothing to do.
     fn takes_what(&self) -> &'static str;
 
+    /// Whether an object of its own kind may be a copy that an earlier run passed on: see [`Sink::passed_on`].
+    fn is_passed_on(&self, _root: &Node<'_>) -> bool {
+        false
+    }
+
     /// Says what is wrong with an object that was probably meant for it and is not of its kind, such as a wrong group.
     fn misnamed(&self, _header: &Header, _settings: &Self::Settings, _findings: &mut Findings<'_>) {}
 
-    /// The kinds that it makes or changes and that CRDs define, as group and kind, beside those of providers.
-    fn kinds(&self) -> &'static [(&'static str, &'static str)] {
+    /// Reads a patch of its kind, or of its configurations: a part of an object. Findings say what is wrong with it.
+    fn check_patch(&self, _kind: &str, _root: &Node<'_>, _findings: &mut Findings<'_>) {}
+
+    /// The kinds whose CRDs say something about its output, as group and kind: those that it makes, changes or reads, beside
+    /// those of providers.
+    fn kinds(&self) -> &'static [GroupKind] {
         &[]
     }
 
@@ -72,15 +124,16 @@ pub trait Transform: Sync {
     fn revisit(&self, _position: usize, _set: &Set<'_, '_, Self::Settings>, _out: &mut Sink<'_>) {}
 }
 
-/// What transformations see: objects of the input that one of them asked for, and what was generated from models.
+/// What transformations see: what the run was given, objects of the input that one of them asked for, and what was
+/// generated by those that do not need the set. Of the objects, a transformation that does not need the set sees none.
 #[derive(Debug)]
 pub struct Set<'s, 't, S> {
     /// Objects of the input, in order.
     pub inputs: &'s [Object<'t>],
     /// Objects that were generated, in order.
     pub generated: &'s [Generated],
-    /// Image prefixes and their replacements.
-    pub images: &'s [(String, String)],
+    /// What the run was given.
+    pub context: &'s RunContext<'s>,
     /// The settings of the transformation.
     pub settings: &'s S,
 }
@@ -118,8 +171,14 @@ pub struct Generated {
 pub struct Sink<'d> {
     /// What was found, in the object that is transformed.
     pub findings: Findings<'d>,
-    /// New objects, in the order in which they are applied. Namespace and ownership are added by the caller.
+    /// New objects, in the order in which they are applied. The pipeline adds namespace and ownership, and checks them
+    /// against the CRDs of the run.
     pub manifests: Vec<Manifest>,
+    /// New objects that need nothing more, behind the others: a transformation with marks of its own sets them, and checks
+    /// what it made.
+    pub finished: Vec<Manifest>,
+    /// The object itself with additions, by which a program further down the pipeline takes it.
+    pub passed_on: Option<Value>,
     /// New objects that several may share: made once when they are equal, an error when they are not. They are nobody's
     /// own.
     pub shared: Vec<Manifest>,
@@ -127,6 +186,10 @@ pub struct Sink<'d> {
     pub changed: Vec<Changed>,
     /// Where it answers once it runs.
     pub endpoint: Option<Endpoint>,
+    /// What else was decided; none when the object cannot be read so far.
+    pub decision: Option<DecisionFacts>,
+    /// Steps that are left for rules.
+    pub steps: Steps,
 }
 
 /// An object of the set with changes.
@@ -150,16 +213,36 @@ pub enum Target {
 impl Object<'_> {
     /// The scope for findings in this object.
     pub fn scope(&self) -> Scope<'_> {
-        let object = Some(self.header.object());
+        let object = (!self.header.kind.is_empty()).then(|| self.header.object());
         Scope { source: self.source, text: self.text, document: self.document, root: &self.root, object }
+    }
+
+    /// The object as JSON, with the apiVersion and kind that it may have from its list.
+    pub fn to_json(&self) -> Value {
+        let header = [("apiVersion", &self.header.api_version), ("kind", &self.header.kind)];
+        let mut object: serde_json::Map<String, Value> =
+            header.into_iter().map(|(key, value)| (key.to_owned(), Value::from(&**value))).collect();
+        if let Value::Object(fields) = self.root.to_json() {
+            object.extend(fields);
+        }
+        Value::Object(object)
     }
 }
 
 impl<'d> Sink<'d> {
     /// An empty one.
     pub fn new(findings: Findings<'d>) -> Self {
-        let (manifests, shared, changed) = (Vec::new(), Vec::new(), Vec::new());
-        Self { findings, manifests, shared, changed, endpoint: None }
+        Self {
+            findings,
+            manifests: Vec::new(),
+            finished: Vec::new(),
+            passed_on: None,
+            shared: Vec::new(),
+            changed: Vec::new(),
+            endpoint: None,
+            decision: Some(DecisionFacts::default()),
+            steps: Steps::default(),
+        }
     }
 }
 
@@ -169,7 +252,7 @@ impl<'s, 't, S> Set<'s, 't, S> {
     where
         's: 'n,
     {
-        Set { inputs: self.inputs, generated: self.generated, images: self.images, settings }
+        Set { inputs: self.inputs, generated: self.generated, context: self.context, settings }
     }
 
     /// The object of the input with this group, kind, namespace and name. A namespace that is absent on either side is

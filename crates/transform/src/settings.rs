@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_kubernetes::wire::{Describe, Facets, FieldShape, Read, Reader};
+use kubefoundry_kubernetes::wire::{Describe, Facets, FieldShape, Map, Read, Reader};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -13,7 +13,7 @@ pub trait Settings: Debug + Clone + Default + Send + Sync + 'static {
     /// The section of a `Render` document, as it is written.
     type Section: Read + Describe;
 
-    /// The key of the section: `llamaStack`.
+    /// The key of the section: `llamaStack`. Empty when there is no section.
     const KEY: &'static str;
 
     /// What the section is for, as editors show it.
@@ -21,6 +21,20 @@ pub trait Settings: Debug + Clone + Default + Send + Sync + 'static {
 
     /// Applies a section: what it says wins over what an earlier one said. Findings name what does not fit.
     fn apply(&mut self, section: Self::Section, findings: &mut Findings<'_>);
+}
+
+/// The settings of a transformation that a `Render` document has no section for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoSettings;
+
+impl Settings for NoSettings {
+    type Section = Map<String>;
+
+    const KEY: &'static str = "";
+
+    const DOC: &'static str = "";
+
+    fn apply(&mut self, _section: Map<String>, _findings: &mut Findings<'_>) {}
 }
 
 /// [`Settings`] of any transformation.

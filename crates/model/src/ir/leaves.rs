@@ -47,7 +47,7 @@ impl Deployment {
         let mut leaves = Leaves(Vec::new());
         let spec = FieldPath::parse("spec");
         leaves.written(FieldPath::parse("apiVersion"), dialect.api_version());
-        leaves.written(FieldPath::parse("kind"), "ModelDeployment");
+        leaves.written(FieldPath::parse("kind"), crate::KIND);
         leaves.metadata(metadata);
         leaves.model(model);
         leaves.provider(provider);

@@ -7,20 +7,9 @@ pub use leaves::LeafEntry;
 pub use crate::wire::{AccessMode, EngineType, ModelSource, ServingMode, VolumePurpose};
 use kubefoundry_kubernetes::api_group::Dialect;
 pub use kubefoundry_kubernetes::wire::{EnvVar, Toleration};
+pub use kubefoundry_transform::Origin;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
-
-/// Where a value came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Origin {
-    /// The user wrote it.
-    Written,
-    /// It is the default.
-    Defaulted,
-    /// It follows from other fields.
-    Derived,
-}
 
 /// A value and where it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

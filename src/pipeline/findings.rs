@@ -8,12 +8,12 @@ use crate::options::Options;
 use kubefoundry_diagnostics::{Attribute, Code, Diagnostic, Severity};
 
 /// Findings of one run, at the most: an input of nothing but mistakes is answered in bounded memory.
-pub(super) const MOST: usize = 10_000;
+pub(super) const MAX_FINDINGS: usize = 10_000;
 
 /// Collects findings, at most 10,000. Which ones are kept depends on their order alone, so findings may be collected in
 /// parts that are then joined in order.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct RunFindings {
     kept: Vec<Diagnostic>,
     /// What is said once a run was said, for these.
     said: BTreeSet<Option<String>>,
@@ -21,9 +21,9 @@ pub(super) struct Found {
     left_out: BTreeMap<(&'static str, bool), (&'static Code, usize)>,
 }
 
-impl Found {
+impl RunFindings {
     /// With these findings.
-    pub(super) fn of(found: Vec<Diagnostic>) -> Self {
+    pub(super) fn new(found: Vec<Diagnostic>) -> Self {
         let mut all = Self::default();
         for found in found {
             all.add(found);
@@ -36,7 +36,7 @@ impl Found {
         if found.code.has(Attribute::OncePerRun) && !found.suppressed && !self.said.insert(found.help.clone()) {
             return;
         }
-        if self.kept.len() < MOST {
+        if self.kept.len() < MAX_FINDINGS {
             self.kept.push(found);
         } else {
             self.leave_out(&found);
@@ -115,8 +115,9 @@ impl LeftOut {
         let number: usize = left_out.iter().map(|(_, number)| number).sum();
         let errors: usize = left_out.iter().filter(|(severity, _)| *severity == Severity::Error).map(|it| it.1).sum();
         let ignored = if suppressed { " that objects say to ignore" } else { "" };
-        let message =
-            format!("the run has {number} more findings{ignored}, {errors} of them errors, expected at most {MOST}");
+        let message = format!(
+            "the run has {number} more findings{ignored}, {errors} of them errors, expected at most {MAX_FINDINGS}"
+        );
         let mut report = Diagnostic::new(&codes::LIMIT_EXCEEDED, message);
         report.severity = gravest;
         report.suppressed = suppressed;

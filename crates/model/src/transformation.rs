@@ -1,0 +1,373 @@
+//! The transformation of ModelDeployments: a deployment becomes the objects of the provider that is selected for it. No
+//! deployment sees another one, so their order changes nothing but the order of what comes out.
+
+use serde_json::Value;
+
+use super::catalog::Catalog;
+use super::conformance;
+use super::ir::{Deployment, LeafEntry};
+use super::provider::Context;
+use super::rule_types::Variables;
+use super::wire::{InferenceProviderConfig, ModelDeployment};
+use super::{providers, select, validate};
+use crate::codes;
+use kubefoundry_diagnostics::{Code, Findings, Place, Severity};
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::header::Header;
+use kubefoundry_kubernetes::manifest::{self, Manifest};
+use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_transform::{
+    DecisionFacts, Field, Gpus, NoSettings, Object, RunContext, Selection, Set, Sink, Steps, Thoroughness, Transform,
+    owner_reference,
+};
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// The version of the first group; the others have their own.
+const API_VERSION: &str = "kubefoundry.ai/v1alpha1";
+
+/// What speaks of models: the prefix of a label, an annotation, or an apiVersion of each group. A test holds it to the
+/// groups.
+const MARKS: &[&str] = &["kubefoundry.ai/", "kubeairunway.ai/", "airunway.ai/"];
+
+/// The kind that is transformed.
+pub const KIND: &str = "ModelDeployment";
+
+/// The kind of provider configurations.
+pub const CONFIGURATION_KIND: &str = "InferenceProviderConfig";
+
+/// The annotation, behind the prefix of a dialect, by which the provider of others takes a deployment.
+const PROVIDER: &str = "provider";
+
+/// The transformation.
+#[derive(Debug)]
+pub struct ModelDeployments;
+
+impl Transform for ModelDeployments {
+    type Settings = NoSettings;
+
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn kind(&self) -> (&'static str, &'static str) {
+        (API_VERSION, KIND)
+    }
+
+    fn has_group(&self, group: &str) -> bool {
+        Dialect::of_group(group).is_some()
+    }
+
+    fn version(&self, group: &str) -> &'static str {
+        Dialect::of_group(group).map_or("", |dialect| dialect.version)
+    }
+
+    fn configuration_kind(&self) -> Option<&'static str> {
+        Some(CONFIGURATION_KIND)
+    }
+
+    fn owns_groups(&self) -> bool {
+        true
+    }
+
+    fn needs_set(&self) -> bool {
+        false
+    }
+
+    fn owner_annotation(&self) -> &'static str {
+        manifest::MODEL_DEPLOYMENT
+    }
+
+    fn mark_groups(&self) -> &'static [Dialect] {
+        DIALECTS
+    }
+
+    fn marks(&self) -> &'static [&'static str] {
+        MARKS
+    }
+
+    fn takes(&self, _: &Node<'_>, _: &NoSettings) -> bool {
+        true
+    }
+
+    fn takes_what(&self) -> &'static str {
+        "every ModelDeployment is rendered"
+    }
+
+    /// What an earlier run passed on bears the annotation of its provider.
+    fn is_passed_on(&self, root: &Node<'_>) -> bool {
+        let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        annotations.is_some_and(|annotations| {
+            let is_mark = |key: &str| DIALECTS.iter().any(|it| key.strip_prefix(it.label_prefix) == Some(PROVIDER));
+            annotations.entries().iter().any(|entry| is_mark(&entry.key) && entry.node.as_str().is_some())
+        })
+    }
+
+    fn misnamed(&self, header: &Header, _: &NoSettings, findings: &mut Findings<'_>) {
+        if &*header.kind != KIND {
+            return;
+        }
+        let Header { api_version, kind, .. } = header;
+        let versions: Vec<String> = DIALECTS.iter().map(Dialect::api_version).collect();
+        let expected = versions.join(" or ");
+        if !header.group().is_empty() {
+            report_foreign(header.group(), findings);
+        } else if api_version.is_empty() {
+            let root = findings.scope().root;
+            let reported = findings.report(
+                &codes::REQUIRED_FIELD,
+                Place::key(&FieldPath::parse("apiVersion")),
+                format!("apiVersion of a {kind} is required, expected {expected}"),
+            );
+            let keys = root.entries().iter().map(|entry| entry.key.as_ref());
+            if let Some(near) = kubefoundry_yaml::text::closest("apiVersion", keys.filter(|key| *key != "kind")) {
+                reported.help(format!("{near:?} may be meant to be it"));
+            }
+        } else {
+            let message = format!("apiVersion {api_version:?} of a {kind} is unknown, expected {expected}");
+            findings.report(&codes::UNKNOWN_VERSION, "apiVersion", message);
+        }
+    }
+
+    fn check_patch(&self, kind: &str, root: &Node<'_>, findings: &mut Findings<'_>) {
+        let (path, mut reader) = (FieldPath::root(), Reader::of_patch(findings));
+        if kind == KIND {
+            ModelDeployment::read(root, &path, &mut reader);
+        } else {
+            InferenceProviderConfig::read(root, &path, &mut reader);
+        }
+    }
+
+    /// Providers and analyses share its codes, so that none is its own.
+    fn codes(&self) -> &'static [&'static Code] {
+        &[]
+    }
+
+    fn run(&self, object: &Object<'_>, set: &Set<'_, '_, NoSettings>, out: &mut Sink<'_>) {
+        out.decision = None;
+        let Some(catalog) = set.context.configuration.downcast_ref::<Catalog>() else { return };
+        let Some(dialect) = Dialect::of_group(object.header.group()) else { return };
+        let findings = &mut out.findings;
+        let Some(wire) = ModelDeployment::read(&object.root, &FieldPath::root(), &mut Reader::strict(findings)) else {
+            return;
+        };
+        let engine = select::default_engine(&wire, dialect, catalog);
+        let Some(deployment) = validate::validate_for(&wire, dialect, engine, findings) else { return };
+        let run = Run { object, deployment: &deployment, catalog, context: set.context };
+        let rendering = run.complete(&mut out.steps, findings);
+        out.decision = Some(rendering.facts);
+        out.finished = rendering.manifests;
+        out.passed_on = rendering.passed_on;
+        out.endpoint = rendering.endpoint;
+    }
+}
+
+/// Reports a ModelDeployment of a group that has another one.
+fn report_foreign(group: &str, findings: &mut Findings<'_>) {
+    let groups: Vec<&str> = DIALECTS.iter().map(|dialect| dialect.group).collect();
+    let message = format!("{KIND} of group {group} is not rendered, expected {}", groups.join(" or "));
+    let reported = findings.report(&codes::FOREIGN_MODEL_DEPLOYMENT, "apiVersion", message);
+    if let Some(meant) = kubefoundry_yaml::text::closest(group, groups.iter().copied()) {
+        reported.help(format!("did you mean {meant}/v1alpha1?"));
+    }
+}
+
+/// A validated deployment, and what it is rendered with.
+struct Run<'r> {
+    object: &'r Object<'r>,
+    deployment: &'r Deployment,
+    catalog: &'r Catalog,
+    context: &'r RunContext<'r>,
+}
+
+/// What a deployment became.
+#[derive(Default)]
+struct Rendering {
+    facts: DecisionFacts,
+    manifests: Vec<Manifest>,
+    passed_on: Option<Value>,
+    endpoint: Option<kubefoundry_transform::Endpoint>,
+}
+
+impl Run<'_> {
+    /// Renders the deployment, or finds what else is wrong with one that has errors.
+    fn complete(&self, steps: &mut Steps, findings: &mut Findings<'_>) -> Rendering {
+        if !findings.has_errors() {
+            let rendering = self.select_and_translate(steps, findings);
+            let provider = rendering.facts.selection.as_ref().and_then(|selection| selection.provider.as_deref());
+            if let Some(name) = provider
+                && rendering.manifests.is_empty()
+                && rendering.passed_on.is_none()
+                && !findings.has_errors()
+            {
+                // A provider that gives up says why. One that does not must still not pass for a success.
+                let display = providers::find(name).map_or(name, |provider| provider.display_name());
+                let (engine, mode) = (self.deployment.engine.kind, self.deployment.workload.mode());
+                let message = format!("{display} cannot render {engine} in {mode} mode");
+                findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message);
+            }
+            return rendering;
+        }
+        // Nothing will come out, but what else is wrong is found in the same run. Of a provider that was selected after an
+        // error only errors are of use: with the error mended, it may be another.
+        let mut later = Findings::new(self.object.scope());
+        let Rendering { facts, endpoint, .. } = self.select_and_translate(steps, &mut later);
+        let explicit = facts.selection.as_ref().is_some_and(|selection| selection.explicit);
+        let least = if explicit { Severity::Warning } else { Severity::Error };
+        // The provider's own word about GPUs stands beside the engine's (MD-2.1 and MD-2.7).
+        findings.absorb(later, least, &codes::PROVIDER_REQUIRES_GPU);
+        Rendering { facts, endpoint, ..Rendering::default() }
+    }
+
+    fn select_and_translate(&self, steps: &mut Steps, findings: &mut Findings<'_>) -> Rendering {
+        let Self { deployment, catalog, context, .. } = *self;
+        let every_rule = context.thoroughness != Thoroughness::Needed;
+        let kept = context.chosen.filter(|_| deployment.provider.name.is_none());
+        let mut selection = kept.map_or_else(
+            || {
+                let variables = Variables::new(&self.object.root, deployment);
+                select::select(deployment, catalog, variables, every_rule, steps, findings)
+            },
+            Selection::kept,
+        );
+        let keeps_all = context.thoroughness == Thoroughness::Everything;
+        if !keeps_all {
+            // Of many deployments and many rules, more than the rest of the run.
+            selection.candidates = Vec::new();
+        }
+        let mut rendering = Rendering::default();
+        let facts = &mut rendering.facts;
+        facts.gpus = gpus(deployment);
+        if keeps_all {
+            facts.fields = fields(deployment);
+        }
+        let selection = facts.selection.insert(selection);
+        let Some(name) = selection.provider.clone() else { return rendering };
+        let Some(provider) = providers::find(&name) else {
+            select::check_claims(&name, deployment, catalog, findings);
+            rendering.passed_on = Some(pass_on(self.object, deployment.dialect, selection, findings));
+            return rendering;
+        };
+        let before = findings.errors();
+        select::check_compatibility(&name, deployment, catalog, selection.explicit, findings);
+        if findings.errors() > before {
+            return rendering;
+        }
+        let Some(target) = conformance::target(provider, context, findings) else { return rendering };
+        let pinned = context.runtimes.get(&name).map(String::as_str);
+        let runtime = pinned.or_else(|| provider.runtimes().first().copied()).unwrap_or_default().to_owned();
+        let translation_context = Context {
+            target: &target,
+            runtime: &runtime,
+            runtime_pinned: pinned.is_some(),
+            images: context.images,
+            schemas: context.schemas,
+            settings: context.settings,
+        };
+        let translation = provider.translate(deployment, &translation_context, findings);
+        facts.target = Some(target);
+        facts.runtime = (!runtime.is_empty()).then_some(runtime);
+        let Some(translation) = translation else { return rendering };
+        rendering.endpoint = Some(translation.endpoint);
+        let mut manifests = translation.manifests;
+        let reason = facts.selection.as_ref().and_then(|selection| selection.reason.as_deref());
+        self.mark_owned(&mut manifests, reason, findings);
+        if let Some(schemas) = context.schemas {
+            facts.schema_fingerprint = conformance::check(&manifests, provider, schemas, findings);
+        }
+        rendering.manifests = manifests;
+        rendering
+    }
+
+    /// Adds to every object what says whose it is: namespace, labels, annotations, owner.
+    fn mark_owned(&self, manifests: &mut [Manifest], reason: Option<&str>, findings: &mut Findings<'_>) {
+        let dialect = self.deployment.dialect;
+        let metadata = &self.deployment.metadata;
+        let owner = self
+            .context
+            .owner_references
+            .then(|| owner_reference(dialect.api_version(), KIND, &metadata.name, metadata.uid.as_deref(), findings));
+        let owner = owner.flatten();
+        let main = manifests.len().saturating_sub(1);
+        for (position, manifest) in manifests.iter_mut().enumerate() {
+            manifest.metadata.namespace.clone_from(&metadata.namespace);
+            let labelled = dialect.labels_claims || manifest.kind != "PersistentVolumeClaim";
+            let own = metadata.labels.iter().filter(|(key, _)| labelled && key.starts_with(dialect.label_prefix));
+            for (key, value) in own {
+                manifest.metadata.labels.insert(key.clone(), Value::from(value.as_str()));
+            }
+            let namespace = metadata.namespace.as_deref();
+            manifest::mark_owned(manifest, dialect, manifest::MODEL_DEPLOYMENT, namespace, &metadata.name);
+            if position == main
+                && let Some(reason) = reason
+            {
+                manifest.metadata.annotations.insert(dialect.label("selected-reason"), Value::from(reason));
+            }
+            // A claim's data outlives us: it is not collected with the deployment.
+            if manifest.kind != "PersistentVolumeClaim" {
+                manifest.metadata.owner_references.extend(owner.clone());
+            }
+        }
+    }
+}
+
+/// The GPUs that a deployment asks for, each type once, in the order of its workers.
+fn gpus(deployment: &Deployment) -> Vec<Gpus> {
+    let mut all: Vec<Gpus> = Vec::new();
+    for worker in deployment.workload.workers() {
+        let count = u64::from(worker.replicas.value) * u64::from(worker.gpu_count.value);
+        let resource = worker.gpu_type.value.as_str();
+        match all.iter_mut().find(|gpus| *gpus.resource == *resource) {
+            Some(gpus) => gpus.count += count,
+            None if count > 0 => all.push(Gpus { resource: resource.into(), count }),
+            None => {}
+        }
+    }
+    all
+}
+
+fn fields(deployment: &Deployment) -> Vec<Field> {
+    let field = |leaf: LeafEntry| Field { path: leaf.path.to_string(), value: leaf.value, origin: leaf.origin };
+    deployment.leaves().into_iter().map(field).collect()
+}
+
+/// The ModelDeployment with the annotations that its provider's own function, further down a pipeline, takes it by.
+fn pass_on(object: &Object<'_>, dialect: &Dialect, selection: &Selection, findings: &mut Findings<'_>) -> Value {
+    let provider = selection.provider.as_deref().unwrap_or_default();
+    findings
+        .report(
+            &codes::PASSED_ON,
+            if selection.explicit { "spec.provider.name" } else { "spec" },
+            format!("provider {provider:?} is not rendered here; the {KIND} is passed on to it"),
+        )
+        .help(format!("its own controller, or its function in the pipeline, takes it by {}", dialect.label(PROVIDER)));
+    let mut object = object.to_json();
+    let metadata = object.as_object_mut().and_then(|object| object.get_mut("metadata")).and_then(Value::as_object_mut);
+    if let Some(metadata) = metadata {
+        let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(serde_json::Map::new()));
+        if annotations.is_null() {
+            *annotations = Value::Object(serde_json::Map::new());
+        }
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations.insert(dialect.label(PROVIDER), Value::from(provider));
+            let reason = selection.reason.as_deref().unwrap_or_default();
+            annotations.insert(dialect.label("selected-reason"), Value::from(reason));
+        }
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_the_prefixes_of_the_groups() {
+        assert_eq!(MARKS, DIALECTS.iter().map(|dialect| dialect.label_prefix).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_kind_is_named_in_the_first_group() {
+        assert_eq!(API_VERSION, DIALECTS[0].api_version());
+    }
+}

@@ -1,0 +1,36 @@
+//! What every document of a run is transformed with.
+
+use super::conformance::CrdSchemas;
+use crate::options::Options;
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_transform::{Chosen, InstalledSchemas, RunContext, Thoroughness};
+
+/// What every document of a run is transformed with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Environment<'s> {
+    pub(super) catalog: &'s Catalog,
+    pub(super) schemas: Option<&'s CrdSchemas<'s>>,
+    pub(super) options: &'s Options,
+    pub(super) thoroughness: Thoroughness,
+    /// The choice that was made before, which is kept.
+    pub(super) chosen: Option<&'s Chosen>,
+}
+
+impl<'s> Environment<'s> {
+    /// The same as transformations see it.
+    pub(super) fn context(&self) -> RunContext<'s> {
+        let Self { catalog, schemas, options, thoroughness, chosen } = *self;
+        RunContext {
+            images: &options.images,
+            targets: &options.targets,
+            schemas_choose_target: options.crds,
+            runtimes: &options.runtimes,
+            owner_references: options.owner_references,
+            settings: &options.settings,
+            configuration: catalog,
+            schemas: schemas.map(|schemas| schemas as &dyn InstalledSchemas),
+            thoroughness,
+            chosen,
+        }
+    }
+}

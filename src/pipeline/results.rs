@@ -1,0 +1,162 @@
+//! What the documents of a run leave behind, in input order.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::findings::{MAX_FINDINGS, RunFindings};
+use super::form::Form;
+use super::map::{GeneratedObject, Mapped};
+use super::role::InputDocument;
+use super::scan::Late;
+use super::suppress::Suppression;
+use super::text::Trouble;
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_kubernetes::header::Header;
+use kubefoundry_kubernetes::manifest::Identity;
+use kubefoundry_transform::{AnyTransform, Object};
+
+/// What documents leave behind, in input order.
+pub(super) struct DocumentResults<'t, O> {
+    pub(super) inputs: Vec<InputDocument>,
+    /// Of each object that is transformed, what it became.
+    pub(super) transformed: Vec<ObjectResult<O>>,
+    pub(super) found: RunFindings,
+    /// How many findings the possible copies among the objects hold.
+    held: usize,
+    /// What is wrong with whole texts.
+    pub(super) trouble: Trouble,
+    /// What objects say to ignore.
+    pub(super) suppressions: Vec<Suppression>,
+    /// The texts that hold a provider configuration.
+    pub(super) configured: BTreeSet<SourceId>,
+    /// Steps that selection rules took.
+    pub(super) rule_steps: u64,
+    /// What turned up that may have been needed before.
+    pub(super) late: Late,
+    /// The objects that transformations may need to see, when they are kept at all.
+    pub(super) set: Vec<SetObject<'t>>,
+}
+
+/// An object that transformations may need to see.
+pub(super) struct SetObject<'t> {
+    /// Its place among the inputs.
+    pub(super) input: usize,
+    pub(super) object: Object<'t>,
+    /// What transforms it, and its place among the transformed objects.
+    pub(super) transformed: Option<(&'static dyn AnyTransform, usize)>,
+}
+
+/// What an object that is transformed leaves behind.
+#[derive(Debug)]
+pub(super) struct ObjectResult<O> {
+    /// Its place among the inputs.
+    pub(super) input: usize,
+    /// What it became; none when it could not be read, or as long as it waits for the others.
+    pub(super) mapped: Option<Box<Mapped<O>>>,
+    /// Of an object that may be a copy of another one: what was found in it, reported only if it is not a copy.
+    pub(super) copy: Option<Box<RunFindings>>,
+}
+
+impl<O> Default for DocumentResults<'_, O> {
+    fn default() -> Self {
+        Self {
+            inputs: Vec::new(),
+            transformed: Vec::new(),
+            found: RunFindings::default(),
+            held: 0,
+            trouble: Trouble::default(),
+            suppressions: Vec::new(),
+            configured: BTreeSet::new(),
+            rule_steps: 0,
+            late: Late::default(),
+            set: Vec::new(),
+        }
+    }
+}
+
+impl<O> DocumentResults<'_, O> {
+    /// Adds the results of documents that stand behind these.
+    pub(super) fn append(&mut self, mut later: Self) {
+        let before = self.inputs.len();
+        for object in &mut later.set {
+            object.input += before;
+            object.transformed.iter_mut().for_each(|(_, position)| *position += self.transformed.len());
+        }
+        self.set.append(&mut later.set);
+        for result in &mut later.transformed {
+            result.input += before;
+            if let Some(found) = &mut result.copy {
+                found.limit(MAX_FINDINGS.saturating_sub(self.held));
+                self.held += found.len();
+            }
+        }
+        self.inputs.append(&mut later.inputs);
+        self.transformed.append(&mut later.transformed);
+        self.found.append(later.found);
+        self.trouble.append(later.trouble);
+        self.suppressions.append(&mut later.suppressions);
+        self.configured.append(&mut later.configured);
+        self.rule_steps = self.rule_steps.saturating_add(later.rule_steps);
+        self.late.add(later.late);
+    }
+
+    /// Leaves out what an earlier run passed on of an object that is in the input itself: `--out-dir` may lie below the
+    /// input. Such a copy bears a mark, and its original does not.
+    pub(super) fn leave_out_copies(&mut self) {
+        if self.transformed.iter().all(|result| result.copy.is_none()) {
+            return;
+        }
+        let inputs = &mut self.inputs;
+        let identity = |inputs: &[InputDocument], result: &ObjectResult<O>| {
+            inputs.get(result.input).map(|input| {
+                let Header { api_version, kind, namespace, name } = &input.header;
+                Identity::new(api_version, kind, namespace.as_deref(), name)
+            })
+        };
+        let originals = self.transformed.iter().filter(|result| result.copy.is_none());
+        let originals: BTreeSet<_> = originals.map(|result| identity(inputs, result)).collect();
+        self.transformed.retain_mut(|result| {
+            let Some(found) = result.copy.take() else { return true };
+            let is_left_out = originals.contains(&identity(inputs, result));
+            if is_left_out {
+                inputs.get_mut(result.input).into_iter().for_each(|input| input.rendered = false);
+            } else {
+                self.found.append(*found);
+            }
+            !is_left_out
+        });
+    }
+}
+
+impl DocumentResults<'_, Value> {
+    /// Adds what an object became that is changed, and is not of a kind that is transformed.
+    pub(super) fn add_changed(&mut self, input: usize, mapped: Mapped<Value>) {
+        let result = ObjectResult { input, mapped: Some(Box::new(mapped)), copy: None };
+        let after = self.transformed.partition_point(|result| result.input < input);
+        self.transformed.insert(after, result);
+    }
+
+    /// The same with every object in the form that the caller asked for, once nothing needs to see it any more.
+    pub(super) fn into_form<'t, O: Form>(self) -> DocumentResults<'t, O> {
+        let into_form = |result: ObjectResult<Value>| {
+            let mapped = result.mapped.map(|mapped| {
+                let Mapped { decision, objects } = *mapped;
+                Box::new(Mapped { decision, objects: objects.into_iter().map(GeneratedObject::into_form).collect() })
+            });
+            ObjectResult { input: result.input, mapped, copy: result.copy }
+        };
+        DocumentResults {
+            inputs: self.inputs,
+            transformed: self.transformed.into_iter().map(into_form).collect(),
+            found: self.found,
+            held: self.held,
+            trouble: self.trouble,
+            suppressions: self.suppressions,
+            configured: self.configured,
+            rule_steps: self.rule_steps,
+            late: self.late,
+            set: Vec::new(),
+        }
+    }
+}
