@@ -1,12 +1,16 @@
-//! The engine for whoever keeps running: an operator, an admission webhook, an editor.
+//! A session: the pipeline for a program that keeps running, such as an operator, an admission webhook, or an editor.
 //!
-//! [`compile`](crate::compile()) takes all texts of a run. An [`Engine`] holds what changes seldom (options, provider
-//! configurations, CRDs) and takes one deployment at a time, as the apiserver gives it. What comes out is the same: both
-//! send the deployment through the same code.
+//! [`compile`](crate::compile()) takes all texts of a run. A [`Session`] holds what changes seldom (options, provider
+//! configurations, CRDs) and takes one deployment at a time, as the apiserver gives it; or all texts again, of which it
+//! reads those that changed. What comes out is the same: all send the deployment through the same code. A session has no
+//! clock and no thread of its own.
 
 pub use crate::drift::{FieldDrift, drift};
 pub use crate::pipeline::Providers;
-pub use crate::pipeline::session::{Engine, Evaluation};
+/// The name under which front ends know it.
+#[doc(hidden)]
+pub use crate::pipeline::session::Session as Engine;
+pub use crate::pipeline::session::{Evaluation, Session};
 pub use crate::plan::{UpstreamChange, changes};
 pub use crate::status::{Judgement, Observation, observe};
 pub use kubefoundry_crd::Installed;

@@ -1,4 +1,4 @@
-//! How an engine sends one deployment through, and says what was found.
+//! How a session sends one deployment through, and says what was found.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::document::Document;
 use super::environment::Environment;
 use super::findings::RunFindings;
 use super::role::Role;
-use super::session::{Engine, Evaluation};
+use super::session::{Evaluation, Session};
 use super::subject::Subject;
 use super::suppress::{self, Suppression};
 use super::{Attempt, Decision, Thoroughness, say_once};
@@ -33,7 +33,7 @@ use kubefoundry_yaml::{Entry, Node, Span};
 /// Fields of an object that say nothing of what is wanted, and may be most of it.
 const REPORTED: &[(&str, Option<&str>)] = &[("status", None), ("metadata", Some("managedFields"))];
 
-impl Engine {
+impl Session {
     /// Sends a deployment through.
     pub(super) fn run(&self, deployment: &Value, chosen: Option<&Chosen>, thoroughness: Thoroughness) -> Evaluation {
         let mut document = Document::without_text(self.source, wanted(deployment));

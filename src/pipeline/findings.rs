@@ -12,7 +12,7 @@ pub(super) const MAX_FINDINGS: usize = 10_000;
 
 /// Collects findings, at most 10,000. Which ones are kept depends on their order alone, so findings may be collected in
 /// parts that are then joined in order.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct RunFindings {
     kept: Vec<Diagnostic>,
     /// What is said once a run was said, for these.

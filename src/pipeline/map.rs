@@ -23,7 +23,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 const ALL: &str = "*";
 
 /// What an object became.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Mapped<O> {
     /// What was decided.
     pub(super) decision: Decision,
@@ -32,7 +32,7 @@ pub(super) struct Mapped<O> {
 }
 
 /// An object before the set is looked at.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct GeneratedObject<O> {
     pub(super) api_version: Arc<str>,
     pub(super) identity: Identity,

@@ -14,6 +14,7 @@
 //! When a document turns up that the scan did not see (its kind is written with escapes) and that changes what had to be
 //! read first or kept, the run starts again, once, with everything read first and everything kept: slower, never wrong.
 
+mod cache;
 mod conformance;
 mod context;
 mod document;
@@ -39,6 +40,7 @@ mod survey;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -270,6 +272,15 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
 /// assert!(compilation.outputs[0].object.as_str().starts_with("apiVersion: nvidia.com/v1alpha1\n"));
 /// ```
 pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
+    compile_with(sources, thoroughness, |run| run.results())
+}
+
+/// The same, with what the documents left behind given by `results`.
+fn compile_with<O>(
+    sources: &SourceSet,
+    thoroughness: Thoroughness,
+    results: impl for<'r> FnOnce(&'r Run<'r>) -> DocumentResults<'r, O>,
+) -> Compilation<O> {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
     if diagnostics.iter().any(|found| found.severity == Severity::Error) {
@@ -289,7 +300,7 @@ pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> C
     let crds = crds_of(sources, &options, &mut diagnostics);
     let schemas = crds.as_ref().map(CrdSchemas);
     let run = Run { sources, schemas: schemas.as_ref(), options: &options, thoroughness };
-    let mut results: DocumentResults<'_, O> = run.results();
+    let mut results = results(&run);
     results.leave_out_copies();
     let DocumentResults { inputs, transformed, mut found, suppressions, configured, mut trouble, .. } = results;
     diagnostics.into_iter().chain(trouble.ours.drain(..)).for_each(|diagnostic| found.add(diagnostic));
@@ -346,8 +357,9 @@ impl Run<'_> {
         let (catalog, mut problems) = catalog_of(sources, options, Providers::All, &mut survey);
         survey.diagnostics.append(&mut problems);
         let environment = Environment { catalog: &catalog, schemas, options, thoroughness, chosen: None };
+        let kept = mem::take(&mut survey.kept);
         let mut results = if plan.keeps_set {
-            let mut results: DocumentResults<'_, Value> = stream::run(sources, &environment, &mut survey, plan);
+            let mut results: DocumentResults<'_, Value> = stream::run(sources, &environment, &survey, kept, plan);
             if plan.is_refuted_by(results.late) {
                 return None;
             }
@@ -355,7 +367,7 @@ impl Run<'_> {
             set::transform(&mut results, &environment);
             results.into_form()
         } else {
-            let mut results: DocumentResults<'_, O> = stream::run(sources, &environment, &mut survey, plan);
+            let mut results: DocumentResults<'_, O> = stream::run(sources, &environment, &survey, kept, plan);
             if plan.is_refuted_by(results.late) {
                 return None;
             }

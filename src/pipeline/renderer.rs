@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::context::read_inline_configs;
 use super::document::Document;
 use super::role::InputDocument;
-use super::session::Engine;
+use super::session::Session;
 use super::text::Documents;
 use super::{Attempt, Compilation, Decision, Thoroughness};
 use crate::composition::configured_by;
@@ -48,7 +48,7 @@ use kubefoundry_yaml::{Node, Span};
 #[derive(Debug, Clone)]
 pub struct Renderer<'s> {
     sources: &'s SourceSet,
-    engine: Engine,
+    session: Session,
 }
 
 /// The items of lists, read with their lists; made by [`Renderer::list_items`].
@@ -79,41 +79,41 @@ impl<'s> Renderer<'s> {
         read_inline_configs(sources, &options, &mut catalog, &mut Vec::new());
         let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
         let crds = dumped.then(|| Crds::read(sources, crate::composition::crd_kinds()).0.into_owned());
-        let engine = Engine::of(options, catalog, crds, sources);
-        Self { sources, engine }
+        let session = Session::of(options, catalog, crds, sources);
+        Self { sources, session }
     }
 
     /// The same with another one's options.
     #[must_use]
     pub fn with_options_of(&self, other: &Self) -> Self {
-        let options = Options { crds: self.engine.options.crds, ..Options::clone(&other.engine.options) };
-        self.with(Engine { options: Arc::new(options), ..self.engine.clone() })
+        let options = Options { crds: self.session.options.crds, ..Options::clone(&other.session.options) };
+        self.with(Session { options: Arc::new(options), ..self.session.clone() })
     }
 
     /// The same with another one's provider configurations.
     #[must_use]
     pub fn with_providers_of(&self, other: &Self) -> Self {
-        self.with(Engine { catalog: Arc::clone(&other.engine.catalog), ..self.engine.clone() })
+        self.with(Session { catalog: Arc::clone(&other.session.catalog), ..self.session.clone() })
     }
 
     /// The same with another one's CRDs.
     #[must_use]
     pub fn with_crds_of(&self, other: &Self) -> Self {
-        let options = Options { crds: other.engine.options.crds, ..Options::clone(&self.engine.options) };
-        let crds = other.engine.crds.clone();
-        self.with(Engine { options: Arc::new(options), crds, ..self.engine.clone() })
+        let options = Options { crds: other.session.options.crds, ..Options::clone(&self.session.options) };
+        let crds = other.session.crds.clone();
+        self.with(Session { options: Arc::new(options), crds, ..self.session.clone() })
     }
 
     /// The same, writing this CRD version for a provider.
     #[must_use]
     pub fn with_target(&self, provider: &str, target: &str) -> Self {
-        let mut options = Options::clone(&self.engine.options);
+        let mut options = Options::clone(&self.session.options);
         options.targets.insert(provider.to_owned(), target.to_owned());
-        self.with(Engine { options: Arc::new(options), ..self.engine.clone() })
+        self.with(Session { options: Arc::new(options), ..self.session.clone() })
     }
 
-    fn with(&self, engine: Engine) -> Self {
-        Self { sources: self.sources, engine }
+    fn with(&self, session: Session) -> Self {
+        Self { sources: self.sources, session }
     }
 
     /// The items of lists among some documents of the run: a list is read once for all of them.
@@ -121,7 +121,7 @@ impl<'s> Renderer<'s> {
         let lists: BTreeSet<SourceId> = inputs.into_iter().filter(|input| input.item).map(|it| it.source).collect();
         let mut items = BTreeMap::new();
         for id in lists {
-            for document in documents(self.sources, id, &self.engine.options).iter().filter(|document| document.item) {
+            for document in documents(self.sources, id, &self.session.options).iter().filter(|document| document.item) {
                 items.insert((id, document.index(), document.span), document.to_json());
             }
         }
@@ -135,19 +135,19 @@ impl<'s> Renderer<'s> {
             return items.0.get(&(input.source, input.index, input.span)).cloned();
         }
         let text = self.sources.get(input.source).text.get(input.span.start..input.span.end)?;
-        yaml::documents(text, &self.engine.options.limits).next().map(|document| document.root.to_json())
+        yaml::documents(text, &self.session.options.limits).next().map(|document| document.root.to_json())
     }
 
     /// Fields of an object whose change the rules of the CRDs refuse, each with the rule's message; none without CRDs.
     pub fn check_change(&self, old: &Value, new: &Value) -> Vec<(FieldPath, String)> {
-        self.engine.crds.as_ref().map(|crds| crds.check_change(old, new)).unwrap_or_default()
+        self.session.crds.as_ref().map(|crds| crds.check_change(old, new)).unwrap_or_default()
     }
 
     /// What a ModelDeployment comes to on its own; none when it has errors, or is of another kind: those need the set.
     pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<Rendered> {
         // It may come from either of two runs: where it stands is the same for both.
         let document = Document::without_text(SourceId::default(), Node::from(document));
-        let Attempt { objects, decision, findings } = self.engine.attempt(&document, None, thoroughness);
+        let Attempt { objects, decision, findings } = self.session.attempt(&document, None, thoroughness);
         if findings.iter().any(|found| found.severity == Severity::Error) {
             return None;
         }

@@ -11,6 +11,7 @@ use super::role::InputDocument;
 use super::scan::Late;
 use super::suppress::Suppression;
 use super::text::Trouble;
+use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Identity;
@@ -32,6 +33,8 @@ pub(super) struct DocumentResults<'t, O> {
     pub(super) configured: BTreeSet<SourceId>,
     /// Steps that selection rules took.
     pub(super) rule_steps: u64,
+    /// The most steps that the rules of one object took.
+    pub(super) most_rule_steps: u64,
     /// What turned up that may have been needed before.
     pub(super) late: Late,
     /// The objects that transformations may need to see, when they are kept at all.
@@ -48,7 +51,7 @@ pub(super) struct SetObject<'t> {
 }
 
 /// What an object that is transformed leaves behind.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ObjectResult<O> {
     /// Its place among the inputs.
     pub(super) input: usize,
@@ -69,6 +72,7 @@ impl<O> Default for DocumentResults<'_, O> {
             suppressions: Vec::new(),
             configured: BTreeSet::new(),
             rule_steps: 0,
+            most_rule_steps: 0,
             late: Late::default(),
             set: Vec::new(),
         }
@@ -98,6 +102,7 @@ impl<O> DocumentResults<'_, O> {
         self.suppressions.append(&mut later.suppressions);
         self.configured.append(&mut later.configured);
         self.rule_steps = self.rule_steps.saturating_add(later.rule_steps);
+        self.most_rule_steps = self.most_rule_steps.max(later.most_rule_steps);
         self.late.add(later.late);
     }
 
@@ -137,6 +142,52 @@ impl DocumentResults<'_, Value> {
         self.transformed.insert(after, result);
     }
 
+    /// A copy of the results of a text for another run, in which the text has another id. The set is not copied.
+    pub(super) fn relocated<'t>(&self, from: SourceId, to: SourceId) -> DocumentResults<'t, Value> {
+        let mut copy = DocumentResults {
+            inputs: self.inputs.clone(),
+            transformed: self.transformed.clone(),
+            found: self.found.clone(),
+            held: self.held,
+            trouble: self.trouble.clone(),
+            suppressions: self.suppressions.clone(),
+            configured: self.configured.clone(),
+            rule_steps: self.rule_steps,
+            most_rule_steps: self.most_rule_steps,
+            late: self.late,
+            set: Vec::new(),
+        };
+        if from != to {
+            copy.relocate(from, to);
+        }
+        copy
+    }
+
+    /// Says of everything in a text that it stands in another one.
+    fn relocate(&mut self, from: SourceId, to: SourceId) {
+        let place = |source: &mut SourceId| {
+            if *source == from {
+                *source = to;
+            }
+        };
+        self.inputs.iter_mut().for_each(|input| place(&mut input.source));
+        let mut diagnostics: Vec<&mut Diagnostic> = Vec::new();
+        diagnostics.extend(self.found.kept_mut());
+        diagnostics.extend(self.trouble.ours.iter_mut().chain(&mut self.trouble.foreign));
+        for result in &mut self.transformed {
+            result.mapped.iter_mut().for_each(|mapped| place(&mut mapped.decision.source));
+            diagnostics.extend(result.copy.iter_mut().flat_map(|found| found.kept_mut()));
+        }
+        for diagnostic in diagnostics {
+            diagnostic.location.iter_mut().for_each(|location| place(&mut location.source));
+            diagnostic.related.iter_mut().for_each(|related| place(&mut related.location.source));
+        }
+        self.suppressions.iter_mut().for_each(|suppression| place(&mut suppression.location.source));
+        if self.configured.remove(&from) {
+            self.configured.insert(to);
+        }
+    }
+
     /// The same with every object in the form that the caller asked for, once nothing needs to see it any more.
     pub(super) fn into_form<'t, O: Form>(self) -> DocumentResults<'t, O> {
         let into_form = |result: ObjectResult<Value>| {
@@ -155,6 +206,7 @@ impl DocumentResults<'_, Value> {
             suppressions: self.suppressions,
             configured: self.configured,
             rule_steps: self.rule_steps,
+            most_rule_steps: self.most_rule_steps,
             late: self.late,
             set: Vec::new(),
         }

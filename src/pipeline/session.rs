@@ -1,13 +1,14 @@
-//! One deployment at a time, with all that is known of a cluster, for whoever keeps running: see [`crate::engine`].
+//! One deployment at a time, with all that is known of a cluster, for whoever keeps running: see [`crate::session`].
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::cache::ResultCache;
 use super::context::{catalog_of, crds_of, options_of};
 use super::scan::ReadPlan;
 use super::survey::Survey;
-use super::{Decision, Providers, Thoroughness};
+use super::{Compilation, Decision, Providers, Thoroughness, compile_with};
 use crate::drift;
 use crate::drift::FieldDrift;
 use crate::options::Options;
@@ -27,14 +28,14 @@ use kubefoundry_yaml::{Node, Span};
 /// Digits of a hash that are kept: nobody looks for two deployments of one hash.
 const HASH_DIGITS: usize = 16;
 
-/// What the engine knows of a cluster at a moment: options, provider configurations, CRDs. It borrows nothing, is shared
+/// What is known of a cluster at a moment: options, provider configurations, CRDs. It borrows nothing, is shared
 /// between threads, and a clone of it costs nothing.
 ///
 /// ```
-/// use kubefoundry::engine::{Engine, Providers};
+/// use kubefoundry::session::{Providers, Session};
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use serde_json::json;
-/// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+/// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
 /// let phi = json!({
 ///     "apiVersion": "kubefoundry.ai/v1alpha1",
 ///     "kind": "ModelDeployment",
@@ -42,20 +43,22 @@ const HASH_DIGITS: usize = 16;
 ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
 ///     "status": {"phase": "Pending"},
 /// });
-/// let evaluation = engine.evaluate(&phi, None);
+/// let evaluation = session.evaluate(&phi, None);
 /// assert!(!evaluation.has_errors());
 /// let decision = evaluation.decision.unwrap();
 /// assert_eq!(decision.reason(), Some("default → dynamo (GPU inference default)"));
 /// assert_eq!(evaluation.objects.last().unwrap()["kind"], "DynamoGraphDeployment");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Engine {
+pub struct Session {
     pub(super) options: Arc<Options>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) crds: Option<Arc<Crds<'static>>>,
     pub(super) problems: Arc<[Diagnostic]>,
     /// The source that deployments are said to stand in: the one behind all that were given.
     pub(super) source: SourceId,
+    /// What texts became in the last [`Session::compile`].
+    pub(super) cache: ResultCache,
 }
 
 /// What a deployment comes to.
@@ -88,16 +91,16 @@ impl Evaluation {
     }
 }
 
-impl Engine {
+impl Session {
     /// Reads options, provider configurations and CRDs, each from the texts given for it ([`Purpose`](kubefoundry_diagnostics::source::Purpose));
     /// configurations may also be among the input, whose other objects are nothing to it. Without CRDs nobody knows what is
     /// installed: every provider is rendered by its default. A `CustomResourceDefinitionList` without items says that
     /// nothing is.
     ///
-    /// A configuration that cannot be used takes its provider out of selection, and no other: see [`Engine::problems`].
+    /// A configuration that cannot be used takes its provider out of selection, and no other: see [`Session::problems`].
     ///
     /// ```
-    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::session::{Providers, Session};
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// let mut sources = SourceSet::default();
     /// sources.add_for(Purpose::Options, "kubefoundry.yaml", "
@@ -107,10 +110,10 @@ impl Engine {
     /// ");
     /// sources.add_for(Purpose::Crds, "installed CRDs", r#"
     /// {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#);
-    /// let engine = Engine::new(&sources, Providers::Given).unwrap();
-    /// assert!(engine.options().owner_references);
-    /// assert_eq!(engine.provider_names().count(), 0);
-    /// let problem = engine.crds_problem("kaito").unwrap();
+    /// let session = Session::new(&sources, Providers::Given).unwrap();
+    /// assert!(session.options().owner_references);
+    /// assert_eq!(session.provider_names().count(), 0);
+    /// let problem = session.crds_problem("kaito").unwrap();
     /// assert_eq!(problem.message, "Provider 'kaito' CRD not installed in cluster");
     /// ```
     ///
@@ -131,15 +134,15 @@ impl Engine {
     /// again when a provider says that it is alive.
     ///
     /// ```
-    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::session::{Providers, Session};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use kubefoundry_model::providers;
     /// let mut sources = SourceSet::default();
-    /// let engine = Engine::new(&sources, Providers::Given).unwrap();
-    /// assert_eq!(engine.provider_names().count(), 0);
+    /// let session = Session::new(&sources, Providers::Given).unwrap();
+    /// assert_eq!(session.provider_names().count(), 0);
     /// sources.add("dynamo", providers::find("dynamo").unwrap().config());
-    /// let engine = engine.with_providers(&sources, Providers::Given);
-    /// assert_eq!(engine.provider_names().collect::<Vec<_>>(), ["dynamo"]);
+    /// let session = session.with_providers(&sources, Providers::Given);
+    /// assert_eq!(session.provider_names().collect::<Vec<_>>(), ["dynamo"]);
     /// ```
     #[must_use]
     pub fn with_providers(&self, sources: &SourceSet, providers: Providers) -> Self {
@@ -162,7 +165,37 @@ impl Engine {
             crds: crds.map(Arc::new),
             problems: Arc::default(),
             source: SourceId(sources.iter().count()),
+            cache: ResultCache::default(),
         }
+    }
+
+    /// Runs the whole pipeline, as [`compile`](crate::compile()) does with [`Thoroughness::Needed`]; the texts bring their
+    /// own options, configurations and CRDs. What a text became is kept for the next call: then only texts that changed are
+    /// read, unless options, configurations, kustomizations or CRDs changed, too. What comes out is that of a fresh run.
+    ///
+    /// ```
+    /// use kubefoundry::session::{Providers, Session};
+    /// use kubefoundry_diagnostics::source::SourceSet;
+    /// let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let mut sources = SourceSet::default();
+    /// let phi = sources.add("phi.yaml", "
+    /// apiVersion: kubefoundry.ai/v1alpha1
+    /// kind: ModelDeployment
+    /// metadata: {name: phi}
+    /// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+    /// ");
+    /// assert_eq!(session.compile(&sources).decisions[0].gpus[0].count, 1);
+    /// sources.set_text(phi, sources.get(phi).text.replace("count: 1", "count: 2"));
+    /// assert_eq!(session.compile(&sources).decisions[0].gpus[0].count, 2);
+    /// ```
+    pub fn compile(&mut self, sources: &SourceSet) -> Compilation {
+        let cache = &mut self.cache;
+        compile_with(sources, Thoroughness::Needed, |run| cache.results(run))
+    }
+
+    /// Of how many texts [`Session::compile`] knows what they became.
+    pub fn cached_texts(&self) -> usize {
+        self.cache.len()
     }
 
     /// The options that apply.
@@ -173,7 +206,7 @@ impl Engine {
     /// The providers that can be chosen, with what they say of themselves.
     ///
     /// ```
-    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::session::{Providers, Session};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// let mut sources = SourceSet::default();
     /// sources.add("edge.yaml", "
@@ -183,8 +216,8 @@ impl Engine {
     /// spec: {capabilities: {engines: [vllm], servingModes: [aggregated], gpuSupport: true}}
     /// status: {ready: false}
     /// ");
-    /// let engine = Engine::new(&sources, Providers::Given).unwrap();
-    /// assert_eq!(engine.catalog().get("edge").unwrap().ready, Some(false));
+    /// let session = Session::new(&sources, Providers::Given).unwrap();
+    /// assert_eq!(session.catalog().get("edge").unwrap().ready, Some(false));
     /// ```
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
@@ -198,7 +231,7 @@ impl Engine {
     /// What was wrong with provider configurations.
     ///
     /// ```
-    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::session::{Providers, Session};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// let mut sources = SourceSet::default();
     /// sources.add("edge.yaml", "
@@ -209,8 +242,8 @@ impl Engine {
     ///   capabilities: {engines: [vllm], servingModes: [aggregated], gpuSupport: true}
     ///   selectionRules: [{condition: spec.resources.gpu.count >, priority: 1}]
     /// ");
-    /// let engine = Engine::new(&sources, Providers::All).unwrap();
-    /// assert_eq!(engine.problems()[0].object.as_ref().unwrap().to_string(), "InferenceProviderConfig edge");
+    /// let session = Session::new(&sources, Providers::All).unwrap();
+    /// assert_eq!(session.problems()[0].object.as_ref().unwrap().to_string(), "InferenceProviderConfig edge");
     /// ```
     pub fn problems(&self) -> &[Diagnostic] {
         &self.problems
@@ -223,19 +256,19 @@ impl Engine {
     /// passed over.
     ///
     /// ```
-    /// use kubefoundry::engine::{Chosen, Engine, Providers};
+    /// use kubefoundry::session::{Chosen, Providers, Session};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use serde_json::json;
-    /// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
     /// let mut phi = json!({
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
     /// });
     /// let chosen = Chosen { provider: "kuberay".to_owned(), reason: "it was the only one".to_owned() };
-    /// let kept = engine.evaluate(&phi, Some(&chosen));
+    /// let kept = session.evaluate(&phi, Some(&chosen));
     /// assert_eq!(kept.decision.unwrap().reason(), Some("it was the only one"));
     /// phi["spec"]["provider"] = json!({"name": "dynamo"});
-    /// let named = engine.evaluate(&phi, Some(&chosen));
+    /// let named = session.evaluate(&phi, Some(&chosen));
     /// assert_eq!(named.provider(), Some("dynamo"));
     /// assert_eq!(named.decision.unwrap().reason(), Some("explicit provider selection"));
     /// ```
@@ -247,15 +280,15 @@ impl Engine {
     /// object, fields without effect included. One that is not stored yet needs no uid, whatever the options.
     ///
     /// ```
-    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::session::{Providers, Session};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use kubefoundry::Thoroughness;
-    /// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
     /// let phi = serde_json::json!({
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"engine": {"type": "vllm"}},
     /// });
-    /// let found = engine.validate(&phi, Thoroughness::EveryRule);
+    /// let found = session.validate(&phi, Thoroughness::EveryRule);
     /// let errors: Vec<&str> = found.errors().map(|error| error.message.as_str()).collect();
     /// assert_eq!(errors, [
     ///     "model.id is required when source is huggingface",
@@ -274,15 +307,15 @@ impl Engine {
     /// where it says nothing: what a defaulting webhook answers. It renders as before. One with errors stays as it is.
     ///
     /// ```
-    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::session::{Providers, Session};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use serde_json::json;
-    /// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
     /// let phi = json!({
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
     /// });
-    /// let phi = engine.default_values(&phi);
+    /// let phi = session.default_values(&phi);
     /// assert_eq!(phi["spec"], json!({
     ///     "model": {"id": "org/phi", "source": "huggingface"},
     ///     "engine": {"type": "vllm", "trustRemoteCode": false, "enforceEager": false},
@@ -290,7 +323,7 @@ impl Engine {
     ///     "serving": {"mode": "aggregated"},
     ///     "scaling": {"replicas": 1},
     /// }));
-    /// assert_eq!(engine.default_values(&phi), phi);
+    /// assert_eq!(session.default_values(&phi), phi);
     /// ```
     #[must_use]
     pub fn default_values(&self, deployment: &Value) -> Value {
@@ -305,15 +338,15 @@ impl Engine {
     /// apart by the keys that the installed CRDs name.
     ///
     /// ```
-    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::session::{Providers, Session};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use serde_json::json;
-    /// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
     /// let service = |replicas: u32| json!({
     ///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"replicas": replicas},
     /// });
-    /// assert!(engine.drift(&service(1), &service(1)).is_empty());
-    /// assert_eq!(engine.drift(&service(1), &service(2))[0].path, "spec.replicas");
+    /// assert!(session.drift(&service(1), &service(1)).is_empty());
+    /// assert_eq!(session.drift(&service(1), &service(2))[0].path, "spec.replicas");
     /// ```
     pub fn drift(&self, expected: &Value, live: &Value) -> Vec<FieldDrift> {
         drift::drift(expected, live, self.crds.as_deref())
@@ -324,21 +357,21 @@ impl Engine {
     /// None when the deployment cannot be read so far.
     ///
     /// ```
-    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::session::{Providers, Session};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use serde_json::json;
-    /// let engine = Engine::new(&SourceSet::default(), Providers::All).unwrap();
+    /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
     /// let mut phi = json!({
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
     /// });
-    /// let hash = engine.identity_hash(&phi, "dynamo").unwrap();
+    /// let hash = session.identity_hash(&phi, "dynamo").unwrap();
     /// assert_eq!(hash.len(), 16);
     /// phi["spec"]["resources"]["gpu"]["count"] = 2.into();
     /// phi["spec"]["serving"] = json!({"mode": "aggregated"});
-    /// assert_eq!(engine.identity_hash(&phi, "dynamo").as_ref(), Some(&hash));
+    /// assert_eq!(session.identity_hash(&phi, "dynamo").as_ref(), Some(&hash));
     /// phi["spec"]["model"]["id"] = "org/phi-2".into();
-    /// assert_ne!(engine.identity_hash(&phi, "dynamo").as_ref(), Some(&hash));
+    /// assert_ne!(session.identity_hash(&phi, "dynamo").as_ref(), Some(&hash));
     /// ```
     pub fn identity_hash(&self, deployment: &Value, provider: &str) -> Option<String> {
         let deployment = self.read(deployment).0?;
@@ -354,7 +387,7 @@ impl Engine {
     /// known, and for providers that this program does not render.
     ///
     /// ```
-    /// use kubefoundry::engine::{Engine, Providers};
+    /// use kubefoundry::session::{Providers, Session};
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// let mut sources = SourceSet::default();
     /// sources.add_for(Purpose::Crds, "crds.yaml", "
@@ -365,11 +398,11 @@ impl Engine {
     ///   names: {kind: RayService}
     ///   versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]
     /// ");
-    /// let engine = Engine::new(&sources, Providers::All).unwrap();
-    /// let installed = engine.installed("kuberay");
+    /// let session = Session::new(&sources, Providers::All).unwrap();
+    /// let installed = session.installed("kuberay");
     /// assert_eq!((installed[0].kind.as_str(), installed[0].version.as_str()), ("RayService", "v1"));
     /// assert_eq!(installed[0].fingerprint.len(), 16);
-    /// assert!(engine.installed("kaito").is_empty());
+    /// assert!(session.installed("kaito").is_empty());
     /// ```
     pub fn installed(&self, provider: &str) -> Vec<Installed> {
         let (crds, provider) = (self.crds.as_deref(), providers::find(provider));
@@ -377,7 +410,7 @@ impl Engine {
     }
 
     /// The CRD version that is written for a provider: by the options, or the first that is installed. None when
-    /// [`Engine::crds_problem`] says why, and for a provider that this program does not render.
+    /// [`Session::crds_problem`] says why, and for a provider that this program does not render.
     pub fn target(&self, provider: &str) -> Option<String> {
         self.find_target(provider).0
     }

@@ -34,16 +34,17 @@ use kubefoundry_yaml as yaml;
 /// Bytes of text whose documents make a chunk: enough for threads to be worth it, few enough to stay in a cache.
 const CHUNK: usize = 64 * 1024;
 
-/// Sends every document through.
+/// Sends every document through. `kept` are the documents of the texts that were read before.
 pub(super) fn run<'t, O: Form>(
     sources: &'t SourceSet,
     environment: &Environment<'_>,
-    survey: &mut Survey<'t>,
+    survey: &Survey<'t>,
+    kept: BTreeMap<SourceId, Vec<Document<'t>>>,
     plan: &ReadPlan,
 ) -> DocumentResults<'t, O> {
     let limits = environment.options.limits;
     let rule_limits = environment.options.rule_limits;
-    let mut reading = Reading::new(sources, limits, mem::take(&mut survey.kept), plan);
+    let mut reading = Reading::new(sources, limits, kept, plan);
     let mut results = DocumentResults::default();
     let mut chunk = reading.chunk();
     let accounts = environment.thoroughness != Thoroughness::Needed;
@@ -227,6 +228,7 @@ impl<'t> Mapper<'_, 't> {
                 let is_copy = transform.is_passed_on(&document.root);
                 let copy = is_copy.then(|| Box::new(RunFindings::new(findings.take())));
                 results.rule_steps += steps.spent();
+                results.most_rule_steps = results.most_rule_steps.max(steps.used());
                 results.add_transformed(mapped.map(Box::new), copy);
             }
             Role::Patch(transform) => {

@@ -20,10 +20,10 @@ use kubefoundry_yaml::text::one_line;
 const NAME: &str = "lint-ignore";
 
 /// What one object says to ignore.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Suppression {
     /// Where the annotation's value stands.
-    location: Location,
+    pub(super) location: Location,
     /// The object's own bytes.
     span: Span,
     object: Option<ObjectRef>,
@@ -33,7 +33,7 @@ pub(super) struct Suppression {
 }
 
 /// A code, as it was written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Entry {
     written: String,
     code: Option<&'static Code>,

@@ -49,7 +49,7 @@ pub fn may_hold_ours(text: &str) -> bool {
 }
 
 /// What is wrong with texts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Trouble {
     /// With those that may hold something of ours.
     pub(super) ours: Vec<Diagnostic>,

@@ -40,6 +40,7 @@ mod properties;
 mod registry;
 mod rules;
 mod schemas;
+mod session;
 mod streaming;
 mod trace;
 mod yaml_documents;

@@ -25,6 +25,11 @@ impl Steps {
         self.most - self.deciding
     }
 
+    /// How many were taken of either kind, at the most.
+    pub fn used(&self) -> u64 {
+        self.most - self.deciding.min(self.other)
+    }
+
     /// Whether rules were left without a value for want of steps.
     pub fn is_exhausted(&self) -> bool {
         self.deciding == 0 || self.other == 0
