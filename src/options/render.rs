@@ -8,7 +8,7 @@ use kubefoundry_model::wire::InferenceProviderConfig;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
-use crate::composition;
+use crate::{codes, composition};
 
 /// `apiVersion` of [`Render`].
 pub const API_VERSION: &str = "config.kubefoundry.ai/v1alpha1";
@@ -18,9 +18,9 @@ wire_object! {
     /// directory given as PATH, and from `--config`.
     pub struct Render {
         /// `config.kubefoundry.ai/v1alpha1`.
-        api_version: String = "apiVersion" [required()],
+        api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// `Render`.
-        kind: String = "kind" [required()],
+        kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// Required where it is a KRM function's configuration.
         metadata: ObjectMeta = "metadata",
         /// The CRD version that is written for a provider: `dynamo: nvidia.com/v1beta1`.

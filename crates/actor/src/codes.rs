@@ -1,6 +1,7 @@
 //! The diagnostics that only actors need.
 
 use kubefoundry_diagnostics::declare_codes;
+pub use kubefoundry_transform::codes::*;
 
 declare_codes! {
     // The actor itself

@@ -23,7 +23,7 @@ wire_object! {
         /// Where sidecars report progress to; by default what `ASYA_GATEWAY_URL` of the runtime container says.
         gateway_url: String = "gatewayURL",
         /// Image of the sidecar; `asya-sidecar:latest` by default.
-        sidecar_image: String = "sidecarImage" [syntax(Syntax::Image)],
+        sidecar_image: String = "sidecarImage" [syntax(Syntax::Image), checked_by(&codes::INVALID_OPTION)],
         /// The text of `asya_runtime.py`. With it the ConfigMap `asya-runtime` is made; without it the ConfigMap is
         /// expected in the input, or in the cluster.
         runtime_script: String = "runtimeScript",

@@ -5,6 +5,8 @@ use kubefoundry_kubernetes::wire::{Condition, EnvVar, IntegerOrString, Map, Obje
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
 
+use crate::codes;
+
 /// `apiVersion` of [`AsyncActor`].
 pub const API_VERSION: &str = "asya.sh/v1alpha1";
 
@@ -16,11 +18,11 @@ wire_object! {
     /// (`workload`), or is added to one that is there already (`workloadRef`).
     pub struct AsyncActor {
         /// `asya.sh/v1alpha1`.
-        api_version: String = "apiVersion" [required()],
+        api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// `AsyncActor`.
-        kind: String = "kind" [required()],
+        kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// Name, namespace, labels, annotations.
-        metadata: ObjectMeta = "metadata" [required()],
+        metadata: ObjectMeta = "metadata" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// What is wanted.
         spec: AsyncActorSpec = "spec" [required()],
         /// What a controller reported; not an input.
@@ -90,7 +92,7 @@ wire_object! {
         /// Its name.
         name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
         /// Its namespace: the actor's, or left out.
-        namespace: String = "namespace" [syntax(Syntax::DnsLabel)],
+        namespace: String = "namespace" [syntax(Syntax::DnsLabel), checked_by(&codes::TARGET_NAMESPACE)],
     }
 }
 wire_object! {
@@ -123,7 +125,7 @@ wire_object! {
         /// What it needs.
         resources: ActorResources = "resources",
         /// Variables beside those that are set here; one of the same name takes the place of a setting.
-        env: Vec<EnvVar> = "env",
+        env: Vec<EnvVar> = "env" [max_items(256)],
     }
 }
 string_enum! {
@@ -141,11 +143,11 @@ wire_object! {
     /// What a container needs (core/v1 ResourceRequirements).
     pub struct ActorResources {
         /// At most this, by resource.
-        limits: Map<IntegerOrString> = "limits",
+        limits: Map<IntegerOrString> = "limits" [max_entries(512)],
         /// At least this, by resource.
-        requests: Map<IntegerOrString> = "requests",
+        requests: Map<IntegerOrString> = "requests" [max_entries(512)],
         /// Claims of the pod that it uses, by name.
-        claims: Vec<ActorResourceClaim> = "claims",
+        claims: Vec<ActorResourceClaim> = "claims" [max_items(256)],
     }
 }
 wire_object! {
@@ -214,7 +216,7 @@ wire_object! {
     /// What became of an AsyncActor. Controllers write it.
     pub struct AsyncActorStatus {
         /// Conditions: `TransportReady`, `WorkloadReady`, `ScalingReady`.
-        conditions: Vec<Condition> = "conditions",
+        conditions: Vec<Condition> = "conditions" [max_items(256)],
         /// Whether it has a workload of its own, or is bound to another's.
         mode: ActorMode = "mode",
         /// The workload that was made.

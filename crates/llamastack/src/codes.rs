@@ -1,6 +1,7 @@
 //! The diagnostics that only LlamaStackDistributions need.
 
 use kubefoundry_diagnostics::declare_codes;
+pub use kubefoundry_transform::codes::*;
 
 declare_codes! {
     FOREIGN_DISTRIBUTION = "KF0700" "foreign-distribution" Error "a LlamaStackDistribution with external providers under a group or version that is not rendered";

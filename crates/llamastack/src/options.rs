@@ -30,20 +30,20 @@ wire_object! {
     /// How LlamaStackDistributions are rendered.
     pub struct LlamaStackSettings {
         /// The image of kubefoundry that merges configurations in the pod; `kubefoundry:<version>` by default.
-        image: String = "image" [syntax(Syntax::Image)],
+        image: String = "image" [syntax(Syntax::Image), checked_by(&codes::INVALID_OPTION)],
         /// Images of distributions by name, beside the known ones: `starter: registry.example.com/starter:1`.
         distributions: Map<String> = "distributions",
         /// Images that take the place of those of known distributions, by name.
         image_overrides: Map<String> = "imageOverrides",
         /// The namespace of the llama-stack operator, which a NetworkPolicy lets in;
         /// `llama-stack-k8s-operator-system` by default.
-        operator_namespace: String = "operatorNamespace" [syntax(Syntax::DnsLabel)],
+        operator_namespace: String = "operatorNamespace" [syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_OPTION)],
         /// Whether a NetworkPolicy is made; `false` by default.
         network_policy: bool = "networkPolicy",
         /// Whether `llama-stack preflight` runs before the server; `auto` by default.
         preflight: PreflightLevel = "preflight",
         /// The size limit of the volume that providers are installed on; `2Gi` by default.
-        volume_size_limit: IntegerOrString = "volumeSizeLimit" [syntax(Syntax::Quantity)],
+        volume_size_limit: IntegerOrString = "volumeSizeLimit" [syntax(Syntax::Quantity), checked_by(&codes::INVALID_OPTION)],
         /// Where else a distribution's image may have its run.yaml, after the known places.
         base_config_paths: Vec<String> = "baseConfigPaths",
         /// Where configurations are merged; `init` by default.

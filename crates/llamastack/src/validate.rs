@@ -38,10 +38,10 @@ pub(super) fn validate(
     let nothing = wire::Server::default();
     let server = spec.server.as_ref().unwrap_or(&nothing);
     let path = FieldPath::parse("spec.server");
-    let replicas = at_least(&FieldPath::parse("spec.replicas"), spec.replicas, 0, check).unwrap_or(1);
+    let replicas = spec.replicas.unwrap_or(1);
     let image = distribution::distribution(server.distribution.as_ref(), &path.join("distribution"), options, check);
     let container = container(server.container_spec.as_ref(), &path.join("containerSpec"), check);
-    let workers = at_least(&path.join("workers"), server.workers, 1, check);
+    let workers = server.workers;
     let (storage, mount_path) = storage(server.storage.as_ref(), &path.join("storage"), check);
     let autoscaling =
         availability::autoscaling(server.autoscaling.as_ref(), replicas, &path.join("autoscaling"), check);
@@ -102,11 +102,8 @@ fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut C
     let empty = wire::ContainerSpec::default();
     let wire = wire.unwrap_or(&empty);
     let name = text(wire.name.as_deref());
-    if let Some(name) = name {
-        check.name(&path.join("name"), name, names::dns_1123_label);
-    }
-    let port = wire.port.filter(|port| *port != 0).and_then(|port| {
-        let fits = u16::try_from(port).ok();
+    let port = wire.port.and_then(|port| {
+        let fits = u16::try_from(port).ok().filter(|port| *port != 0);
         if fits.is_none() {
             let message = format!("{path}.port is {port}, expected a port from 1 to 65535");
             check.findings.report(&shared::OUT_OF_RANGE, &path.join("port"), message);
@@ -130,7 +127,6 @@ fn storage(wire: Option<&wire::Storage>, path: &FieldPath, check: &mut Checker<'
     const MOUNT_PATH: &str = "/.llama";
     let Some(wire::Storage { size, mount_path }) = wire else { return (None, MOUNT_PATH.to_owned()) };
     let size = size.as_ref().map_or("10Gi", |IntegerOrString(size)| size);
-    check.quantity(&path.join("size"), size);
     let mount_path = text(mount_path.as_deref()).unwrap_or(MOUNT_PATH);
     check.expect(&shared::INVALID_VOLUME, &path.join("mountPath"), mount_path, pod::mount_path(mount_path));
     (Some(size.to_owned()), mount_path.to_owned())
@@ -150,16 +146,6 @@ fn network(wire: Option<&wire::Network>, check: &mut Checker<'_, '_>) -> Option<
         check.expect(&shared::INVALID_LABEL, &path, key, labels::label_key(key));
     }
     Some(Network { expose_route: wire.expose_route.unwrap_or_default(), namespaces, labels: keys })
-}
-
-/// Checks that a number is not too small. One that is comes back all the same, so that the rest can be looked at.
-fn at_least(path: &FieldPath, number: Option<i32>, least: i32, check: &mut Checker<'_, '_>) -> Option<i32> {
-    let number = number?;
-    if number < least {
-        let message = format!("{path} is {number}, expected at least {least}");
-        check.findings.report(&shared::OUT_OF_RANGE, path, message);
-    }
-    Some(number)
 }
 
 /// What is rendered as it is written, and probably not as meant.

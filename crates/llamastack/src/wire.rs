@@ -10,6 +10,8 @@ use kubefoundry_kubernetes::wire::{EnvVar, IntegerOrString, Map, ObjectMeta, Syn
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
 
+use crate::codes;
+
 /// The API group.
 pub const GROUP: &str = "llamastack.io";
 
@@ -23,11 +25,11 @@ wire_object! {
     /// A llama-stack server: which distribution, how it is run, and what it is extended with.
     pub struct LlamaStackDistribution {
         /// `llamastack.io/v1alpha1`.
-        api_version: String = "apiVersion" [required()],
+        api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// `LlamaStackDistribution`.
-        kind: String = "kind" [required()],
+        kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// Name, namespace, labels, annotations.
-        metadata: ObjectMeta = "metadata" [required()],
+        metadata: ObjectMeta = "metadata" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// What is wanted.
         spec: LlamaStackDistributionSpec = "spec" [required()],
         /// What is. Written by the operator, and not read here.
@@ -49,7 +51,7 @@ wire_object! {
     /// A llama-stack server.
     pub struct Server {
         /// What runs: a known distribution by name, or any image.
-        distribution: Distribution = "distribution" [required()],
+        distribution: Distribution = "distribution" [required(), checked_by(&codes::UNKNOWN_DISTRIBUTION)],
         /// The server's container.
         container_spec: ContainerSpec = "containerSpec",
         /// How many uvicorn worker processes run.
@@ -87,11 +89,13 @@ wire_object! {
         /// Its name.
         name: String = "name" [syntax(Syntax::DnsLabel), default("\"llama-stack\"")],
         /// The port that the server listens on.
-        port: i32 = "port" [minimum(1)],
+        port: i32 = "port" [
+            minimum(1), checked_by(&codes::OUT_OF_RANGE), maximum(65535), checked_by(&codes::OUT_OF_RANGE)
+        ],
         /// What it needs.
         resources: Resources = "resources",
         /// Environment variables.
-        env: Vec<EnvVar> = "env" [list_key("name")],
+        env: Vec<EnvVar> = "env" [list_key("name"), checked_by(&codes::DUPLICATE_ENTRY)],
         /// The program, instead of the image's.
         command: Vec<String> = "command",
         /// Its arguments.
@@ -113,7 +117,7 @@ wire_object! {
     /// A claim of a device (core/v1 ResourceClaim).
     pub struct ResourceClaim {
         /// An entry of the pod's `resourceClaims`.
-        name: String = "name" [required()],
+        name: String = "name" [required(), syntax(Syntax::DnsLabel)],
         /// One request of the claim; all of it when absent.
         request: String = "request",
     }
@@ -205,7 +209,9 @@ wire_object! {
         /// The ConfigMap.
         config_map_name: String = "configMapName" [required(), syntax(Syntax::DnsSubdomain)],
         /// Its namespace; only the distribution's own can be mounted.
-        config_map_namespace: String = "configMapNamespace" [syntax(Syntax::DnsLabel)],
+        config_map_namespace: String = "configMapNamespace" [
+            syntax(Syntax::DnsLabel), checked_by(&codes::UNUSABLE_USER_CONFIG)
+        ],
     }
 }
 wire_object! {
@@ -230,30 +236,30 @@ wire_object! {
     /// Providers that are installed when the pod starts, by the API that they serve.
     pub struct ExternalProviders {
         /// Providers of the inference API.
-        inference: Vec<ExternalProvider> = "inference" [max_items(64), list_key("providerId")],
+        inference: Vec<ExternalProvider> = "inference" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
         /// Providers of the safety API.
-        safety: Vec<ExternalProvider> = "safety" [max_items(64), list_key("providerId")],
+        safety: Vec<ExternalProvider> = "safety" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
         /// Providers of the agents API.
-        agents: Vec<ExternalProvider> = "agents" [max_items(64), list_key("providerId")],
+        agents: Vec<ExternalProvider> = "agents" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
         /// Providers of the vector_io API.
-        vector_io: Vec<ExternalProvider> = "vectorIo" [max_items(64), list_key("providerId")],
+        vector_io: Vec<ExternalProvider> = "vectorIo" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
         /// Providers of the datasetio API.
-        dataset_io: Vec<ExternalProvider> = "datasetIo" [max_items(64), list_key("providerId")],
+        dataset_io: Vec<ExternalProvider> = "datasetIo" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
         /// Providers of the scoring API.
-        scoring: Vec<ExternalProvider> = "scoring" [max_items(64), list_key("providerId")],
+        scoring: Vec<ExternalProvider> = "scoring" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
         /// Providers of the eval API.
-        eval: Vec<ExternalProvider> = "eval" [max_items(64), list_key("providerId")],
+        eval: Vec<ExternalProvider> = "eval" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
         /// Providers of the tool_runtime API.
-        tool_runtime: Vec<ExternalProvider> = "toolRuntime" [max_items(64), list_key("providerId")],
+        tool_runtime: Vec<ExternalProvider> = "toolRuntime" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
         /// Providers of the post_training API.
-        post_training: Vec<ExternalProvider> = "postTraining" [max_items(64), list_key("providerId")],
+        post_training: Vec<ExternalProvider> = "postTraining" [max_items(64), list_key("providerId"), checked_by(&codes::DUPLICATE_PROVIDER_ID)],
     }
 }
 wire_object! {
     /// A provider in a container image of its own. Which type of provider it is, its image says.
     pub struct ExternalProvider {
         /// What the provider is called in the server: unique among external providers.
-        provider_id: String = "providerId" [required(), syntax(Syntax::DnsLabel), max_length(45)],
+        provider_id: String = "providerId" [required(), syntax(Syntax::DnsLabel), max_length(45), checked_by(&codes::NAME_TOO_LONG)],
         /// The image that holds its packages under `/lls-provider`.
         image: String = "image" [required(), syntax(Syntax::Image)],
         /// When its image is pulled.

@@ -42,17 +42,43 @@ pub(crate) static CRDS: LazyLock<BTreeMap<(&str, &str), Crd>> = LazyLock::new(||
     let mut crds = BTreeMap::new();
     for dialect in DIALECTS.iter().filter(|dialect| dialect.has_crds) {
         for (kind, plural) in kinds {
-            let text = schema_file(&format!("{}_{plural}.yaml", dialect.group));
-            let definition = documents(&text).remove(0);
-            let schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
-            let validator = jsonschema::draft7::new(&schema).unwrap();
-            crds.insert((dialect.group, kind), Crd { rules: kube_cel::compile_schema(&schema), schema, validator });
+            crds.insert((dialect.group, kind), Crd::of_file(&format!("{}_{plural}.yaml", dialect.group)));
         }
     }
     crds
 });
 
+/// The schema that the patch for the CRD of llama-stack's operator adds where a path ends so.
+pub(crate) fn patched(end: &str) -> Value {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/llamastack/external-providers.yaml");
+    let operations = documents(&std::fs::read_to_string(path).unwrap()).remove(0);
+    let adds = |operation: &&Value| operation["path"].as_str().is_some_and(|path| path.ends_with(end));
+    operations.as_array().unwrap().iter().find(adds).unwrap()["value"].clone()
+}
+
 impl Crd {
+    /// The CRD in a generated file.
+    pub(crate) fn of_file(name: &str) -> Self {
+        let definition = documents(&schema_file(name)).remove(0);
+        Self::of_schema(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone())
+    }
+
+    /// A CRD with this schema.
+    pub(crate) fn of_schema(schema: Value) -> Self {
+        let validator = jsonschema::draft7::new(&schema).unwrap();
+        Self { rules: kube_cel::compile_schema(&schema), schema, validator }
+    }
+
+    /// Whether a cluster refuses a part of an object that this is the schema of.
+    pub(crate) fn refuses_part(&self, part: &Value) -> bool {
+        let mut found = Vec::new();
+        unknown_fields(&self.schema, part, "", &mut found);
+        repeated_keys(&self.schema, part, "", &mut found);
+        !found.is_empty()
+            || !self.validator.is_valid(part)
+            || kube_cel::Validator::new().validate_compiled(&self.rules, part, None).is_err()
+    }
+
     /// The object with the schema's defaults.
     pub(crate) fn defaulted(&self, object: &Value) -> Value {
         kube_cel::apply_defaults(&self.schema, object)
@@ -63,6 +89,7 @@ impl Crd {
         let object = self.defaulted(object);
         let mut found = Vec::new();
         unknown_fields(&self.schema, &object, "", &mut found);
+        repeated_keys(&self.schema, &object, "", &mut found);
         if object["metadata"]["name"].as_str().is_none_or(str::is_empty) {
             found.push(Refusal { path: "metadata.name".to_owned(), message: "is required".to_owned(), rule: None });
         }
@@ -80,6 +107,30 @@ impl Crd {
             found.extend(errors.into_vec().into_iter().map(refusal));
         }
         found
+    }
+}
+
+/// Entries of a list that have the key of an earlier one, where the list is a map.
+fn repeated_keys(schema: &Value, value: &Value, path: &str, found: &mut Vec<Refusal>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let schema = schema["properties"].get(key).unwrap_or(&schema["additionalProperties"]);
+                repeated_keys(schema, value, &format!("{path}.{key}"), found);
+            }
+        }
+        Value::Array(items) => {
+            let keys = schema["x-kubernetes-list-map-keys"].as_array().map_or(&[][..], Vec::as_slice);
+            let of = |item: &Value| keys.iter().map(|key| item[key.as_str().unwrap()].clone()).collect::<Vec<_>>();
+            for (index, item) in items.iter().enumerate() {
+                let path = format!("{path}[{index}]");
+                repeated_keys(&schema["items"], item, &path, found);
+                if !keys.is_empty() && items[..index].iter().any(|earlier| of(earlier) == of(item)) {
+                    found.push(Refusal { path, message: "duplicate entry".to_owned(), rule: None });
+                }
+            }
+        }
+        _ => {}
     }
 }
 

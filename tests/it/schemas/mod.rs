@@ -2,6 +2,7 @@
 
 mod crd;
 mod editor;
+mod facets;
 mod rules;
 mod structural;
 mod syntax;

@@ -86,7 +86,7 @@ fn a_hundred_thousand_unknown_fields() {
 fn more_engine_arguments_than_a_command_line_holds() {
     let arguments = many(60_000, |at| format!("      flag-{at}: \"1\"\n"));
     let text = model("a").replace("    type: vllm\n", &format!("    type: vllm\n    args:\n{arguments}"));
-    refused("a.yaml", text, &["a.yaml:11:5: error[KF0004] spec.engine.args has 60000 entries, expected at most 1000"]);
+    refused("a.yaml", text, &["a.yaml:11:5: error[KF0004] spec.engine.args has 60000 entries, expected at most 512"]);
     let arguments = many(60_000, |at| format!("    - --flag-{at}=1\n"));
     let text = model("a").replace("    type: vllm\n", &format!("    type: vllm\n    extraArgs:\n{arguments}"));
     refused("a.yaml", text, &["a.yaml:11:5: error[KF0004] spec.engine.extraArgs has 60000 entries"]);

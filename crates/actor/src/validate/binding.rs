@@ -6,7 +6,6 @@ use crate::url::Url;
 use crate::wire::{ActorRuntime, ActorStrategy, ActorWorkloadReference, AsyncActorSpec};
 use kubefoundry_diagnostics::Place;
 use kubefoundry_kubernetes::check::{Checker, text};
-use kubefoundry_kubernetes::{image, names};
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
@@ -36,11 +35,6 @@ pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mu
             .help("give runtime.image and runtime.handler: the adapter that calls the workload");
     }
     let ActorRuntime { image, handler, target_url } = spec.runtime.clone()?;
-    required(&path.key("image"), image.as_deref(), check);
-    required(&path.key("handler"), handler.as_deref(), check);
-    if let Some(image) = text(image.as_deref()) {
-        check.expect(&codes::INVALID_IMAGE, &path.key("image"), image, image::image_reference(image));
-    }
     check.one_line(&path.key("handler"), handler.as_deref().unwrap_or_default());
     let target_url = text(target_url.as_deref()).map(str::to_owned);
     let at = path.key("targetURL");
@@ -59,9 +53,6 @@ pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mu
 fn reference(wire: &ActorWorkloadReference, actors: Option<&str>, check: &mut Checker<'_, '_>) -> Option<Reference> {
     let path = FieldPath::parse("spec.workloadRef");
     let ActorWorkloadReference { api_version, kind, name, namespace } = wire;
-    required(&path.key("apiVersion"), api_version.as_deref(), check);
-    required(&path.key("kind"), kind.as_deref(), check);
-    check.required_name(&path.key("name"), name.as_deref(), names::dns_1123_subdomain);
     if let Some(namespace) = text(namespace.as_deref())
         && Some(namespace) != actors
     {
@@ -75,10 +66,4 @@ fn reference(wire: &ActorWorkloadReference, actors: Option<&str>, check: &mut Ch
     }
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     Some(Reference { api_version: given(api_version)?, kind: given(kind)?, name: given(name)? })
-}
-
-fn required(path: &FieldPath, value: Option<&str>, check: &mut Checker<'_, '_>) {
-    if check.missing(value, path) {
-        check.required(path);
-    }
 }

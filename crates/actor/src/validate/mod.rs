@@ -17,7 +17,7 @@ use kubefoundry_kubernetes::check::{Checked, environment};
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_kubernetes::pod::{ResourceClaim, ResourceRequirements, StringMap};
 use kubefoundry_kubernetes::wire::{IntegerOrString, Map};
-use kubefoundry_kubernetes::{image, names, quantity};
+use kubefoundry_kubernetes::{names, quantity};
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
@@ -44,9 +44,6 @@ pub(super) fn validate(
     let empty = AsyncActorSpec::default();
     let spec = wire.spec.as_ref().unwrap_or(&empty);
     if wire.spec.is_none() {
-        if check.absent(&FieldPath::parse("spec")) {
-            check.required(&FieldPath::parse("spec"));
-        }
         return None;
     }
     let transport = transport(spec, &name, settings, check.findings);
@@ -81,12 +78,7 @@ fn transport(
     findings: &mut Findings<'_>,
 ) -> Option<Transport> {
     let path = FieldPath::parse("spec.transport");
-    let Some(name) = text(spec.transport.as_deref()) else {
-        if findings.scope().root.at(&path).is_none_or(|node| node.as_str() == Some("")) {
-            findings.report(&shared::REQUIRED_FIELD, &path, format!("{path} is required"));
-        }
-        return None;
-    };
+    let name = text(spec.transport.as_deref())?;
     let Some(transport) = settings.transports.get(name) else {
         let message = format!("transport '{}' not found in operator configuration", shorten(name));
         let known: Vec<&str> = settings.transports.keys().map(String::as_str).collect();
@@ -158,9 +150,6 @@ fn sidecar(
     let wire = wire.cloned().unwrap_or_default();
     let path = FieldPath::parse("spec.sidecar");
     let own = text(wire.image.as_deref());
-    if let Some(own) = own {
-        check.expect(&shared::INVALID_IMAGE, &path.key("image"), own, image::image_reference(own));
-    }
     let default = || match &settings.sidecar_image {
         Some(configured) => configured.clone(),
         None => kubefoundry_kubernetes::image::mirrored(images, DEFAULT_SIDECAR_IMAGE),

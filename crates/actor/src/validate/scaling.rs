@@ -18,8 +18,8 @@ pub(super) fn scaling(
 ) -> Option<Scaling> {
     let wire = wire?;
     let path = FieldPath::parse("spec.scaling");
-    let min_replicas = at_least(0, wire.min_replicas, 0, &path.key("minReplicas"), check);
-    let max_replicas = at_least(1, wire.max_replicas, 50, &path.key("maxReplicas"), check);
+    let min_replicas = wire.min_replicas.unwrap_or(0);
+    let max_replicas = wire.max_replicas.unwrap_or(50);
     if min_replicas > max_replicas {
         let at = path.key("minReplicas");
         let message = format!("{at} is {min_replicas}, expected at most maxReplicas, which is {max_replicas}");
@@ -27,7 +27,7 @@ pub(super) fn scaling(
     }
     let polling_interval = at_least(1, wire.polling_interval, 10, &path.key("pollingInterval"), check);
     let cooldown_period = at_least(0, wire.cooldown_period, 60, &path.key("cooldownPeriod"), check);
-    let queue_length = at_least(1, wire.queue_length, 5, &path.key("queueLength"), check);
+    let queue_length = wire.queue_length.unwrap_or(5);
     if wire.enabled != Some(true) {
         return None;
     }

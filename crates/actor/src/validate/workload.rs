@@ -2,7 +2,6 @@
 
 use serde_json::Map;
 
-use super::at_least;
 use crate::codes::{FIELD_REPLACED, RESERVED_CONTAINER, RESERVED_NAME, RUNTIME_COMMAND, RUNTIME_CONTAINER};
 use crate::ir::Workload;
 use crate::pod::{Volumes, own_labels};
@@ -23,7 +22,7 @@ pub(super) fn workload(
 ) -> Option<Workload> {
     let path = FieldPath::parse("spec.workload");
     let kind = wire.kind.unwrap_or(ActorWorkloadKind::Deployment);
-    let replicas = at_least(0, wire.replicas, 1, &path.key("replicas"), check);
+    let replicas = wire.replicas.unwrap_or(1);
     if scales && wire.replicas.is_some() {
         let at = path.key("replicas");
         let message = format!("{at} has no effect while scaling is enabled: KEDA sets the replicas");
@@ -32,13 +31,7 @@ pub(super) fn workload(
     let python = text(wire.python_executable.as_deref()).unwrap_or("python3").to_owned();
     check.one_line(&path.key("pythonExecutable"), &python);
     let at = path.key("template");
-    if wire.template.is_none() {
-        if check.absent(&at) {
-            check.required(&at);
-        }
-        return None;
-    }
-    let template = wire.template.clone().unwrap_or_default();
+    let template = wire.template.clone()?;
     if let Some(metadata) = &template.metadata {
         labels(metadata, actor, kind, &at.key("metadata"), check);
     }

@@ -41,14 +41,8 @@ fn variable_at(path: &FieldPath, variable: &EnvVar, check: &mut Checker<'_, '_>)
     let name_path = path.join("name");
     if check.missing(name.as_deref(), &name_path) {
         check.required(&name_path);
-    } else if let Some(name) = name
-        && let Err(expected) = names::environment_variable(name)
-    {
-        let message = format!("{name_path} is {:?}, expected {expected}", kubefoundry_yaml::text::shorten(name));
-        check
-            .findings
-            .report(&codes::INVALID_ENVIRONMENT, &name_path, message)
-            .help("letters, digits and '_', not starting with a digit, are read by every program");
+    } else if let Some(name) = name {
+        check.environment_variable(&name_path, name);
     }
     let value = text(value.as_deref());
     if let Some(value) = value {

@@ -4,6 +4,7 @@
 //! [`image`](crate::image)) that anything may call; [`Checker`] alone turns their answers into findings.
 
 pub mod environment;
+pub mod facets;
 
 use std::collections::BTreeMap;
 
@@ -93,9 +94,10 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Reports a name that does not have the syntax it must have; the fix is lower case where that is enough.
-    pub fn name(&mut self, path: &FieldPath, name: &str, syntax: fn(&str) -> Checked) {
-        let Err(expected) = syntax(name) else { return };
+    /// Reports a name that does not have the syntax it must have; the fix is lower case where that is enough. Returns
+    /// whether it has.
+    pub fn name(&mut self, path: &FieldPath, name: &str, syntax: fn(&str) -> Checked) -> bool {
+        let Err(expected) = syntax(name) else { return true };
         let lower = name.to_ascii_lowercase();
         let replacement = syntax(&lower).ok().and_then(|()| self.replacement(&Place::value(path), name, &lower));
         let message = format!("{path} is {:?}, expected {expected}", shorten(name));
@@ -103,6 +105,17 @@ impl Checker<'_, '_> {
         if let Some(replacement) = replacement {
             reported.replace_with("write it in lower case", replacement);
         }
+        false
+    }
+
+    /// Checks the name of an environment variable. Returns whether a container accepts it.
+    pub fn environment_variable(&mut self, path: &FieldPath, name: &str) -> bool {
+        let Err(expected) = names::environment_variable(name) else { return true };
+        let message = format!("{path} is {:?}, expected {expected}", shorten(name));
+        self.findings
+            .report(&codes::INVALID_ENVIRONMENT, path, message)
+            .help("letters, digits and '_', not starting with a digit, are read by every program");
+        false
     }
 
     /// Checks a required name: reports it when it is missing, or when its syntax is wrong.

@@ -34,29 +34,47 @@ macro_rules! wire_object {
                 for entry in entries {
                     match entry.key.as_ref() {
                         $($key => {
+                            #[allow(unused_imports, reason = "few facets name a shape")]
+                            use $crate::wire::Describe as _;
+                            const FACETS: $crate::wire::Facets =
+                                $crate::wire::Facets::NONE $($(.$facet($($facet_value)?))*)?;
                             if entry.node.value != $crate::__private::Value::Null {
-                                object.$field = $crate::wire::Read::read(&entry.node, &path.key($key), reader);
+                                let at = path.key($key);
+                                if !const { FACETS.has_read_checks() }
+                                    || $crate::check::facets::check_value(&FACETS, &entry.node, &at, reader)
+                                {
+                                    object.$field = $crate::wire::Read::read(&entry.node, &at, reader);
+                                }
                             }
                         })*
                         key if elsewhere.contains(&key) => {}
                         key => $crate::wire::unknown_field(node, key, path, &[Self::FIELDS, elsewhere].concat(), reader),
                     }
                 }
+                if const { Self::OBJECT.has_required_fields() } {
+                    $crate::check::facets::check_required(&Self::OBJECT, node, path, reader);
+                }
                 Some(object)
             }
-        }
 
-        impl $crate::wire::Describe for $name {
-            const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Object(&$crate::wire::ObjectShape {
+            const OBJECT: $crate::wire::ObjectShape = $crate::wire::ObjectShape {
                 name: stringify!($name),
                 doc: concat!($($doc, "\n"),*),
                 fields: &[$($crate::wire::FieldShape {
                     key: $key,
                     doc: concat!($($field_doc, "\n"),*),
                     shape: <$ty as $crate::wire::Describe>::SHAPE,
-                    facets: $crate::wire::Facets::NONE $($(.$facet($($facet_value)?))*)?,
+                    facets: {
+                        #[allow(unused_imports, reason = "few facets name a shape")]
+                        use $crate::wire::Describe as _;
+                        $crate::wire::Facets::NONE $($(.$facet($($facet_value)?))*)?
+                    },
                 }),*],
-            });
+            };
+        }
+
+        impl $crate::wire::Describe for $name {
+            const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Object(&Self::OBJECT);
         }
 
         impl $crate::wire::Read for $name {

@@ -1,15 +1,17 @@
 //! Objects as they are written: how a type of the input is declared, read and described.
 
 mod condition;
+mod facets;
 mod macros;
 mod objects;
 mod reader;
 mod shape;
 
 pub use condition::{Condition, ConditionStatus, Timestamp};
+pub use facets::{Facet, Facets, Syntax};
 pub use objects::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, LocalObjectReference, ObjectMeta,
     ResourceFieldSelector, SecretKeySelector, Toleration,
 };
 pub use reader::{IntegerOrString, Map, Read, Reader, Word, read_word, unknown_field, wrong_type};
-pub use shape::{Describe, Facets, FieldShape, ObjectShape, Shape, Syntax, WordsShape};
+pub use shape::{Describe, FieldShape, ObjectShape, Shape, WordsShape};

@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
+use super::facets::Syntax;
 use super::reader::{IntegerOrString, Map};
-use super::shape::Syntax;
-use crate::wire_object;
+use crate::{codes, wire_object};
 use kubefoundry_yaml::Node;
 
 wire_object! {
     /// Object metadata. What only the apiserver fills in is accepted, so that `kubectl get -o yaml` can be read.
     pub struct ObjectMeta {
         /// The name: lower-case letters, digits and `-`, at most 63.
-        name: String = "name" [syntax(Syntax::DnsLabel)],
+        name: String = "name" [syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_NAME)],
         /// The namespace; absent stays absent.
-        namespace: String = "namespace" [syntax(Syntax::DnsLabel)],
+        namespace: String = "namespace" [syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_NAME)],
         /// Labels. Only those of our own group are copied to generated objects.
         labels: Map<String> = "labels",
         /// Annotations.
@@ -63,7 +63,7 @@ wire_object! {
     /// An environment variable of a container (core/v1 EnvVar).
     pub struct EnvVar {
         /// Its name; unique in the list.
-        name: String = "name" [required(), syntax(Syntax::EnvironmentVariable)],
+        name: String = "name" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::EnvironmentVariable), checked_by(&codes::INVALID_ENVIRONMENT), max_length(1024)],
         /// Its value; `$(NAME)` is expanded by the kubelet, as in any pod.
         value: String = "value",
         /// Where its value comes from, instead of `value`: exactly one source.
@@ -89,18 +89,18 @@ wire_object! {
     /// A field of the pod.
     pub struct FieldSelector {
         /// Version of the path's schema, `v1` by default.
-        api_version: String = "apiVersion" [words(&["v1"])],
+        api_version: String = "apiVersion" [words(&["v1"]), checked_by(&codes::INVALID_ENVIRONMENT)],
         /// The path, such as `status.podIP`.
-        field_path: String = "fieldPath" [required()],
+        field_path: String = "fieldPath" [required(), checked_by(&codes::REQUIRED_FIELD)],
     }
 }
 wire_object! {
     /// A resource of a container.
     pub struct ResourceFieldSelector {
         /// The container, when not this one.
-        container_name: String = "containerName" [syntax(Syntax::DnsLabel)],
+        container_name: String = "containerName" [syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_NAME)],
         /// The resource, such as `limits.memory`.
-        resource: String = "resource" [required()],
+        resource: String = "resource" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// The unit that the value is given in, such as `1Mi`; 1 by default.
         divisor: IntegerOrString = "divisor",
     }
@@ -109,9 +109,9 @@ wire_object! {
     /// A key of a ConfigMap in the same namespace.
     pub struct ConfigMapKeySelector {
         /// The ConfigMap.
-        name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
+        name: String = "name" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::DnsSubdomain), checked_by(&codes::INVALID_NAME)],
         /// The key.
-        key: String = "key" [required(), syntax(Syntax::ConfigKey)],
+        key: String = "key" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::ConfigKey), checked_by(&codes::INVALID_ENVIRONMENT)],
         /// Whether it may be absent.
         optional: bool = "optional",
     }
@@ -120,9 +120,9 @@ wire_object! {
     /// A key of a Secret in the same namespace.
     pub struct SecretKeySelector {
         /// The Secret.
-        name: String = "name" [required(), syntax(Syntax::DnsSubdomain)],
+        name: String = "name" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::DnsSubdomain), checked_by(&codes::INVALID_NAME)],
         /// The key.
-        key: String = "key" [required(), syntax(Syntax::ConfigKey)],
+        key: String = "key" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::ConfigKey), checked_by(&codes::INVALID_ENVIRONMENT)],
         /// Whether it may be absent.
         optional: bool = "optional",
     }
@@ -131,11 +131,11 @@ wire_object! {
     /// A key of an env file.
     pub struct FileKeySelector {
         /// The volume that holds the file.
-        volume_name: String = "volumeName" [required(), syntax(Syntax::DnsLabel)],
+        volume_name: String = "volumeName" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_NAME)],
         /// The file's path in it.
-        path: String = "path" [required()],
+        path: String = "path" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// The key.
-        key: String = "key" [required(), syntax(Syntax::EnvironmentVariable)],
+        key: String = "key" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::EnvironmentVariable), checked_by(&codes::INVALID_ENVIRONMENT), max_length(1024)],
         /// Whether it may be absent.
         optional: bool = "optional",
     }
@@ -144,13 +144,13 @@ wire_object! {
     /// A toleration of a pod (core/v1 Toleration).
     pub struct Toleration {
         /// The taint's key; empty with `Exists` means every taint.
-        key: String = "key" [syntax(Syntax::LabelKey)],
+        key: String = "key" [syntax(Syntax::LabelKey), checked_by(&codes::INVALID_TOLERATION)],
         /// How the key and value are compared: `Exists`, `Equal` (default), `Lt` or `Gt`.
-        operator: String = "operator" [words(&["Exists", "Equal", "Lt", "Gt"])],
+        operator: String = "operator" [words(&["Exists", "Equal", "Lt", "Gt"]), checked_by(&codes::INVALID_TOLERATION)],
         /// The taint's value.
-        value: String = "value" [max_length(253)],
+        value: String = "value" [max_length(253), checked_by(&codes::INVALID_TOLERATION)],
         /// The taint's effect; empty means every effect.
-        effect: String = "effect" [words(&["NoSchedule", "PreferNoSchedule", "NoExecute"])],
+        effect: String = "effect" [words(&["NoSchedule", "PreferNoSchedule", "NoExecute"]), checked_by(&codes::INVALID_TOLERATION)],
         /// How long a `NoExecute` taint is tolerated, in seconds.
         toleration_seconds: i64 = "tolerationSeconds",
     }

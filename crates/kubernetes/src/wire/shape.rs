@@ -5,6 +5,7 @@
 //! [`wire_object!`]: crate::wire_object
 //! [`string_enum!`]: crate::string_enum
 
+use super::facets::{Facet, Facets};
 use super::reader::{IntegerOrString, Map};
 use kubefoundry_yaml::Node;
 
@@ -93,121 +94,23 @@ pub struct WordsShape {
     pub words: &'static [(&'static str, &'static str)],
 }
 
-/// What a text must look like: what the checks of `model::validate` and of the providers ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Syntax {
-    /// A DNS-1123 label.
-    DnsLabel,
-    /// A DNS-1123 subdomain.
-    DnsSubdomain,
-    /// A quantity above zero.
-    Quantity,
-    /// An extended resource, such as `nvidia.com/gpu`.
-    ExtendedResource,
-    /// A container image reference.
-    Image,
-    /// The name of an environment variable.
-    EnvironmentVariable,
-    /// A key of a ConfigMap or a Secret.
-    ConfigKey,
-    /// The key of a label.
-    LabelKey,
-    /// An instance type of a cloud provider, such as `g5.4xlarge`.
-    InstanceType,
-    /// A version of three numbers.
-    Version,
-}
-
-/// What is known of a field's value besides its shape.
-#[derive(Debug, Clone, Copy)]
-pub struct Facets {
-    /// Whether every object must have the field, whatever else it says.
-    pub required: bool,
-    /// What an absent field means, as JSON text, where that can be written into the object without changing what it
-    /// becomes.
-    pub default: Option<&'static str>,
-    /// The least number.
-    pub minimum: Option<i64>,
-    /// The most characters of a text, far above what any may have. A cluster needs it to tell what its rules cost.
-    pub max_length: Option<usize>,
-    /// The most entries of a list.
-    pub max_items: Option<usize>,
-    /// The field of a list's entries that tells them apart.
-    pub list_key: Option<&'static str>,
-    /// What a text must look like. An empty text means an absent one.
-    pub syntax: Option<Syntax>,
-    /// The words that a text must be one of. An empty text means an absent one.
-    pub words: Option<&'static [&'static str]>,
-    /// The shape of a value that is kept as it is while reading.
-    pub shape: Option<Shape>,
-}
-
-impl Facets {
-    /// Nothing is known.
-    pub const NONE: Self = Self {
-        required: false,
-        default: None,
-        minimum: None,
-        max_length: None,
-        max_items: None,
-        list_key: None,
-        syntax: None,
-        words: None,
-        shape: None,
-    };
-
-    /// Every object must have the field.
+impl ObjectShape {
+    /// Whether the reader checks that a field is there.
     #[must_use]
-    pub const fn required(self) -> Self {
-        Self { required: true, ..self }
+    pub const fn has_required_fields(&self) -> bool {
+        let mut rest = self.fields;
+        while let [field, after @ ..] = rest {
+            if field.facets.is_read(Facet::Required) {
+                return true;
+            }
+            rest = after;
+        }
+        false
     }
 
-    /// What an absent field means, as JSON text.
-    #[must_use]
-    pub const fn default(self, json: &'static str) -> Self {
-        Self { default: Some(json), ..self }
-    }
-
-    /// The least number.
-    #[must_use]
-    pub const fn minimum(self, minimum: i64) -> Self {
-        Self { minimum: Some(minimum), ..self }
-    }
-
-    /// The most characters of a text, far above what any may have.
-    #[must_use]
-    pub const fn max_length(self, most: usize) -> Self {
-        Self { max_length: Some(most), ..self }
-    }
-
-    /// The most entries of a list.
-    #[must_use]
-    pub const fn max_items(self, most: usize) -> Self {
-        Self { max_items: Some(most), ..self }
-    }
-
-    /// The field of a list's entries that tells them apart.
-    #[must_use]
-    pub const fn list_key(self, field: &'static str) -> Self {
-        Self { list_key: Some(field), ..self }
-    }
-
-    /// What a text must look like.
-    #[must_use]
-    pub const fn syntax(self, syntax: Syntax) -> Self {
-        Self { syntax: Some(syntax), ..self }
-    }
-
-    /// The words that a text must be one of.
-    #[must_use]
-    pub const fn words(self, words: &'static [&'static str]) -> Self {
-        Self { words: Some(words), ..self }
-    }
-
-    /// The shape of a value that is kept as it is while reading.
-    #[must_use]
-    pub const fn shape(self, shape: Shape) -> Self {
-        Self { shape: Some(shape), ..self }
+    /// The field with a key.
+    pub fn field(&self, key: &str) -> Option<&'static FieldShape> {
+        self.fields.iter().find(|field| field.key == key)
     }
 }
 

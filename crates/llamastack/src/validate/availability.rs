@@ -1,6 +1,5 @@
 //! How many servers run, and how many may be gone.
 
-use super::at_least;
 use crate::server::{Autoscaling, Budget};
 use crate::wire;
 use kubefoundry_kubernetes::check::Checker;
@@ -16,22 +15,21 @@ pub(super) fn autoscaling(
     check: &mut Checker<'_, '_>,
 ) -> Option<Autoscaling> {
     let wire = wire?;
-    let max_path = path.join("maxReplicas");
-    if check.absent(&max_path) {
-        check.required(&max_path);
-    }
-    let max = at_least(&max_path, wire.max_replicas, 1, check)?;
-    let given = at_least(&path.join("minReplicas"), wire.min_replicas, 0, check).unwrap_or(1);
+    let max = wire.max_replicas?;
+    let given = wire.min_replicas.unwrap_or(1);
     let min = given.max(replicas).max(1);
-    if max >= 1 && max < min {
+    if max < min {
+        let max_path = path.join("maxReplicas");
         let source = if given >= replicas { "minReplicas" } else { "spec.replicas" };
         let message = format!("{max_path} is {max}, expected at least {min}, which {source} asks for");
         check.findings.report(&shared::INVALID_VALUE, &max_path, message);
     }
-    let cpu = at_least(&path.join("targetCPUUtilizationPercentage"), wire.target_cpu_utilization_percentage, 1, check);
-    let memory =
-        at_least(&path.join("targetMemoryUtilizationPercentage"), wire.target_memory_utilization_percentage, 1, check);
-    Some(Autoscaling { min, max, cpu, memory })
+    Some(Autoscaling {
+        min,
+        max,
+        cpu: wire.target_cpu_utilization_percentage,
+        memory: wire.target_memory_utilization_percentage,
+    })
 }
 
 pub(super) fn budget(

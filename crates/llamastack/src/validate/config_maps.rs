@@ -3,8 +3,6 @@
 use crate::server::CaBundle;
 use crate::{codes, wire};
 use kubefoundry_kubernetes::check::{Checker, text};
-use kubefoundry_kubernetes::names;
-use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
@@ -16,7 +14,6 @@ pub(super) fn user_config(
     check: &mut Checker<'_, '_>,
 ) -> Option<String> {
     let wire::UserConfig { config_map_name, config_map_namespace } = wire?;
-    check.required_name(&path.join("configMapName"), config_map_name.as_deref(), names::dns_1123_subdomain);
     if let Some(namespace) = text(config_map_namespace.as_deref())
         && own != Some(namespace)
     {
@@ -43,17 +40,9 @@ const CA_KEY: &str = "ca-bundle.crt";
 pub(super) fn ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Checker<'_, '_>) -> Option<CaBundle> {
     let wire = wire?.ca_bundle.as_ref()?;
     let path = FieldPath::parse("spec.server.tlsConfig.caBundle");
-    check.required_name(&path.join("configMapName"), wire.config_map_name.as_deref(), names::dns_1123_subdomain);
     let namespace = text(wire.config_map_namespace.as_deref());
-    if let Some(namespace) = namespace {
-        check.name(&path.join("configMapNamespace"), namespace, names::dns_1123_label);
-    }
     let mut keys = wire.config_map_keys.clone().unwrap_or_default();
     let path = path.join("configMapKeys");
-    if keys.len() > 50 {
-        let message = format!("{path} has {} entries, expected at most 50", keys.len());
-        check.findings.report(&shared::OUT_OF_RANGE, &path, message);
-    }
     for (index, key) in keys.iter().enumerate() {
         if let Err(problem) = ca_key(key) {
             check.findings.report(&codes::UNUSABLE_CA_BUNDLE, &path.index(index), problem).help(

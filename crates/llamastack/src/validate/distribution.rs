@@ -4,7 +4,6 @@ use crate::options::Chosen;
 use crate::options::Options;
 use crate::{codes, options, wire};
 use kubefoundry_kubernetes::check::{Checker, text};
-use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
@@ -38,10 +37,7 @@ pub(super) fn distribution(
             }
             None
         }
-        (None, Some(image)) => {
-            check.expect(&shared::INVALID_IMAGE, &path.join("image"), image, image_reference(image));
-            Some(options::pulled(options, image))
-        }
+        (None, Some(image)) => Some(options::pulled(options, image)),
         (Some(name), None) => {
             let Some(Chosen { image, is_default }) = options.settings.distribution(name) else {
                 unknown_distribution(name, &path.join("name"), options, check);

@@ -28,14 +28,7 @@ pub(super) struct Overrides {
 pub(super) fn overrides(wire: Option<&wire::PodOverrides>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Overrides {
     let Some(wire) = wire else { return Overrides::default() };
     let service_account = text(wire.service_account_name.as_deref());
-    if let Some(name) = service_account {
-        check.name(&path.join("serviceAccountName"), name, names::dns_1123_subdomain);
-    }
     let grace_period = wire.termination_grace_period_seconds;
-    if let Some(seconds) = grace_period.filter(|seconds| *seconds < 0) {
-        let path = path.join("terminationGracePeriodSeconds");
-        check.findings.report(&shared::OUT_OF_RANGE, &path, format!("{path} is {seconds}, expected at least 0"));
-    }
     let volumes = wire.volumes.as_deref().unwrap_or_default();
     let mounts = wire.volume_mounts.clone().unwrap_or_default();
     self::volumes(volumes, &path.join("volumes"), check);
@@ -75,12 +68,8 @@ fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, 
 fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, mount) in mounts.iter().enumerate() {
         let path = path.index(index);
-        check.required_name(&path.join("name"), mount.name.as_deref(), names::dns_1123_label);
-        let at = path.join("mountPath");
-        if check.missing(mount.mount_path.as_deref(), &at) {
-            check.required(&at);
-        } else if let Some(given) = &mount.mount_path {
-            check.expect(&shared::INVALID_VOLUME, &at, given, mount_path(given));
+        if let Some(given) = text(mount.mount_path.as_deref()) {
+            check.expect(&shared::INVALID_VOLUME, &path.join("mountPath"), given, mount_path(given));
         }
         for (field, given) in [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)] {
             let given = text(given.as_deref()).unwrap_or_default();
@@ -91,14 +80,6 @@ fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_
         if text(mount.sub_path.as_deref()).is_some() && text(mount.sub_path_expr.as_deref()).is_some() {
             let message = format!("{path} has both subPath and subPathExpr, expected one of them");
             check.findings.report(&shared::INVALID_VOLUME, &path, message);
-        }
-        if let Some(word) = text(mount.recursive_read_only.as_deref()) {
-            let known = &["Disabled", "IfPossible", "Enabled"];
-            check.word(&shared::INVALID_VALUE, &path.join("recursiveReadOnly"), word, known);
-        }
-        if let Some(word) = text(mount.mount_propagation.as_deref()) {
-            let known = &["None", "HostToContainer", "Bidirectional"];
-            check.word(&shared::INVALID_VALUE, &path.join("mountPropagation"), word, known);
         }
     }
     let paths: Vec<&str> = mounts.iter().map(|mount| mount.mount_path.as_deref().unwrap_or_default()).collect();

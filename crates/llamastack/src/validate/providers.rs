@@ -51,7 +51,6 @@ fn provider(
     check: &mut Checker<'_, '_>,
 ) -> Option<Provider> {
     let id_path = path.join("providerId");
-    check.required_name(&id_path, wire.provider_id.as_deref(), names::dns_1123_label);
     let id = text(wire.provider_id.as_deref());
     if let Some(id) = id.filter(|id| id.len() > LONGEST_ID && names::dns_1123_label(id).is_ok()) {
         let message = format!(
@@ -62,12 +61,7 @@ fn provider(
     }
     let image_path = path.join("image");
     let image = text(wire.image.as_deref());
-    if check.missing(wire.image.as_deref(), &image_path) {
-        check.required(&image_path);
-    }
-    if let Some(image) = image
-        && check.expect(&shared::INVALID_IMAGE, &image_path, image, image_reference(image))
-    {
+    if let Some(image) = image.filter(|image| image_reference(image).is_ok()) {
         mutable_image(id.unwrap_or_default(), image, &image_path, check);
     }
     let config = config(wire.config.as_ref(), id.unwrap_or_default(), image, &path.join("config"), check);

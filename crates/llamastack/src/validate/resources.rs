@@ -8,7 +8,7 @@ use crate::wire;
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::wire::{IntegerOrString, Map};
-use kubefoundry_kubernetes::{labels, names, quantity};
+use kubefoundry_kubernetes::{labels, quantity};
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -16,9 +16,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 pub(super) fn resources(wire: Option<&wire::Resources>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Resources {
     let mut resources = Resources::default();
     let Some(wire::Resources { claims, limits, requests }) = wire else { return resources };
-    for (index, claim) in claims.iter().flatten().enumerate() {
-        let path = path.join("claims").index(index).join("name");
-        check.required_name(&path, claim.name.as_deref(), names::dns_1123_label);
+    for claim in claims.iter().flatten() {
         let name = claim.name.clone().unwrap_or_default();
         resources.claims.push(ResourceClaim { name, request: claim.request.clone() });
     }

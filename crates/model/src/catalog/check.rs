@@ -6,6 +6,8 @@ use crate::codes;
 use crate::wire::{EngineEntry, EngineType, InferenceProviderConfig};
 use kubefoundry_cel::{Environment, WarningKind};
 use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_kubernetes::names;
 use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
@@ -19,7 +21,11 @@ const MOST_RULES_OF_ALL: usize = 1024;
 
 /// Checks the names in the configuration at `at`: the provider's own, and those of its engines.
 pub(super) fn names(config: &InferenceProviderConfig, at: &FieldPath, findings: &mut Findings<'_>) {
-    require(config.metadata.as_ref().and_then(|metadata| metadata.name.as_ref()), &at.join("metadata.name"), findings);
+    let name = config.metadata.as_ref().and_then(|metadata| metadata.name.as_ref());
+    require(name, &at.join("metadata.name"), findings);
+    if let Some(name) = name {
+        Checker { dialect: None, findings }.name(&at.join("metadata.name"), name, names::dns_1123_subdomain);
+    }
     let capabilities = config.spec.as_ref().and_then(|spec| spec.capabilities.as_ref());
     let mut seen = BTreeSet::new();
     for (index, engine) in capabilities.and_then(|all| all.engines.as_ref()).into_iter().flatten().enumerate() {

@@ -9,9 +9,6 @@ use kubefoundry_diagnostics::Place;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// More is no command line: the longest that Linux takes has 2 MiB, and each flag is looked up among all the others.
-const MOST_ARGUMENTS: usize = 1000;
-
 /// Checks the engine; `default` is the one that runs when none is named. None without a type.
 pub(super) fn engine(
     wire: Option<&wire::Engine>,
@@ -36,12 +33,17 @@ pub(super) fn engine(
     }
     let context_length = wire.context_length.and_then(|length| context_length(length, check));
     let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
-    let args = at_most(args, "spec.engine.args", check);
+    let args = at_most(args, wire::MAX_ARGUMENTS, "spec.engine.args", check);
     let keys: BTreeSet<&str> = args.iter().map(|(key, _)| key.as_str()).collect();
     for key in &keys {
         argument_key(key, &keys, check);
     }
-    let extra_args = at_most(wire.extra_args.as_deref().unwrap_or_default(), "spec.engine.extraArgs", check);
+    let extra_args = at_most(
+        wire.extra_args.as_deref().unwrap_or_default(),
+        wire::MAX_EXTRA_ARGUMENTS,
+        "spec.engine.extraArgs",
+        check,
+    );
     extra_arguments(extra_args, check);
     Some(Engine {
         kind: wire.engine_type.or(default)?,
@@ -59,12 +61,12 @@ pub(super) fn engine(
 }
 
 /// The first entries of a list of arguments, with a finding when there are more than are looked at.
-fn at_most<'w, T>(given: &'w [T], field: &'static str, check: &mut Checker<'_, '_>) -> &'w [T] {
-    if given.len() > MOST_ARGUMENTS {
-        let message = format!("{field} has {} entries, expected at most {MOST_ARGUMENTS}", given.len());
+fn at_most<'w, T>(given: &'w [T], max: usize, field: &'static str, check: &mut Checker<'_, '_>) -> &'w [T] {
+    if given.len() > max {
+        let message = format!("{field} has {} entries, expected at most {max}", given.len());
         check.findings.report(&codes::LIMIT_EXCEEDED, field, message);
     }
-    given.get(..MOST_ARGUMENTS).unwrap_or(given)
+    given.get(..max).unwrap_or(given)
 }
 
 fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {

@@ -7,8 +7,7 @@ use crate::ir::{EnvVar, Toleration};
 use crate::wire;
 use kubefoundry_kubernetes::check::environment;
 use kubefoundry_kubernetes::check::{Checker, text};
-use kubefoundry_kubernetes::image::image_reference;
-use kubefoundry_kubernetes::names;
+use kubefoundry_kubernetes::wire::LocalObjectReference;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The checked fields of the pods.
@@ -36,9 +35,6 @@ pub(super) fn pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>)
     check.annotations(&annotations_path, annotations);
     check.reserved(&annotations_path, RESERVED, annotations);
     let token = spec.secrets.as_ref().and_then(|secrets| text(secrets.hugging_face_token.as_deref()));
-    if let Some(token) = token {
-        check.name(&FieldPath::parse("spec.secrets.huggingFaceToken"), token, names::dns_1123_subdomain);
-    }
     let node_selector = pairs(spec.node_selector.as_ref());
     check.labels(&FieldPath::parse("spec.nodeSelector"), node_selector);
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
@@ -48,7 +44,7 @@ pub(super) fn pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>)
         labels: labels.to_vec(),
         annotations: annotations.to_vec(),
         hugging_face_token: token.map(str::to_owned),
-        image_pull_secrets: pull_secrets(spec.image_pull_secrets.as_deref().unwrap_or_default(), check),
+        image_pull_secrets: pull_secrets(spec.image_pull_secrets.as_deref().unwrap_or_default()),
         node_selector: node_selector.to_vec(),
         tolerations: tolerations.to_vec(),
     }
@@ -59,11 +55,6 @@ pub(super) fn image(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_
     let of_spec = (text(spec.image.as_deref()), FieldPath::parse("spec.image"));
     let of_engine = spec.engine.as_ref().and_then(|engine| text(engine.image.as_deref()));
     let of_engine = (of_engine, FieldPath::parse("spec.engine.image"));
-    for (image, path) in [&of_spec, &of_engine] {
-        if let Some(image) = image {
-            check.expect(&codes::INVALID_IMAGE, path, image, image_reference(image));
-        }
-    }
     if let ((Some(one), first), (Some(other), second)) = (&of_spec, &of_engine)
         && one != other
     {
@@ -75,15 +66,6 @@ pub(super) fn image(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_
     [of_spec, of_engine].into_iter().find_map(|(image, path)| Some((image?.to_owned(), path)))
 }
 
-fn pull_secrets(
-    secrets: &[kubefoundry_kubernetes::wire::LocalObjectReference],
-    check: &mut Checker<'_, '_>,
-) -> Vec<String> {
-    let path = FieldPath::parse("spec.imagePullSecrets");
-    for (index, secret) in secrets.iter().enumerate() {
-        check.required_name(&path.index(index).join("name"), secret.name.as_deref(), names::dns_1123_subdomain);
-    }
-    let names: Vec<&str> = secrets.iter().map(|secret| secret.name.as_deref().unwrap_or_default()).collect();
-    check.unique(&path, "name", &names);
-    names.into_iter().map(str::to_owned).collect()
+fn pull_secrets(secrets: &[LocalObjectReference]) -> Vec<String> {
+    secrets.iter().map(|secret| secret.name.clone().unwrap_or_default()).collect()
 }

@@ -8,7 +8,6 @@ use crate::wire::{Storage, StorageVolume};
 use kubefoundry_diagnostics::{Code, Place};
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::{Checker, text};
-use kubefoundry_kubernetes::names;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
@@ -96,7 +95,6 @@ pub(super) fn holds(mount: &str, path: &str) -> bool {
 }
 
 fn volume(wire: &StorageVolume, path: &FieldPath, deployment: &str, check: &mut Checker<'_, '_>) -> Volume {
-    check.required_name(&path.join("name"), wire.name.as_deref(), names::dns_1123_label);
     let name = wire.name.clone().unwrap_or_default();
     let purpose_unread = wire.purpose.is_none() && !check.absent(&path.join("purpose"));
     let purpose = Leaf::or_default(wire.purpose, VolumePurpose::Custom);
@@ -148,7 +146,6 @@ fn check_mount_path(path: &str) -> Checked {
 fn claim_name(wire: &StorageVolume, path: &FieldPath, default: String, check: &mut Checker<'_, '_>) -> Leaf<String> {
     let path_to_name = path.join("claimName");
     if let Some(claim) = text(wire.claim_name.as_deref()) {
-        check.name(&path_to_name, claim, names::dns_1123_subdomain);
         return Leaf::written(claim.to_owned());
     }
     if check.absent(&path.join("size")) && check.missing(wire.claim_name.as_deref(), &path_to_name) {
@@ -162,16 +159,12 @@ fn claim_name(wire: &StorageVolume, path: &FieldPath, default: String, check: &m
 
 fn new_claim(wire: &StorageVolume, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<NewClaim> {
     let class = wire.storage_class_name.as_deref();
-    if let Some(class) = text(class) {
-        check.name(&path.join("storageClassName"), class, names::dns_1123_subdomain);
-    }
     if check.absent(&path.join("size")) {
         only_with_size(&codes::INVALID_VOLUME, &path.join("storageClassName"), check);
         only_with_size(&codes::INVALID_VOLUME, &path.join("accessMode"), check);
         return None;
     }
     let size = wire.size.as_ref()?;
-    check.quantity(&path.join("size"), &size.0);
     Some(NewClaim {
         size: size.0.clone(),
         storage_class_name: class.map(str::to_owned),

@@ -100,17 +100,12 @@ fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Opt
     let replicas = count(written.replicas, &worker.replicas_path(), 1, check);
     let gpu_count = count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_count_path(), written.assumed_gpus, check);
     if let Some(gpu_type) = written.gpu.and_then(|gpu| text(gpu.gpu_type.as_deref())) {
-        let syntax = labels::extended_resource(gpu_type);
-        check.expect(&codes::INVALID_NAME, &worker.path("gpu.type"), gpu_type, syntax);
         worker.gpu_type = Leaf::written(gpu_type.to_owned());
     }
     for (field, quantity) in [("memory", &worker.memory), ("cpu", &worker.cpu)] {
         if let Some(quantity) = quantity {
-            let path = worker.path(field);
-            if check.quantity(&path, quantity) {
-                let most = ceilings.map(|most| if field == "memory" { most.memory } else { most.cpu });
-                check.most_quantity(&path, quantity, most);
-            }
+            let most = ceilings.map(|most| if field == "memory" { most.memory } else { most.cpu });
+            check.most_quantity(&worker.path(field), quantity, most);
         }
     }
     if let Some(replicas) = &replicas {
@@ -215,7 +210,9 @@ fn require_roles(check: &mut Checker<'_, '_>) {
 fn one_vendor(prefill: &Worker, decode: &Worker, check: &mut Checker<'_, '_>) {
     let vendor = |worker: &Worker| worker.gpu_type.value.split('/').next().unwrap_or_default().to_owned();
     let (of_prefill, of_decode) = (vendor(prefill), vendor(decode));
-    if of_prefill != of_decode {
+    // A type that is none has a finding of its own.
+    let is_known = |worker: &Worker| labels::extended_resource(&worker.gpu_type.value).is_ok();
+    if of_prefill != of_decode && is_known(prefill) && is_known(decode) {
         let (at, other) = if decode.gpu_type.is_written() { (decode, prefill) } else { (prefill, decode) };
         let message = format!(
             "prefill runs on GPUs of {of_prefill} and decode on GPUs of {of_decode}, expected one vendor for both"

@@ -7,17 +7,18 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
 use super::model_deployment::ServingMode;
+use crate::codes;
 
 wire_object! {
     /// A provider as it registers itself: what it can run, and when it is selected. Cluster-scoped; one of a built-in
     /// provider's name takes its place.
     pub struct InferenceProviderConfig {
         /// `<group>/v1alpha1`.
-        api_version: String = "apiVersion" [required()],
+        api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// `InferenceProviderConfig`.
-        kind: String = "kind" [required()],
+        kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// Its name is the provider's name.
-        metadata: ObjectMeta = "metadata" [required()],
+        metadata: ObjectMeta = "metadata" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// Capabilities and rules.
         spec: InferenceProviderConfigSpec = "spec",
         /// What the provider's controller reports.
@@ -31,7 +32,7 @@ wire_object! {
         capabilities: Capabilities = "capabilities",
         /// When it is selected. The provider with the highest priority among its true rules wins; one without a true rule is
         /// never selected by itself.
-        selection_rules: Vec<SelectionRule> = "selectionRules",
+        selection_rules: Vec<SelectionRule> = "selectionRules" [max_items(256), checked_by(&codes::LIMIT_EXCEEDED)],
         /// Link to its documentation.
         documentation: String = "documentation",
     }
@@ -41,9 +42,9 @@ wire_object! {
     pub struct Capabilities {
         /// The engines it runs: names (`vllm`), or objects with capabilities of their own. They may be engines that are
         /// unknown here.
-        engines: Vec<EngineEntry> = "engines",
+        engines: Vec<EngineEntry> = "engines" [max_items(256)],
         /// Serving modes of the engines that do not state their own.
-        serving_modes: Vec<ServingMode> = "servingModes",
+        serving_modes: Vec<ServingMode> = "servingModes" [max_items(256)],
         /// Whether models run without GPUs; for the engines that do not state it themselves.
         cpu_support: bool = "cpuSupport",
         /// Whether models run on GPUs; for the engines that do not state it themselves.
@@ -55,9 +56,9 @@ wire_object! {
     /// One engine of a provider.
     pub struct EngineCapability {
         /// The engine's name; it may be one that is unknown here.
-        name: String = "name" [required()],
+        name: String = "name" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// Its serving modes.
-        serving_modes: Vec<ServingMode> = "servingModes",
+        serving_modes: Vec<ServingMode> = "servingModes" [max_items(256)],
         /// Whether it runs without GPUs.
         cpu_support: bool = "cpuSupport",
         /// Whether it runs on GPUs.
@@ -122,9 +123,9 @@ wire_object! {
     pub struct SelectionRule {
         /// A CEL expression over the ModelDeployment that says when this rule holds, such as
         /// `spec.engine.type == 'vllm' && spec.resources.gpu.count > 0`. It sees `spec` with defaults, and `metadata`.
-        condition: String = "condition" [required()],
+        condition: String = "condition" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// The rule with the higher priority wins; 0 by default.
-        priority: i32 = "priority" [minimum(0), default("0")],
+        priority: i32 = "priority" [minimum(0), checked_by(&codes::OUT_OF_RANGE), default("0")],
         /// Why this provider is selected, for people; `{engine}` stands for the engine.
         reason: String = "reason",
     }
@@ -143,6 +144,6 @@ wire_object! {
         /// Fingerprint of that CRD's schema.
         upstream_schema_hash: Node<'static> = "upstreamSchemaHash" [shape(Shape::String)],
         /// Its conditions, one of each type.
-        conditions: Node<'static> = "conditions" [shape(Vec::<Condition>::SHAPE), list_key("type")],
+        conditions: Node<'static> = "conditions" [shape(Vec::<Condition>::SHAPE), max_items(256), list_key("type")],
     }
 }

@@ -9,8 +9,8 @@ pub use inference_provider_config::{
     InferenceProviderConfigSpec, InferenceProviderConfigStatus, SelectionRule,
 };
 pub use model_deployment::{
-    AccessMode, Engine, EngineType, Gateway, Gpu, Model, ModelDeployment, ModelDeploymentSpec, ModelSource,
-    PodTemplate, PodTemplateMetadata, Provider, Resources, RoleScaling, Scaling, Secrets, Serving, ServingMode,
-    Storage, StorageVolume, VolumePurpose,
+    AccessMode, Engine, EngineType, Gateway, Gpu, MAX_ARGUMENTS, MAX_EXTRA_ARGUMENTS, Model, ModelDeployment,
+    ModelDeploymentSpec, ModelSource, PodTemplate, PodTemplateMetadata, Provider, Resources, RoleScaling, Scaling,
+    Secrets, Serving, ServingMode, Storage, StorageVolume, VolumePurpose,
 };
 pub use status::{EndpointStatus, ModelDeploymentStatus, Phase, ProviderStatus, ReplicaStatus};

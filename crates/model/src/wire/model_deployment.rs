@@ -7,19 +7,27 @@ use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
 
 use super::status::ModelDeploymentStatus;
+use crate::codes;
+
+/// The maximum number of entries of `engine.args`: the longest command line that Linux takes has 2 MiB, and each flag is
+/// looked up among all the others.
+pub const MAX_ARGUMENTS: usize = 512;
+
+/// The maximum number of elements of `engine.extraArgs`.
+pub const MAX_EXTRA_ARGUMENTS: usize = 256;
 
 wire_object! {
     /// One model to serve: which model, on which engine, with how many GPUs. kubefoundry turns it into the objects of the
     /// serving stack that runs it (KAITO, Dynamo or KubeRay).
     pub struct ModelDeployment {
         /// `<group>/v1alpha1`.
-        api_version: String = "apiVersion" [required()],
+        api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// `ModelDeployment`.
-        kind: String = "kind" [required()],
+        kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// Name, namespace, labels, annotations.
-        metadata: ObjectMeta = "metadata" [required()],
+        metadata: ObjectMeta = "metadata" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// What is wanted.
-        spec: ModelDeploymentSpec = "spec" [required()],
+        spec: ModelDeploymentSpec = "spec" [required(), checked_by(&codes::ENGINE_TYPE_REQUIRED)],
         /// What a controller reported; not an input.
         status: Node<'static> = "status" [shape(ModelDeploymentStatus::SHAPE)],
     }
@@ -45,17 +53,17 @@ wire_object! {
         /// `model.source` is `custom`.
         image: String = "image" [syntax(Syntax::Image)],
         /// Environment variables of the engine's containers.
-        env: Vec<EnvVar> = "env" [list_key("name")],
+        env: Vec<EnvVar> = "env" [max_items(256), list_key("name"), checked_by(&codes::DUPLICATE_ENTRY)],
         /// Labels and annotations of the pods. Those of the ModelDeployment itself are not passed on to pods.
         pod_template: PodTemplate = "podTemplate",
         /// Secrets in the same namespace, by name.
         secrets: Secrets = "secrets",
         /// Secrets in the same namespace to pull images with.
-        image_pull_secrets: Vec<LocalObjectReference> = "imagePullSecrets" [list_key("name")],
+        image_pull_secrets: Vec<LocalObjectReference> = "imagePullSecrets" [max_items(256), list_key("name")],
         /// Labels that a node must have for pods to run on it.
-        node_selector: Map<String> = "nodeSelector",
+        node_selector: Map<String> = "nodeSelector" [max_entries(512)],
         /// Taints of nodes that the pods tolerate.
-        tolerations: Vec<Toleration> = "tolerations",
+        tolerations: Vec<Toleration> = "tolerations" [max_items(256)],
         /// Gateway API integration. Not rendered yet: giving it is an error.
         gateway: Gateway = "gateway",
     }
@@ -88,7 +96,7 @@ wire_object! {
     /// Volumes for model data.
     pub struct Storage {
         /// The volumes, at most 8. Names, mount paths and new claims must differ.
-        volumes: Vec<StorageVolume> = "volumes" [max_items(8), list_key("name")],
+        volumes: Vec<StorageVolume> = "volumes" [max_items(8), checked_by(&codes::INVALID_VOLUME), list_key("name"), checked_by(&codes::DUPLICATE_ENTRY)],
     }
 }
 wire_object! {
@@ -168,7 +176,7 @@ wire_object! {
         engine_type: EngineType = "type",
         /// The longest context in tokens, prompt and answer together; the model's own limit by default. Becomes
         /// `--max-model-len` (vLLM), `--context-length` (SGLang), `--max-seq-len` (TensorRT-LLM) or `--ctx-size` (llama.cpp).
-        context_length: i32 = "contextLength" [minimum(1)],
+        context_length: i32 = "contextLength" [minimum(1), checked_by(&codes::OUT_OF_RANGE)],
         /// Whether Python code from the model's repository may run in the engine. Only for models whose authors you trust.
         trust_remote_code: bool = "trustRemoteCode" [default("false")],
         /// Whether the KV cache of common prompt prefixes is reused; absent leaves it to the engine. KV routing needs it.
@@ -180,9 +188,9 @@ wire_object! {
         /// Engine flags by name, without dashes, values as strings: `gpu-memory-utilization: "0.9"`. A switch takes `""` or
         /// `"true"`; `"false"` turns it off where the engine can. Checked against the flags of the runtime version; unknown
         /// flags are passed on.
-        args: Map<String> = "args",
+        args: Map<String> = "args" [max_entries(MAX_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
         /// Engine flags as they stand on a command line: `--flag`, `--flag=value`, or a flag and then its value.
-        extra_args: Vec<String> = "extraArgs",
+        extra_args: Vec<String> = "extraArgs" [max_items(MAX_EXTRA_ARGUMENTS), checked_by(&codes::LIMIT_EXCEEDED)],
     }
 }
 wire_object! {
@@ -205,7 +213,7 @@ wire_object! {
     /// Replica counts.
     pub struct Scaling {
         /// How many replicas run in aggregated mode; 1 by default, 0 scales to zero. Ignored in disaggregated mode.
-        replicas: i32 = "replicas" [minimum(0)],
+        replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
         /// The workers that read prompts. Required in disaggregated mode, ignored otherwise.
         prefill: RoleScaling = "prefill",
         /// The workers that write answers. Required in disaggregated mode, ignored otherwise.
@@ -216,7 +224,7 @@ wire_object! {
     /// One role of disaggregated serving.
     pub struct RoleScaling {
         /// How many workers; 1 by default.
-        replicas: i32 = "replicas" [minimum(0), default("1")],
+        replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE), default("1")],
         /// GPUs of each worker; `count` is required.
         gpu: Gpu = "gpu",
         /// Memory of each worker, such as `64Gi`: requested, and its limit. Required.
@@ -227,7 +235,7 @@ wire_object! {
     /// GPUs of one worker.
     pub struct Gpu {
         /// How many GPUs; none by default.
-        count: i32 = "count" [minimum(0)],
+        count: i32 = "count" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
         /// The extended resource that nodes offer, such as `amd.com/gpu` or `nvidia.com/mig-1g.10gb`; `nvidia.com/gpu` by
         /// default.
         gpu_type: String = "type" [syntax(Syntax::ExtendedResource)],
@@ -255,9 +263,9 @@ wire_object! {
     /// Labels and annotations of the pods.
     pub struct PodTemplateMetadata {
         /// Labels of every pod.
-        labels: Map<String> = "labels",
+        labels: Map<String> = "labels" [max_entries(512)],
         /// Annotations of every pod.
-        annotations: Map<String> = "annotations",
+        annotations: Map<String> = "annotations" [max_entries(512)],
     }
 }
 wire_object! {

@@ -18,7 +18,7 @@ wire_object! {
         /// Where the model answers.
         endpoint: EndpointStatus = "endpoint",
         /// Conditions, one of each type: `Validated`, `ProviderSelected`, `ProviderCompatible`, `ResourceCreated`, `Ready`.
-        conditions: Vec<Condition> = "conditions" [list_key("type")],
+        conditions: Vec<Condition> = "conditions" [max_items(256), list_key("type")],
         /// The generation that this status is about.
         observed_generation: i64 = "observedGeneration",
     }

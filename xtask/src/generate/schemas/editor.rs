@@ -212,10 +212,11 @@ fn value(shape: &Shape, facets: &Facets, nullable: bool) -> Result<Value, Failur
         Shape::Boolean => json!({"type": or_null("boolean", nullable)}),
         Shape::Integer(bits) => {
             let most = if *bits == 32 { i64::from(i32::MAX) } else { i64::MAX };
+            let least = -most - 1;
             Object::default()
                 .with("type", or_null("integer", nullable))
-                .with("minimum", facets.minimum.unwrap_or(-most - 1))
-                .with("maximum", most)
+                .with("minimum", facets.minimum.unwrap_or(least))
+                .with("maximum", facets.maximum.unwrap_or(most))
                 .into()
         }
         Shape::IntegerOrString => text(&["string", "integer"], facets, nullable),
@@ -224,9 +225,11 @@ fn value(shape: &Shape, facets: &Facets, nullable: bool) -> Result<Value, Failur
             .with_some("maxItems", facets.max_items)
             .with("items", value(items, &Facets::NONE, false)?)
             .into(),
-        Shape::Map(values) => {
-            json!({"type": or_null("object", nullable), "additionalProperties": value(values, &Facets::NONE, false)?})
-        }
+        Shape::Map(values) => Object::default()
+            .with("type", or_null("object", nullable))
+            .with_some("maxProperties", facets.max_entries)
+            .with("additionalProperties", value(values, &Facets::NONE, false)?)
+            .into(),
         Shape::Object(shape) => object(shape, nullable)?,
         // An empty word is an unfinished one: of all that may be left empty, an editor points out this.
         Shape::Words(words) => {
@@ -251,7 +254,7 @@ fn text(types: &[&str], facets: &Facets, nullable: bool) -> Value {
         .enumerate()
         .map(|(index, text)| if index == 0 { text } else { text.strip_prefix("a quantity ").unwrap_or(text) })
         .collect();
-    let most = checks.iter().filter_map(|check| check.most).min();
+    let most = checks.iter().filter_map(|check| check.most).chain(facets.max_length).min();
     let empty = if facets.required { "" } else { "^$|" };
     Object::default()
         .with("type", if let [one] = types.as_slice() { json!(one) } else { json!(types) })

@@ -1,17 +1,13 @@
 //! Shapes as structural schemas: what an apiserver accepts in a CRD. Every value has a type; nothing refers elsewhere.
 
 use kubefoundry::dialect::Dialect;
-use kubefoundry::wire::{Facets, FieldShape, ObjectShape, Shape};
+use kubefoundry::wire::{Facets, FieldShape, ObjectShape, Shape, Syntax};
 use serde_json::{Value, json};
 
 use super::rules::{self, Rule};
 use super::syntax::{self, Check};
 use super::{Object, description, json};
 use crate::Failure;
-
-/// The most characters of a text that a rule looks at, so that an apiserver can tell what the rule costs at most. Far
-/// above what any such text may have.
-const MAX_LENGTH: usize = 1024;
 
 /// The schema of a whole object.
 pub(super) fn object(shape: &ObjectShape, dialect: &Dialect) -> Result<Value, Failure> {
@@ -65,6 +61,7 @@ fn value(shape: &Shape, facets: &Facets, dialect: &Dialect) -> Result<Value, Fai
             .with("type", "integer")
             .with("format", format!("int{bits}"))
             .with_some("minimum", facets.minimum)
+            .with_some("maximum", facets.maximum)
             .into(),
         Shape::IntegerOrString => {
             let pattern =
@@ -72,20 +69,21 @@ fn value(shape: &Shape, facets: &Facets, dialect: &Dialect) -> Result<Value, Fai
             Object::default()
                 .with("anyOf", json!([{"type": "integer"}, {"type": "string"}]))
                 .with_some("minimum", facets.syntax.map(|_| 1))
+                .with_some("maxLength", facets.max_text_length())
                 .with_some("pattern", pattern)
                 .with("x-kubernetes-int-or-string", true)
                 .into()
         }
         Shape::List(items) => Object::default()
             .with("type", "array")
-            .with("maxItems", facets.max_items.unwrap_or(MAX_ITEMS))
+            .with("maxItems", limit(facets.max_items, "max_items")?)
             .with_some("x-kubernetes-list-map-keys", facets.list_key.map(|key| vec![key]))
             .with_some("x-kubernetes-list-type", facets.list_key.map(|_| "map"))
             .with("items", value(items, &Facets::NONE, dialect)?)
             .into(),
         Shape::Map(values) => json!({
             "type": "object",
-            "maxProperties": MAX_PROPERTIES,
+            "maxProperties": limit(facets.max_entries, "max_entries")?,
             "additionalProperties": value(values, &Facets::NONE, dialect)?,
         }),
         Shape::Object(shape) => object(shape, dialect)?,
@@ -109,9 +107,10 @@ fn value(shape: &Shape, facets: &Facets, dialect: &Dialect) -> Result<Value, Fai
     })
 }
 
-/// The most entries of a list and of a map, so that an apiserver can tell what rules on them cost at most.
-const MAX_ITEMS: usize = 256;
-const MAX_PROPERTIES: usize = 512;
+/// The limit of a list or of a mapping, without which an apiserver cannot estimate the cost of the rules on its entries.
+fn limit(declared: Option<usize>, facet: &str) -> Result<usize, Failure> {
+    declared.ok_or_else(|| Failure::Broken(format!("declare {facet} where the field of a CRD is declared")))
+}
 
 fn text(facets: &Facets) -> Value {
     let words = facets.words.map(|words| [&[""], words].concat());
@@ -119,8 +118,9 @@ fn text(facets: &Facets) -> Value {
         .with("type", "string")
         // An empty text is a missing one.
         .with_some("minLength", facets.required.then_some(1))
-        .with_some("maxLength", facets.max_length.or(facets.syntax.map(|_| MAX_LENGTH)))
+        .with_some("maxLength", facets.max_text_length())
         .with_some("enum", words)
+        .with_some("pattern", facets.syntax.filter(|of| *of == Syntax::Image).and_then(syntax::pattern))
         .into()
 }
 

@@ -57,6 +57,11 @@ pub(super) fn checks(syntax: Syntax) -> Vec<Check> {
     }
 }
 
+/// What a whole text looks like that may also be empty.
+pub(super) fn pattern(syntax: Syntax) -> Option<String> {
+    checks(syntax).pop().map(|check| format!("^$|{}", check.pattern))
+}
+
 fn expected(says: Checked) -> &'static str {
     says.err().unwrap_or("a value that fits")
 }

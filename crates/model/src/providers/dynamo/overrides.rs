@@ -19,14 +19,14 @@ wire_object! {
         /// The frontend: Dynamo's HTTP server and router.
         frontend: Frontend = "frontend",
         /// The Dynamo version in the image, as `MAJOR.MINOR.PATCH`, for an image whose tag does not say it.
-        runtime_version: String = "runtimeVersion" [syntax(Syntax::Version)],
+        runtime_version: String = "runtimeVersion" [syntax(Syntax::Version), checked_by(&codes::INVALID_VALUE)],
     }
 }
 wire_object! {
     /// The frontend: Dynamo's HTTP server and router.
     pub struct Frontend {
         /// How many frontends; 1 by default.
-        replicas: i32 = "replicas" [minimum(0)],
+        replicas: i32 = "replicas" [minimum(0), checked_by(&codes::OUT_OF_RANGE)],
         /// What each frontend asks for.
         resources: FrontendResources = "resources",
     }
@@ -35,9 +35,9 @@ wire_object! {
     /// What a frontend asks for.
     pub struct FrontendResources {
         /// CPU request; 2 by default.
-        cpu: String = "cpu" [syntax(Syntax::Quantity)],
+        cpu: String = "cpu" [syntax(Syntax::Quantity), checked_by(&codes::INVALID_QUANTITY)],
         /// Memory request; 4Gi by default.
-        memory: String = "memory" [syntax(Syntax::Quantity)],
+        memory: String = "memory" [syntax(Syntax::Quantity), checked_by(&codes::INVALID_QUANTITY)],
     }
 }
 string_enum! {

@@ -13,7 +13,7 @@ wire_object! {
     /// What can be set for KAITO alone.
     pub struct Overrides {
         /// The instance type of the nodes that KAITO provisions, such as `Standard_NC24ads_A100_v4`.
-        instance_type: String = "instanceType" [syntax(Syntax::InstanceType)],
+        instance_type: String = "instanceType" [syntax(Syntax::InstanceType), checked_by(&codes::INVALID_VALUE)],
         /// How a llamacpp image is started; inferred from the image's name by default.
         runner: Runner = "runner",
         /// The kind that runs the model; `auto` by default.

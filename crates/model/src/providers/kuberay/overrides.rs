@@ -34,9 +34,9 @@ wire_object! {
     /// What the head asks for.
     pub struct HeadResources {
         /// CPU request; 2 by default.
-        cpu: String = "cpu" [syntax(Syntax::Quantity)],
+        cpu: String = "cpu" [syntax(Syntax::Quantity), checked_by(&codes::INVALID_QUANTITY)],
         /// Memory request and limit; 4Gi by default.
-        memory: String = "memory" [syntax(Syntax::Quantity)],
+        memory: String = "memory" [syntax(Syntax::Quantity), checked_by(&codes::INVALID_QUANTITY)],
     }
 }
 string_enum! {
