@@ -1,105 +1,77 @@
 //! What selection rules see of a deployment: the declared types, and the value they are evaluated on.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use super::ir::{Deployment, Worker, Workload};
+use crate::wire::ModelDeploymentSpec;
 use kubefoundry_cel as cel;
 use kubefoundry_cel::{Environment, FieldType, Type};
+use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_yaml::Node;
 
-const fn required(name: &'static str, ty: Type) -> FieldType {
-    FieldType::required(name, ty)
+/// The fields of `spec` that are always bound, whether they were written or not: [`bind_all`] sees to each.
+const ALWAYS_BOUND: &[&str] = &[
+    "model",
+    "model.id",
+    "model.servedName",
+    "model.source",
+    "engine",
+    "engine.type",
+    "engine.args",
+    "engine.contextLength",
+    "engine.trustRemoteCode",
+    "serving",
+    "serving.mode",
+    "scaling",
+    "scaling.replicas",
+    "resources",
+    "resources.gpu",
+    "resources.gpu.count",
+];
+
+/// The type of `spec`: the fields of its wire declaration.
+static SPEC: LazyLock<Type> = LazyLock::new(|| type_of(&ModelDeploymentSpec::SHAPE, ""));
+
+/// The type of a value of some shape that stands at a path below `spec`. Types refer to each other for as long as the
+/// program runs; this is called once for the whole tree.
+fn type_of(shape: &Shape, path: &str) -> Type {
+    match shape {
+        Shape::String | Shape::Timestamp => Type::String,
+        Shape::Boolean => Type::Bool,
+        Shape::Integer(_) => Type::Int,
+        Shape::Words(words) => {
+            Type::Enum(Box::leak(words.words.iter().map(|(word, _)| *word).collect::<Vec<_>>().into_boxed_slice()))
+        }
+        Shape::List(item) => Type::List(Box::leak(Box::new(type_of(item, &format!("{path}[]"))))),
+        Shape::Map(value) => Type::Map(Box::leak(Box::new(type_of(value, &format!("{path}[]"))))),
+        Shape::Object(object) => {
+            let fields: Vec<FieldType> = object.fields.iter().map(|field| field_type(field, path)).collect();
+            Type::Object(Box::leak(fields.into_boxed_slice()))
+        }
+        Shape::Any | Shape::IntegerOrString | Shape::Literal(_) | Shape::OneOf(_) => Type::Dyn,
+    }
 }
 
-const fn optional(name: &'static str, ty: Type) -> FieldType {
-    FieldType::optional(name, ty)
+fn field_type(field: &FieldShape, parent: &str) -> FieldType {
+    let joint = if parent.is_empty() { "" } else { "." };
+    let path = format!("{parent}{joint}{}", field.key);
+    let is_bound = field.facets.required || ALWAYS_BOUND.contains(&path.as_str());
+    FieldType { name: field.key, ty: type_of(&field.full_shape(), &path), optional: !is_bound }
 }
 
 static STRINGS: Type = Type::Map(&Type::String);
-static GPU: [FieldType; 2] = [required("count", Type::Int), optional("type", Type::String)];
-static RESOURCES: [FieldType; 3] =
-    [required("gpu", Type::Object(&GPU)), optional("memory", Type::String), optional("cpu", Type::String)];
-static ROLE: [FieldType; 3] =
-    [optional("replicas", Type::Int), optional("gpu", Type::Object(&GPU)), optional("memory", Type::String)];
-static SCALING: [FieldType; 3] = [
-    required("replicas", Type::Int),
-    optional("prefill", Type::Object(&ROLE)),
-    optional("decode", Type::Object(&ROLE)),
-];
-static VOLUME: [FieldType; 8] = [
-    required("name", Type::String),
-    optional("purpose", Type::Enum(&["modelCache", "compilationCache", "custom"])),
-    optional("mountPath", Type::String),
-    optional("claimName", Type::String),
-    optional("size", Type::Dyn),
-    optional("storageClassName", Type::String),
-    optional("accessMode", Type::String),
-    optional("readOnly", Type::Bool),
-];
-static VOLUME_TYPE: Type = Type::Object(&VOLUME);
-static STORAGE: [FieldType; 1] = [optional("volumes", Type::List(&VOLUME_TYPE))];
-static MODEL: [FieldType; 4] = [
-    required("id", Type::String),
-    required("servedName", Type::String),
-    required("source", Type::Enum(&["huggingface", "custom"])),
-    optional("storage", Type::Object(&STORAGE)),
-];
-static ENGINE: [FieldType; 8] = [
-    required("type", Type::Enum(&["vllm", "sglang", "trtllm", "llamacpp"])),
-    required("args", STRINGS),
-    required("contextLength", Type::Int),
-    required("trustRemoteCode", Type::Bool),
-    optional("enablePrefixCaching", Type::Bool),
-    optional("enforceEager", Type::Bool),
-    optional("image", Type::String),
-    optional("extraArgs", Type::List(&Type::String)),
-];
-static SERVING: [FieldType; 1] = [required("mode", Type::Enum(&["aggregated", "disaggregated"]))];
-static PROVIDER: [FieldType; 2] = [optional("name", Type::String), optional("overrides", Type::Dyn)];
-static POD_METADATA: [FieldType; 2] = [optional("labels", STRINGS), optional("annotations", STRINGS)];
-static POD_TEMPLATE: [FieldType; 1] = [optional("metadata", Type::Object(&POD_METADATA))];
-static SECRETS: [FieldType; 1] = [optional("huggingFaceToken", Type::String)];
-static ENV_VAR: [FieldType; 3] =
-    [required("name", Type::String), optional("value", Type::String), optional("valueFrom", Type::Dyn)];
-static ENV_VAR_TYPE: Type = Type::Object(&ENV_VAR);
-static REFERENCE: [FieldType; 1] = [required("name", Type::String)];
-static REFERENCE_TYPE: Type = Type::Object(&REFERENCE);
-static TOLERATION: [FieldType; 5] = [
-    optional("key", Type::String),
-    optional("operator", Type::String),
-    optional("value", Type::String),
-    optional("effect", Type::String),
-    optional("tolerationSeconds", Type::Int),
-];
-static TOLERATION_TYPE: Type = Type::Object(&TOLERATION);
-static GATEWAY: [FieldType; 3] =
-    [optional("enabled", Type::Bool), optional("httpRouteRef", Type::String), optional("modelName", Type::String)];
-static SPEC: [FieldType; 14] = [
-    required("model", Type::Object(&MODEL)),
-    required("engine", Type::Object(&ENGINE)),
-    required("serving", Type::Object(&SERVING)),
-    required("scaling", Type::Object(&SCALING)),
-    required("resources", Type::Object(&RESOURCES)),
-    optional("provider", Type::Object(&PROVIDER)),
-    optional("image", Type::String),
-    optional("env", Type::List(&ENV_VAR_TYPE)),
-    optional("podTemplate", Type::Object(&POD_TEMPLATE)),
-    optional("secrets", Type::Object(&SECRETS)),
-    optional("imagePullSecrets", Type::List(&REFERENCE_TYPE)),
-    optional("nodeSelector", STRINGS),
-    optional("tolerations", Type::List(&TOLERATION_TYPE)),
-    optional("gateway", Type::Object(&GATEWAY)),
-];
 static METADATA: [FieldType; 4] = [
-    required("name", Type::String),
-    optional("namespace", Type::String),
-    required("labels", STRINGS),
-    required("annotations", STRINGS),
+    FieldType::required("name", Type::String),
+    FieldType::optional("namespace", Type::String),
+    FieldType::required("labels", STRINGS),
+    FieldType::required("annotations", STRINGS),
 ];
 
 /// The environment that rules are compiled in: `spec` and `metadata` (docs/design/0005).
 pub fn environment(limits: cel::Limits) -> Environment {
-    Environment::new(vec![("spec", Type::Object(&SPEC)), ("metadata", Type::Object(&METADATA))], limits)
+    Environment::new(vec![("spec", *SPEC), ("metadata", Type::Object(&METADATA))], limits)
 }
 
 /// What rules see of a deployment: what was written, and the fields that are always bound. A field is made when the first
@@ -117,9 +89,6 @@ pub struct Variables<'d> {
     /// Whether all of it is.
     complete: bool,
 }
-
-/// The fields of `spec` in which something is always bound.
-const BOUND: [&str; 5] = ["model", "engine", "serving", "scaling", "resources"];
 
 impl<'d> Variables<'d> {
     /// What rules see of the deployment that was read from a document.
@@ -147,7 +116,7 @@ impl<'d> Variables<'d> {
         for entry in self.written.map(Node::entries).unwrap_or_default() {
             self.field(&entry.key);
         }
-        for field in BOUND {
+        for field in ALWAYS_BOUND.iter().filter(|path| !path.contains('.')) {
             self.field(field);
         }
         self.complete = true;
@@ -246,7 +215,6 @@ fn without_nulls(fields: Map<String, Value>) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::ModelDeploymentSpec;
 
     /// In parts or at once, a rule sees the same.
     #[test]
@@ -267,10 +235,48 @@ mod tests {
         }
     }
 
+    /// Every path below `spec`, as a rule reads it.
+    fn paths(shape: &Shape, path: &str, all: &mut Vec<String>) {
+        match shape {
+            Shape::Object(object) => {
+                for field in object.fields {
+                    let path = format!("{path}.{}", field.key);
+                    all.push(path.clone());
+                    paths(&field.full_shape(), &path, all);
+                }
+            }
+            Shape::List(item) => paths(item, &format!("{path}[0]"), all),
+            Shape::Map(value) => paths(value, &format!("{path}['a']"), all),
+            _ => {}
+        }
+    }
+
     #[test]
-    fn rules_see_every_field_of_a_specification() {
-        for field in ModelDeploymentSpec::FIELDS {
-            assert!(SPEC.iter().any(|known| known.name == *field), "rules do not see spec.{field}");
+    fn rules_can_read_every_field_that_a_specification_declares() {
+        let environment = environment(cel::Limits::default());
+        let mut all = Vec::new();
+        paths(&ModelDeploymentSpec::SHAPE, "spec", &mut all);
+        assert!(all.len() > 70, "{}", all.len());
+        for path in all {
+            let compiled = environment.compile(&format!("has({path})"));
+            let warnings = compiled.unwrap_or_else(|errors| panic!("{path}: {errors:?}")).1;
+            assert!(warnings.is_empty(), "{path}: {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_declared_as_always_bound_is_bound_in_the_smallest_deployment() {
+        let (text, deployment) = crate::validate::tests::deployment_of(
+            "model: {id: a/b}\nengine: {type: vllm}\nresources: {gpu: {count: 1}}",
+        );
+        let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
+        let seen = Variables::new(&parsed.documents[0].root, &deployment).of(&["spec".to_owned()]).clone();
+        let mut declared = Vec::new();
+        paths(&ModelDeploymentSpec::SHAPE, "spec", &mut declared);
+        for path in ALWAYS_BOUND {
+            assert!(declared.contains(&format!("spec.{path}")), "spec.{path} is not declared");
+            let value = seen.pointer(&format!("/spec/{}", path.replace('.', "/")));
+            assert!(value.is_some(), "spec.{path} is not bound in {seen}");
         }
     }
 }
