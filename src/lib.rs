@@ -5,6 +5,7 @@
 
 pub mod codes;
 mod composition;
+pub mod field_reference;
 
 pub mod registry;
 pub mod schemas;

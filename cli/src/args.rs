@@ -51,7 +51,7 @@ pub(crate) enum Command {
     /// Report everything that is wrong with the input
     #[command(after_help = LINT_EXAMPLES)]
     Lint(LintArgs),
-    /// Say which provider runs each ModelDeployment, why, and with which values; or what a diagnostic code means
+    /// Say which provider runs each ModelDeployment, why, and with which values; or what a code or a field means
     #[command(after_help = EXPLAIN_EXAMPLES, mut_arg("paths", path_or_code))]
     Explain(ExplainArgs),
     /// Say what a change does to what runs: what restarts, is made anew, is ignored or refused
@@ -117,11 +117,14 @@ Examples:
 const EXPLAIN_EXAMPLES: &str = "\
 A code, or its name, prints the page of that diagnostic. It is never read as a path:
 write ./syntax for a file or directory that is called like one.
+A field, such as spec.engine.type or asyncactor.spec.scaling, prints its description,
+unless there is a file or directory of that name.
 
 Examples:
   kubefoundry explain llama.yaml
   kubefoundry explain KF0102
   kubefoundry explain unknown-field
+  kubefoundry explain spec.engine.type
   kubefoundry explain models/ --output html > models.html
   kubefoundry explain llama.yaml --output dot | dot -Tsvg > llama.svg
   kubefoundry explain llama.yaml --trace --field spec.engine.contextLength
@@ -131,9 +134,11 @@ Examples:
 
 /// `explain` takes what the other commands take, and codes.
 fn path_or_code(paths: Arg) -> Arg {
-    const HELP: &str = "Files and directories to read (`-`, or nothing, is standard input), or diagnostic codes";
-    let long = paths.get_long_help().map(|long| long.to_string().replacen("Files", "Diagnostic codes, or files", 1));
-    paths.value_name("PATH|CODE").help(HELP).long_help(long.unwrap_or_default())
+    const HELP: &str =
+        "Files and directories to read (`-`, or nothing, is standard input), or diagnostic codes, or fields";
+    let long =
+        paths.get_long_help().map(|long| long.to_string().replacen("Files", "Diagnostic codes, fields, or files", 1));
+    paths.value_name("PATH|CODE|FIELD").help(HELP).long_help(long.unwrap_or_default())
 }
 
 const IMAGES_EXAMPLES: &str = "\

@@ -2,6 +2,7 @@
 
 mod codes;
 mod providers;
+mod reference;
 mod schemas;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ pub(crate) struct Generated {
 type Generator = fn() -> Result<Vec<Generated>, Failure>;
 
 /// Every generator, in the order in which they run.
-const GENERATORS: &[Generator] = &[codes::generate, providers::generate, schemas::generate];
+const GENERATORS: &[Generator] = &[codes::generate, providers::generate, reference::generate, schemas::generate];
 
 /// Writes every file that is not as it should be.
 pub(crate) fn write() -> Result<String, Failure> {

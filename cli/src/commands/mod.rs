@@ -43,6 +43,8 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Code(#[from] explain::CodeError),
     #[error(transparent)]
+    Field(#[from] explain::FieldError),
+    #[error(transparent)]
     Report(#[from] explain::ReportError),
     #[error(transparent)]
     Stream(#[from] StreamError),

@@ -1,7 +1,8 @@
-//! `kubefoundry explain`: which provider, why, and with which values; or what a diagnostic code means.
+//! `kubefoundry explain`: which provider, why, and with which values; or what a diagnostic code or a field means.
 
 mod code;
 mod dot;
+mod field;
 mod graph;
 mod html;
 mod label;
@@ -24,6 +25,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use code::CodeError;
+pub(crate) use field::FieldError;
 
 use super::places::Places;
 use super::{CommandError, Run};
@@ -63,6 +65,11 @@ struct Placed<'r> {
 }
 
 pub(super) fn run(args: &ExplainArgs, console: &Console) -> Result<ExitStatus, CommandError> {
+    let fields = field::fields(&args.input.paths)?;
+    if !fields.is_empty() {
+        console::print([field::text(&fields, args.output)?])?;
+        return Ok(ExitStatus::Success);
+    }
     let codes = code::codes(&args.input.paths)?;
     if !codes.is_empty() {
         console::print([code::pages(&codes, args.output)?])?;
