@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use kubefoundry_kubernetes::wire::{Describe, FieldShape, Map, ObjectMeta, ObjectShape, Read, Reader, Shape};
+use kubefoundry_kubernetes::wire::{
+    Describe, FieldShape, Located, Map, ObjectMeta, ObjectShape, Read, Reader, Shape, ValuePath,
+};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_model::wire::InferenceProviderConfig;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -139,6 +141,10 @@ impl Read for RuleLevel {
             }
         }
     }
+}
+
+impl Located for RuleLevel {
+    type Path = ValuePath;
 }
 
 impl Describe for RuleLevel {

@@ -7,7 +7,9 @@ use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::image::mirrored;
-use kubefoundry_kubernetes::wire::{Describe, IntegerOrString, Map, Read, Reader, Shape, Syntax, wrong_type};
+use kubefoundry_kubernetes::wire::{
+    Describe, IntegerOrString, Located, Map, Read, Reader, Shape, Syntax, ValuePath, wrong_type,
+};
 use kubefoundry_kubernetes::{labels, names, quantity};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_transform::codes;
@@ -104,6 +106,10 @@ impl Read for PreflightLevel {
             }
         }
     }
+}
+
+impl Located for PreflightLevel {
+    type Path = ValuePath;
 }
 
 impl Describe for PreflightLevel {

@@ -77,6 +77,67 @@ macro_rules! wire_object {
             const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Object(&Self::OBJECT);
         }
 
+        // The type has no name outside: it is reached by the methods of other paths.
+        const _: () = {
+            /// The path of an object.
+            #[derive(Debug, Clone, PartialEq, Eq)]
+            $vis struct Path($crate::__private::FieldPath);
+
+            impl $name {
+                /// The path of the whole object where it is the document.
+                #[allow(dead_code, reason = "few objects are documents")]
+                #[must_use]
+                $vis fn path() -> Path {
+                    Path($crate::__private::FieldPath::root())
+                }
+            }
+
+            #[allow(dead_code, reason = "a path exists for every field")]
+            impl Path {
+                $($(#[doc = $field_doc])*
+                #[must_use]
+                $vis fn $field(&self) -> <$ty as $crate::wire::Located>::Path {
+                    self.0.key($key).into()
+                })*
+            }
+
+            impl $crate::wire::Located for $name {
+                type Path = Path;
+            }
+
+            impl From<$crate::__private::FieldPath> for Path {
+                fn from(path: $crate::__private::FieldPath) -> Self {
+                    Self(path)
+                }
+            }
+
+            impl From<Path> for $crate::__private::FieldPath {
+                fn from(path: Path) -> Self {
+                    path.0
+                }
+            }
+
+            impl From<&Path> for $crate::__private::Place {
+                fn from(path: &Path) -> Self {
+                    Self::value(&path.0)
+                }
+            }
+
+            impl std::fmt::Display for Path {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    self.0.fmt(f)
+                }
+            }
+
+            impl std::ops::Deref for Path {
+                type Target = $crate::__private::FieldPath;
+
+                fn deref(&self) -> &Self::Target {
+                    &self.0
+                }
+            }
+        };
+
         impl $crate::wire::Read for $name {
             const EXPECTED: &'static str = "a mapping";
 
@@ -119,6 +180,10 @@ macro_rules! string_enum {
                 doc: concat!($($doc, "\n"),*),
                 words: &[$(($word, concat!($($variant_doc, "\n"),*))),*],
             });
+        }
+
+        impl $crate::wire::Located for $name {
+            type Path = $crate::wire::ValuePath;
         }
 
         impl std::fmt::Display for $name {

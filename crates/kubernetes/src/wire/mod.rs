@@ -4,6 +4,7 @@ mod condition;
 mod facets;
 mod macros;
 mod objects;
+mod path;
 mod reader;
 mod shape;
 
@@ -13,5 +14,6 @@ pub use objects::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, LocalObjectReference, ObjectMeta,
     ResourceFieldSelector, SecretKeySelector, Toleration,
 };
+pub use path::{ListPath, Located, MapPath, ValuePath, located_at};
 pub use reader::{IntegerOrString, Map, Read, Reader, Word, read_word, unknown_field, wrong_type};
 pub use shape::{Describe, FieldShape, ObjectShape, Shape, WordsShape};

@@ -1,0 +1,119 @@
+//! Typed paths: [`wire_object!`](crate::wire_object) makes a path type for every object, with a method for each field. A
+//! path to a field that does not exist does not compile.
+
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use kubefoundry_diagnostics::Place;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+
+use super::reader::{IntegerOrString, Map};
+
+/// A type whose values have paths of a type of their own.
+///
+/// ```
+/// use kubefoundry_model::wire::ModelDeployment;
+/// let resources = ModelDeployment::path().spec().resources();
+/// assert_eq!(resources.gpu().count().to_string(), "spec.resources.gpu.count");
+/// let env = ModelDeployment::path().spec().env().index(0);
+/// assert_eq!(env.name().to_string(), "spec.env[0].name");
+/// ```
+pub trait Located {
+    /// The path of a value of this type.
+    type Path: From<FieldPath>;
+}
+
+/// The path of an object that stands at a path, with a method for each of its fields.
+///
+/// ```
+/// use kubefoundry_kubernetes::wire::{EnvVar, located_at};
+/// use kubefoundry_yaml::field_path::FieldPath;
+/// let variable = located_at::<EnvVar>(&FieldPath::parse("env").index(0));
+/// assert_eq!(variable.value_from().secret_key_ref().key().to_string(), "env[0].valueFrom.secretKeyRef.key");
+/// ```
+#[must_use]
+pub fn located_at<T: Located>(path: &FieldPath) -> T::Path {
+    path.clone().into()
+}
+
+/// The path of a value without fields of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValuePath(FieldPath);
+
+/// The path of a list; `P` is that of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPath<P>(FieldPath, PhantomData<fn() -> P>);
+
+/// The path of a mapping with free keys; `P` is that of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MapPath<P>(FieldPath, PhantomData<fn() -> P>);
+
+impl<P: From<FieldPath>> ListPath<P> {
+    /// The path of an entry, counted from 0.
+    #[must_use]
+    pub fn index(&self, index: usize) -> P {
+        self.0.index(index).into()
+    }
+}
+
+impl<P: From<FieldPath>> MapPath<P> {
+    /// The path of the value of a key.
+    #[must_use]
+    pub fn key(&self, key: impl Into<std::borrow::Cow<'static, str>>) -> P {
+        self.0.key(key).into()
+    }
+}
+
+/// Makes a path type interchangeable with a [`FieldPath`].
+macro_rules! convert {
+    ($([$($generic:ident)?] $name:ty, $path:ident => $new:expr;)*) => {$(
+        impl<$($generic)?> From<FieldPath> for $name {
+            fn from($path: FieldPath) -> Self {
+                $new
+            }
+        }
+        impl<$($generic)?> From<$name> for FieldPath {
+            fn from(path: $name) -> Self {
+                path.0
+            }
+        }
+        impl<$($generic)?> From<&$name> for Place {
+            fn from(path: &$name) -> Self {
+                Self::value(&path.0)
+            }
+        }
+        impl<$($generic)?> std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+        impl<$($generic)?> Deref for $name {
+            type Target = FieldPath;
+
+            fn deref(&self) -> &FieldPath {
+                &self.0
+            }
+        }
+    )*};
+}
+
+convert! {
+    [] ValuePath, path => Self(path);
+    [P] ListPath<P>, path => Self(path, PhantomData);
+    [P] MapPath<P>, path => Self(path, PhantomData);
+}
+
+macro_rules! located_as_value {
+    ($($name:ty),*) => {$(impl Located for $name { type Path = ValuePath; })*};
+}
+
+located_as_value! { String, bool, i32, i64, IntegerOrString, Node<'static> }
+
+impl<T: Located> Located for Vec<T> {
+    type Path = ListPath<T::Path>;
+}
+
+impl<T: Located> Located for Map<T> {
+    type Path = MapPath<T::Path>;
+}
