@@ -35,6 +35,7 @@ mod llamastack_crd;
 mod llamastack_merge;
 mod migrate;
 mod past_failures;
+mod path_literals;
 mod plan;
 mod properties;
 mod registry;

@@ -8,6 +8,7 @@ use super::target::{self, Keeper, Resolved, Scales, Unresolved};
 use super::url::Url;
 use super::{KIND, MANAGED_BY};
 use crate::Set;
+use crate::wire::AsyncActor;
 use kubefoundry_diagnostics::{Findings, Place, Reported};
 use kubefoundry_transform::{Changed, Object, Sink, Target};
 use kubefoundry_yaml as yaml;
@@ -23,7 +24,7 @@ pub(super) fn bind(
     set: &Set<'_, '_>,
     out: &mut Sink<'_>,
 ) -> Option<Scales> {
-    let path = FieldPath::parse("spec.workloadRef");
+    let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let settings = set.settings;
     let resolved = match target::resolve(&binding.reference, actor.namespace.as_deref(), set, settings) {
         Ok(resolved) => resolved,
@@ -113,7 +114,7 @@ fn shared(object: &Object<'_>, own: &Resolved, set: &Set<'_, '_>, path: &FieldPa
     let Some(other) = earlier.filter(|other| other.header.name != object.header.name).find(claims) else { return };
     let message =
         format!("{path} is the target of AsyncActor {} already, expected one actor for each", other.header.name);
-    let span = other.root.locate(&FieldPath::parse("metadata.name"), yaml::Target::Value);
+    let span = other.root.locate(&AsyncActor::path().metadata().name(), yaml::Target::Value);
     findings
         .report(&codes::TARGET_SHARED, Place::key(path), message)
         .related_in(other.source, other.document, span, "the other one")
@@ -125,7 +126,7 @@ fn scaling(actor: &Actor, resolved: &Resolved, findings: &mut Findings<'_>) {
     if actor.scaling.is_none() {
         return;
     }
-    let path = FieldPath::parse("spec.scaling.enabled");
+    let path = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
     match (&resolved.scales, resolved.keeper) {
         (Scales::Knative, _) => {
             let message = format!("{path} is true, and Knative scales the target: two autoscalers would fight");
@@ -165,14 +166,14 @@ fn knative(actor: &Actor, resolved: &Resolved, set: &Set<'_, '_>, findings: &mut
         actor.graceful_shutdown
     );
     findings
-        .report(&codes::KNATIVE_LIMITS, Place::key(&FieldPath::parse("spec.workloadRef")), message)
+        .report(&codes::KNATIVE_LIMITS, Place::key(&AsyncActor::path().spec().workload_ref()), message)
         .help("timeoutSeconds of the target says how long Knative waits for a request");
     // KServe gives the ports of what it makes itself.
     if resolved.layout.kind == "Service" && !has_ports(&inject::strip(&resolved.object, resolved.layout)) {
         let message = "no container of the target declares a port, expected one that does: of several containers Knative \
                        asks which one serves";
         let reported = findings
-            .report(&codes::KNATIVE_PORT, Place::key(&FieldPath::parse("spec.workloadRef")), message)
+            .report(&codes::KNATIVE_PORT, Place::key(&AsyncActor::path().spec().workload_ref()), message)
             .help("give the container that serves its port: ports: [{containerPort: 8080}]");
         in_target(reported, resolved, set);
     }
@@ -194,7 +195,7 @@ fn report_unresolved(
     set: &Set<'_, '_>,
     findings: &mut Findings<'_>,
 ) {
-    let path = FieldPath::parse("spec.workloadRef");
+    let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let Reference { api_version, kind, name } = reference;
     match unresolved {
         Unresolved::Kind => {
@@ -252,7 +253,7 @@ fn near(reference: &Reference, set: &Set<'_, '_>) -> Option<String> {
 }
 
 fn report_misfit(misfit: &Misfit, resolved: &Resolved, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
-    let path = FieldPath::parse("spec.workloadRef");
+    let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let place = Place::key(&path);
     let reported = match misfit {
         Misfit::Shape(at, expected) => {
@@ -287,7 +288,7 @@ fn in_target(reported: Reported<'_, '_>, resolved: &Resolved, set: &Set<'_, '_>)
     if let Target::Input(position) = resolved.target
         && let Some(target) = set.inputs.get(position)
     {
-        let span = target.root.locate(&FieldPath::parse("metadata.name"), yaml::Target::Value);
+        let span = target.root.locate(&AsyncActor::path().metadata().name(), yaml::Target::Value);
         reported.related_in(target.source, target.document, span, "the target");
     }
 }

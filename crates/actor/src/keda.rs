@@ -1,6 +1,7 @@
 //! KEDA: a ScaledObject that scales by the length of the actor's queue, and a TriggerAuthentication where the broker asks
 //! who looks (`keda.go` of deliveryhero/asya v0.1.1). Field order is emission order.
 
+use crate::wire::AsyncActor;
 use serde::Serialize;
 
 use super::codes;
@@ -256,7 +257,7 @@ fn username_key(actor: &Actor, it: &RabbitMq, set: &Set<'_, '_>, findings: &mut 
     } else {
         format!("Secret {name} must have the key username, from which KEDA takes the user")
     };
-    findings.report(&codes::USERNAME_KEY, "spec.transport", message).help(format!(
+    findings.report(&codes::USERNAME_KEY, &AsyncActor::path().spec().transport(), message).help(format!(
         "add the key to Secret {name}{}, with the username of the transport",
         super::in_namespace(actor)
     ));
@@ -266,10 +267,10 @@ fn username_key(actor: &Actor, it: &RabbitMq, set: &Set<'_, '_>, findings: &mut 
 fn second_scaler(actor: &Actor, kind: &str, name: &str, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
     let other = set.inputs.iter().find(|other| scales_too(actor, other, kind, name));
     let Some(other) = other else { return };
-    let path = FieldPath::parse("spec.scaling.enabled");
+    let path = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
     let header = &other.header;
     let message = format!("{path} is true, and {} {} scales {kind} {name} already", header.kind, header.name);
-    let span = other.root.locate(&FieldPath::parse("metadata.name"), yaml::Target::Value);
+    let span = other.root.locate(&AsyncActor::path().metadata().name(), yaml::Target::Value);
     findings
         .report(&codes::SECOND_SCALER, Place::value(&path), message)
         .related_in(other.source, other.document, span, "the other one")

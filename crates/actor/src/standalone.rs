@@ -1,5 +1,6 @@
 //! A workload of an actor's own: what it brings along with the sidecar added, or the adapter of a detached binding.
 
+use crate::wire::AsyncActor;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -68,7 +69,7 @@ pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Sink<'_>)
 /// Makes the adapter of a detached binding; returns what an autoscaler scales.
 pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut Sink<'_>) -> Scales {
     if actor.scaling.is_some() {
-        let at = FieldPath::parse("spec.scaling.enabled");
+        let at = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
         let message = format!("{at} scales the adapter alone: with strategy detached the model keeps its replicas");
         out.findings
             .report(&codes::DETACHED_SCALING, &at, message)

@@ -5,6 +5,7 @@ use super::inject;
 use super::layout::Layout;
 use super::{MANAGED_BY, binding, target};
 use crate::Set;
+use crate::wire::AsyncActor;
 use kubefoundry_diagnostics::Place;
 use kubefoundry_transform::{Changed, Sink, Target};
 use kubefoundry_yaml::Node;
@@ -16,7 +17,7 @@ pub(super) fn revisit(position: usize, set: &Set<'_, '_>, out: &mut Sink<'_>) {
     let header = &object.header;
     let (group, kind, namespace) = (header.group(), &*header.kind, header.namespace.as_deref());
     let Some(layout) = Layout::of(group, kind) else { return };
-    let path = FieldPath::parse("metadata.annotations").key(MANAGED_BY);
+    let path = FieldPath::from(AsyncActor::path().metadata().annotations()).key(MANAGED_BY);
     let Some(actor) = object.root.at(&path).and_then(Node::as_str).filter(|actor| !actor.is_empty()) else { return };
     // What is generated anew has nothing in it.
     if set.generated(group, kind, namespace, &header.name).is_some() {

@@ -7,6 +7,7 @@ use super::server::{CaBundle, Server};
 use super::validate::ca_key;
 use super::{codes, inputs, objects, paths};
 use crate::Set;
+use crate::wire::LlamaStackDistribution;
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -93,7 +94,7 @@ fn straight(bundle: &CaBundle, is_near: bool, findings: &mut Findings<'_>) -> Op
 }
 
 fn path() -> FieldPath {
-    FieldPath::parse("spec.server.tlsConfig.caBundle")
+    FieldPath::from(LlamaStackDistribution::path().spec().server().tls_config().ca_bundle())
 }
 
 /// The certificates in a text, each as PEM that ends its line. What stands between them is left out.

@@ -1,5 +1,6 @@
 //! What ConfigMaps of the input tell: the user's configuration, and the metadata of providers.
 
+use crate::wire::LlamaStackDistribution;
 use std::collections::BTreeMap;
 
 use super::merge::{self, Entry, Merged};
@@ -68,7 +69,11 @@ pub(super) fn user_config<'n>(
         let message =
             format!("ConfigMap {name} has {neither} {keys} in its data, expected the server's configuration there");
         findings
-            .report(&codes::UNUSABLE_USER_CONFIG, "spec.server.userConfig.configMapName", message)
+            .report(
+                &codes::UNUSABLE_USER_CONFIG,
+                &LlamaStackDistribution::path().spec().server().user_config().config_map_name(),
+                message,
+            )
             .related_in(object.source, object.document, object.root.span, "the ConfigMap")
             .help("name the key of the configuration run.yaml");
     }
@@ -112,7 +117,11 @@ pub(super) fn merged(
                 };
                 let message = format!("{key} of ConfigMap {name}, {problem}");
                 findings
-                    .report(&codes::MERGE_IMPOSSIBLE, "spec.server.userConfig.configMapName", message)
+                    .report(
+                        &codes::MERGE_IMPOSSIBLE,
+                        &LlamaStackDistribution::path().spec().server().user_config().config_map_name(),
+                        message,
+                    )
                     .help("correct the run.yaml in the user ConfigMap");
             }
             None
@@ -256,7 +265,11 @@ fn run_config(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (
         let name = server.object(external::RUN_CONFIG);
         let message = format!("ConfigMap {name} would have {size} bytes, expected at most {MOST_DATA}");
         findings
-            .report(&codes::MERGE_IMPOSSIBLE, "spec.server.externalProviders", message)
+            .report(
+                &codes::MERGE_IMPOSSIBLE,
+                &LlamaStackDistribution::path().spec().server().external_providers(),
+                message,
+            )
             .help("set llamaStack.mergeMode to init: the pod has no such limit");
     }
     let hash = hash(data.iter().map(|(key, text)| (*key, text.as_str())));

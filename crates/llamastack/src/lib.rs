@@ -30,6 +30,7 @@ use self::options::Settings;
 use self::pod::Mode;
 use self::server::Server;
 use crate::options::Options;
+use crate::wire::LlamaStackDistribution;
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::header::Header;
@@ -176,15 +177,21 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
     if mode == Mode::Native && server.workers.is_some() {
         let message = "spec.server.workers is set, expected it absent with llamaStack.nativeExtraProviders: uvicorn is not told of external providers";
         findings
-            .report(&shared::INVALID_VALUE, "spec.server.workers", message)
+            .report(&shared::INVALID_VALUE, &LlamaStackDistribution::path().spec().server().workers(), message)
             .help("remove it, or let nativeExtraProviders be false");
     }
     let renderer = settings.renderer();
     if matches!(mode, Mode::Init | Mode::Native) && renderer.is_default {
         let image = renderer.image;
         let message = format!("the init container merge-config runs {image}, which follows the version of kubefoundry");
-        findings.report(&shared::UNPINNED_RUNTIME, "spec.server.externalProviders", message).help(format!(
-            "push the image to a registry, and pin it: llamaStack: {{image: {image:?}}} in the Render options"
-        ));
+        findings
+            .report(
+                &shared::UNPINNED_RUNTIME,
+                &LlamaStackDistribution::path().spec().server().external_providers(),
+                message,
+            )
+            .help(format!(
+                "push the image to a registry, and pin it: llamaStack: {{image: {image:?}}} in the Render options"
+            ));
     }
 }

@@ -12,7 +12,7 @@ use kubefoundry_yaml::{Node, Value};
 
 /// Where external providers stand.
 pub(super) fn providers_path() -> FieldPath {
-    FieldPath::parse("spec.server.externalProviders")
+    FieldPath::from(LlamaStackDistribution::path().spec().server().external_providers())
 }
 
 /// Reads a distribution.
@@ -40,7 +40,7 @@ fn misplaced_section(root: &mut Node<'_>, findings: &mut Findings<'_>) {
     };
     at(root, FieldPath::parse(SECTION), "the distribution");
     if let Some(spec) = get_mut(root, "spec") {
-        at(spec, FieldPath::parse("spec").key(SECTION), "spec");
+        at(spec, FieldPath::from(LlamaStackDistribution::path().spec()).key(SECTION), "spec");
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn validate(
     let spec = wire.spec.as_ref().unwrap_or(&empty);
     let nothing = wire::Server::default();
     let server = spec.server.as_ref().unwrap_or(&nothing);
-    let path = FieldPath::parse("spec.server");
+    let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server());
     let replicas = spec.replicas.unwrap_or(1);
     let image = distribution::distribution(server.distribution.as_ref(), &path.join("distribution"), options, check);
     let container = container(server.container_spec.as_ref(), &path.join("containerSpec"), check);
@@ -80,7 +80,7 @@ pub(super) fn validate(
 
 /// The name, from which those of all objects are derived; a Service's has to start with a letter.
 fn metadata(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) -> Option<String> {
-    let path = FieldPath::parse("metadata");
+    let path = FieldPath::from(wire::LlamaStackDistribution::path().metadata());
     let metadata = wire.metadata.as_ref();
     let name = metadata.and_then(|metadata| metadata.name.as_deref());
     check.required_name(&path.join("name"), name, names::dns_1035_label);
@@ -134,7 +134,7 @@ fn storage(wire: Option<&wire::Storage>, path: &FieldPath, check: &mut Checker<'
 
 fn network(wire: Option<&wire::Network>, check: &mut Checker<'_, '_>) -> Option<Network> {
     let wire = wire?;
-    let path = FieldPath::parse("spec.network.allowedFrom");
+    let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().network().allowed_from());
     let allowed = wire.allowed_from.as_ref();
     let namespaces = allowed.and_then(|allowed| allowed.namespaces.clone()).unwrap_or_default();
     for (index, namespace) in namespaces.iter().enumerate().filter(|(_, namespace)| *namespace != "*") {
@@ -153,7 +153,7 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let network = server.network.as_ref();
     let allows = network.is_some_and(|network| !network.namespaces.is_empty() || !network.labels.is_empty());
     if allows && !options.settings.network_policy {
-        let path = FieldPath::parse("spec.network.allowedFrom");
+        let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().network().allowed_from());
         let message = format!("{path} has no effect: no NetworkPolicy is made, so that everyone may reach the server");
         check
             .findings
@@ -176,7 +176,7 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     if server.providers.is_empty() {
         return;
     }
-    let path = FieldPath::parse("spec.server.containerSpec");
+    let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().container_spec());
     if !server.container.command.is_empty() {
         let path = path.join("command");
         let message = format!(

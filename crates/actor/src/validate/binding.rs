@@ -3,6 +3,7 @@
 use crate::codes::{RUNTIME_MISPLACED, TARGET_NAMESPACE, TARGET_URL};
 use crate::ir::{Binding, Reference};
 use crate::url::Url;
+use crate::wire::AsyncActor;
 use crate::wire::{ActorRuntime, ActorStrategy, ActorWorkloadReference, AsyncActorSpec};
 use kubefoundry_diagnostics::Place;
 use kubefoundry_kubernetes::check::{Checker, text};
@@ -13,7 +14,7 @@ use kubefoundry_yaml::text::shorten;
 /// What only binding mode has, in an actor that brings its workload along.
 pub(super) fn misplaced(check: &mut Checker<'_, '_>) {
     for field in ["runtime", "strategy"] {
-        let path = FieldPath::parse("spec").key(field);
+        let path = FieldPath::from(AsyncActor::path().spec()).key(field);
         if check.given(&path) {
             let message = format!("{path} is for actors that bind, and spec.workload makes a workload");
             check
@@ -27,7 +28,7 @@ pub(super) fn misplaced(check: &mut Checker<'_, '_>) {
 pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mut Checker<'_, '_>) -> Option<Binding> {
     let strategy = spec.strategy.unwrap_or(ActorStrategy::Inject);
     let reference = spec.workload_ref.as_ref().and_then(|reference| self::reference(reference, namespace, check));
-    let path = FieldPath::parse("spec.runtime");
+    let path = FieldPath::from(AsyncActor::path().spec().runtime());
     if check.absent(&path) {
         check
             .findings
@@ -51,7 +52,7 @@ pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mu
 }
 
 fn reference(wire: &ActorWorkloadReference, actors: Option<&str>, check: &mut Checker<'_, '_>) -> Option<Reference> {
-    let path = FieldPath::parse("spec.workloadRef");
+    let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let ActorWorkloadReference { api_version, kind, name, namespace } = wire;
     if let Some(namespace) = text(namespace.as_deref())
         && Some(namespace) != actors

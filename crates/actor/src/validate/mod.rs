@@ -34,12 +34,12 @@ pub(super) fn validate(
     let metadata = wire.metadata.clone().unwrap_or_default();
     let name = metadata.name.unwrap_or_default();
     check.required_name(
-        &FieldPath::parse("metadata.name"),
+        &AsyncActor::path().metadata().name(),
         Some(name.as_str()).filter(|name| !name.is_empty()),
         actor_name,
     );
     if let Some(namespace) = text(metadata.namespace.as_deref()) {
-        check.name(&FieldPath::parse("metadata.namespace"), namespace, names::dns_1123_label);
+        check.name(&AsyncActor::path().metadata().namespace(), namespace, names::dns_1123_label);
     }
     let empty = AsyncActorSpec::default();
     let spec = wire.spec.as_ref().unwrap_or(&empty);
@@ -51,7 +51,7 @@ pub(super) fn validate(
     let mode = mode(spec, &name, metadata.namespace.as_deref(), scaling.is_some(), &mut check);
     let sidecar = sidecar(spec.sidecar.as_ref(), settings, images, &mut check);
     let timeout = spec.timeout.clone().unwrap_or_default();
-    let at = FieldPath::parse("spec.timeout");
+    let at = FieldPath::from(AsyncActor::path().spec().timeout());
     Some(Actor {
         name,
         namespace: metadata.namespace,
@@ -77,7 +77,7 @@ fn transport(
     settings: &Settings,
     findings: &mut Findings<'_>,
 ) -> Option<Transport> {
-    let path = FieldPath::parse("spec.transport");
+    let path = FieldPath::from(AsyncActor::path().spec().transport());
     let name = text(spec.transport.as_deref())?;
     let Some(transport) = settings.transports.get(name) else {
         let message = format!("transport '{}' not found in operator configuration", shorten(name));
@@ -101,7 +101,7 @@ fn transport(
     if matches!(transport.kind, TransportKind::Sqs(_)) && !fits_sqs {
         let message =
             format!("metadata.name is {actor:?}, expected letters, digits and '-', which SQS takes in queues");
-        findings.report(&shared::INVALID_NAME, "metadata.name", message);
+        findings.report(&shared::INVALID_NAME, &AsyncActor::path().metadata().name(), message);
     }
     Some(transport.clone())
 }
@@ -114,7 +114,10 @@ fn mode(
     scales: bool,
     check: &mut Checker<'_, '_>,
 ) -> Option<Mode> {
-    let (workload, reference) = (FieldPath::parse("spec.workload"), FieldPath::parse("spec.workloadRef"));
+    let (workload, reference) = (
+        FieldPath::from(AsyncActor::path().spec().workload()),
+        FieldPath::from(AsyncActor::path().spec().workload_ref()),
+    );
     match (check.given(&workload), check.given(&reference)) {
         (true, false) => {
             binding::misplaced(check);
@@ -123,7 +126,7 @@ fn mode(
         }
         (false, true) => binding::binding(spec, namespace, check).map(Mode::Binding),
         (both, _) => {
-            let place = if both { Place::key(&reference) } else { Place::key(&FieldPath::parse("spec")) };
+            let place = if both { Place::key(&reference) } else { Place::key(&AsyncActor::path().spec()) };
             let reported = check.findings.report(
                 &WORKLOAD_OR_REFERENCE,
                 place,
@@ -148,7 +151,7 @@ fn sidecar(
     check: &mut Checker<'_, '_>,
 ) -> Sidecar {
     let wire = wire.cloned().unwrap_or_default();
-    let path = FieldPath::parse("spec.sidecar");
+    let path = FieldPath::from(AsyncActor::path().spec().sidecar());
     let own = text(wire.image.as_deref());
     let default = || match &settings.sidecar_image {
         Some(configured) => configured.clone(),

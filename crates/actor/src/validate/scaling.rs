@@ -4,6 +4,7 @@ use super::at_least;
 use crate::codes::{SCALING_MODIFIERS, SCALING_NEEDS};
 use crate::ir::{Modifiers, Scaling};
 use crate::options::{Transport, TransportKind};
+use crate::wire::AsyncActor;
 use crate::wire::{ActorMetricType, ActorScaling, ActorScalingModifiers};
 use kubefoundry_diagnostics::Place;
 use kubefoundry_kubernetes::check::Checker;
@@ -17,7 +18,7 @@ pub(super) fn scaling(
     check: &mut Checker<'_, '_>,
 ) -> Option<Scaling> {
     let wire = wire?;
-    let path = FieldPath::parse("spec.scaling");
+    let path = FieldPath::from(AsyncActor::path().spec().scaling());
     let min_replicas = wire.min_replicas.unwrap_or(0);
     let max_replicas = wire.max_replicas.unwrap_or(50);
     if min_replicas > max_replicas {
@@ -55,14 +56,14 @@ fn needs(transport: &TransportKind, check: &mut Checker<'_, '_>) {
     for (_, message, field) in missing.iter().filter(|(missing, ..)| *missing) {
         check
             .findings
-            .report(&SCALING_NEEDS, "spec.transport", *message)
+            .report(&SCALING_NEEDS, &AsyncActor::path().spec().transport(), *message)
             .help(format!("set config.{field} of the transport under actor.transports in the Render options"));
     }
 }
 
 /// What KEDA's webhook refuses (`validateScalingModifiersFormula` in kedacore/keda, and the enum of its CRD).
 fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modifiers {
-    let path = FieldPath::parse("spec.scaling.advanced");
+    let path = FieldPath::from(AsyncActor::path().spec().scaling().advanced());
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let modifiers = Modifiers {
         formula: given(&wire.formula),

@@ -1,5 +1,6 @@
 //! Standalone mode: the workload that an actor brings along.
 
+use crate::wire::AsyncActor;
 use serde_json::Map;
 
 use crate::codes::{FIELD_REPLACED, RESERVED_CONTAINER, RESERVED_NAME, RUNTIME_COMMAND, RUNTIME_CONTAINER};
@@ -20,7 +21,7 @@ pub(super) fn workload(
     timeout: Option<&ActorTimeout>,
     check: &mut Checker<'_, '_>,
 ) -> Option<Workload> {
-    let path = FieldPath::parse("spec.workload");
+    let path = FieldPath::from(AsyncActor::path().spec().workload());
     let kind = wire.kind.unwrap_or(ActorWorkloadKind::Deployment);
     let replicas = wire.replicas.unwrap_or(1);
     if scales && wire.replicas.is_some() {

@@ -39,7 +39,7 @@ const CA_KEY: &str = "ca-bundle.crt";
 
 pub(super) fn ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Checker<'_, '_>) -> Option<CaBundle> {
     let wire = wire?.ca_bundle.as_ref()?;
-    let path = FieldPath::parse("spec.server.tlsConfig.caBundle");
+    let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().tls_config().ca_bundle());
     let namespace = text(wire.config_map_namespace.as_deref());
     let mut keys = wire.config_map_keys.clone().unwrap_or_default();
     let path = path.join("configMapKeys");

@@ -94,7 +94,7 @@ pub(super) fn mount_path(path: &str) -> Checked {
 
 /// Checks that spread constraints are ones, as far as the scheduler needs to read them.
 pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>) -> Vec<serde_json::Value> {
-    let path = FieldPath::parse("spec.server.topologySpreadConstraints");
+    let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().topology_spread_constraints());
     let constraints = wire.unwrap_or_default();
     for (index, constraint) in constraints.iter().enumerate() {
         let path = path.index(index);
@@ -131,7 +131,7 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
 pub(super) fn clashes(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let (made_volumes, made_mounts) = pod::added(server, options);
     let others: Vec<&str> = made_mounts.into_iter().filter(|made| *made != server.mount_path).collect();
-    let path = FieldPath::parse("spec.server.podOverrides");
+    let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().pod_overrides());
     let mut known: BTreeSet<&str> = made_volumes.iter().copied().collect();
     for (index, volume) in server.volumes.iter().enumerate() {
         let name = volume["name"].as_str().unwrap_or_default();
@@ -161,10 +161,15 @@ pub(super) fn clashes(server: &Server, options: &Options<'_>, check: &mut Checke
             taken(given, &path, &others, check);
         }
     }
-    taken(&server.mount_path, &FieldPath::parse("spec.server.storage.mountPath"), &others, check);
+    taken(
+        &server.mount_path,
+        &wire::LlamaStackDistribution::path().spec().server().storage().mount_path(),
+        &others,
+        check,
+    );
     let init = pod::init_names(server, options);
     if init.contains(&server.container.name) {
-        let path = FieldPath::parse("spec.server.containerSpec.name");
+        let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().container_spec().name());
         let message =
             format!("{path} is {:?}, the name of an init container, expected another one", server.container.name);
         check.findings.report(&shared::DUPLICATE_ENTRY, &path, message);

@@ -8,7 +8,7 @@ use kubefoundry_cel::{Environment, WarningKind};
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::names;
-use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_kubernetes::wire::{Word as _, located_at};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::{Node, Span};
@@ -22,19 +22,20 @@ const MOST_RULES_OF_ALL: usize = 1024;
 /// Checks the names in the configuration at `at`: the provider's own, and those of its engines.
 pub(super) fn names(config: &InferenceProviderConfig, at: &FieldPath, findings: &mut Findings<'_>) {
     let name = config.metadata.as_ref().and_then(|metadata| metadata.name.as_ref());
-    require(name, &at.join("metadata.name"), findings);
+    let path = located_at::<InferenceProviderConfig>(at);
+    require(name, &path.metadata().name(), findings);
     if let Some(name) = name {
-        Checker { dialect: None, findings }.name(&at.join("metadata.name"), name, names::dns_1123_subdomain);
+        Checker { dialect: None, findings }.name(&path.metadata().name(), name, names::dns_1123_subdomain);
     }
     let capabilities = config.spec.as_ref().and_then(|spec| spec.capabilities.as_ref());
     let mut seen = BTreeSet::new();
     for (index, engine) in capabilities.and_then(|all| all.engines.as_ref()).into_iter().flatten().enumerate() {
-        let path = at.join("spec.capabilities.engines").index(index);
+        let path = path.spec().capabilities().engines().index(index);
         let name = match engine {
             EngineEntry::Name(name) => Some(name),
             EngineEntry::Capability(capability) => capability.name.as_ref(),
         };
-        require(name, &path.key("name"), findings);
+        require(name, &path.name(), findings);
         let Some(name) = name else { continue };
         if !seen.insert(name) {
             let message = format!("{path} is {name:?} again, expected one entry for each engine");
@@ -64,28 +65,27 @@ pub(super) fn rules(
 ) -> Vec<Option<Span>> {
     let rules = config.spec.as_ref().and_then(|spec| spec.selection_rules.as_ref());
     let count = rules.map_or(0, Vec::len);
+    let list = located_at::<InferenceProviderConfig>(at).spec().selection_rules();
     if count > MOST_RULES {
-        let path = at.join("spec.selectionRules");
-        let message = format!("{path} has {count} rules, expected at most {MOST_RULES}");
-        findings.report(&codes::LIMIT_EXCEEDED, &path, message);
+        let message = format!("{list} has {count} rules, expected at most {MOST_RULES}");
+        findings.report(&codes::LIMIT_EXCEEDED, &list, message);
         return Vec::new();
     }
     if *before + count > MOST_RULES_OF_ALL {
-        let path = at.join("spec.selectionRules");
         let message = format!(
-            "{path} has {count} rules, and the configurations before it {before}, expected at most {MOST_RULES_OF_ALL} together"
+            "{list} has {count} rules, and the configurations before it {before}, expected at most {MOST_RULES_OF_ALL} together"
         );
-        findings.report(&codes::LIMIT_EXCEEDED, &path, message);
+        findings.report(&codes::LIMIT_EXCEEDED, &list, message);
         return Vec::new();
     }
     *before += count;
     let mut spans = Vec::new();
     for (index, rule) in rules.into_iter().flatten().enumerate() {
-        let path = at.join("spec.selectionRules").index(index);
-        let condition = path.key("condition");
+        let path = list.index(index);
+        let condition = path.condition();
         require(rule.condition.as_ref(), &condition, findings);
         if rule.priority.is_some_and(|priority| priority < 0) {
-            let path = path.key("priority");
+            let path = path.priority();
             findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is negative, expected at least 0"));
         }
         let node = root.at(&condition);

@@ -2,6 +2,7 @@
 //!
 //! Structs are taken apart field by field, so that a new field does not compile until it is listed here.
 
+use crate::wire::ModelDeployment;
 use serde_json::Value as Json;
 
 use super::{Deployment, Engine, Leaf, Metadata, Model, NewClaim, Origin, ProviderRequest, Volume, Worker, Workload};
@@ -45,13 +46,13 @@ impl Deployment {
             tolerations,
         } = self;
         let mut leaves = Leaves(Vec::new());
-        let spec = FieldPath::parse("spec");
-        leaves.written(FieldPath::parse("apiVersion"), dialect.api_version());
-        leaves.written(FieldPath::parse("kind"), crate::KIND);
+        let spec = FieldPath::from(ModelDeployment::path().spec());
+        leaves.written(FieldPath::from(ModelDeployment::path().api_version()), dialect.api_version());
+        leaves.written(FieldPath::from(ModelDeployment::path().kind()), crate::KIND);
         leaves.metadata(metadata);
         leaves.model(model);
         leaves.provider(provider);
-        let in_engine = FieldPath::parse("spec.engine.image");
+        let in_engine = FieldPath::from(ModelDeployment::path().spec().engine().image());
         let (engine_image, spec_image) = match image {
             Some((image, path)) if *path == in_engine => (Some(image), None),
             Some((image, _)) => (None, Some(image)),
@@ -107,7 +108,7 @@ impl Leaves {
 
     fn metadata(&mut self, metadata: &Metadata) {
         let Metadata { name, namespace, uid, labels, annotations } = metadata;
-        let path = FieldPath::parse("metadata");
+        let path = FieldPath::from(ModelDeployment::path().metadata());
         self.written(path.join("name"), name.clone());
         self.optional(path.join("namespace"), namespace.clone());
         self.optional(path.join("uid"), uid.clone());
@@ -117,7 +118,7 @@ impl Leaves {
 
     fn model(&mut self, model: &Model) {
         let Model { id, served_name, source, volumes } = model;
-        let path = FieldPath::parse("spec.model");
+        let path = FieldPath::from(ModelDeployment::path().spec().model());
         self.optional(path.join("id"), id.clone());
         if let Some(served_name) = served_name {
             self.leaf(path.join("servedName"), served_name);
@@ -144,7 +145,7 @@ impl Leaves {
 
     fn provider(&mut self, provider: &ProviderRequest) {
         let ProviderRequest { name, overrides } = provider;
-        self.optional(FieldPath::parse("spec.provider.name"), name.clone());
+        self.optional(FieldPath::from(ModelDeployment::path().spec().provider().name()), name.clone());
         if let Some(overrides) = overrides {
             self.tree(FieldPath::parse(ProviderRequest::OVERRIDES), overrides);
         }
@@ -178,7 +179,7 @@ impl Leaves {
             args,
             extra_args,
         } = engine;
-        let path = FieldPath::parse("spec.engine");
+        let path = FieldPath::from(ModelDeployment::path().spec().engine());
         self.add(path.join("type"), kind.as_str(), *kind_origin);
         self.optional(path.join("contextLength"), *context_length);
         self.leaf(path.join("trustRemoteCode"), trust_remote_code);

@@ -4,6 +4,7 @@ mod leaves;
 
 pub use leaves::LeafEntry;
 
+use crate::wire::ModelDeployment;
 pub use crate::wire::{AccessMode, EngineType, ModelSource, ServingMode, VolumePurpose};
 use kubefoundry_kubernetes::api_group::Dialect;
 pub use kubefoundry_kubernetes::wire::{EnvVar, Toleration};
@@ -232,26 +233,35 @@ pub const NVIDIA_GPU: &str = "nvidia.com/gpu";
 impl Worker {
     /// Where its GPU count is written.
     pub fn gpu_count_path(&self) -> FieldPath {
-        self.path("gpu.count")
+        let spec = ModelDeployment::path().spec();
+        let gpu = match self.role {
+            Role::Aggregated => spec.resources().gpu(),
+            Role::Prefill => spec.scaling().prefill().gpu(),
+            Role::Decode => spec.scaling().decode().gpu(),
+        };
+        gpu.count().into()
     }
 
     /// Where one of its resource fields (`gpu.count`, `gpu.type`, `memory`, `cpu`) is written.
     pub fn path(&self, field: &'static str) -> FieldPath {
-        let base = match self.role {
-            Role::Aggregated => "spec.resources",
-            Role::Prefill => "spec.scaling.prefill",
-            Role::Decode => "spec.scaling.decode",
+        let spec = ModelDeployment::path().spec();
+        let base: FieldPath = match self.role {
+            Role::Aggregated => spec.resources().into(),
+            Role::Prefill => spec.scaling().prefill().into(),
+            Role::Decode => spec.scaling().decode().into(),
         };
-        FieldPath::parse(base).join(field)
+        base.join(field)
     }
 
     /// Where its replica count is written.
     pub fn replicas_path(&self) -> FieldPath {
-        FieldPath::parse(match self.role {
-            Role::Aggregated => "spec.scaling.replicas",
-            Role::Prefill => "spec.scaling.prefill.replicas",
-            Role::Decode => "spec.scaling.decode.replicas",
-        })
+        let scaling = ModelDeployment::path().spec().scaling();
+        let replicas = match self.role {
+            Role::Aggregated => scaling.replicas(),
+            Role::Prefill => scaling.prefill().replicas(),
+            Role::Decode => scaling.decode().replicas(),
+        };
+        replicas.into()
     }
 }
 

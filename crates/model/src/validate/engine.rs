@@ -17,7 +17,7 @@ pub(super) fn engine(
 ) -> Option<Engine> {
     let empty = wire::Engine::default();
     let wire = wire.unwrap_or(&empty);
-    let path = FieldPath::parse("spec.engine");
+    let path = FieldPath::from(wire::ModelDeployment::path().spec().engine());
     let type_path = path.join("type");
     let default = default.filter(|_| check.absent(&type_path));
     if wire.engine_type.is_none() && default.is_none() && check.absent(&type_path) {
@@ -73,7 +73,11 @@ fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
     let positive = u32::try_from(length).ok().filter(|length| *length > 0);
     if positive.is_none() {
         let message = format!("spec.engine.contextLength is {length}, expected a number above 0");
-        check.findings.report(&codes::OUT_OF_RANGE, "spec.engine.contextLength", message);
+        check.findings.report(
+            &codes::OUT_OF_RANGE,
+            &wire::ModelDeployment::path().spec().engine().context_length(),
+            message,
+        );
     }
     positive
 }
@@ -83,7 +87,7 @@ fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
     if is_flag_name(key) {
         return;
     }
-    let path = FieldPath::parse("spec.engine.args");
+    let path = FieldPath::from(wire::ModelDeployment::path().spec().engine().args());
     let place = Place::key(&path.key(key.to_owned()));
     let bare = key.trim_start_matches(['-', '.']);
     let rename = is_flag_name(bare) && !keys.contains(bare);
@@ -116,7 +120,7 @@ fn is_flag_name(key: &str) -> bool {
 
 /// What must hold of `engine.extraArgs` whatever the engine: flags come first, and nothing ends them.
 fn extra_arguments(elements: &[String], check: &mut Checker<'_, '_>) {
-    let path = FieldPath::parse("spec.engine.extraArgs");
+    let path = FieldPath::from(wire::ModelDeployment::path().spec().engine().extra_args());
     for (index, element) in elements.iter().enumerate() {
         let checked = if element.is_empty() {
             Err("a flag or the value of one")

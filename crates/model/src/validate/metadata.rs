@@ -2,6 +2,7 @@
 
 use crate::codes;
 use crate::ir::Metadata;
+use crate::wire::ModelDeployment;
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_kubernetes::names;
 use kubefoundry_kubernetes::wire::{Map, ObjectMeta};
@@ -14,7 +15,7 @@ pub(super) const RESERVED: &[&str] = &["managed-by", "model-deployment", "select
 pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -> Option<Metadata> {
     let empty = ObjectMeta::default();
     let wire = wire.unwrap_or(&empty);
-    let path = FieldPath::parse("metadata");
+    let path = FieldPath::from(ModelDeployment::path().metadata());
     let name = name(wire, &path.join("name"), check);
     let namespace = text(wire.namespace.as_deref());
     if let Some(namespace) = namespace {

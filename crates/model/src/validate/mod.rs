@@ -23,7 +23,6 @@ use crate::wire;
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::check::Checker;
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// Validates a deployment and applies its defaults (docs/specification.md, MD-1 and MD-2).
 ///
@@ -61,8 +60,8 @@ pub fn validate_for(
     let engine = engine::engine(spec.engine.as_ref(), engine, &mut check);
     let workload = workload::workload(spec, &mut check);
     let pod = pod::pod(spec, &mut check);
-    if check.given(&FieldPath::parse("spec.gateway")) {
-        let place = Place::key(&FieldPath::parse("spec.gateway"));
+    if check.given(&wire::ModelDeployment::path().spec().gateway()) {
+        let place = Place::key(&wire::ModelDeployment::path().spec().gateway());
         check
             .findings
             .report(&codes::GATEWAY_NOT_RENDERED, place, "spec.gateway is not rendered yet")
@@ -95,7 +94,7 @@ fn provider(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Pr
     };
     let name = kubefoundry_kubernetes::check::text(name.as_deref());
     if let Some(name) = name {
-        check.one_line(&FieldPath::parse("spec.provider.name"), name);
+        check.one_line(&wire::ModelDeployment::path().spec().provider().name(), name);
     }
     ProviderRequest { name: name.map(str::to_owned), overrides: overrides.clone() }
 }

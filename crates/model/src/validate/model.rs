@@ -22,7 +22,7 @@ pub(super) fn model(
     let empty = wire::Model::default();
     let wire = spec.model.as_ref().unwrap_or(&empty);
     let volumes = storage::volumes(wire.storage.as_ref(), deployment, check);
-    let source_path = FieldPath::parse("spec.model.source");
+    let source_path = FieldPath::from(wire::ModelDeployment::path().spec().model().source());
     if wire.source.is_none() && !check.absent(&source_path) {
         return None;
     }
@@ -43,8 +43,11 @@ pub(super) fn model(
 
 /// A custom model is in the image (docs/specification.md MD-1.2).
 fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
-    let image = FieldPath::parse("spec.image");
-    if !has_image && check.absent_or_empty(&image) && check.absent_or_empty(&FieldPath::parse("spec.engine.image")) {
+    let image = FieldPath::from(wire::ModelDeployment::path().spec().image());
+    if !has_image
+        && check.absent_or_empty(&image)
+        && check.absent_or_empty(&wire::ModelDeployment::path().spec().engine().image())
+    {
         check.findings.report(&codes::IMAGE_REQUIRED, &image, "image is required when source is custom");
     }
     if let Some(id) = text(wire.id.as_deref()) {
@@ -53,10 +56,10 @@ fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
         } else {
             Err("an absolute path inside the image, or no id, when source is custom")
         };
-        check.expect(&codes::INVALID_MODEL_ID, &FieldPath::parse("spec.model.id"), id, checked);
+        check.expect(&codes::INVALID_MODEL_ID, &wire::ModelDeployment::path().spec().model().id(), id, checked);
     }
     if text(wire.served_name.as_deref()).is_some() {
-        let path = FieldPath::parse("spec.model.servedName");
+        let path = FieldPath::from(wire::ModelDeployment::path().spec().model().served_name());
         check
             .findings
             .report(&codes::SERVED_NAME_IGNORED, &path, "servedName is ignored for custom source")
@@ -65,7 +68,7 @@ fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
 }
 
 fn hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut Checker<'_, '_>) {
-    let path = FieldPath::parse("spec.model.id");
+    let path = FieldPath::from(wire::ModelDeployment::path().spec().model().id());
     if check.missing(wire.id.as_deref(), &path) {
         check.findings.report(&codes::MODEL_ID_REQUIRED, &path, "model.id is required when source is huggingface");
     }
@@ -76,7 +79,7 @@ fn hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut Checker<'
     }
     // A volume without a mountPath has a finding of its own, and so does what could not be read.
     let volumes_unread = volumes.iter().any(|volume| volume.mount_path.value.is_empty())
-        || volumes.is_empty() && !check.absent(&FieldPath::parse("spec.model.storage.volumes"));
+        || volumes.is_empty() && !check.absent(&wire::ModelDeployment::path().spec().model().storage().volumes());
     if check.expect(&codes::INVALID_MODEL_ID, &path, id, absolute_path(id)) && !volumes_unread {
         let mounted = volumes.iter().any(|volume| storage::holds(&volume.mount_path.value, id));
         let checked = if mounted { Ok(()) } else { Err("a path under the mountPath of a volume in model.storage") };
@@ -140,7 +143,7 @@ fn basename(id: &str) -> Option<&str> {
 
 /// The name in the API: the one given, or the last part of the id (docs/specification.md MD-1.3).
 fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<String>> {
-    let path = FieldPath::parse("spec.model.servedName");
+    let path = FieldPath::from(wire::ModelDeployment::path().spec().model().served_name());
     if let Some(name) = text(wire.served_name.as_deref()) {
         check.expect(&codes::INVALID_SERVED_NAME, &path, name, check_served_name(name));
         return Some(Leaf::written(name.to_owned()));
@@ -151,7 +154,7 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
     let name = wire.id.as_deref().and_then(basename)?;
     let from_path = wire.id.as_deref().is_some_and(|id| id.starts_with('/') && absolute_path(id).is_ok());
     if from_path && check_served_name(name).is_err() && check.missing(wire.served_name.as_deref(), &path) {
-        let id = FieldPath::parse("spec.model.id");
+        let id = FieldPath::from(wire::ModelDeployment::path().spec().model().id());
         let message = "the last part of spec.model.id does not serve as the name in the API, expected \
                        spec.model.servedName beside it";
         check.findings.report(&codes::INVALID_SERVED_NAME, &id, message);

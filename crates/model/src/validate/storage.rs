@@ -1,5 +1,6 @@
 //! Volumes for model data (docs/design/0003; shapes and defaults of airunway's `model.storage`).
 
+use crate::wire::ModelDeployment;
 use std::collections::BTreeMap;
 
 use crate::codes;
@@ -16,7 +17,7 @@ const LIMIT: usize = 8;
 
 /// Checks the volumes of the deployment that is called `deployment`.
 pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut Checker<'_, '_>) -> Vec<Volume> {
-    let path = FieldPath::parse("spec.model.storage.volumes");
+    let path = FieldPath::from(ModelDeployment::path().spec().model().storage().volumes());
     let wire = storage.and_then(|storage| storage.volumes.as_deref()).unwrap_or_default();
     if wire.len() > LIMIT {
         let message = format!("{path} has {} entries, expected at most {LIMIT}", wire.len());

@@ -3,6 +3,7 @@
 //! Rules: `ValidateTolerations` in `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
 
 use crate::codes;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Place;
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::{Checker, text};
@@ -15,7 +16,7 @@ const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// Checks all tolerations.
 pub(super) fn tolerations(tolerations: &[Toleration], check: &mut Checker<'_, '_>) {
-    let path = FieldPath::parse("spec.tolerations");
+    let path = FieldPath::from(ModelDeployment::path().spec().tolerations());
     for (index, entry) in tolerations.iter().enumerate() {
         toleration(&path.index(index), entry, check);
     }

@@ -24,7 +24,7 @@ pub(super) fn workload(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_,
     let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
     let scaling = spec.scaling.as_ref();
     let written_mode = spec.serving.as_ref().and_then(|serving| serving.mode);
-    let mode_unread = written_mode.is_none() && !check.absent(&FieldPath::parse("spec.serving.mode"));
+    let mode_unread = written_mode.is_none() && !check.absent(&wire::ModelDeployment::path().spec().serving().mode());
     let mode = Leaf::or_default(written_mode, ServingMode::Aggregated);
 
     let all = worker(Role::Aggregated, &aggregated(spec, assumed_gpus(spec, mode.value, check)), check);
@@ -33,14 +33,15 @@ pub(super) fn workload(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_,
     if mode_unread {
         return None;
     }
+    let scaling_path = wire::ModelDeployment::path().spec().scaling();
     let workload = match mode.value {
         ServingMode::Aggregated => {
-            ignored(&["spec.scaling.prefill", "spec.scaling.decode"], mode.value, check);
+            ignored(&[scaling_path.prefill().into(), scaling_path.decode().into()], mode.value, check);
             require_gpu(engine, Role::Aggregated, all.as_ref(), check);
             Workload::Aggregated(all?)
         }
         ServingMode::Disaggregated => {
-            ignored(&["spec.scaling.replicas"], mode.value, check);
+            ignored(&[scaling_path.replicas().into()], mode.value, check);
             refuse_resources(check);
             require_roles(check);
             require_gpu(engine, Role::Prefill, prefill.as_ref(), check);
@@ -58,7 +59,7 @@ fn assumed_gpus(spec: &wire::ModelDeploymentSpec, mode: ServingMode, check: &Che
     let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
     let image = [spec.image.as_ref(), spec.engine.as_ref().and_then(|engine| engine.image.as_ref())];
     let assumed = check.habits().assumes_gpu
-        && check.absent(&FieldPath::parse("spec.resources"))
+        && check.absent(&wire::ModelDeployment::path().spec().resources())
         && mode == ServingMode::Aggregated
         && engine.is_some_and(|engine| engine != EngineType::Llamacpp)
         && image.into_iter().flatten().all(String::is_empty);
@@ -149,29 +150,29 @@ fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, 
 }
 
 /// Warns of scaling that the mode does not use.
-fn ignored(paths: &[&'static str], mode: ServingMode, check: &mut Checker<'_, '_>) {
-    for path in paths.iter().copied().map(FieldPath::parse) {
-        if check.given(&path) {
+fn ignored(paths: &[FieldPath], mode: ServingMode, check: &mut Checker<'_, '_>) {
+    for path in paths {
+        if check.given(path) {
             let help = match mode {
                 ServingMode::Aggregated => "it takes effect with serving.mode: disaggregated",
                 ServingMode::Disaggregated => "set scaling.prefill.replicas and scaling.decode.replicas",
             };
             check
                 .findings
-                .report(&codes::SCALING_IGNORED, Place::key(&path), format!("{path} is ignored in {mode} mode"))
+                .report(&codes::SCALING_IGNORED, Place::key(path), format!("{path} is ignored in {mode} mode"))
                 .help(help);
         }
     }
 }
 
 fn refuse_resources(check: &mut Checker<'_, '_>) {
-    let gpu = FieldPath::parse("spec.resources.gpu");
+    let gpu = FieldPath::from(wire::ModelDeployment::path().spec().resources().gpu());
     if check.given(&gpu) {
         let message = "Cannot specify both resources.gpu and scaling.prefill/decode";
         check.findings.report(&codes::RESOURCES_AND_ROLES, Place::key(&gpu), message);
     }
-    for (field, path) in [("memory", "spec.resources.memory"), ("cpu", "spec.resources.cpu")] {
-        let path = FieldPath::parse(path);
+    let resources = wire::ModelDeployment::path().spec().resources();
+    for (field, path) in [("memory", resources.memory()), ("cpu", resources.cpu())] {
         if check.given(&path) && !check.is_empty_text(&path) {
             let message = format!(
                 "Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"
@@ -182,10 +183,10 @@ fn refuse_resources(check: &mut Checker<'_, '_>) {
 }
 
 fn require_roles(check: &mut Checker<'_, '_>) {
-    let roles = [("prefill", "spec.scaling.prefill"), ("decode", "spec.scaling.decode")];
+    let scaling = wire::ModelDeployment::path().spec().scaling();
+    let roles = [("prefill", scaling.prefill()), ("decode", scaling.decode())];
     let mut incomplete = false;
     for (role, path) in roles {
-        let path = FieldPath::parse(path);
         if check.absent(&path) {
             incomplete = true;
             continue;
@@ -202,7 +203,7 @@ fn require_roles(check: &mut Checker<'_, '_>) {
     }
     if incomplete {
         let message = "Disaggregated mode requires scaling.prefill and scaling.decode";
-        check.findings.report(&codes::ROLES_REQUIRED, "spec.scaling", message);
+        check.findings.report(&codes::ROLES_REQUIRED, &scaling, message);
     }
 }
 
