@@ -41,11 +41,7 @@ pub(super) fn validate(
     if let Some(namespace) = text(metadata.namespace.as_deref()) {
         check.name(&AsyncActor::path().metadata().namespace(), namespace, names::dns_1123_label);
     }
-    let empty = AsyncActorSpec::default();
-    let spec = wire.spec.as_ref().unwrap_or(&empty);
-    if wire.spec.is_none() {
-        return None;
-    }
+    let spec = wire.spec.as_ref()?;
     let transport = transport(spec, &name, settings, check.findings);
     let scaling = scaling::scaling(spec.scaling.as_ref(), transport.as_ref(), &mut check);
     let mode = mode(spec, &name, metadata.namespace.as_deref(), scaling.is_some(), &mut check);
