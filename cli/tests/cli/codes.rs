@@ -104,3 +104,26 @@ fn a_code_has_no_picture() {
         assert_eq!((ran.out.as_str(), ran.err.contains("expected --output text or json")), ("", true), "{}", ran.err);
     }
 }
+
+#[test]
+fn a_field_is_described_from_its_declaration() {
+    for given in ["spec.engine.type", "modeldeployment.spec.engine.type"] {
+        let ran = Sandbox::new().run(&["explain", given]).exits(0);
+        assert!(ran.out.contains("FIELD: spec.engine.type <string>\n"), "{}", ran.out);
+        assert!(ran.out.contains("    - one of vllm, sglang, trtllm, llamacpp\n"), "{}", ran.out);
+    }
+    let ran = Sandbox::new().run(&["explain", "asyncactor.spec.scaling"]).exits(0);
+    assert!(
+        ran.out.starts_with("KIND:        AsyncActor\n") && ran.out.contains("  minReplicas\t<integer>\n"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_field_that_does_not_exist_is_refused_with_what_may_be_meant() {
+    let ran = Sandbox::new().run(&["explain", "spec.engine.typ"]).exits(2);
+    assert!(ran.err.contains("ModelDeployment has no field spec.engine.typ; did you mean type?"), "{}", ran.err);
+    let ran = Sandbox::new().run(&["explain", "spec.engine", "llama.yaml"]).exits(2);
+    assert!(ran.err.contains("spec.engine is a field, and llama.yaml is not"), "{}", ran.err);
+}
