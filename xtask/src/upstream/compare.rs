@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use kubefoundry::crds::Crds;
 use kubefoundry::codes;
+use kubefoundry::crds::Crds;
 use kubefoundry::{Purpose, SourceSet, Thoroughness, compile, upstream, yaml};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

@@ -5,6 +5,7 @@ use super::launcher::Launcher;
 use super::lookup::{Known, Meaning};
 use crate::codes;
 use crate::ir::Deployment;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
@@ -35,7 +36,7 @@ pub(super) enum GivenValue<'u> {
 
 /// `engine.args`, by name: a mapping has no order, so neither has what comes of it.
 pub(super) fn from_mapping(deployment: &Deployment) -> Vec<Given<'_>> {
-    let base = FieldPath::parse("spec.engine.args");
+    let base = FieldPath::from(ModelDeployment::path().spec().engine().args());
     let mut given: Vec<Given<'_>> = deployment
         .engine
         .args
@@ -57,7 +58,7 @@ pub(super) fn from_list<'u>(
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Vec<Given<'u>> {
-    let base = FieldPath::parse("spec.engine.extraArgs");
+    let base = FieldPath::from(ModelDeployment::path().spec().engine().extra_args());
     let mut given = Vec::new();
     // The unknown flag just before, which took no value.
     let mut unknown = None;

@@ -5,6 +5,7 @@ use super::grammar::{Grammar, ParallelismFlags};
 use super::invocation::{Argument, ArgumentValue, Invocation, Parallelism};
 use crate::codes;
 use crate::ir::Worker;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -90,8 +91,8 @@ pub(super) fn resolve(
 }
 
 fn is_user_flag(path: &FieldPath) -> bool {
-    path.starts_with(&FieldPath::parse("spec.engine.args"))
-        || path.starts_with(&FieldPath::parse("spec.engine.extraArgs"))
+    path.starts_with(&ModelDeployment::path().spec().engine().args())
+        || path.starts_with(&ModelDeployment::path().spec().engine().extra_args())
 }
 
 /// The sizes that the user said.

@@ -1,5 +1,6 @@
 //! Typed fields (`contextLength`, `trustRemoteCode`, ...) to arguments.
 
+use crate::wire::ModelDeployment;
 use serde_json::Value;
 
 use super::grammar::{ConfigValue, Grammar, Setting};
@@ -32,7 +33,7 @@ pub(super) fn add(
     if let Some(length) = engine.context_length {
         if engine.kind == EngineType::Trtllm {
             findings
-                .report(&codes::CONTEXT_LENGTH_LIMITED, "spec.engine.contextLength", trtllm::CONTEXT_LENGTH_WARNING)
+                .report(&codes::CONTEXT_LENGTH_LIMITED, &ModelDeployment::path().spec().engine().context_length(), trtllm::CONTEXT_LENGTH_WARNING)
                 .help(
                     "build the engine with at least this length; where models are loaded from checkpoints, which have no \
                      such limit, say so in the Render options: rules: {context-length-limited: off}",

@@ -3,6 +3,7 @@
 use crate::codes;
 use crate::ir::Deployment;
 use crate::provider::Context;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 
 /// The `MAJOR.MINOR.PATCH` that a text starts with, when it ends there or a suffix follows: `1.4.0`, `1.4.0-rc1`,
@@ -53,7 +54,7 @@ pub(super) fn check_default(
             context.runtime
         );
         findings
-            .report(&codes::UNPINNED_RUNTIME, "spec.engine.type", message)
+            .report(&codes::UNPINNED_RUNTIME, &ModelDeployment::path().spec().engine().engine_type(), message)
             .help(format!("pin it: runtimes: {{{provider}: {}}} in the Render options", context.runtime));
     }
 }

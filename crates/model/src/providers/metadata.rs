@@ -2,8 +2,8 @@
 
 use crate::codes;
 use crate::ir::Deployment;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{Findings, Place};
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// Reports a name that is too long for what is made from it (`a KAITO Workspace`). Returns whether it fits.
 pub(super) fn name_fits(
@@ -19,14 +19,14 @@ pub(super) fn name_fits(
         return true;
     }
     let message = format!("metadata.name has {length} characters, expected at most {most} for {what_for}");
-    findings.report(&codes::NAME_TOO_LONG, "metadata.name", message).help(help);
+    findings.report(&codes::NAME_TOO_LONG, &ModelDeployment::path().metadata().name(), message).help(help);
     false
 }
 
 /// Warns about pod labels that upstream sets whatever a template says.
 pub(super) fn ignore_pod_labels(deployment: &Deployment, upstream: &str, labels: &[&str], findings: &mut Findings<'_>) {
     for (key, _) in deployment.pod_labels.iter().filter(|(key, _)| labels.contains(&key.as_str())) {
-        let path = FieldPath::parse("spec.podTemplate.metadata.labels").key(key.clone());
+        let path = ModelDeployment::path().spec().pod_template().metadata().labels().key(key.clone());
         let message = format!("{path} is {upstream}'s own label, which it sets itself");
         findings.report(&codes::FIELD_IGNORED, Place::key(&path), message).help("remove it");
     }

@@ -1,6 +1,7 @@
 //! The flags that Dynamo's serving modes need, per engine (docs/design/0012; upstream `examples/backends/*/deploy`).
 //! What the user said on a flag wins.
 
+use crate::wire::ModelDeployment;
 use serde_json::{Value, json};
 
 use super::overrides;
@@ -170,7 +171,7 @@ fn prefixes_cached(
 
 /// The field that turns prefix caching off, if one does.
 fn prefix_cache_switch(invocation: &Invocation, engine: EngineType, deployment: &Deployment) -> Option<FieldPath> {
-    let typed = || FieldPath::parse("spec.engine.enablePrefixCaching");
+    let typed = || FieldPath::from(ModelDeployment::path().spec().engine().enable_prefix_caching());
     if deployment.engine.enable_prefix_caching.is_some_and(|enabled| !enabled.value) {
         return Some(typed());
     }

@@ -7,9 +7,9 @@ use super::overrides::{self, Settings};
 use super::storage;
 use crate::ir::Deployment;
 use crate::providers::pod;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::pod::{StringMap, env_value};
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// Its name, from which the Service's is made: `<graph>-frontend`.
 pub(super) const NAME: &str = "Frontend";
@@ -76,7 +76,7 @@ pub(super) fn component(deployment: &Deployment, runtime: &Runtime<'_>, settings
 pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
     let position = deployment.env.iter().position(|variable| variable.name.as_deref() == Some(ROUTER_MODE));
     if let Some(index) = position {
-        let path = FieldPath::parse("spec.env").index(index).key("name");
+        let path = ModelDeployment::path().spec().env().index(index).name();
         let message = format!("{path} is {ROUTER_MODE}, but spec.env is for the workers and the frontend routes");
         findings
             .report(&ROUTER_MODE_IN_ENVIRONMENT, &path, message)

@@ -25,6 +25,7 @@ mod v1alpha1;
 mod v1beta1;
 mod worker;
 
+use crate::wire::ModelDeployment;
 use backend::Backend;
 use component::Graph;
 
@@ -172,7 +173,7 @@ fn model_has_id(deployment: &Deployment, findings: &mut Findings<'_>) -> bool {
     findings
         .report(
             &shared_codes::MODEL_ID_NEEDED,
-            "spec.model",
+            &ModelDeployment::path().spec().model(),
             format!("a model{source} has no id: Dynamo's workers expect one"),
         )
         .help("give model.id the absolute path of the model inside the image");

@@ -5,10 +5,10 @@ use crate::codes;
 use crate::ir;
 use crate::ir::{Deployment, EngineType};
 use crate::providers::pod;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::pod::{Volume, VolumeMount};
 use kubefoundry_kubernetes::wire::EnvVar;
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// The storage of one component.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -88,7 +88,7 @@ const SHARED_MEMORY: &str = "shared-memory";
 pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
     pod::refuse_shared_memory_name(deployment, SHARED_MEMORY, "Dynamo", findings);
     if let Some((index, _)) = pod::mounted_as_shared_memory(deployment) {
-        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("mountPath");
+        let path = ModelDeployment::path().spec().model().storage().volumes().index(index).mount_path();
         let message = format!("{path} is /dev/shm, where Dynamo mounts memory of its own, expected another path");
         findings
             .report(&codes::INVALID_VOLUME, &path, message)

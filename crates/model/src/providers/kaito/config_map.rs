@@ -5,6 +5,7 @@
 //! (api/v1beta1/inference_config_validation.go). It does not watch the data, so the name ends in a hash of it: another
 //! content is another ConfigMap, and the Workspace that names it rolls.
 
+use crate::wire::ModelDeployment;
 use serde_json::{Map, Value};
 
 use super::preset::WAY_OUT;
@@ -15,7 +16,6 @@ use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::fingerprint::fnv1a_64;
 use kubefoundry_yaml::text::shorten;
 
@@ -82,7 +82,7 @@ fn report_switch(argument: &Argument, findings: &mut Findings<'_>) {
     let flag = if let ArgumentValue::Off(off) = value { off } else { name };
     let reason = if matches!(value, ArgumentValue::List(_)) { "has several values" } else { "is a switch" };
     let rule = "KAITO gives every setting of a preset one value";
-    if path.starts_with(&FieldPath::parse("spec.engine.args")) {
+    if path.starts_with(&ModelDeployment::path().spec().engine().args()) {
         let message = format!("--{flag} {reason}, and {rule}");
         findings.report(&codes::FLAG_NOT_ACCEPTED, Place::key(path), message).help(WAY_OUT);
     } else {

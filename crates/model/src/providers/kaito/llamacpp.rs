@@ -8,6 +8,7 @@ use crate::codes;
 use crate::engines;
 use crate::engines::{Argument, ArgumentValue, Invocation, Launcher, escape_expansion, flags};
 use crate::ir::{Deployment, Leaf, ModelSource, Worker};
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
@@ -68,7 +69,11 @@ fn aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> Start {
     const WHY: &str = "an AIKit image has its model and settings in it";
     if deployment.model.id.is_some() {
         findings
-            .report(&codes::FIELD_IGNORED, "spec.model.id", format!("spec.model.id has no effect: {WHY}"))
+            .report(
+                &codes::FIELD_IGNORED,
+                &ModelDeployment::path().spec().model().id(),
+                format!("spec.model.id has no effect: {WHY}"),
+            )
             .help("set source: custom, and leave model.id out");
     }
     ignore_served_name(deployment, WHY, findings);
@@ -84,7 +89,9 @@ fn address() -> String {
 fn ignore_served_name(deployment: &Deployment, why: &str, findings: &mut Findings<'_>) {
     if deployment.model.served_name.as_ref().is_some_and(Leaf::is_written) {
         let message = format!("spec.model.servedName has no effect: {why}");
-        findings.report(&codes::FIELD_IGNORED, "spec.model.servedName", message).help(WITH_LLAMA_SERVER);
+        findings
+            .report(&codes::FIELD_IGNORED, &ModelDeployment::path().spec().model().served_name(), message)
+            .help(WITH_LLAMA_SERVER);
     }
 }
 
@@ -103,7 +110,7 @@ fn local_ai(
                 findings
                     .report(
                         &MODEL_FILE_NOT_NAMED,
-                        "spec.model.id",
+                        &ModelDeployment::path().spec().model().id(),
                         format!("spec.model.id is {id:?}, which names no file: the runner takes what it finds there"),
                     )
                     .help(format!("name the file to run: {id}/<file>.gguf"));
@@ -112,12 +119,16 @@ fn local_ai(
         }
         ModelRef::Path(_) if deployment.model.source.value == ModelSource::Custom => {
             let message = "spec.model.source is custom with a model.id, and this runner downloads the model";
-            findings.report(&codes::FIELD_NOT_SUPPORTED, "spec.model.source", message).help(WITH_LLAMA_SERVER);
+            findings
+                .report(&codes::FIELD_NOT_SUPPORTED, &ModelDeployment::path().spec().model().source(), message)
+                .help(WITH_LLAMA_SERVER);
             None
         }
         ModelRef::Path(_) | ModelRef::Bare => {
             let message = format!("spec.model.id is {id:?}, expected org/name or org/name/file.gguf for this runner");
-            findings.report(&codes::FIELD_NOT_SUPPORTED, "spec.model.id", message).help(WITH_LLAMA_SERVER);
+            findings
+                .report(&codes::FIELD_NOT_SUPPORTED, &ModelDeployment::path().spec().model().id(), message)
+                .help(WITH_LLAMA_SERVER);
             None
         }
     };
@@ -181,7 +192,7 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
         ModelRef::Bare => {
             let message = format!("spec.model.id is {id:?}, expected org/name, org/name/file.gguf or an absolute path");
             findings
-                .report(&codes::FIELD_NOT_SUPPORTED, "spec.model.id", message)
+                .report(&codes::FIELD_NOT_SUPPORTED, &ModelDeployment::path().spec().model().id(), message)
                 .help("llama-server takes a repository by its organization and name");
             None
         }

@@ -7,9 +7,9 @@ use super::target::LabelSelector;
 use crate::codes;
 use crate::ir::Deployment;
 use crate::provider::Context;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::pod::StringMap;
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// Labels that KAITO puts on nodes itself and takes out of a selector (api/v1beta1/labels.go, SanitizedMatchLabels).
 const RESERVED_LABELS: &[&str] =
@@ -43,14 +43,14 @@ impl Nodes {
             findings
                 .report(
                     &SELECTS_EVERY_NODE,
-                    "spec.nodeSelector",
+                    &ModelDeployment::path().spec().node_selector(),
                     "without spec.nodeSelector a KAITO preset selects every Linux node, expected labels of GPU nodes: KAITO \
                      rejects it when one of the nodes has no NVIDIA GPU, or another",
                 )
                 .help("name the GPU nodes, such as nodeSelector: {apps: llm}");
         }
         for (key, _) in deployment.node_selector.iter().filter(|(key, _)| RESERVED_LABELS.contains(&key.as_str())) {
-            let path = FieldPath::parse("spec.nodeSelector").key(key.clone());
+            let path = ModelDeployment::path().spec().node_selector().key(key.clone());
             findings
                 .report(
                     &codes::FIELD_IGNORED,

@@ -9,6 +9,7 @@ use crate::engines;
 use crate::engines::{Launcher, ValueForm};
 use crate::ir::{Deployment, Worker};
 use crate::providers::image::is_nvidia;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -44,7 +45,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String>
         findings
             .report(
                 &codes::FIELD_IGNORED,
-                "spec.model.servedName",
+                &ModelDeployment::path().spec().model().served_name(),
                 "spec.model.servedName has no effect on a KAITO preset, which names the model itself",
             )
             .help(format!("requests name the model as KAITO does (an InferenceSet by its own name); or {WAY_OUT}"));
@@ -54,7 +55,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String>
         findings
             .report(
                 &codes::FIELD_NOT_SUPPORTED,
-                "spec.model.id",
+                &ModelDeployment::path().spec().model().id(),
                 format!("spec.model.id is {id:?}, expected org/name or one of KAITO's own names for a preset"),
             )
             .help(WAY_OUT);
@@ -105,7 +106,7 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
     }
     let metadata = [(&deployment.pod_labels, "labels"), (&deployment.pod_annotations, "annotations")];
     for (_, field) in metadata.into_iter().filter(|(entries, _)| !entries.is_empty()) {
-        let path = FieldPath::parse("spec.podTemplate.metadata").key(field);
+        let path = FieldPath::from(ModelDeployment::path().spec().pod_template().metadata()).key(field);
         let message = format!("{path} has no effect on a KAITO preset, whose pods are KAITO's own");
         findings.report(&codes::FIELD_IGNORED, &path, message).help(WAY_OUT);
     }

@@ -10,6 +10,7 @@ use crate::ir::{Deployment, EngineType, Worker};
 use crate::provider::Context;
 use crate::providers::metadata;
 use crate::providers::pod;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::pod::{Container, ContainerPort, PodSpec, PodTemplate, StringMap, set_default_env};
 use kubefoundry_kubernetes::wire::EnvVar;
@@ -154,7 +155,7 @@ pub(super) fn ignore_engine_settings(
     findings: &mut Findings<'_>,
 ) {
     let engine = &deployment.engine;
-    let base = FieldPath::parse("spec.engine");
+    let base = FieldPath::from(ModelDeployment::path().spec().engine());
     let typed = [
         (engine.context_length.is_some(), "contextLength"),
         (engine.trust_remote_code.value, "trustRemoteCode"),

@@ -3,6 +3,7 @@
 use crate::codes;
 use crate::ir::Deployment;
 use crate::providers::{metadata, pod};
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 
 /// The longest name of a RayService: names of its objects are made from it (`MaxRayServiceNameLength` in
@@ -40,7 +41,7 @@ fn name(deployment: &Deployment, findings: &mut Findings<'_>) {
         findings
             .report(
                 &codes::INVALID_NAME,
-                "metadata.name",
+                &ModelDeployment::path().metadata().name(),
                 format!("metadata.name is {name:?}, expected it to start with a letter"),
             )
             .help("KubeRay names Services after it, which are DNS-1035 labels");
@@ -52,14 +53,18 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
     match &model.id {
         None => {
             findings
-                .report(&codes::MODEL_ID_NEEDED, "spec.model", "a model without an id: Ray Serve expects one")
+                .report(
+                    &codes::MODEL_ID_NEEDED,
+                    &ModelDeployment::path().spec().model(),
+                    "a model without an id: Ray Serve expects one",
+                )
                 .help("give model.id the absolute path of the model inside the image");
         }
         Some(id) if id.to_ascii_lowercase().ends_with(".gguf") => {
             findings
                 .report(
                     &codes::FIELD_NOT_SUPPORTED,
-                    "spec.model.id",
+                    &ModelDeployment::path().spec().model().id(),
                     "spec.model.id names a GGUF file, which Ray Serve does not serve",
                 )
                 .help("use engine llamacpp on kaito, or the id of the model's original weights");
@@ -73,7 +78,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
             name.value
         );
         findings
-            .report(&codes::INVALID_SERVED_NAME, "spec.model.servedName", message)
+            .report(&codes::INVALID_SERVED_NAME, &ModelDeployment::path().spec().model().served_name(), message)
             .help("use a name without colons");
     }
 }

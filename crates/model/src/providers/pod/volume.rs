@@ -4,11 +4,11 @@ use crate::codes;
 use crate::ir;
 use crate::ir::{Deployment, NewClaim, VolumePurpose};
 use crate::wire::AccessMode;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{ClaimSource, EmptyDir, StringMap, Volume, VolumeMount, WithSpec, env_value};
 use kubefoundry_kubernetes::wire::EnvVar;
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// `spec.model.storage.volumes` as volumes of a pod.
 pub(crate) fn storage_volumes(deployment: &Deployment) -> Vec<Volume> {
@@ -64,7 +64,7 @@ pub(crate) fn ignore_compilation_caches(
     findings: &mut Findings<'_>,
 ) {
     for (index, volume) in of_purpose(deployment, VolumePurpose::CompilationCache).skip(used) {
-        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("purpose");
+        let path = ModelDeployment::path().spec().model().storage().volumes().index(index).purpose();
         let message = format!("volume {} is mounted at {}, but {why}", volume.name, volume.mount_path.value);
         findings.report(&codes::FIELD_IGNORED, &path, message).help(help);
     }
@@ -79,7 +79,7 @@ pub(crate) fn refuse_shared_memory_name(
 ) {
     let taken = deployment.model.volumes.iter().position(|volume| volume.name == name);
     if let Some(index) = taken {
-        let path = FieldPath::parse("spec.model.storage.volumes").index(index).key("name");
+        let path = ModelDeployment::path().spec().model().storage().volumes().index(index).name();
         let message = format!("{name} is {upstream}'s volume for /dev/shm, expected another name");
         findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
     }
