@@ -20,7 +20,6 @@ use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::draft::{Subject, text};
 use kubefoundry_model::engines::{GivenFlag, grammar};
-use kubefoundry_model::ir::EngineType;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -315,8 +314,7 @@ fn name_of_model(run: &Compilation, decision: &Decision) -> Option<String> {
         flags.find(|flag| flag.name == name).and_then(GivenFlag::value).map(str::to_owned)
     };
     let named = draft.served_name.clone().or_else(|| flag(grammar.served_name));
-    // llama.cpp calls a model by the file that it loaded.
-    named.or_else(|| flag(grammar.model).filter(|_| draft.engine != EngineType::Llamacpp))
+    named.or_else(|| flag(grammar.model).filter(|_| grammar.answers_to_model))
 }
 
 /// The engines and modes that one provider of this program runs and another does not.

@@ -8,15 +8,13 @@ use crate::trace::change::{FieldChange, edited, other_mode, shape_at};
 use kubefoundry_cel::{Comparison, Holds};
 use kubefoundry_kubernetes::wire::{Shape, Syntax, Word as _};
 use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::engines::grammar;
 use kubefoundry_model::wire::EngineType;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// GPUs of each replica, by the field that rules read.
 pub(super) const GPU_COUNT: &str = "spec.resources.gpu.count";
-
-/// The image with which llama.cpp is tried: it has none of its own.
-const LLAMACPP_IMAGE: &str = "ghcr.io/ggml-org/llama.cpp:server-cuda";
 
 /// A field that rules read, and the values that are tried in it. The first changes nothing.
 #[derive(Debug, Clone)]
@@ -111,19 +109,19 @@ fn mode_of<'n>(root: &'n Node<'_>) -> &'n str {
 /// Every engine in every mode, with and without GPUs. Those that no engine could run are found when they are judged.
 fn bases() -> Vec<Node<'static>> {
     let mut bases = Vec::new();
-    for (engine, kind) in EngineType::WORDS {
+    for (word, engine) in EngineType::WORDS {
+        let grammar = grammar(*engine);
         for disaggregated in [false, true] {
             for gpus in [1, 0] {
                 let mut document = json!({
                     "apiVersion": "kubefoundry.ai/v1alpha1",
                     "kind": "ModelDeployment",
                     "metadata": {"name": "witness"},
-                    "spec": {"model": {"id": "org/model"}, "engine": {"type": engine}},
+                    "spec": {"model": {"id": grammar.examples.model}, "engine": {"type": word}},
                 });
                 let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) else { continue };
-                if *kind == EngineType::Llamacpp {
-                    spec.insert("model".to_owned(), json!({"id": "org/model/model.gguf"}));
-                    spec.insert("image".to_owned(), json!(LLAMACPP_IMAGE));
+                if let Some(image) = grammar.examples.image {
+                    spec.insert("image".to_owned(), json!(image));
                 }
                 if disaggregated {
                     let role = json!({"gpu": {"count": gpus}, "memory": "32Gi"});

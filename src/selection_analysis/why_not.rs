@@ -12,6 +12,7 @@ use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_model::catalog::Candidate;
+use kubefoundry_model::engines::grammar;
 use kubefoundry_model::select::{Assessment, Selection, Steps};
 use kubefoundry_model::wire::EngineType;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -224,7 +225,9 @@ impl<'p> Search<'p> {
                 changes.push(vec![FieldChange::remove(dimension.field.clone())]);
             }
         }
-        changes.push(vec![FieldChange::set(path("spec.image"), "ghcr.io/ggml-org/llama.cpp:server-cuda")]);
+        for image in EngineType::WORDS.iter().filter_map(|(_, engine)| grammar(*engine).examples.image) {
+            changes.push(vec![FieldChange::set(path("spec.image"), image)]);
+        }
         changes.push(vec![FieldChange::remove(path("spec.image"))]);
         changes.push(vec![FieldChange::remove(path("spec.engine.args"))]);
         let mut useful: Vec<Vec<FieldChange>> = Vec::new();

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::catalog::{Candidate, Catalog, EngineSupport};
+use super::engines::grammar;
 use super::ir::{Deployment, EngineType, ServingMode};
 use super::providers;
 pub use super::rule_steps::allowance;
@@ -14,6 +15,7 @@ use kubefoundry_cel as cel;
 use kubefoundry_cel::EvaluationErrorKind;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::Word as _;
 pub use kubefoundry_transform::{Assessment, Chosen, RuleValue, Selection, Steps};
 use kubefoundry_yaml::text::closest;
 
@@ -152,10 +154,10 @@ pub fn default_engine(wire: &wire::ModelDeployment, dialect: &Dialect, catalog: 
     let ready = || catalog.candidates().iter().filter(|candidate| candidate.ready != Some(false));
     // Flat capabilities say of all engines that they run on CPUs where one does.
     let runs = |engine: &EngineType| {
-        (uses_gpu || *engine == EngineType::Llamacpp)
+        (uses_gpu || !grammar(*engine).requires_gpu)
             && ready().any(|candidate| candidate.closed_gate_for(engine.as_str(), mode, uses_gpu).is_none())
     };
-    [EngineType::Vllm, EngineType::Sglang, EngineType::Trtllm, EngineType::Llamacpp].into_iter().find(runs)
+    EngineType::WORDS.iter().map(|(_, engine)| *engine).find(runs)
 }
 
 /// The value of a rule, or why it has none; without a reason, no step is left for it.

@@ -5,12 +5,24 @@
 pub struct Grammar {
     /// The engine's name in messages: `vLLM`.
     pub display_name: &'static str,
+    /// Whether every worker needs a GPU.
+    pub requires_gpu: bool,
+    /// The table of its flags, or of its configuration keys, as [`flags::all`](super::flags::all) calls it.
+    pub table: &'static str,
+    /// The program that takes those flags, in documentation: `llama-server`.
+    pub program: &'static str,
+    /// What analyses and tests put into the deployments that they make up.
+    pub examples: Examples,
     /// The model.
     pub model: &'static str,
     /// The name in the API.
     pub served_name: &'static str,
+    /// Whether an engine that is told no such name answers to what it is told as the model.
+    pub answers_to_model: bool,
     /// Longest context, in tokens.
     pub context_length: &'static str,
+    /// The warning about a context length that may not take effect, and its help.
+    pub context_length_warning: Option<(&'static str, &'static str)>,
     /// Code in the model's repository may run.
     pub trust_remote_code: Setting,
     /// Prefixes are cached.
@@ -21,6 +33,23 @@ pub struct Grammar {
     pub enforce_eager: Setting,
     /// How the model is split; none when the engine splits it itself.
     pub parallelism: Option<ParallelismFlags>,
+}
+
+/// Values for a deployment that an engine runs. Flags are those that no provider sets itself.
+#[derive(Debug)]
+pub struct Examples {
+    /// The id of a model.
+    pub model: &'static str,
+    /// An image, where the engine cannot be run without one.
+    pub image: Option<&'static str>,
+    /// A flag that takes a number.
+    pub number: &'static str,
+    /// A flag that takes text.
+    pub text: &'static str,
+    /// A flag that takes JSON.
+    pub json: &'static str,
+    /// A flag that takes several texts.
+    pub list: &'static str,
 }
 
 /// The flags that say how a model is split over GPUs.

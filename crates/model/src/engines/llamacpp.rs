@@ -1,13 +1,27 @@
 //! llama.cpp's `llama-server`.
 
-use super::grammar::{Grammar, Setting};
+use super::grammar::{Examples, Grammar, Setting};
 
 /// How llama.cpp is told what a deployment says.
 pub(super) static GRAMMAR: Grammar = Grammar {
     display_name: "llama.cpp",
+    requires_gpu: false,
+    table: "llama-server",
+    program: "llama-server",
+    examples: Examples {
+        model: "org/model/model.gguf",
+        image: Some("ghcr.io/ggml-org/llama.cpp:server-cuda"),
+        number: "threads",
+        text: "chat-template",
+        json: "chat-template-kwargs",
+        list: "lora",
+    },
     model: "model",
     served_name: "alias",
+    // It calls a model by the file that it loaded.
+    answers_to_model: false,
     context_length: "ctx-size",
+    context_length_warning: None,
     trust_remote_code: Setting::Ignored("a GGUF file carries no code that llama.cpp would run"),
     prefix_caching_on: Setting::Switch("cache-prompt"),
     prefix_caching_off: Setting::Off("cache-prompt", "no-cache-prompt"),

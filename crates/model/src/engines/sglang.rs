@@ -1,13 +1,26 @@
 //! SGLang (its `ServerArgs`; facts in `flags/data`).
 
-use super::grammar::{Grammar, ParallelismFlags, Setting};
+use super::grammar::{Examples, Grammar, ParallelismFlags, Setting};
 
 /// How SGLang is told what a deployment says.
 pub(super) static GRAMMAR: Grammar = Grammar {
     display_name: "SGLang",
+    requires_gpu: true,
+    table: "sglang",
+    program: "SGLang",
+    examples: Examples {
+        model: "org/model",
+        image: None,
+        number: "max-running-requests",
+        text: "revision",
+        json: "preferred-sampling-params",
+        list: "log-requests-target",
+    },
     model: "model-path",
     served_name: "served-model-name",
+    answers_to_model: true,
     context_length: "context-length",
+    context_length_warning: None,
     trust_remote_code: Setting::Switch("trust-remote-code"),
     // The radix cache is on unless it is disabled; there is no flag to turn it on.
     prefix_caching_on: Setting::Default,

@@ -1,13 +1,26 @@
 //! TensorRT-LLM under a wrapper: few flags, the rest are keys of the LLM API's configuration.
 
-use super::grammar::{ConfigValue, Grammar, ParallelismFlags, Setting};
+use super::grammar::{ConfigValue, Examples, Grammar, ParallelismFlags, Setting};
 
 /// How TensorRT-LLM is told what a deployment says.
 pub(super) static GRAMMAR: Grammar = Grammar {
     display_name: "TensorRT-LLM",
+    requires_gpu: true,
+    table: "trtllm",
+    program: "TensorRT-LLM",
+    examples: Examples {
+        model: "org/model",
+        image: None,
+        number: "max-batch-size",
+        text: "revision",
+        json: "speculative-config",
+        list: "output-modalities",
+    },
     model: "model",
     served_name: "served-model-name",
+    answers_to_model: true,
     context_length: "max-seq-len",
+    context_length_warning: Some((CONTEXT_LENGTH_WARNING, CONTEXT_LENGTH_HELP)),
     trust_remote_code: Setting::Key(&["trust_remote_code"], ConfigValue::Bool(true)),
     prefix_caching_on: Setting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(true)),
     prefix_caching_off: Setting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(false)),
@@ -22,5 +35,8 @@ pub(super) static GRAMMAR: Grammar = Grammar {
 };
 
 /// The warning for a `contextLength` (docs/specification.md MD-6.1).
-pub(super) const CONTEXT_LENGTH_WARNING: &str =
+const CONTEXT_LENGTH_WARNING: &str =
     "contextLength is passed as --max-seq-len; a prebuilt TensorRT-LLM engine's own limit wins";
+
+const CONTEXT_LENGTH_HELP: &str = "build the engine with at least this length; where models are loaded from checkpoints, \
+                                   which have no such limit, say so in the Render options: rules: {context-length-limited: off}";

@@ -3,11 +3,11 @@
 use crate::wire::ModelDeployment;
 use serde_json::Value;
 
+use super::Launcher;
 use super::grammar::{ConfigValue, Grammar, Setting};
 use super::invocation::{Argument, ArgumentValue, Invocation};
-use super::{Launcher, trtllm};
 use crate::codes;
-use crate::ir::{Deployment, EngineType};
+use crate::ir::Deployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -31,13 +31,8 @@ pub(super) fn add(
     }
     let engine = &deployment.engine;
     if let Some(length) = engine.context_length {
-        if engine.kind == EngineType::Trtllm {
-            findings
-                .report(&codes::CONTEXT_LENGTH_LIMITED, &ModelDeployment::path().spec().engine().context_length(), trtllm::CONTEXT_LENGTH_WARNING)
-                .help(
-                    "build the engine with at least this length; where models are loaded from checkpoints, which have no \
-                     such limit, say so in the Render options: rules: {context-length-limited: off}",
-                );
+        if let Some((warning, help)) = grammar.context_length_warning {
+            findings.report(&codes::CONTEXT_LENGTH_LIMITED, &ModelDeployment::path().spec().engine().context_length(), warning).help(help);
         }
         push(invocation, grammar.context_length, ArgumentValue::Number(length.into()), "spec.engine.contextLength");
     }

@@ -1,13 +1,26 @@
 //! vLLM (docs: engine arguments of the runtime's version; facts in `flags/data`).
 
-use super::grammar::{Grammar, ParallelismFlags, Setting};
+use super::grammar::{Examples, Grammar, ParallelismFlags, Setting};
 
 /// How vLLM is told what a deployment says.
 pub(super) static GRAMMAR: Grammar = Grammar {
     display_name: "vLLM",
+    requires_gpu: true,
+    table: "vllm",
+    program: "vLLM",
+    examples: Examples {
+        model: "org/model",
+        image: None,
+        number: "max-num-seqs",
+        text: "revision",
+        json: "override-generation-config",
+        list: "ignore-patterns",
+    },
     model: "model",
     served_name: "served-model-name",
+    answers_to_model: true,
     context_length: "max-model-len",
+    context_length_warning: None,
     trust_remote_code: Setting::Switch("trust-remote-code"),
     prefix_caching_on: Setting::Switch("enable-prefix-caching"),
     // Valid in every version; 0.33 adds `--disable-prefix-caching` beside it.

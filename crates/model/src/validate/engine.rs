@@ -7,6 +7,7 @@ use crate::ir::{Engine, EngineType, Leaf, Origin};
 use crate::wire;
 use kubefoundry_diagnostics::Place;
 use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Checks the engine; `default` is the one that runs when none is named. None without a type.
@@ -29,7 +30,7 @@ pub(super) fn engine(
         check
             .findings
             .report(&codes::ENGINE_TYPE_REQUIRED, &type_path, message)
-            .help("one of vllm, sglang, trtllm, llamacpp");
+            .help(format!("one of {}", EngineType::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")));
     }
     let context_length = wire.context_length.and_then(|length| context_length(length, check));
     let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use kubefoundry::model::engines::flags::{self, Flag, FlagTable, Kind, Repeat, ValueType};
+use kubefoundry::model::engines::grammar;
+use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::wire::EngineType;
 use serde_json::{Value, json};
 
@@ -12,14 +14,16 @@ use super::Object;
 /// A program that takes flags, and its name for people.
 type Program = (&'static str, &'static str);
 
-/// The programs that read an engine's flags.
-fn programs(engine: EngineType) -> &'static [Program] {
-    match engine {
-        EngineType::Vllm => &[("vllm", "vLLM"), ("dynamo-vllm", "Dynamo's vLLM worker")],
-        EngineType::Sglang => &[("sglang", "SGLang"), ("dynamo-sglang", "Dynamo's SGLang worker")],
-        EngineType::Trtllm => &[("trtllm", "TensorRT-LLM"), ("dynamo-trtllm", "Dynamo's TensorRT-LLM worker")],
-        EngineType::Llamacpp => &[("llama-server", "llama-server")],
-    }
+/// The programs that read an engine's flags: its own, and those of providers that run it in one of theirs.
+fn programs(engine: EngineType) -> Vec<Program> {
+    let grammar = grammar(engine);
+    let of_providers = PROVIDERS.iter().map(|provider| {
+        let display = format!("{}'s {} worker", provider.display_name(), grammar.display_name);
+        // This program ends soon.
+        (&*format!("{}-{engine}", provider.name()).leak(), &*display.leak())
+    });
+    let own = (grammar.table, grammar.program);
+    std::iter::once(own).chain(of_providers).filter(|(table, _)| flags::all(table).next().is_some()).collect()
 }
 
 /// A flag as one version of a program has it.
@@ -38,7 +42,7 @@ pub(super) fn schema(engine: EngineType) -> Value {
             for name in table.names() {
                 let Some((flag, _)) = table.lookup(name) else { continue };
                 if let Some(key) = argument_key(program.0, &table, &flag) {
-                    known.entry(key).or_default().push(Entry { program: *program, version, table, flag });
+                    known.entry(key).or_default().push(Entry { program, version, table, flag });
                 }
             }
         }
