@@ -109,8 +109,8 @@ fn e_translate(bencher: Bencher<'_, '_>) {
         for (position, (deployment, provider)) in deployments.iter().zip(&chosen).enumerate() {
             let mut findings = findings(&text, &parsed, position);
             let context = Context {
-                target: provider.targets().first().unwrap(),
-                runtime: provider.runtimes().first().copied().unwrap_or_default(),
+                target: provider.info().targets.first().unwrap(),
+                runtime: provider.info().runtimes.first().copied().unwrap_or_default(),
                 runtime_pinned: true,
                 images: &[],
                 schemas: None,

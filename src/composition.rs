@@ -20,7 +20,7 @@ pub(crate) const MODELS: &dyn AnyTransform = &ModelDeployments;
 
 /// The sections of a `Render` document that belong to a provider or a transformation.
 pub fn sections() -> impl Iterator<Item = Section> {
-    let of_providers = PROVIDERS.iter().filter_map(|provider| provider.section());
+    let of_providers = PROVIDERS.iter().filter_map(|provider| provider.info().section).map(|section| section());
     of_providers.chain(TRANSFORMS.iter().filter_map(|transform| transform.section()))
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     ];
     let mut shared: Vec<&'static Code> = shared.into_iter().flatten().copied().collect();
     shared.sort_by_key(|code| code.id);
-    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.codes());
+    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().codes);
     let of_transforms = TRANSFORMS.iter().flat_map(|transform| transform.codes());
     let of_analyses = [crate::codes::import::CODES, crate::codes::migrate::CODES].into_iter().flatten();
     shared.into_iter().chain(of_providers.chain(of_transforms).chain(of_analyses).copied())
@@ -126,6 +126,9 @@ pub fn change_annotations() -> impl Iterator<Item = &'static str> {
 mod tests {
     use crate::{Compilation, Thoroughness, compile};
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+    use kubefoundry_kubernetes::wire::Word as _;
+    use kubefoundry_model::providers::PROVIDERS;
+    use kubefoundry_model::wire::EngineType;
 
     /// What an `InferenceProviderConfig` of the user's claims for a built-in provider is no code of ours.
     #[test]
@@ -139,9 +142,10 @@ mod tests {
             ("kuberay", "trtllm", "resources: {gpu: {count: 1}}"),
             ("kuberay", "llamacpp", "image: ghcr.io/ggml-org/llama.cpp:server, resources: {cpu: \"1\"}"),
         ] {
+            let engines = EngineType::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
             let text = format!(
                 "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {{name: {provider}}}\nspec:\n  \
-                 capabilities:\n    engines: [vllm, sglang, trtllm, llamacpp]\n    \
+                 capabilities:\n    engines: [{engines}]\n    \
                  servingModes: [aggregated, disaggregated]\n    cpuSupport: true\n    gpuSupport: true\n---\n\
                  apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\n\
                  spec: {{model: {{id: org/model}}, engine: {{type: {engine}}}, provider: {{name: {provider}}}, {rest}}}\n"
@@ -149,9 +153,9 @@ mod tests {
             let mut sources = SourceSet::default();
             sources.add_for(Purpose::Input, "input.yaml", text.as_str());
             let compilation = compile(&sources, Thoroughness::Needed);
-            let kinds = ["Workspace", "InferenceSet", "DynamoGraphDeployment", "RayService"];
+            let mut kinds = PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|own| own.kind);
             let outputs = yaml_of(&compilation);
-            assert!(!kinds.iter().any(|kind| outputs.contains(&format!("kind: {kind}\n"))), "{text}{outputs}");
+            assert!(!kinds.any(|kind| outputs.contains(&format!("kind: {kind}\n"))), "{text}{outputs}");
         }
     }
 

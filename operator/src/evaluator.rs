@@ -83,7 +83,7 @@ impl Snapshot {
         for provider in PROVIDERS {
             let Some(target) = self.engine.target(provider.name()) else { continue };
             for definition in self.known.definitions.values() {
-                let is_written = provider.imports().contains(&(&*definition.group, &*definition.kind));
+                let is_written = provider.info().has_kind(&definition.group, &definition.kind);
                 let Some((group, version)) = target.split_once('/').filter(|_| is_written) else { continue };
                 if *definition.group != *group {
                     continue;

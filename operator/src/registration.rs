@@ -86,7 +86,7 @@ pub(crate) async fn register(
 
 /// The configuration that goes with this version.
 fn config(dialect: &Dialect, provider: &dyn Provider) -> Value {
-    let parsed = kubefoundry::yaml::parse(provider.config(), &kubefoundry::yaml::Limits::default());
+    let parsed = kubefoundry::yaml::parse(provider.info().config, &kubefoundry::yaml::Limits::default());
     let config = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
     json!({
         "apiVersion": dialect.api_version(),

@@ -3,6 +3,9 @@
 
 use serde_json::Value;
 
+use kubefoundry_model::provider::ListKeys;
+use kubefoundry_model::providers::PROVIDERS;
+
 /// A field that tells items apart, and its default.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key {
@@ -21,24 +24,25 @@ pub(super) enum ListKind {
     Map(Vec<Key>),
 }
 
-/// The keys of lists that no schema was given for.
-const KNOWN: [(&str, &[&str]); 16] = [
-    ("components", &["name"]),
-    ("containers", &["name"]),
-    ("env", &["name"]),
-    ("envs", &["name"]),
-    ("ephemeralContainers", &["name"]),
-    ("hostAliases", &["ip"]),
-    ("imagePullSecrets", &["name"]),
-    ("initContainers", &["name"]),
-    ("ownerReferences", &["uid"]),
-    ("pvcs", &["name"]),
-    ("resourceClaims", &["name"]),
-    ("topologySpreadConstraints", &["topologyKey", "whenUnsatisfiable"]),
-    ("volumeDevices", &["devicePath"]),
-    ("volumes", &["name"]),
-    ("workerGroupSpecs", &["groupName"]),
-    ("volumeClaimTemplates", &["name"]),
+const fn row(field: &'static str, keys: &'static [&'static str]) -> ListKeys {
+    ListKeys { field, keys }
+}
+
+/// The keys of lists of Kubernetes' own types. Providers know those of their objects.
+const KUBERNETES: [ListKeys; 13] = [
+    row("containers", &["name"]),
+    row("env", &["name"]),
+    row("ephemeralContainers", &["name"]),
+    row("hostAliases", &["ip"]),
+    row("imagePullSecrets", &["name"]),
+    row("initContainers", &["name"]),
+    row("ownerReferences", &["uid"]),
+    row("resourceClaims", &["name"]),
+    row("topologySpreadConstraints", &["topologyKey", "whenUnsatisfiable"]),
+    row("volumeDevices", &["devicePath"]),
+    row("volumeMounts", &["mountPath"]),
+    row("volumes", &["name"]),
+    row("volumeClaimTemplates", &["name"]),
 ];
 
 /// What the list in a field is. `items` are the rendered and the live ones: where their keys do not tell them apart, it is
@@ -70,7 +74,6 @@ fn keys_of(schema: &Value) -> Vec<Key> {
 }
 
 fn known(field: &str, items: [&[Value]; 2]) -> Vec<Key> {
-    let plain = |names: &[&str]| names.iter().map(|name| Key { name: (*name).to_owned(), default: None }).collect();
     let has = |name: &str| items.iter().flat_map(|items| *items).any(|item| item.get(name).is_some());
     match field {
         // Of a container, or of a Service.
@@ -79,9 +82,14 @@ fn known(field: &str, items: [&[Value]; 2]) -> Vec<Key> {
                 Key { name: if has("containerPort") { "containerPort" } else { "port" }.to_owned(), default: None };
             vec![port, Key { name: "protocol".to_owned(), default: Some(Value::from("TCP")) }]
         }
-        // Of a component of Dynamo's v1alpha1, or of a container.
-        "volumeMounts" => plain(&[if has("mountPoint") { "mountPoint" } else { "mountPath" }]),
-        _ => KNOWN.iter().find(|(name, _)| *name == field).map(|(_, keys)| plain(keys)).unwrap_or_default(),
+        _ => {
+            let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().list_keys);
+            let rows = || of_providers.clone().chain(&KUBERNETES).filter(|row| row.field == field);
+            let fits = |row: &&ListKeys| row.keys.first().is_some_and(|key| has(key));
+            let row = rows().find(fits).or_else(|| rows().last());
+            let keys = row.map(|row| row.keys).unwrap_or_default();
+            keys.iter().map(|name| Key { name: (*name).to_owned(), default: None }).collect()
+        }
     }
 }
 

@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_model::draft::PartNames;
 use kubefoundry_model::engines::{GivenFlag, flags_of};
+use kubefoundry_model::provider::FilledIn;
+use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -18,8 +21,8 @@ pub struct Difference {
     pub rendered: Option<Value>,
 }
 
-/// The keys by which items of lists are known.
-const KEYS: &[&str] = &["name", "groupName", "mountPath", "containerPort"];
+/// The keys by which items of lists of Kubernetes are known.
+const KEYS: &[&str] = &["name", "mountPath", "containerPort"];
 
 /// What an apiserver or a client writes into an object: nobody's wish.
 const WRITTEN_BY_OTHERS: &[&str] = &[
@@ -46,7 +49,7 @@ const MARKS: &[&str] = &["managed-by", "model-deployment", "selected-reason", "m
 /// What a rendered object says differently from a given one. Left out is what others than users write, the marks that say
 /// whose a rendered object is, and the order in which nothing depends on it: of flags, and of lists whose items have names.
 /// `names` are items and entries that are called otherwise in the rendered object.
-pub fn differences(given: &Value, rendered: &Value, names: &[(String, String)]) -> Vec<Difference> {
+pub fn differences(given: &Value, rendered: &Value, names: &PartNames) -> Vec<Difference> {
     let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default();
     let mut found = Comparison { names, kind, found: Vec::new() };
     let (given, rendered) = (tidy(given), tidy(rendered));
@@ -75,7 +78,7 @@ fn tidy(object: &Value) -> Value {
 }
 
 struct Comparison<'n> {
-    names: &'n [(String, String)],
+    names: &'n PartNames,
     kind: &'n str,
     found: Vec<Difference>,
 }
@@ -105,9 +108,9 @@ impl Comparison<'_> {
 
     fn objects(&mut self, path: &FieldPath, given: &Map<String, Value>, rendered: &Map<String, Value>) {
         // Names stand for others in the mapping of components only.
-        let renames = path.to_string() == "spec.services";
+        let renames = !self.names.pairs.is_empty() && path.to_string() == self.names.mapping;
         let ours = |key: &str| {
-            let renamed = self.names.iter().find(|(theirs, _)| renames && theirs == key);
+            let renamed = self.names.pairs.iter().find(|(theirs, _)| renames && theirs == key);
             renamed.map_or(key.to_owned(), |(_, ours)| ours.clone())
         };
         let keys: Vec<(&String, String)> = given.keys().map(|key| (key, ours(key))).collect();
@@ -163,14 +166,16 @@ impl Comparison<'_> {
             self.values(&path.index(0), one, other);
             return;
         }
-        let Some(key) = KEYS.iter().find(|key| all.iter().all(|item| item.get(**key).is_some())) else {
+        let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().list_keys).flat_map(|list| list.keys);
+        let mut keys = KEYS.iter().chain(of_providers);
+        let Some(key) = keys.find(|key| all.iter().all(|item| item.get(**key).is_some())) else {
             self.unnamed(path, given, rendered);
             return;
         };
         let name = |item: &Value| item.get(*key).map_or(String::new(), Value::to_string);
         let ours = |item: &Value| {
             let name = name(item);
-            let renamed = self.names.iter().find(|(theirs, _)| format!("{theirs:?}") == name);
+            let renamed = self.names.pairs.iter().find(|(theirs, _)| format!("{theirs:?}") == name);
             renamed.map_or(name, |(_, ours)| Value::from(ours.as_str()).to_string())
         };
         let wanted: Vec<String> = given.iter().map(ours).collect();
@@ -296,34 +301,32 @@ fn mapping(text: &str) -> Option<Value> {
     Some(document.root.to_json()).filter(|value| value.is_object() && parsed.failure.is_none())
 }
 
-/// Fields that an apiserver or a controller fills in: of which kind, the end of the path, and the value; any without one.
-/// Those of custom resources are the defaults of their CRDs.
-const DEFAULTS: &[(&str, &str, &str)] = &[
-    ("", "protocol", r#""TCP""#),
-    ("Workspace", "inference.preset.accessMode", r#""public""#),
-    ("InferenceSet", "inference.preset.accessMode", r#""public""#),
-    ("InferenceSet", "spec.updateStrategy", r#"{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}"#),
-    ("RayService", "numOfHosts", "1"),
-    ("RayService", "priority", "0"),
-    ("DynamoGraphDeployment", "useAsCompilationCache", "false"),
-    ("PersistentVolumeClaim", "spec.volumeMode", r#""Filesystem""#),
-    ("PersistentVolumeClaim", "spec.volumeName", ""),
-    ("Service", "spec.clusterIP", ""),
-    ("Service", "spec.clusterIPs", ""),
-    ("Service", "spec.internalTrafficPolicy", r#""Cluster""#),
-    ("Service", "spec.ipFamilies", ""),
-    ("Service", "spec.ipFamilyPolicy", ""),
-    ("Service", "spec.sessionAffinity", r#""None""#),
-    ("Service", "spec.type", r#""ClusterIP""#),
+const fn filled_in(kind: &'static str, path: &'static str, value: &'static str) -> FilledIn {
+    FilledIn { kind, path, value }
+}
+
+/// Fields of Kubernetes' own types that an apiserver or a controller fills in. Providers know those of their objects.
+const BUILT_IN: &[FilledIn] = &[
+    filled_in("", "protocol", r#""TCP""#),
+    filled_in("PersistentVolumeClaim", "spec.volumeMode", r#""Filesystem""#),
+    filled_in("PersistentVolumeClaim", "spec.volumeName", ""),
+    filled_in("Service", "spec.clusterIP", ""),
+    filled_in("Service", "spec.clusterIPs", ""),
+    filled_in("Service", "spec.internalTrafficPolicy", r#""Cluster""#),
+    filled_in("Service", "spec.ipFamilies", ""),
+    filled_in("Service", "spec.ipFamilyPolicy", ""),
+    filled_in("Service", "spec.sessionAffinity", r#""None""#),
+    filled_in("Service", "spec.type", r#""ClusterIP""#),
 ];
 
 /// Whether a field is one that was filled in.
 fn is_default(kind: &str, path: &FieldPath, value: &Value) -> bool {
     let text = path.to_string();
-    DEFAULTS.iter().any(|(of, end, default)| {
-        let is_there = text.strip_suffix(end).is_some_and(|above| above.is_empty() || above.ends_with('.'));
-        let same = || serde_json::from_str::<Value>(default).is_ok_and(|default| default == *value);
-        (of.is_empty() || *of == kind) && is_there && (default.is_empty() || same())
+    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().filled_in);
+    BUILT_IN.iter().chain(of_providers).any(|field| {
+        let is_there = text.strip_suffix(field.path).is_some_and(|above| above.is_empty() || above.ends_with('.'));
+        let same = || serde_json::from_str::<Value>(field.value).is_ok_and(|default| default == *value);
+        (field.kind.is_empty() || field.kind == kind) && is_there && (field.value.is_empty() || same())
     })
 }
 
@@ -349,7 +352,8 @@ mod tests {
     use super::*;
 
     fn found(given: &Value, rendered: &Value) -> Vec<String> {
-        let differences = differences(given, rendered, &[("decode".to_owned(), "VllmDecodeWorker".to_owned())]);
+        let pairs = vec![("decode".to_owned(), "VllmDecodeWorker".to_owned())];
+        let differences = differences(given, rendered, &PartNames { mapping: "spec.services", pairs });
         let line = |it: Difference| {
             let show = |value: Option<Value>| value.map_or("-".to_owned(), |value| value.to_string());
             format!("{}: {} {}", it.path, show(it.given), show(it.rendered))

@@ -96,7 +96,7 @@ fn collect<'t>(
 
 /// The kinds that can be imported, as group and kind.
 pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROVIDERS.iter().flat_map(|provider| provider.imports().iter().copied())
+    PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|own| (own.group, own.kind))
 }
 
 impl Object<'_> {
@@ -107,12 +107,12 @@ impl Object<'_> {
     /// The provider that reads objects of this kind.
     pub(crate) fn provider(&self) -> Option<&'static dyn Provider> {
         let kind = text(&self.value, "/kind")?;
-        // What belongs to another object is no object of its own: an InferenceSet's Workspaces.
+        let reads = |provider: &&dyn Provider| provider.info().has_kind(self.group(), kind);
+        let provider = PROVIDERS.iter().copied().find(reads)?;
+        // An object that another one of its provider owns is a part of that one: an InferenceSet's Workspaces.
         let owner = text(&self.value, "/metadata/ownerReferences/0/kind");
-        let reads = |provider: &&dyn Provider| {
-            provider.imports().iter().any(|(group, own)| *group == self.group() && *own == kind)
-        };
-        PROVIDERS.iter().copied().find(reads).filter(|_| owner != Some("InferenceSet"))
+        let is_part = provider.info().kinds.iter().any(|own| Some(own.kind) == owner);
+        (!is_part).then_some(provider)
     }
 
     /// Its namespace, when it states one.

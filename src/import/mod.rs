@@ -183,7 +183,7 @@ struct Rendering {
 impl<'s> Bench<'s> {
     fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &Object<'_>) -> Self {
         let settings = sources.iter().map(|(_, source)| source);
-        let version = text(&object.value, "/apiVersion").filter(|version| provider.targets().contains(version));
+        let version = text(&object.value, "/apiVersion").filter(|version| provider.info().targets.contains(version));
         Self {
             settings: settings.filter(|source| matches!(source.purpose, Purpose::Options | Purpose::Crds)).collect(),
             provider,

@@ -15,7 +15,7 @@ use crate::pipeline::{Compilation, normalize, options_of, patch_files};
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::Dialect;
-use kubefoundry_model::draft::{items, text};
+use kubefoundry_model::draft::{PartNames, items, text};
 use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEdit, ValueStyle, apply_edits};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{Limits, Node};
@@ -340,7 +340,7 @@ impl Case<'_> {
                 continue;
             };
             let new = left.remove(position);
-            for difference in differences(&old, new, &[]) {
+            for difference in differences(&old, new, &PartNames::default()) {
                 let (path, show) =
                     (difference.path, |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string()));
                 let is_default =

@@ -68,7 +68,7 @@ impl Options {
         for (name, target) in render.targets.unwrap_or_default().0 {
             let path = FieldPath::parse("targets").key(name.clone());
             if let Some(provider) = known_provider(&name, &path, findings)
-                && known_word(&target, "auto", provider.targets(), &path, findings)
+                && known_word(&target, "auto", provider.info().targets, &path, findings)
                 && self.can_choose(&target, &path, findings)
             {
                 self.targets.insert(name, target);
@@ -77,7 +77,7 @@ impl Options {
         for (name, version) in render.runtimes.unwrap_or_default().0 {
             let path = FieldPath::parse("runtimes").key(name.clone());
             if let Some(provider) = known_provider(&name, &path, findings)
-                && known_word(&version, "", provider.runtimes(), &path, findings)
+                && known_word(&version, "", provider.info().runtimes, &path, findings)
             {
                 self.runtimes.insert(name, version);
             }
@@ -188,7 +188,7 @@ impl Options {
     /// The CRD version to write for a provider; none when a dump of CRDs is to choose it.
     pub fn target<'o>(&'o self, provider: &'static dyn Provider) -> Option<&'o str> {
         let target = self.targets.get(provider.name()).map(String::as_str).filter(|target| *target != "auto");
-        target.or_else(|| provider.targets().first().copied().filter(|_| !self.crds))
+        target.or_else(|| provider.info().targets.first().copied().filter(|_| !self.crds))
     }
 
     /// A diagnostic as these options want it; `None` when it is off.

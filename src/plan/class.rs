@@ -185,7 +185,7 @@ mod tests {
     fn no_table_speaks_twice_of_a_field() {
         for provider in PROVIDERS {
             let mut seen = std::collections::BTreeSet::new();
-            for behavior in provider.behaviors() {
+            for behavior in provider.info().behaviors {
                 assert!(seen.insert((behavior.kind, behavior.path)), "{behavior:?}");
                 assert!(!behavior.source.is_empty(), "{behavior:?}");
             }

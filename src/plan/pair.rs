@@ -15,7 +15,6 @@ use crate::Thoroughness;
 use crate::pipeline::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
-use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -181,7 +180,7 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
         old: State { renderer: &base.renderer, document: &before, objects: &base.objects },
         new: State { renderer: &setting.new, document: &after, objects: &new_objects },
         plain: &setting.old,
-        behaviors: providers::find(&new.provider()).map(Provider::behaviors),
+        behaviors: providers::find(&new.provider()).map(|provider| provider.info().behaviors),
     };
     let mut changes = attribute(&states, singles, &movements);
     refuse(&mut changes, &states);

@@ -62,7 +62,7 @@ pub struct UpstreamChange {
 pub fn changes(provider: &dyn Provider, before: &Value, after: &Value) -> Vec<UpstreamChange> {
     let movements = between(&[named(before)], &[named(after)]);
     let changes = movements.into_iter().map(|movement| {
-        let verdict = judge(&movement, Some(provider.behaviors()));
+        let verdict = judge(&movement, Some(provider.info().behaviors));
         UpstreamChange {
             path: movement.path,
             before: movement.before,

@@ -4,7 +4,6 @@ use serde_json::{Value as Json, json};
 
 use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::wire::{Describe as _, Facets, Shape};
-use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
@@ -159,7 +158,7 @@ pub(crate) fn shape_at(path: &FieldPath, provider: Option<&str>) -> (Shape, Face
     let mut facets = Facets::NONE;
     for (depth, segment) in path.segments().iter().enumerate() {
         if depth == overrides.segments().len() && path.starts_with(&overrides) {
-            shape = provider.and_then(providers::find).map_or(Shape::Any, Provider::overrides);
+            shape = provider.and_then(providers::find).map_or(Shape::Any, |provider| provider.info().overrides);
         }
         (shape, facets) = match (shape, segment) {
             (Shape::Object(object), Segment::Key(key)) => {

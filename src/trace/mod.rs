@@ -396,7 +396,7 @@ fn runtime(
     let provider = providers::find(&name)?;
     let path = format!("runtimes.{name}");
     let origin = if probe.is_pinned(&name) { Origin::Written } else { Origin::Defaulted };
-    let others = provider.runtimes().iter().copied().filter(|other| *other != version);
+    let others = provider.info().runtimes.iter().copied().filter(|other| *other != version);
     for other in others {
         let Some(moved) = probe.runtime(&name, other).filter(|moved| !moved.is_empty()) else { continue };
         for place in &moved.changed {

@@ -116,10 +116,19 @@ pub struct Draft {
     pub tolerations: Vec<Value>,
     /// Which objects beside it are parts of the same deployment.
     pub parts: Vec<usize>,
-    /// Parts of the object that are called otherwise than a rendering calls them: their names, and ours.
-    pub names: Vec<(String, String)>,
+    /// Parts of the object that have other names than in a rendering.
+    pub names: PartNames,
     /// Fields that had to be made up, and why.
     pub assumed: Vec<(&'static str, &'static str)>,
+}
+
+/// Names of an object's parts, such as components, that differ from those that a rendering gives them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PartNames {
+    /// The mapping whose keys are such names: `spec.services`. Items of lists have them as `name`.
+    pub mapping: &'static str,
+    /// Each name in the object, and the one that a rendering gives that part.
+    pub pairs: Vec<(String, String)>,
 }
 
 /// One kind of worker.
@@ -162,7 +171,7 @@ impl Draft {
             node_selector: Map::new(),
             tolerations: Vec::new(),
             parts: Vec::new(),
-            names: Vec::new(),
+            names: PartNames::default(),
             assumed: Vec::new(),
         }
     }

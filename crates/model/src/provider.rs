@@ -5,49 +5,106 @@ use serde::Serialize;
 use super::draft::{Draft, NotImportable, Subject};
 use super::ir::Deployment;
 pub use super::status::{Status, StatusError};
-use super::support::FieldSupport;
+use super::support::{DEFAULTS, FieldSupport};
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::Shape;
 use kubefoundry_transform::{AllSettings, Endpoint, InstalledSchemas, Section};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// A serving stack that deployments are translated for.
-pub trait Provider: Sync {
-    /// Its name, as in `spec.provider.name`: `kaito`.
-    fn name(&self) -> &'static str;
-
+/// What is constant about a provider.
+#[derive(Debug)]
+pub struct ProviderInfo {
+    /// Its name, as in `spec.provider.name`, and that of its folder: `kaito`.
+    pub name: &'static str,
     /// Its name in messages: `KAITO`.
-    fn display_name(&self) -> &'static str;
-
+    pub display_name: &'static str,
     /// Its `InferenceProviderConfig` as YAML: the same object a third party writes.
-    fn config(&self) -> &'static str;
-
+    pub config: &'static str,
     /// Its documentation.
-    fn readme(&self) -> &'static str;
-
+    pub readme: &'static str,
     /// The CRD versions it can write, as `group/version`, the default first.
-    fn targets(&self) -> &'static [&'static str];
-
+    pub targets: &'static [&'static str],
     /// The runtime versions whose flags it knows, the default first; none when it brings no image of its own.
-    fn runtimes(&self) -> &'static [&'static str];
-
+    pub runtimes: &'static [&'static str],
     /// What its overrides look like: the keys of `spec.provider.overrides`.
-    fn overrides(&self) -> Shape;
-
+    pub overrides: Shape,
     /// The section of a `Render` document that its settings are read from, if it has any.
-    fn section(&self) -> Option<Section> {
-        None
+    pub section: Option<fn() -> Section>,
+    /// The diagnostic codes that only it uses.
+    pub codes: &'static [&'static Code],
+    /// What becomes of those fields of the specification that it treats otherwise than
+    /// [most providers](super::support::DEFAULTS).
+    pub deviations: &'static [FieldSupport],
+    /// What the upstream controller does when an output field changes.
+    pub behaviors: &'static [Behavior],
+    /// The kinds of its main objects: those that its CRDs define, and that a deployment can be read back from.
+    pub kinds: &'static [CustomKind],
+    /// What the apiserver adds to its objects by the defaults of their CRDs.
+    pub filled_in: &'static [FilledIn],
+    /// How the items of lists in its objects are told apart where no CRD is at hand to say so.
+    pub list_keys: &'static [ListKeys],
+}
+
+impl ProviderInfo {
+    /// Whether an object of this group and kind is one of its main objects.
+    pub fn has_kind(&self, group: &str, kind: &str) -> bool {
+        self.kinds.iter().any(|own| own.group == group && own.kind == kind)
     }
 
-    /// The diagnostic codes that only it uses.
-    fn codes(&self) -> &'static [&'static Code];
+    /// What becomes of every field of the specification, in the order of [`DEFAULTS`](super::support::DEFAULTS).
+    pub fn field_support(&self) -> impl Iterator<Item = &'static FieldSupport> {
+        let deviations = self.deviations;
+        DEFAULTS.iter().map(|row| deviations.iter().find(|deviation| deviation.field == row.field).unwrap_or(row))
+    }
+}
 
-    /// What becomes of every field of the specification.
-    fn field_support(&self) -> &'static [FieldSupport];
+/// A kind that a CRD defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CustomKind {
+    /// The API group: `ray.io`.
+    pub group: &'static str,
+    /// The kind: `RayService`.
+    pub kind: &'static str,
+    /// `spec.names.plural` of the CRD, by which RBAC knows the kind: `rayservices`.
+    pub plural: &'static str,
+}
 
-    /// What the upstream controller does when an output field changes.
-    fn behaviors(&self) -> &'static [Behavior];
+/// A field that the apiserver fills in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilledIn {
+    /// The kind of object; empty for every kind.
+    pub kind: &'static str,
+    /// The end of the field's path: `numOfHosts`.
+    pub path: &'static str,
+    /// Its value as JSON; empty for any value.
+    pub value: &'static str,
+}
+
+/// How the items of a list are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListKeys {
+    /// The name of the field that is the list: `workerGroupSpecs`.
+    pub field: &'static str,
+    /// The keys of an item that together are unique. Of several rows for one field that one is used whose first key
+    /// occurs in the list.
+    pub keys: &'static [&'static str],
+}
+
+/// A serving stack that deployments are translated for.
+pub trait Provider: Sync {
+    /// What is constant about it.
+    fn info(&self) -> &'static ProviderInfo;
+
+    /// [`ProviderInfo::name`].
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
+
+    /// [`ProviderInfo::display_name`].
+    fn display_name(&self) -> &'static str {
+        self.info().display_name
+    }
 
     /// Turns a deployment that its capabilities admit into its objects, main object last. `None` means that findings
     /// say why not. Labels, annotations, namespace and owner that every object gets are added by the caller.
@@ -58,10 +115,7 @@ pub trait Provider: Sync {
         findings: &mut Findings<'_>,
     ) -> Option<Translation>;
 
-    /// The kinds of its objects that a deployment can be read back from, as group and kind.
-    fn imports(&self) -> &'static [(&'static str, &'static str)];
-
-    /// Reads an object of one of [`Provider::imports`] back, as far as a deployment can say what it says.
+    /// Reads an object of one of [`ProviderInfo::kinds`] back, as far as a deployment can say what it says.
     ///
     /// # Errors
     /// [`NotImportable`] when no deployment becomes anything like it.
@@ -94,9 +148,9 @@ pub trait Provider: Sync {
 /// What a translation is made with besides the deployment.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'c> {
-    /// The CRD version to write, one of [`Provider::targets`].
+    /// The CRD version to write, one of [`ProviderInfo::targets`].
     pub target: &'c str,
-    /// The runtime version, one of [`Provider::runtimes`]; empty when the provider has none.
+    /// The runtime version, one of [`ProviderInfo::runtimes`]; empty when the provider has none.
     pub runtime: &'c str,
     /// Whether the runtime version was pinned by options; an unpinned default image is worth an info.
     pub runtime_pinned: bool,

@@ -1,6 +1,9 @@
-//! What becomes of every field of a ModelDeployment on a provider: stated by the provider, proved by a test.
+//! What becomes of every field of a ModelDeployment on a provider: [`DEFAULTS`] states what most providers do, a provider
+//! states its deviations, and a test proves both.
 
-/// One row of a provider's field-support table.
+use Support::{Partly, Refused, Rendered};
+
+/// One row of a field-support table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldSupport {
     /// The field, `*` for any key and `[]` for any item: `spec.engine.args.*`.
@@ -29,41 +32,60 @@ pub enum Support {
     Refused,
 }
 
-/// Every field of the specification that a row must cover (docs/specification.md, MD-1).
-pub static FIELDS: &[&str] = &[
-    "spec.model.id",
-    "spec.model.servedName",
-    "spec.model.source",
-    "spec.model.storage.volumes[]",
-    "spec.provider.overrides",
-    "spec.engine.type",
-    "spec.engine.contextLength",
-    "spec.engine.trustRemoteCode",
-    "spec.engine.enablePrefixCaching",
-    "spec.engine.enforceEager",
-    "spec.engine.image",
-    "spec.engine.args.*",
-    "spec.engine.extraArgs[]",
-    "spec.serving.mode",
-    "spec.scaling.replicas",
-    "spec.scaling.prefill.replicas",
-    "spec.scaling.prefill.gpu.count",
-    "spec.scaling.prefill.gpu.type",
-    "spec.scaling.prefill.memory",
-    "spec.scaling.decode.replicas",
-    "spec.scaling.decode.gpu.count",
-    "spec.scaling.decode.gpu.type",
-    "spec.scaling.decode.memory",
-    "spec.resources.gpu.count",
-    "spec.resources.gpu.type",
-    "spec.resources.memory",
-    "spec.resources.cpu",
-    "spec.image",
-    "spec.env[]",
-    "spec.podTemplate.metadata.labels.*",
-    "spec.podTemplate.metadata.annotations.*",
-    "spec.secrets.huggingFaceToken",
-    "spec.imagePullSecrets[]",
-    "spec.nodeSelector.*",
-    "spec.tolerations[]",
+/// What most providers do with every field of the specification (docs/specification.md, MD-1). A provider whose table has
+/// no row for a field does what the row here says.
+pub static DEFAULTS: &[FieldSupport] = &[
+    row("spec.model.id", Rendered, "the engine's flag for the model"),
+    row(
+        "spec.model.servedName",
+        Rendered,
+        "the engine's flag for the name in the API; derived from the id when absent",
+    ),
+    row("spec.model.source", Rendered, "decides what model.id means"),
+    row(
+        "spec.model.storage.volumes[]",
+        Partly,
+        "volumes of the worker pods, claims to make first; the first modelCache sets HF_HOME, the first compilationCache VLLM_CACHE_ROOT, and further compilation caches are warned about",
+    ),
+    row("spec.provider.overrides", Rendered, "the provider's own settings; unknown keys are warned about"),
+    row("spec.engine.type", Rendered, "image and command; engines that the provider does not run are refused"),
+    row("spec.engine.contextLength", Rendered, "the engine's flag"),
+    row("spec.engine.trustRemoteCode", Rendered, "the engine's switch or key"),
+    row("spec.engine.enablePrefixCaching", Rendered, "the engine's switch or key"),
+    row("spec.engine.enforceEager", Rendered, "the engine's switch or key"),
+    row("spec.engine.image", Rendered, "as spec.image"),
+    row("spec.engine.args.*", Partly, "flags; those that the provider sets are refused"),
+    row("spec.engine.extraArgs[]", Partly, "as engine.args"),
+    row("spec.serving.mode", Rendered, "one kind of worker, or prefill and decode"),
+    row("spec.scaling.replicas", Rendered, "replicas of the worker, 0 included"),
+    row("spec.scaling.prefill.replicas", Rendered, "replicas of the prefill worker"),
+    row("spec.scaling.prefill.gpu.count", Rendered, "GPU limit of the prefill worker, and its parallelism"),
+    row("spec.scaling.prefill.gpu.type", Partly, "the GPU's resource name; other than NVIDIA's needs an image"),
+    row("spec.scaling.prefill.memory", Rendered, "memory request and limit of the prefill worker"),
+    row("spec.scaling.decode.replicas", Rendered, "replicas of the decode worker"),
+    row("spec.scaling.decode.gpu.count", Rendered, "GPU limit of the decode worker, and its parallelism"),
+    row("spec.scaling.decode.gpu.type", Partly, "the GPU's resource name; other than NVIDIA's needs an image"),
+    row("spec.scaling.decode.memory", Rendered, "memory request and limit of the decode worker"),
+    row("spec.resources.gpu.count", Partly, "GPU limit of the worker, and its parallelism; 0 is refused"),
+    row("spec.resources.gpu.type", Partly, "the GPU's resource name; other than NVIDIA's needs an image"),
+    row("spec.resources.memory", Rendered, "memory request and limit of the worker"),
+    row("spec.resources.cpu", Rendered, "CPU request of the worker"),
+    row("spec.image", Rendered, "image of every container"),
+    row("spec.env[]", Rendered, "environment of every container"),
+    row("spec.podTemplate.metadata.labels.*", Rendered, "labels of all pods"),
+    row("spec.podTemplate.metadata.annotations.*", Rendered, "annotations of all pods"),
+    row("spec.secrets.huggingFaceToken", Rendered, "all keys of the secret as environment of every container"),
+    row("spec.imagePullSecrets[]", Rendered, "of all pods"),
+    row("spec.nodeSelector.*", Rendered, "of the workers"),
+    row("spec.tolerations[]", Rendered, "of all pods"),
 ];
+
+/// A field of a role, for providers that do not serve in disaggregated mode.
+pub(super) const fn refused_role(field: &'static str) -> FieldSupport {
+    row(field, Refused, "disaggregated mode is refused; in aggregated mode the field is ignored with a warning")
+}
+
+/// Every field of the specification that a table covers.
+pub fn fields() -> impl Iterator<Item = &'static str> {
+    DEFAULTS.iter().map(|row| row.field)
+}

@@ -214,27 +214,23 @@ pub(crate) struct Written {
     pub(crate) plural: &'static str,
 }
 
-/// The plural of every kind that a provider writes, as its CRD or Kubernetes says; RBAC knows kinds by it.
-const PLURALS: &[(&str, &str)] = &[
-    ("ConfigMap", "configmaps"),
-    ("DynamoGraphDeployment", "dynamographdeployments"),
-    ("InferenceSet", "inferencesets"),
-    ("PersistentVolumeClaim", CLAIMS),
-    ("RayService", "rayservices"),
-    ("Service", "services"),
-    ("Workspace", "workspaces"),
-];
+/// The kinds of Kubernetes that providers write, with the plurals by which RBAC knows them.
+const BUILT_IN: &[(&str, &str)] =
+    &[("ConfigMap", "configmaps"), ("PersistentVolumeClaim", CLAIMS), ("Service", "services")];
 
 /// The kinds that a provider writes, sorted: those whose behaviour it knows, as a row of behaviour exists for every
 /// field that is written.
 pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<Written> {
     let mut kinds: Vec<Written> = provider
-        .behaviors()
+        .info()
+        .behaviors
         .iter()
         .filter_map(|row| {
-            let group = provider.imports().iter().find(|(_, kind)| *kind == row.kind).map_or("", |(group, _)| *group);
-            let (kind, plural) = PLURALS.iter().find(|(kind, _)| *kind == row.kind)?;
-            Some(Written { group, kind, plural })
+            if let Some(own) = provider.info().kinds.iter().find(|own| own.kind == row.kind) {
+                return Some(Written { group: own.group, kind: own.kind, plural: own.plural });
+            }
+            let (kind, plural) = BUILT_IN.iter().find(|(kind, _)| *kind == row.kind)?;
+            Some(Written { group: "", kind, plural })
         })
         .collect();
     kinds.sort_unstable();
@@ -256,23 +252,19 @@ mod tests {
     fn every_kind_that_a_provider_writes_has_its_rights() {
         for provider in PROVIDERS {
             let kinds = kinds(*provider);
-            for row in provider.behaviors() {
-                assert!(kinds.iter().any(|kind| kind.kind == row.kind), "{} has no plural", row.kind);
+            for row in provider.info().behaviors {
+                assert!(
+                    kinds.iter().any(|kind| kind.kind == row.kind),
+                    "BEHAVIORS of {} has {}: add it to INFO.kinds of the provider, or to BUILT_IN here",
+                    provider.name(),
+                    row.kind
+                );
             }
             let rights = rights(Role::Provider(*provider), &specified(), false);
             for kind in kinds {
                 let right =
                     rights.iter().find(|right| right.group == kind.group && right.resources.contains(&kind.plural));
                 assert!(right.is_some_and(|right| right.verbs.contains(&"patch")), "{kind:?}");
-            }
-            // Only the kinds of other groups are CRDs: whatever is no import has to be one of Kubernetes' own.
-            let core = ["ConfigMap", "Service", "PersistentVolumeClaim"];
-            let own = provider.behaviors().iter().map(|row| row.kind).filter(|kind| !core.contains(kind));
-            for kind in own {
-                assert!(
-                    provider.imports().iter().any(|(_, import)| *import == kind),
-                    "the group of {kind} is not known"
-                );
             }
         }
     }

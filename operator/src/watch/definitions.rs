@@ -69,7 +69,7 @@ impl Definitions {
 
 /// The API groups of all providers' kinds.
 fn groups() -> Vec<&'static str> {
-    let of = |provider: &&'static dyn Provider| provider.imports().iter().map(|(group, _)| *group);
+    let of = |provider: &&'static dyn Provider| provider.info().kinds.iter().map(|own| own.group);
     PROVIDERS.iter().flat_map(of).collect()
 }
 
@@ -87,7 +87,7 @@ fn definition(object: &Cached, groups: &[&str]) -> Option<Definition> {
         return None;
     }
     let kind = value.pointer("/spec/names/kind")?.as_str()?.to_owned();
-    if !PROVIDERS.iter().any(|provider| provider.imports().contains(&(group, &*kind))) {
+    if !PROVIDERS.iter().any(|provider| provider.info().has_kind(group, &kind)) {
         return None;
     }
     let mut spec = value["spec"].take();

@@ -128,7 +128,7 @@ impl Objects {
 
 /// Whether a provider writes objects of a kind.
 fn writes(provider: &str, kind: &str) -> bool {
-    providers::find(provider).is_some_and(|provider| provider.behaviors().iter().any(|row| row.kind == kind))
+    providers::find(provider).is_some_and(|provider| provider.info().behaviors.iter().any(|row| row.kind == kind))
 }
 
 impl Upstream {

@@ -73,7 +73,7 @@ fn index() -> Result<String, Failure> {
 /// What a code is about.
 fn title(code: &Code) -> Result<&'static str, Failure> {
     let shared = GROUPS.iter().find(|(hundred, _)| code.id.starts_with(hundred)).map(|(_, title)| *title);
-    let owner = PROVIDERS.iter().find(|provider| provider.codes().contains(&code)).map(|it| it.display_name());
+    let owner = PROVIDERS.iter().find(|provider| provider.info().codes.contains(&code)).map(|it| it.display_name());
     let transform = TRANSFORMS.iter().find(|transform| transform.codes().contains(&code)).map(|it| it.kind().1);
     shared.or(owner).or(transform).ok_or_else(|| {
         let place = "GROUPS in xtask/src/generate/codes.rs";

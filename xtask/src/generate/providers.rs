@@ -6,7 +6,7 @@ use kubefoundry::cel;
 use kubefoundry::model::catalog::{Candidate, Catalog, EngineSupport};
 use kubefoundry::model::provider::{Provider, Reaction};
 use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::model::support::{FIELDS, FieldSupport, Support};
+use kubefoundry::model::support::{self, Support};
 use kubefoundry::wire::{EngineType, ServingMode, Word};
 
 use super::Generated;
@@ -83,11 +83,11 @@ fn capabilities(provider: &dyn Provider, candidate: &Candidate) -> String {
             format!("`{default}` (the default){rest}")
         }
     };
-    let runtimes = match provider.runtimes() {
+    let runtimes = match provider.info().runtimes {
         [] => "Runtimes: none, it brings no image of its own.".to_owned(),
         runtimes => format!("Runtimes whose flags are known: {}.", versions(runtimes)),
     };
-    format!("## What it runs\n\n{}\nTargets: {}.\n{runtimes}\n", table.0, versions(provider.targets()))
+    format!("## What it runs\n\n{}\nTargets: {}.\n{runtimes}\n", table.0, versions(provider.info().targets))
 }
 
 const fn yes(yes: bool) -> &'static str {
@@ -120,7 +120,7 @@ fn fields(provider: &dyn Provider) -> String {
                     stands for any key, `[]` for any item.\n\n"
         .to_owned();
     let mut table = Table::new(&["field", "becomes", "as what, or why not"]);
-    for row in provider.field_support() {
+    for row in provider.info().field_support() {
         table.row(&[&format!("`{}`", row.field), word(row.support), &literal(row.note)]);
     }
     text.push_str(&table.0);
@@ -143,7 +143,7 @@ const fn word(support: Support) -> &'static str {
 
 /// The section of the provider's own documentation.
 fn overrides(provider: &dyn Provider) -> String {
-    let section = provider.readme().split_once("\n## Overrides\n").map(|(_, rest)| rest).unwrap_or_default();
+    let section = provider.info().readme.split_once("\n## Overrides\n").map(|(_, rest)| rest).unwrap_or_default();
     let section = section.split("\n## ").next().unwrap_or_default().trim();
     let section = if section.is_empty() { "It has none." } else { section };
     format!("## Overrides\n\n{section}\n")
@@ -156,7 +156,7 @@ fn behaviors(provider: &dyn Provider) -> String {
          does, unless a longer one says otherwise;\n`*` stands for any key or item.\n\n"
     );
     let mut table = Table::new(&["kind", "path", "on change", "how that is known"]);
-    for row in provider.behaviors() {
+    for row in provider.info().behaviors {
         table.row(&[row.kind, &format!("`{}`", row.path), reaction(row.reaction), &literal(row.source)]);
     }
     text.push_str(&table.0);
@@ -178,7 +178,7 @@ const fn reaction(reaction: Reaction) -> &'static str {
 fn codes(provider: &dyn Provider) -> String {
     let mut text = "## Diagnostics of its own\n\n".to_owned();
     let mut table = Table::new(&["code", "name", "severity", "what it flags"]);
-    for code in provider.codes() {
+    for code in provider.info().codes {
         let link = format!("[{0}](../codes/{0}.md)", code.id);
         table.row(&[link.as_str(), code.name, &code.severity.to_string(), &literal(code.summary)]);
     }
@@ -209,10 +209,10 @@ fn matrix(catalog: &Catalog) -> Result<String, Failure> {
     }
 
     let mut fields = head(&["field"]);
-    for field in FIELDS {
+    for field in support::fields() {
         let support = PROVIDERS.iter().map(|provider| {
-            let rows: &[FieldSupport] = provider.field_support();
-            rows.iter().find(|row| row.field == *field).map_or("", |row| word(row.support))
+            let mut rows = provider.info().field_support();
+            rows.find(|row| row.field == field).map_or("", |row| word(row.support))
         });
         let name = format!("`{field}`");
         fields.row(&std::iter::once(name.as_str()).chain(support).collect::<Vec<_>>());
@@ -221,8 +221,8 @@ fn matrix(catalog: &Catalog) -> Result<String, Failure> {
     let mut versions = head(&[""]);
     let list = |versions: &[&str]| if versions.is_empty() { "–".to_owned() } else { versions.join(", ") };
     let row = |name: &str, cells: Vec<String>| std::iter::once(name.to_owned()).chain(cells).collect::<Vec<_>>();
-    versions.row(&row("CRD versions", PROVIDERS.iter().map(|provider| list(provider.targets())).collect()));
-    versions.row(&row("runtimes", PROVIDERS.iter().map(|provider| list(provider.runtimes())).collect()));
+    versions.row(&row("CRD versions", PROVIDERS.iter().map(|provider| list(provider.info().targets)).collect()));
+    versions.row(&row("runtimes", PROVIDERS.iter().map(|provider| list(provider.info().runtimes)).collect()));
     let selected =
         candidates.iter().map(|it| if it.rules.is_empty() { "by name only" } else { "by rules, or by name" });
     versions.row(&row("selected", selected.map(str::to_owned).collect()));
@@ -271,7 +271,7 @@ mod tests {
     fn every_field_and_override_has_a_row() {
         for provider in PROVIDERS {
             let text = page(*provider, candidate(&Catalog::builtin(cel::Limits::default()), *provider).unwrap());
-            for field in FIELDS {
+            for field in support::fields() {
                 assert_eq!(text.matches(&format!("| `{field}` |")).count(), 1, "{}: {field}", provider.name());
             }
             assert!(!text.contains("It has none."), "{}", provider.name());

@@ -59,11 +59,11 @@ impl Served {
             if !self.is_known() {
                 return Err(TargetError::NothingKnown(name.clone()));
             }
-            let served = provider.targets().iter().find(|target| self.serves(target));
+            let served = provider.info().targets.iter().find(|target| self.serves(target));
             if served.is_none() {
                 missing.push(provider);
             }
-            if let Some(chosen) = served.or_else(|| provider.targets().first()) {
+            if let Some(chosen) = served.or_else(|| provider.info().targets.first()) {
                 *target = Value::from(*chosen);
             }
         }
@@ -77,7 +77,7 @@ impl Served {
     ) -> Result<(), TargetError> {
         let needed = missing.iter().find(|provider| targets_of(**provider, compilation).next().is_some());
         needed.map_or(Ok(()), |provider| {
-            let targets = provider.targets().join(" or ");
+            let targets = provider.info().targets.join(" or ");
             Err(TargetError::NotInstalled { name: provider.name(), targets })
         })
     }

@@ -44,7 +44,7 @@ pub struct Catalog {
 impl Catalog {
     /// The built-in providers. `limits` are on the rules of configurations that are added.
     pub fn builtin(limits: cel::Limits) -> Self {
-        let builtin = PROVIDERS.iter().filter_map(|provider| builtin(provider.config()));
+        let builtin = PROVIDERS.iter().filter_map(|provider| builtin(provider.info().config));
         let mut candidates: Vec<Arc<Candidate>> = builtin.map(Arc::new).collect();
         candidates.sort_by(|a, b| a.name.cmp(&b.name));
         Self {

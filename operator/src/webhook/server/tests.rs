@@ -40,7 +40,7 @@ fn engine(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Engine {
     let mut sources = SourceSet::default();
     for provider in kubefoundry::model::providers::PROVIDERS.iter().filter(|provider| is_known(provider.name())) {
         let status = if unready == Some(provider.name()) { "status: {ready: false}\n" } else { "" };
-        sources.add(provider.name(), format!("{}\n{status}", provider.config()));
+        sources.add(provider.name(), format!("{}\n{status}", provider.info().config));
     }
     Engine::new(&sources, Providers::Given).unwrap()
 }

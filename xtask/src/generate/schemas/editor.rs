@@ -97,8 +97,8 @@ fn render() -> Result<Value, Failure> {
     metadata.and_then(|metadata| metadata.remove("required"));
     for provider in PROVIDERS {
         let chosen = ["auto"].as_slice();
-        let of_targets = ("targets", provider.targets(), chosen, " `auto` chooses by the CRDs that --crds gives.");
-        for (option, versions, more, note) in [of_targets, ("runtimes", provider.runtimes(), &[], "")] {
+        let of_targets = ("targets", provider.info().targets, chosen, " `auto` chooses by the CRDs that --crds gives.");
+        for (option, versions, more, note) in [of_targets, ("runtimes", provider.info().runtimes, &[], "")] {
             if let Some(default) = versions.first() {
                 let what = format!("{} version; {default} by default.{note}", provider.display_name());
                 let words = [versions, more].concat();
@@ -288,7 +288,7 @@ fn conditions(object: &str) -> Result<Option<Value>, Failure> {
         "Provider" => {
             let mut list = Vec::new();
             for provider in PROVIDERS {
-                let overrides = value(&provider.overrides(), &Facets::NONE, true)?;
+                let overrides = value(&provider.info().overrides, &Facets::NONE, true)?;
                 list.push(json!({
                     "if": when("name", &[provider.name()]),
                     "then": {"properties": {"overrides": overrides}},

@@ -2,11 +2,21 @@
 
 use crate::ir::{EngineType, Role};
 
+/// The engines that Dynamo runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Engine {
+    Vllm,
+    Sglang,
+    Trtllm,
+}
+
 /// One engine in Dynamo's terms (`examples/backends/*/deploy` of ai-dynamo/dynamo).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Backend {
     /// The engine.
-    pub(super) engine: EngineType,
+    pub(super) kind: EngineType,
+    /// The engine among those that Dynamo runs.
+    pub(super) engine: Engine,
     /// `spec.backendFramework`, and the Python module under `dynamo.`.
     pub(super) framework: &'static str,
     /// The runtime image's name under [`super::image::REGISTRY`].
@@ -18,7 +28,8 @@ pub(super) struct Backend {
 }
 
 static VLLM: Backend = Backend {
-    engine: EngineType::Vllm,
+    kind: EngineType::Vllm,
+    engine: Engine::Vllm,
     framework: "vllm",
     image: "vllm-runtime",
     module: "dynamo.vllm",
@@ -26,7 +37,8 @@ static VLLM: Backend = Backend {
 };
 
 static SGLANG: Backend = Backend {
-    engine: EngineType::Sglang,
+    kind: EngineType::Sglang,
+    engine: Engine::Sglang,
     framework: "sglang",
     image: "sglang-runtime",
     module: "dynamo.sglang",
@@ -34,22 +46,27 @@ static SGLANG: Backend = Backend {
 };
 
 static TRTLLM: Backend = Backend {
-    engine: EngineType::Trtllm,
+    kind: EngineType::Trtllm,
+    engine: Engine::Trtllm,
     framework: "trtllm",
     image: "tensorrtllm-runtime",
     module: "dynamo.trtllm",
     components: ["TrtllmWorker", "TrtllmPrefillWorker", "TrtllmDecodeWorker"],
 };
 
+/// Every engine that `config.yaml` lists.
+static BACKENDS: [&Backend; 3] = [&VLLM, &SGLANG, &TRTLLM];
+
 impl Backend {
-    /// The backend of an engine; none where there is none, which the provider's capabilities keep out.
-    pub(super) const fn of(engine: EngineType) -> Option<&'static Self> {
-        match engine {
-            EngineType::Vllm => Some(&VLLM),
-            EngineType::Sglang => Some(&SGLANG),
-            EngineType::Trtllm => Some(&TRTLLM),
-            EngineType::Llamacpp => None,
-        }
+    /// The backend of an engine. Returns `None` for the engines that `config.yaml` does not list: a deployment with one
+    /// of them is refused before it is translated.
+    pub(super) fn of(kind: EngineType) -> Option<&'static Self> {
+        BACKENDS.into_iter().find(|backend| backend.kind == kind)
+    }
+
+    /// The backend that a graph names.
+    pub(super) fn of_framework(framework: &str) -> Option<&'static Self> {
+        BACKENDS.into_iter().find(|backend| backend.framework == framework)
     }
 
     /// The name of the component that plays a role.

@@ -4,11 +4,12 @@
 use crate::wire::ModelDeployment;
 use serde_json::{Value, json};
 
+use super::backend::Engine;
 use super::overrides;
 use super::trtllm;
 use crate::codes;
 use crate::engines::{ArgumentValue, Invocation};
-use crate::ir::{Deployment, EngineType, Role};
+use crate::ir::{Deployment, Role};
 use crate::providers::nixl;
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -17,7 +18,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stack<'v> {
     /// The engine.
-    pub(super) engine: EngineType,
+    pub(super) engine: Engine,
     /// What the worker does.
     pub(super) role: Role,
     /// The Dynamo runtime version.
@@ -45,7 +46,7 @@ pub(super) fn complete(
         || [
             mode_is_free(invocation, findings),
             !publishes || prefixes_cached(invocation, stack, deployment, findings),
-            stack.engine != EngineType::Sglang || sglang_agrees(invocation, stack, findings),
+            stack.engine != Engine::Sglang || sglang_agrees(invocation, stack, findings),
         ] == [true; 3];
     if stack.role != Role::Aggregated {
         disaggregate(invocation, stack);
@@ -53,10 +54,10 @@ pub(super) fn complete(
     if publishes {
         publish_kv_events(invocation, stack);
     }
-    if stack.engine == EngineType::Sglang && (stack.role != Role::Aggregated || stack.kv_routing) {
+    if stack.engine == Engine::Sglang && (stack.role != Role::Aggregated || stack.kv_routing) {
         invocation.set_default("page-size", ArgumentValue::Number(PAGE_SIZE.into()));
     }
-    if stack.engine == EngineType::Trtllm {
+    if stack.engine == Engine::Trtllm {
         trtllm::write_engine_config(invocation, stack.role, findings)?;
     }
     possible.then_some(())
@@ -110,18 +111,18 @@ fn disaggregate(invocation: &mut Invocation, stack: Stack<'_>) {
     let text = |value: &str| ArgumentValue::Text(value.to_owned());
     invocation.set_default("disaggregation-mode", text(stack.role.as_str()));
     match stack.engine {
-        EngineType::Vllm => {
+        Engine::Vllm => {
             if let Some(transfer) = nixl::transfer_config(stack.role) {
                 invocation.set_default("kv-transfer-config", ArgumentValue::Json(transfer));
             }
         }
-        EngineType::Sglang => {
+        Engine::Sglang => {
             invocation.set_default("disaggregation-transfer-backend", text("nixl"));
             invocation.set_default("disaggregation-bootstrap-port", ArgumentValue::Number(BOOTSTRAP_PORT.into()));
             // The bootstrap server binds it, and its default is 127.0.0.1.
             invocation.set_default("host", text("0.0.0.0"));
         }
-        EngineType::Trtllm | EngineType::Llamacpp => {}
+        Engine::Trtllm => {}
     }
 }
 
@@ -129,7 +130,7 @@ fn disaggregate(invocation: &mut Invocation, stack: Stack<'_>) {
 /// (router overview of Dynamo's documentation).
 fn publish_kv_events(invocation: &mut Invocation, stack: Stack<'_>) {
     match stack.engine {
-        EngineType::Vllm => {
+        Engine::Vllm => {
             let events = json!({
                 "publisher": "zmq",
                 "topic": "kv-events",
@@ -138,15 +139,14 @@ fn publish_kv_events(invocation: &mut Invocation, stack: Stack<'_>) {
             });
             invocation.set_default("kv-events-config", ArgumentValue::Json(events));
         }
-        EngineType::Sglang => {
+        Engine::Sglang => {
             let events = json!({"publisher": "zmq", "topic": "kv-events", "endpoint": "tcp://*:5557"});
             invocation.set_default("kv-events-config", ArgumentValue::Json(events));
         }
-        EngineType::Trtllm => {
+        Engine::Trtllm => {
             let flag = if stack.version == "1.1.1" { "publish-events-and-metrics" } else { "publish-kv-events" };
             invocation.set_default(flag, ArgumentValue::On);
         }
-        EngineType::Llamacpp => {}
     }
 }
 
@@ -170,25 +170,24 @@ fn prefixes_cached(
 }
 
 /// The field that turns prefix caching off, if one does.
-fn prefix_cache_switch(invocation: &Invocation, engine: EngineType, deployment: &Deployment) -> Option<FieldPath> {
+fn prefix_cache_switch(invocation: &Invocation, engine: Engine, deployment: &Deployment) -> Option<FieldPath> {
     let typed = || FieldPath::from(ModelDeployment::path().spec().engine().enable_prefix_caching());
     if deployment.engine.enable_prefix_caching.is_some_and(|enabled| !enabled.value) {
         return Some(typed());
     }
     match engine {
-        EngineType::Vllm => {
+        Engine::Vllm => {
             let argument = invocation.get("enable-prefix-caching")?;
             matches!(argument.value, ArgumentValue::Off(_)).then(|| argument.path.clone())
         }
-        EngineType::Sglang => {
+        Engine::Sglang => {
             let argument = invocation.get("disable-radix-cache")?;
             matches!(argument.value, ArgumentValue::On).then(|| argument.path.clone())
         }
-        EngineType::Trtllm => {
+        Engine::Trtllm => {
             let reuse = invocation.engine_config.get("kv_cache_config")?.get("enable_block_reuse")?;
             let path = invocation.key_path(&["kv_cache_config", "enable_block_reuse"])?;
             (reuse == &Value::Bool(false)).then(|| path.clone())
         }
-        EngineType::Llamacpp => None,
     }
 }

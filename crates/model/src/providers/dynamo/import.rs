@@ -131,15 +131,16 @@ pub(super) fn import(subject: &Subject<'_>) -> Result<Draft, NotImportable> {
     let backend = Backend::of(engine);
     for (role, component) in &roles {
         if let Some(ours) = backend.map(|backend| backend.component(*role)) {
-            draft.names.push((component.name.to_owned(), ours.to_owned()));
+            draft.names.pairs.push((component.name.to_owned(), ours.to_owned()));
         }
         draft.workers.push(component.worker(*role));
     }
     if let [frontend] = of("frontend").as_slice() {
-        draft.names.push((frontend.name.to_owned(), frontend::NAME.to_owned()));
+        draft.names.pairs.push((frontend.name.to_owned(), frontend::NAME.to_owned()));
         self::frontend(frontend, &mut draft);
     }
-    draft.names.retain(|(theirs, ours)| theirs != ours);
+    draft.names.mapping = "spec.services";
+    draft.names.pairs.retain(|(theirs, ours)| theirs != ours);
     Ok(draft)
 }
 
@@ -148,15 +149,13 @@ fn engine(subject: &Subject<'_>, container: &Value) -> Result<EngineType, NotImp
     let framework = subject.text("/spec/backendFramework").unwrap_or_default();
     let module =
         texts(container, "/command").into_iter().find_map(|word| Some(word.strip_prefix("dynamo.")?.to_owned()));
-    match module.as_deref().unwrap_or(framework) {
-        "vllm" => Ok(EngineType::Vllm),
-        "sglang" => Ok(EngineType::Sglang),
-        "trtllm" => Ok(EngineType::Trtllm),
-        _ => Err(NotImportable(
+    let backend = Backend::of_framework(module.as_deref().unwrap_or(framework));
+    backend.map(|backend| backend.kind).ok_or_else(|| {
+        NotImportable(
             "its engine is not known, expected spec.backendFramework or a command such as python3 -m dynamo.vllm"
                 .to_owned(),
-        )),
-    }
+        )
+    })
 }
 
 /// Where the operator mounts that cache in a worker's container unless the graph says otherwise: vLLM's own place for it.

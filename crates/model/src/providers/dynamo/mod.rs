@@ -34,12 +34,13 @@ use super::pod::{self, has_gpus};
 use crate::codes as shared_codes;
 use crate::draft::{Draft, NotImportable, Subject};
 use crate::ir::{Deployment, ModelSource};
-use crate::provider::{Behavior, Context, Provider, Status, StatusError, Translation};
-use crate::support::FieldSupport;
-use kubefoundry_diagnostics::{Code, Findings};
+use crate::provider::{
+    Context, CustomKind, FilledIn, ListKeys, Provider, ProviderInfo, Status, StatusError, Translation,
+};
+use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::WithSpec;
-use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
 
 /// Its name in `spec.provider.name` and in options.
@@ -60,45 +61,33 @@ const NAMES: usize = 45;
 #[derive(Debug)]
 pub struct Dynamo;
 
+static INFO: ProviderInfo = ProviderInfo {
+    name: NAME,
+    display_name: "Dynamo",
+    config: include_str!("config.yaml"),
+    readme: include_str!("README.md"),
+    targets: &[V1ALPHA1, V1BETA1],
+    runtimes: RUNTIMES,
+    overrides: overrides::Overrides::SHAPE,
+    section: None,
+    codes: codes::CODES,
+    deviations: support::DEVIATIONS,
+    behaviors: behavior::BEHAVIORS,
+    kinds: &[CustomKind { group: "nvidia.com", kind: "DynamoGraphDeployment", plural: "dynamographdeployments" }],
+    filled_in: &[FilledIn { kind: "DynamoGraphDeployment", path: "useAsCompilationCache", value: "false" }],
+    list_keys: &[
+        // v1beta1
+        ListKeys { field: "components", keys: &["name"] },
+        // v1alpha1; its mounts are not those of containers.
+        ListKeys { field: "envs", keys: &["name"] },
+        ListKeys { field: "pvcs", keys: &["name"] },
+        ListKeys { field: "volumeMounts", keys: &["mountPoint"] },
+    ],
+};
+
 impl Provider for Dynamo {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn display_name(&self) -> &'static str {
-        "Dynamo"
-    }
-
-    fn config(&self) -> &'static str {
-        include_str!("config.yaml")
-    }
-
-    fn readme(&self) -> &'static str {
-        include_str!("README.md")
-    }
-
-    fn targets(&self) -> &'static [&'static str] {
-        &[V1ALPHA1, V1BETA1]
-    }
-
-    fn runtimes(&self) -> &'static [&'static str] {
-        RUNTIMES
-    }
-
-    fn overrides(&self) -> Shape {
-        overrides::Overrides::SHAPE
-    }
-
-    fn codes(&self) -> &'static [&'static Code] {
-        codes::CODES
-    }
-
-    fn field_support(&self) -> &'static [FieldSupport] {
-        support::FIELDS
-    }
-
-    fn behaviors(&self) -> &'static [Behavior] {
-        behavior::BEHAVIORS
+    fn info(&self) -> &'static ProviderInfo {
+        &INFO
     }
 
     fn translate(
@@ -125,10 +114,6 @@ impl Provider for Dynamo {
         manifests.push(written);
         let service = format!("{name}-{}", frontend::NAME.to_lowercase());
         Some(Translation { manifests, endpoint: Endpoint { service, port: PORT } })
-    }
-
-    fn imports(&self) -> &'static [(&'static str, &'static str)] {
-        &[("nvidia.com", "DynamoGraphDeployment")]
     }
 
     fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {

@@ -1,5 +1,6 @@
 //! The engines in Dynamo's releases, and the workers that take their flags.
 
+use super::backend::{Backend, Engine};
 use super::reserved::{OF_THE_GRAPH, OF_VLLM};
 use crate::engines;
 use crate::engines::flags;
@@ -60,19 +61,19 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
         let wrapper = flags::wrapper(wrapper, version).map(|table| Parser { table, abbreviates });
         wrapper.into_iter().chain(engine.map(|table| Parser { table, abbreviates: true })).collect()
     };
-    match engine {
-        EngineType::Vllm => Launcher {
+    match Backend::of(engine).map(|backend| backend.engine) {
+        Some(Engine::Vllm) => Launcher {
             parsers: parsers("dynamo-vllm", false, release.and_then(|release| flags::vllm(release.vllm))),
             separate: SEPARATE,
             server_flags: Some(NO_SERVER),
             refused: vec![OF_THE_GRAPH, OF_VLLM],
             ..base
         },
-        EngineType::Sglang => Launcher {
+        Some(Engine::Sglang) => Launcher {
             parsers: parsers("dynamo-sglang", true, release.and_then(|release| flags::sglang(release.sglang))),
             ..base
         },
-        EngineType::Trtllm => Launcher {
+        Some(Engine::Trtllm) => Launcher {
             parsers: parsers("dynamo-trtllm", true, None),
             keys: Some(Keys {
                 table: flags::trtllm_keys(),
@@ -80,7 +81,7 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
             }),
             ..base
         },
-        EngineType::Llamacpp => base,
+        None => base,
     }
 }
 

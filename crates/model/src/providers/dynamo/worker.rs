@@ -22,7 +22,7 @@ pub(super) fn component(
     settings: &Settings,
     findings: &mut Findings<'_>,
 ) -> Option<Component> {
-    let launcher = runtimes::launcher(backend.engine, runtime.version);
+    let launcher = runtimes::launcher(backend.kind, runtime.version);
     let mut invocation = engines::resolve(deployment, worker, &launcher, findings);
     let stack = flags::Stack {
         engine: backend.engine,

@@ -28,13 +28,12 @@ use std::borrow::Cow;
 use crate::codes as common;
 use crate::draft::{Draft, NotImportable, Subject};
 use crate::ir::{Deployment, EngineType, Worker, Workload};
-use crate::provider::{Behavior, Context, Provider, Status, StatusError, Translation};
+use crate::provider::{Context, CustomKind, FilledIn, Provider, ProviderInfo, Status, StatusError, Translation};
 use crate::providers::pod;
-use crate::support::FieldSupport;
-use kubefoundry_diagnostics::{Code, Findings};
+use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{StringMap, WithSpec};
-use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
 use nodes::Nodes;
 use overrides::Overrides;
@@ -45,41 +44,37 @@ use workload::Kind;
 #[derive(Debug)]
 pub struct Kaito;
 
+static INFO: ProviderInfo = ProviderInfo {
+    name: "kaito",
+    display_name: "KAITO",
+    config: include_str!("config.yaml"),
+    readme: include_str!("README.md"),
+    targets: &[target::API_VERSION],
+    runtimes: &[],
+    overrides: Overrides::SHAPE,
+    section: Some(Section::of::<settings::Kaito>),
+    codes: codes::CODES,
+    deviations: support::DEVIATIONS,
+    behaviors: behavior::BEHAVIORS,
+    kinds: &[
+        CustomKind { group: "kaito.sh", kind: "Workspace", plural: "workspaces" },
+        CustomKind { group: "kaito.sh", kind: "InferenceSet", plural: "inferencesets" },
+    ],
+    filled_in: &[
+        FilledIn { kind: "Workspace", path: "inference.preset.accessMode", value: r#""public""# },
+        FilledIn { kind: "InferenceSet", path: "inference.preset.accessMode", value: r#""public""# },
+        FilledIn {
+            kind: "InferenceSet",
+            path: "spec.updateStrategy",
+            value: r#"{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}"#,
+        },
+    ],
+    list_keys: &[],
+};
+
 impl Provider for Kaito {
-    fn name(&self) -> &'static str {
-        "kaito"
-    }
-    fn display_name(&self) -> &'static str {
-        "KAITO"
-    }
-    fn config(&self) -> &'static str {
-        include_str!("config.yaml")
-    }
-    fn readme(&self) -> &'static str {
-        include_str!("README.md")
-    }
-    fn targets(&self) -> &'static [&'static str] {
-        &[target::API_VERSION]
-    }
-    fn runtimes(&self) -> &'static [&'static str] {
-        &[]
-    }
-    fn overrides(&self) -> Shape {
-        overrides::Overrides::SHAPE
-    }
-
-    fn section(&self) -> Option<Section> {
-        Some(Section::of::<settings::Kaito>())
-    }
-
-    fn codes(&self) -> &'static [&'static Code] {
-        codes::CODES
-    }
-    fn field_support(&self) -> &'static [FieldSupport] {
-        support::FIELDS
-    }
-    fn behaviors(&self) -> &'static [Behavior] {
-        behavior::BEHAVIORS
+    fn info(&self) -> &'static ProviderInfo {
+        &INFO
     }
 
     fn translate(
@@ -107,16 +102,31 @@ impl Provider for Kaito {
         Some(assemble(deployment, worker, kind, nodes, inference, supporting))
     }
 
-    fn imports(&self) -> &'static [(&'static str, &'static str)] {
-        &[("kaito.sh", "Workspace"), ("kaito.sh", "InferenceSet")]
-    }
-
     fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
         import::import(subject)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
         status::translate(observed)
+    }
+}
+
+/// The engines that KAITO runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Engine {
+    Vllm,
+    Llamacpp,
+}
+
+impl Engine {
+    /// Returns `None` for the engines that `config.yaml` does not list: a deployment with one of them is refused before
+    /// it is translated.
+    const fn new(engine: EngineType) -> Option<Self> {
+        match engine {
+            EngineType::Vllm => Some(Self::Vllm),
+            EngineType::Llamacpp => Some(Self::Llamacpp),
+            _ => None,
+        }
     }
 }
 
@@ -140,15 +150,13 @@ fn inference(
     context: &Context<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<(Inference, Vec<Manifest>)> {
-    match (deployment.engine.kind, &deployment.image) {
-        // The provider's capabilities keep them out.
-        (EngineType::Sglang | EngineType::Trtllm, _) => None,
-        (EngineType::Vllm | EngineType::Llamacpp, Some((image, _))) => {
+    match (Engine::new(deployment.engine.kind)?, &deployment.image) {
+        (Engine::Vllm | Engine::Llamacpp, Some((image, _))) => {
             let template = template::template(deployment, worker, image, overrides, context, findings)?;
             let inference = Inference { template: Some(template), ..Inference::default() };
             Some((inference, pod::claims(deployment)))
         }
-        (EngineType::Llamacpp, None) => {
+        (Engine::Llamacpp, None) => {
             findings
                 .report(
                     &codes::LLAMACPP_IMAGE_REQUIRED,
@@ -158,7 +166,7 @@ fn inference(
                 .help("such as ghcr.io/ggml-org/llama.cpp:server, or an AIKit image with the model in it");
             None
         }
-        (EngineType::Vllm, None) => {
+        (Engine::Vllm, None) => {
             template::ignore_runner(overrides, findings);
             let (inference, config) = preset::inference(deployment, worker, findings)?;
             Some((inference, config.into_iter().collect()))

@@ -1,13 +1,10 @@
-//! What becomes of every field of a deployment. "preset" is vLLM without an image, "template" everything with one.
+//! What becomes of the fields of a deployment. "preset" is vLLM without an image, "template" everything with one.
 
-use crate::support::Support::{Partly, Refused, Rendered};
-use crate::support::{FieldSupport, row};
+use crate::support::Support::{Partly, Rendered};
+use crate::support::{FieldSupport, refused_role, row};
 
-/// Disaggregated mode is refused as a whole.
-const DISAGGREGATED: &str = "KAITO does not support disaggregated mode; ignored with a warning in aggregated mode";
-
-/// One row for every field.
-pub(super) static FIELDS: &[FieldSupport] = &[
+/// The fields that are not treated as [`DEFAULTS`](crate::support::DEFAULTS) says.
+pub(super) static DEVIATIONS: &[FieldSupport] = &[
     row(
         "spec.model.id",
         Partly,
@@ -59,7 +56,6 @@ pub(super) static FIELDS: &[FieldSupport] = &[
         Partly,
         "vLLM template: --enforce-eager; preset: refused, it is a switch; llamacpp: ignored with a warning",
     ),
-    row("spec.engine.image", Rendered, "as spec.image"),
     row(
         "spec.engine.args.*",
         Partly,
@@ -74,14 +70,14 @@ pub(super) static FIELDS: &[FieldSupport] = &[
         Rendered,
         "1: Workspace; else InferenceSet.spec.replicas, 0 included; other than 1 is refused with workload: Workspace",
     ),
-    row("spec.scaling.prefill.replicas", Refused, DISAGGREGATED),
-    row("spec.scaling.prefill.gpu.count", Refused, DISAGGREGATED),
-    row("spec.scaling.prefill.gpu.type", Refused, DISAGGREGATED),
-    row("spec.scaling.prefill.memory", Refused, DISAGGREGATED),
-    row("spec.scaling.decode.replicas", Refused, DISAGGREGATED),
-    row("spec.scaling.decode.gpu.count", Refused, DISAGGREGATED),
-    row("spec.scaling.decode.gpu.type", Refused, DISAGGREGATED),
-    row("spec.scaling.decode.memory", Refused, DISAGGREGATED),
+    refused_role("spec.scaling.prefill.replicas"),
+    refused_role("spec.scaling.prefill.gpu.count"),
+    refused_role("spec.scaling.prefill.gpu.type"),
+    refused_role("spec.scaling.prefill.memory"),
+    refused_role("spec.scaling.decode.replicas"),
+    refused_role("spec.scaling.decode.gpu.count"),
+    refused_role("spec.scaling.decode.gpu.type"),
+    refused_role("spec.scaling.decode.memory"),
     row(
         "spec.resources.gpu.count",
         Partly,
@@ -123,12 +119,3 @@ pub(super) static FIELDS: &[FieldSupport] = &[
     ),
     row("spec.tolerations[]", Partly, "template: tolerations of the pod; preset: refused"),
 ];
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn every_field_has_one_row() {
-        let rows: Vec<&str> = super::FIELDS.iter().map(|row| row.field).collect();
-        assert_eq!(rows, crate::support::FIELDS);
-    }
-}

@@ -1,12 +1,12 @@
 //! A pod template of ours: vLLM with the user's image, and every llamacpp. KAITO's Service sends to port 5000 whatever
 //! runs; KAITO adds node affinity and its own tolerations (pkg/workspace/manifests/manifests.go).
 
-use super::llamacpp;
 use super::overrides::{self, Overrides};
+use super::{Engine, llamacpp};
 use crate::codes;
 use crate::engines;
 use crate::engines::{ArgumentValue, Invocation, Launcher};
-use crate::ir::{Deployment, EngineType, Worker};
+use crate::ir::{Deployment, Worker};
 use crate::provider::Context;
 use crate::providers::metadata;
 use crate::providers::pod;
@@ -48,13 +48,12 @@ pub(super) fn template(
 ) -> Option<PodTemplate> {
     metadata::ignore_pod_labels(deployment, "KAITO", RESERVED_POD_LABELS, findings);
     check_gpu_type(worker, findings);
-    let start = match deployment.engine.kind {
-        EngineType::Llamacpp => llamacpp::command(deployment, worker, image, overrides, findings),
-        EngineType::Vllm => {
+    let start = match Engine::new(deployment.engine.kind)? {
+        Engine::Llamacpp => llamacpp::command(deployment, worker, image, overrides, findings),
+        Engine::Vllm => {
             ignore_runner(overrides, findings);
             vllm(deployment, worker, image, findings)
         }
-        EngineType::Sglang | EngineType::Trtllm => None,
     };
     let Start { command, args, cache } = start?;
     let mut container = Container {
@@ -180,18 +179,18 @@ fn add_cache_environment(
     if let (Some(name), Some(home)) = (cache, pod::model_cache_home(deployment)) {
         set_default_env(env, EnvVar { name: Some(name.to_owned()), ..home });
     }
-    match deployment.engine.kind {
-        EngineType::Vllm => {
+    match Engine::new(deployment.engine.kind) {
+        Some(Engine::Vllm) => {
             if let Some(root) = pod::compilation_cache_root(deployment) {
                 set_default_env(env, root);
             }
             pod::ignore_further_compilation_caches(deployment, findings);
         }
-        EngineType::Llamacpp => {
+        Some(Engine::Llamacpp) => {
             let why = "llama.cpp compiles nothing";
             pod::ignore_compilation_caches(deployment, 0, why, "use purpose: custom", findings);
         }
-        EngineType::Sglang | EngineType::Trtllm => {}
+        None => {}
     }
 }
 

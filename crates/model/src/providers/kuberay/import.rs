@@ -54,7 +54,7 @@ pub(super) fn import(subject: &Subject<'_>) -> Result<Draft, NotImportable> {
         let group = named.unwrap_or(group);
         let name = text(group, "/groupName").unwrap_or_default();
         if name != ours {
-            draft.names.push((name.to_owned(), ours.to_owned()));
+            draft.names.pairs.push((name.to_owned(), ours.to_owned()));
         }
         let spec = group.pointer("/template/spec").unwrap_or(&Value::Null);
         let Some(container) = reading::container(spec, "ray-worker") else {

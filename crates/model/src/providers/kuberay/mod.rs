@@ -30,12 +30,13 @@ use worker::Group;
 use super::pod;
 use crate::draft::{Draft, NotImportable, Subject};
 use crate::ir::{Deployment, EngineType};
-use crate::provider::{Behavior, Context, Provider, Status, StatusError, Translation};
-use crate::support::FieldSupport;
-use kubefoundry_diagnostics::{Code, Findings};
+use crate::provider::{
+    Context, CustomKind, FilledIn, ListKeys, Provider, ProviderInfo, Status, StatusError, Translation,
+};
+use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::WithSpec;
-use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
 
 /// Its name in `spec.provider.name` and in options.
@@ -49,45 +50,29 @@ const RUNTIMES: &[&str] = &["2.56.0"];
 #[derive(Debug)]
 pub struct KubeRay;
 
+static INFO: ProviderInfo = ProviderInfo {
+    name: NAME,
+    display_name: "KubeRay",
+    config: include_str!("config.yaml"),
+    readme: include_str!("README.md"),
+    targets: &[V1],
+    runtimes: RUNTIMES,
+    overrides: overrides::Overrides::SHAPE,
+    section: None,
+    codes: codes::CODES,
+    deviations: support::DEVIATIONS,
+    behaviors: behavior::BEHAVIORS,
+    kinds: &[CustomKind { group: "ray.io", kind: "RayService", plural: "rayservices" }],
+    filled_in: &[
+        FilledIn { kind: "RayService", path: "numOfHosts", value: "1" },
+        FilledIn { kind: "RayService", path: "priority", value: "0" },
+    ],
+    list_keys: &[ListKeys { field: "workerGroupSpecs", keys: &["groupName"] }],
+};
+
 impl Provider for KubeRay {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn display_name(&self) -> &'static str {
-        "KubeRay"
-    }
-
-    fn config(&self) -> &'static str {
-        include_str!("config.yaml")
-    }
-
-    fn readme(&self) -> &'static str {
-        include_str!("README.md")
-    }
-
-    fn targets(&self) -> &'static [&'static str] {
-        &[V1]
-    }
-
-    fn runtimes(&self) -> &'static [&'static str] {
-        RUNTIMES
-    }
-
-    fn overrides(&self) -> Shape {
-        overrides::Overrides::SHAPE
-    }
-
-    fn codes(&self) -> &'static [&'static Code] {
-        codes::CODES
-    }
-
-    fn field_support(&self) -> &'static [FieldSupport] {
-        support::FIELDS
-    }
-
-    fn behaviors(&self) -> &'static [Behavior] {
-        behavior::BEHAVIORS
+    fn info(&self) -> &'static ProviderInfo {
+        &INFO
     }
 
     fn translate(
@@ -96,7 +81,8 @@ impl Provider for KubeRay {
         context: &Context<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<Translation> {
-        if !runs(deployment.engine.kind) {
+        // `config.yaml` lists no other engine: a deployment with one is refused before it is translated.
+        if deployment.engine.kind != EngineType::Vllm {
             return None;
         }
         let errors_before = findings.errors();
@@ -122,24 +108,12 @@ impl Provider for KubeRay {
         Some(Translation { manifests, endpoint: Endpoint { service, port: head::SERVE_PORT } })
     }
 
-    fn imports(&self) -> &'static [(&'static str, &'static str)] {
-        &[("ray.io", "RayService")]
-    }
-
     fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
         import::import(subject)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
         status::translate(observed)
-    }
-}
-
-/// Whether Ray Serve runs an engine; the provider's capabilities keep the others out.
-const fn runs(engine: EngineType) -> bool {
-    match engine {
-        EngineType::Vllm => true,
-        EngineType::Sglang | EngineType::Trtllm | EngineType::Llamacpp => false,
     }
 }
 
