@@ -214,7 +214,7 @@ fn providers_are_those_that_are_given() {
     let none = engine(&[], Providers::Given);
     let evaluation = none.evaluate(&phi(), None);
     assert_eq!(evaluation.errors().next().unwrap().message, "No healthy providers available");
-    let config = kubefoundry::model::providers::find("kuberay").unwrap().config();
+    let config = kubefoundry::model::providers::find("kuberay").unwrap().info().config;
     let one = engine(&[(Purpose::Input, config)], Providers::Given);
     assert_eq!(one.provider_names().collect::<Vec<_>>(), ["kuberay"]);
     let mut named = phi();

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::start::{STARTS, Start};
+use crate::common::start::{Start, testing};
 use kubefoundry::diagnostic::{Diagnostic, Severity};
 use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::model::support::{FIELDS, Support};
+use kubefoundry::model::support::Support;
 use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
 use serde_json::{Value, json};
 
@@ -25,26 +25,23 @@ enum Fate {
 
 /// Two values of a field, as changes of a document. `null` leaves the field out.
 fn values(field: &str, start: Start) -> (Value, Value) {
-    let argument = match start.engine {
-        "vllm" => "max-num-seqs",
-        "sglang" => "max-running-requests",
-        "trtllm" => "max-batch-size",
-        _ => "threads",
-    };
+    let argument = start.examples().number;
     let other_image = start.image.map_or("registry.example.com/other:1.4.0".to_owned(), |image| format!("{image}-x"));
     match field {
-        "spec.model.id" if start.engine == "llamacpp" => (json!("org/model/file.gguf"), json!("org/other/file.gguf")),
-        "spec.model.id" => (json!("org/model"), json!("org/other")),
+        "spec.model.id" => {
+            let model = start.examples().model;
+            (json!(model), json!(model.replace("org/model", "org/other")))
+        }
         "spec.model.servedName" | "spec.secrets.huggingFaceToken" => (json!("one"), json!("other")),
         "spec.model.source" => (json!("huggingface"), json!("custom")),
         "spec.model.storage.volumes[]" => (
             json!([{"name": "v", "mountPath": "/one", "claimName": "c"}]),
             json!([{"name": "v", "mountPath": "/other", "claimName": "c"}]),
         ),
-        "spec.provider.overrides" => match start.provider {
-            "kaito" => (json!({"instanceType": "one"}), json!({"instanceType": "other"})),
-            "dynamo" => (json!({"frontend": {"replicas": 1}}), json!({"frontend": {"replicas": 2}})),
-            _ => (json!({"head": {"resources": {"cpu": "1"}}}), json!({"head": {"resources": {"cpu": "2"}}})),
+        "spec.provider.overrides" => match &testing(start.provider).unwrap().overrides {
+            Some([one, other]) => (one.clone(), other.clone()),
+            // A provider without overrides warns about every key.
+            None => (json!({"unknown": "one"}), json!({"unknown": "other"})),
         },
         "spec.engine.type" => (json!(start.engine), json!(if start.engine == "vllm" { "sglang" } else { "vllm" })),
         "spec.engine.contextLength" => (json!(4096), json!(8192)),
@@ -80,7 +77,7 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         "spec.tolerations[]" => {
             (json!([{"key": "one", "operator": "Exists"}]), json!([{"key": "other", "operator": "Exists"}]))
         }
-        other => panic!("no values for {other}"),
+        other => panic!("support::DEFAULTS has {other}: add two values of it to values() in tests/it/field_support.rs"),
     }
 }
 
@@ -98,7 +95,7 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
     if field == "spec.model.source" {
         // The one id that means something from both sources: a path that is in the image, and on a volume over it.
         document["spec"]["model"]["id"] =
-            json!(if start.engine == "llamacpp" { "/models/m.gguf" } else { "/models/m" });
+            json!(if start.examples().model.ends_with(".gguf") { "/models/m.gguf" } else { "/models/m" });
         document["spec"]["model"]["storage"] =
             json!({"volumes": [{"name": "v", "mountPath": "/models", "claimName": "c"}]});
         document["spec"]["image"] = json!(start.image.unwrap_or("registry.example.com/image:1.4.0"));
@@ -181,21 +178,29 @@ fn no_field_is_dropped_in_silence_and_every_table_tells_the_truth() {
     let mut wrong = Vec::new();
     let said = findings_of_cases();
     for provider in PROVIDERS {
-        let starts: Vec<Start> = STARTS.iter().copied().filter(|start| start.provider == provider.name()).collect();
-        assert!(!starts.is_empty(), "no start for {}", provider.name());
-        for field in FIELDS {
+        let starts = match testing(provider.name()) {
+            Ok(testing) => &testing.starts,
+            Err(missing) => {
+                wrong.push(missing.clone());
+                continue;
+            }
+        };
+        for row in provider.info().field_support() {
+            let field = row.field;
             let mut fates: BTreeMap<Start, Fate> = BTreeMap::new();
-            for start in &starts {
+            for start in starts {
                 let fate = fate(*start, field);
                 if fate == Fate::Silent {
-                    wrong.push(format!("{} drops {field} in silence: {start:?}", provider.name()));
+                    wrong.push(format!(
+                        "{} drops {field} in silence: {start:?}. Render it, or report a finding at its path",
+                        provider.name()
+                    ));
                 }
                 if applies(field, start.mode) {
                     fates.insert(*start, fate);
                 }
             }
             let found: BTreeSet<Fate> = fates.values().copied().collect();
-            let row = provider.field_support().iter().find(|row| row.field == *field).unwrap();
             let fits = match row.support {
                 Support::Rendered => found.iter().all(|fate| *fate == Fate::Rendered),
                 // The part that is not rendered shows among the changes here, or in one of the provider's cases.
@@ -209,7 +214,12 @@ fn no_field_is_dropped_in_silence_and_every_table_tells_the_truth() {
             // A provider without disaggregated serving has no start in which a role's fields mean anything.
             let unreachable = fates.is_empty() && row.support == Support::Refused;
             if !fits && !unreachable {
-                wrong.push(format!("{} says {:?} of {field}, found {fates:#?}", provider.name(), row.support));
+                let states = row.support;
+                wrong.push(format!(
+                    "{name}: {field} is stated as {states:?}, found {fates:#?}. Translate it, report it, or state what \
+                     becomes of it in `DEVIATIONS` of crates/model/src/providers/{name}/support.rs",
+                    name = provider.name()
+                ));
             }
         }
     }

@@ -83,25 +83,15 @@ fn one(key: impl Into<String>, value: impl Into<Value>) -> Value {
 
 /// A flag that takes text, one that takes JSON, and one that takes several texts, of each engine.
 fn text_flag(start: Start) -> &'static str {
-    if start.engine == "llamacpp" { "chat-template" } else { "revision" }
+    start.examples().text
 }
 
 fn json_flag(start: Start) -> &'static str {
-    match start.engine {
-        "vllm" => "override-generation-config",
-        "sglang" => "preferred-sampling-params",
-        "trtllm" => "speculative-config",
-        _ => "chat-template-kwargs",
-    }
+    start.examples().json
 }
 
 fn list_flag(start: Start) -> &'static str {
-    match start.engine {
-        "vllm" => "ignore-patterns",
-        "sglang" => "log-requests-target",
-        "trtllm" => "output-modalities",
-        _ => "lora",
-    }
+    start.examples().list
 }
 
 fn arg(document: &mut Value, name: &str, value: impl Into<Value>) {

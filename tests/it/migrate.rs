@@ -109,7 +109,7 @@ fn cases_move_to_the_other_providers() {
                 count += 1;
                 assert_eq!(moved.plan.len(), 4, "{}", folder.display());
                 let main = moved.manifests.last().unwrap();
-                let kinds = provider.imports().iter().map(|(_, kind)| *kind).collect::<Vec<_>>();
+                let kinds = provider.info().kinds.iter().map(|own| own.kind).collect::<Vec<_>>();
                 assert!(kinds.contains(&main["kind"].as_str().unwrap()), "{}: {main}", folder.display());
                 assert_ne!(moved.model_deployment["metadata"]["name"], *moved.object.name);
             }
@@ -156,7 +156,7 @@ proptest! {
             };
             let (one, other) = (bodies(&before), bodies(&after));
             for (one, other) in one.iter().zip(&other) {
-                let found = kubefoundry::import::compare::differences(one, other, &[]);
+                let found = kubefoundry::import::compare::differences(one, other, &kubefoundry::model::draft::PartNames::default());
                 prop_assert!(found.is_empty(), "{:?}\n{}\n{}", found, yaml::to_yaml_stream([model]), texts(&regrouping));
             }
             prop_assert_eq!(one.len(), other.len());

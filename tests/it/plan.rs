@@ -187,7 +187,7 @@ fn independent(start: usize) -> Vec<(&'static str, Value)> {
         ("metadata.labels", json!({"kubefoundry.ai/team": "a"})),
         ("metadata.annotations", json!({"note": "n"})),
         ("spec.secrets.huggingFaceToken", json!("other")),
-        ("spec.model.id", json!(if start.engine == "llamacpp" { "org/other/o.gguf" } else { "org/other" })),
+        ("spec.model.id", json!(start.examples().model.replace("org/model", "org/other"))),
         ("spec.nodeSelector", json!({"pool": "gpu"})),
     ];
     if start.image.is_some_and(|image| !image.contains("aikit")) || start.provider != "kaito" {
@@ -293,7 +293,7 @@ fn rendered() -> Vec<(&'static [Behavior], Value)> {
         for output in compilation.outputs.into_iter().filter(kubefoundry::Output::is_generated) {
             let provider = compilation.decisions[output.decision].provider();
             let Some(provider) = PROVIDERS.iter().find(|it| Some(it.name()) == provider) else { continue };
-            all.push((provider.behaviors(), output.object));
+            all.push((provider.info().behaviors, output.object));
         }
     }
     all
@@ -318,7 +318,7 @@ fn tables_say_what_becomes_of_every_field() {
             }
         }
     }
-    for row in PROVIDERS.iter().flat_map(|provider| provider.behaviors()).filter(|row| row.path != "apiVersion") {
+    for row in PROVIDERS.iter().flat_map(|provider| provider.info().behaviors).filter(|row| row.path != "apiVersion") {
         assert!(used.contains(&(row.kind, row.path)), "no case writes {} {}", row.kind, row.path);
     }
 }

@@ -2,7 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::common::start::{cells, engine_of, testing};
 use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry::cel;
+use kubefoundry::model::catalog::Catalog;
+use kubefoundry::model::engines::grammar::Setting;
+use kubefoundry::model::engines::{flags, grammar};
+use kubefoundry::model::provider::CustomKind;
 use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::model::support;
 use kubefoundry::registry;
@@ -30,72 +36,197 @@ fn every_code_has_a_golden() {
         shown.extend(compile_all(&read_case(&folder)).diagnostics.iter().map(|diagnostic| diagnostic.code.id));
     }
     shown.extend(crate::common::found_by_commands().iter().map(|diagnostic| diagnostic.code.id));
-    let missing: Vec<_> =
-        registry::codes().filter(|code| !shown.contains(code.id)).map(|code| (code.id, code.name)).collect();
-    assert!(missing.is_empty(), "no case shows {missing:?}");
+    let missing: Vec<String> = registry::codes()
+        .filter(|code| !shown.contains(code.id))
+        .map(|code| {
+            let did = case_folders().into_iter().filter(|folder| {
+                let snapshot = std::fs::read_to_string(folder.join("diagnostics.snap")).unwrap_or_default();
+                snapshot.contains(&format!("[{}]", code.id))
+            });
+            let did: Vec<String> = did.map(|folder| folder.display().to_string()).collect();
+            if did.is_empty() {
+                format!("{} ({}): add a case to testdata/golden whose input causes it", code.id, code.name)
+            } else {
+                format!(
+                    "{} ({}): {} showed it, and its input causes it no longer. If that input names every provider or \
+                     every engine, add the new one to it",
+                    code.id,
+                    code.name,
+                    did.join(", ")
+                )
+            }
+        })
+        .collect();
+    assert!(missing.is_empty(), "codes that no case shows:\n{}", missing.join("\n"));
 }
 
-/// A provider is complete: name, documentation, targets, and a row for every field of the specification.
+/// Everything that is missing in the folder of a provider is named at once, with what to write where.
 #[test]
-fn providers_are_complete() {
+fn every_provider_is_complete() {
+    let mut missing = Vec::new();
     let mut names = BTreeSet::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let health = std::fs::read_to_string(root.join("deploy/argocd/argocd-cm-patch.yaml")).unwrap();
     for provider in PROVIDERS {
-        let name = provider.name();
-        assert!(names.insert(name), "{name} is registered twice");
-        assert!(provider.readme().starts_with("# "), "{name} has a README");
-        assert!(!provider.targets().is_empty(), "{name} has targets");
-        assert!(!provider.behaviors().is_empty(), "{name} says what upstream does on change");
-        let rows: BTreeSet<&str> = provider.field_support().iter().map(|row| row.field).collect();
-        for field in support::FIELDS {
-            assert!(rows.contains(field), "{name} says nothing of {field}");
+        let info = provider.info();
+        let name = info.name;
+        let mut require = |holds: bool, file: &str, what: &str| {
+            if !holds {
+                missing.push(format!("crates/model/src/providers/{name}/{file}: {what}"));
+            }
+        };
+        require(names.insert(name), "mod.rs", "another provider has this name; INFO.name must be unique");
+        let own = Catalog::builtin(cel::Limits::default()).own(name).is_some();
+        require(own, "config.yaml", "must be an InferenceProviderConfig that can be read, with INFO.name as its name");
+        require(
+            !cells(*provider).is_empty(),
+            "config.yaml",
+            "must list at least one engine, and a mode that it runs in",
+        );
+        require(info.readme.starts_with("# "), "README.md", "must start with a heading");
+        let describes = info.readme.contains("\n## Overrides\n");
+        require(describes, "README.md", "must have a section `## Overrides`, which docs/providers quotes");
+        require(!info.targets.is_empty(), "mod.rs", "INFO.targets must name the CRD versions that are written");
+        require(!info.kinds.is_empty(), "mod.rs", "INFO.kinds must name the kinds of its main objects");
+        for CustomKind { group, kind, .. } in info.kinds {
+            let served = info.targets.iter().any(|target| target.split('/').next() == Some(group));
+            require(served, "mod.rs", &format!("INFO.kinds has group {group} of {kind}, INFO.targets has not"));
+            let known = info.behaviors.iter().any(|row| row.kind == *kind);
+            require(
+                known,
+                "behavior.rs",
+                &format!("needs rows for {kind}: what upstream does when each field changes"),
+            );
         }
-        assert_eq!(rows.len(), provider.field_support().len(), "{name} has one row a field");
-        for row in provider.field_support() {
-            assert!(support::FIELDS.contains(&row.field), "{name} has a row for {}, which is no field", row.field);
-            assert!(!row.note.is_empty(), "{name} says where {} goes, or why it does not", row.field);
+        for row in info.behaviors {
+            let (kind, path) = (row.kind, row.path);
+            let is_source = row.source.len() >= 10 && !row.source.contains('?') && !row.source.contains("TODO");
+            let what = format!("the row for {kind} {path} has no source: name the upstream file or the documentation");
+            require(is_source, "behavior.rs", &what);
+        }
+        let mut fields = BTreeSet::new();
+        for row in info.deviations {
+            let field = row.field;
+            let default = support::DEFAULTS.iter().find(|default| default.field == field);
+            require(default.is_some(), "support.rs", &format!("{field} is no field of support::DEFAULTS"));
+            require(fields.insert(field), "support.rs", &format!("{field} has two rows, expected one"));
+            require(!row.note.is_empty(), "support.rs", &format!("{field} has no note: say where it goes, or why not"));
+            require(default != Some(row), "support.rs", &format!("{field} is as in support::DEFAULTS: remove the row"));
+        }
+        let hundreds: BTreeSet<&str> = info.codes.iter().map(|code| &code.id[..4]).collect();
+        require(hundreds.len() <= 1, "codes.rs", "all codes must be in one range KFnn01 to KFnn99");
+        let shared = PROVIDERS.iter().filter(|other| other.name() != name).flat_map(|other| other.info().codes);
+        let is_own = !shared.into_iter().any(|code| hundreds.contains(&code.id[..4]));
+        require(is_own, "codes.rs", "its range of codes belongs to another provider: take the next free one");
+        if let Err(problem) = testing(name) {
+            missing.push(problem.clone());
+        }
+        for CustomKind { group, kind, .. } in info.kinds {
+            if !health.contains(&format!("  resource.customizations.health.{group}_{kind}: |")) {
+                missing.push(format!(
+                    "deploy/argocd/argocd-cm-patch.yaml: has no health script for {group}_{kind}; write one, and rows for \
+                     it in tests/conformance/check_health.py and docs/argocd.md"
+                ));
+            }
         }
     }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// What a provider claims to run, it runs; what it does not claim, it refuses with the specification's words.
+/// What an engine is told by name are flags, or keys, that it has.
+#[test]
+fn every_engine_is_told_in_its_own_flags() {
+    let mut wrong = Vec::new();
+    for (word, engine) in EngineType::WORDS {
+        let grammar = grammar(*engine);
+        // A provider may run the engine in a program of its own, which has flags of its own.
+        let wrappers = PROVIDERS.iter().map(|provider| format!("{}-{word}", provider.name()));
+        let programs: Vec<String> = std::iter::once(grammar.table.to_owned()).chain(wrappers).collect();
+        let tables: Vec<_> = programs.iter().filter_map(|program| flags::all(program).last()).collect();
+        if flags::all(grammar.table).next().is_none() {
+            wrong.push(format!(
+                "crates/model/src/engines: the engine {word} names the flag table {:?}, and there is none. Write \
+                 engines/flags/data/{}.txt with `cargo xtask flags`, and add it to ENGINES in engines/flags/tables.rs",
+                grammar.table, grammar.table
+            ));
+            continue;
+        }
+        let mut names = vec![grammar.model, grammar.served_name, grammar.context_length, grammar.examples.number];
+        if let Some(flags) = &grammar.parallelism {
+            names.extend([flags.tensor, flags.pipeline]);
+            names.extend(flags.data.into_iter().chain(flags.data_inside_tensor));
+        }
+        let mut keys = Vec::new();
+        let switches =
+            [grammar.trust_remote_code, grammar.prefix_caching_on, grammar.prefix_caching_off, grammar.enforce_eager];
+        for setting in switches {
+            match setting {
+                Setting::Switch(name) | Setting::SwitchBefore(name, _) | Setting::Off(name, _) => names.push(name),
+                Setting::Key(path, _) => keys.push(path.join(".").replace('_', "-")),
+                Setting::Default | Setting::Ignored(_) => {}
+            }
+        }
+        for name in names.into_iter().chain(keys.iter().map(String::as_str)) {
+            if !tables.iter().any(|(_, table)| table.lookup(name).is_some()) {
+                wrong.push(format!(
+                    "crates/model/src/engines: the engine {word} is told --{name}, which is in none of the flag tables \
+                     {programs:?}. Correct the name in its GRAMMAR"
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What the configuration of a provider lists, its code renders; what it does not list is refused with the words of the
+/// specification.
 #[test]
 fn every_cell_of_the_matrix_is_rendered_or_refused() {
+    let mut wrong = Vec::new();
     for provider in PROVIDERS {
+        let (name, display, listed) = (provider.name(), provider.display_name(), cells(*provider));
         for (engine, _) in EngineType::WORDS {
             for (mode, _) in ServingMode::WORDS {
-                let text = deployment(provider.name(), engine, mode);
                 let mut sources = SourceSet::default();
-                sources.add("matrix.yaml", text);
+                sources.add("matrix.yaml", deployment(name, engine, mode));
                 let compilation = compile(&sources, Thoroughness::Needed);
+                let is_rendered = !compilation.has_errors() && !compilation.outputs.is_empty();
+                let is_refused = compilation.has_errors() && compilation.outputs.is_empty();
                 let messages: Vec<&str> =
                     compilation.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
-                let cell = format!("{} {engine} {mode}: {messages:?}", provider.name());
-                let display = provider.display_name();
-                if supported(provider.name(), engine, mode) {
-                    assert!(!compilation.has_errors() && !compilation.outputs.is_empty(), "{cell}");
-                } else {
-                    assert!(compilation.has_errors() && compilation.outputs.is_empty(), "{cell}");
-                    let refused = [
-                        format!("{display} does not support {engine} engine"),
-                        format!("{display} does not support {mode} mode"),
-                    ];
-                    assert!(messages.iter().any(|message| refused.iter().any(|text| text == message)), "{cell}");
+                let refused = [
+                    format!("{display} does not support {engine} engine"),
+                    format!("{display} does not support {mode} mode"),
+                ];
+                let folder = format!("crates/model/src/providers/{name}");
+                if listed.contains(&(engine, mode)) {
+                    if !is_rendered {
+                        wrong.push(format!(
+                            "{folder}/config.yaml lists {engine} in {mode} mode, and translate() in {folder}/mod.rs \
+                             renders nothing for it: {messages:?}. Translate it, or take it out of config.yaml"
+                        ));
+                    }
+                } else if !is_refused || !messages.iter().any(|message| refused.iter().any(|text| text == message)) {
+                    wrong
+                        .push(format!("{name} does not list {engine} in {mode} mode and must refuse it: {messages:?}"));
                 }
             }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// A configuration of a built-in provider's name may claim everything: what we do not render is refused all the same.
 #[test]
 fn a_permissive_configuration_renders_nothing_new() {
+    let engines = EngineType::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
     for provider in PROVIDERS {
         for (engine, _) in EngineType::WORDS {
             for (mode, _) in ServingMode::WORDS {
                 for gpus in [0, 2] {
                     let everything = format!(
                         "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {{name: {}}}\nspec:\n  \
-                         capabilities: {{engines: [vllm, sglang, trtllm, llamacpp], servingModes: [aggregated, disaggregated], \
+                         capabilities: {{engines: [{engines}], servingModes: [aggregated, disaggregated], \
                          cpuSupport: true, gpuSupport: true}}\n  selectionRules: [{{condition: \"true\", priority: 1000}}]\n---\n",
                         provider.name()
                     );
@@ -116,16 +247,6 @@ fn a_permissive_configuration_renders_nothing_new() {
     }
 }
 
-/// The capability matrix (docs/specification.md MD-3.8) as docs/design/0006 reads it.
-fn supported(provider: &str, engine: &str, mode: &str) -> bool {
-    matches!(
-        (provider, engine, mode),
-        ("kaito", "vllm" | "llamacpp", "aggregated")
-            | ("dynamo", "vllm" | "sglang" | "trtllm", _)
-            | ("kuberay", "vllm", _)
-    )
-}
-
 fn deployment(provider: &str, engine: &str, mode: &str) -> String {
     let workload = if mode == "aggregated" {
         "  resources: {gpu: {count: 2}, memory: 32Gi}\n".to_owned()
@@ -133,13 +254,12 @@ fn deployment(provider: &str, engine: &str, mode: &str) -> String {
         let role = "{gpu: {count: 2}, memory: 32Gi}";
         format!("  scaling: {{prefill: {role}, decode: {role}}}\n")
     };
-    let image = if engine == "llamacpp" { "  image: ghcr.io/ggml-org/llama.cpp:server-cuda\n" } else { "" };
-    let id = if engine == "llamacpp" { "org/model/model.gguf" } else { "org/model" };
-    let overrides =
-        if engine == "llamacpp" && provider == "kaito" { ", overrides: {runner: llama-server}" } else { "" };
+    let examples = &grammar(engine_of(engine)).examples;
+    let image = examples.image.map(|image| format!("  image: {image}\n")).unwrap_or_default();
+    let id = examples.model;
     format!(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {{name: m}}\nspec:\n  \
-         model: {{id: {id}}}\n  provider: {{name: {provider}{overrides}}}\n  engine: {{type: {engine}}}\n  \
+         model: {{id: {id}}}\n  provider: {{name: {provider}}}\n  engine: {{type: {engine}}}\n  \
          serving: {{mode: {mode}}}\n{image}{workload}"
     )
 }
@@ -205,14 +325,17 @@ fn every_supported_cell_has_a_golden() {
             *shown.entry((provider, value("spec.engine.type"), value("spec.serving.mode"))).or_default() += 1;
         }
     }
+    let mut missing = Vec::new();
     for provider in PROVIDERS {
-        for (engine, _) in EngineType::WORDS {
-            for (mode, _) in ServingMode::WORDS {
-                let cell = (provider.name().to_owned(), (*engine).to_owned(), (*mode).to_owned());
-                if supported(provider.name(), engine, mode) {
-                    assert!(shown.contains_key(&cell), "no golden for {cell:?}");
-                }
+        let name = provider.name();
+        for (engine, mode) in cells(*provider) {
+            if !shown.contains_key(&(name.to_owned(), engine.to_owned(), mode.to_owned())) {
+                missing.push(format!(
+                    "no golden shows {engine} in {mode} mode on {name}: add a folder testdata/golden/{name}/<case> with an \
+                     input.yaml, and run INSTA_UPDATE=always cargo test --test it golden::"
+                ));
             }
         }
     }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }

@@ -15,7 +15,8 @@ fn fields(start: Start) -> Vec<(&'static str, Value)> {
         "trtllm" => {
             json!({"max-batch-size": "8", "enable_chunked_prefill": "true", "kv_cache_config": "{\"dtype\": \"fp8\"}"})
         }
-        _ => json!({"threads": "8", "seed": "1", "mlock": ""}),
+        "llamacpp" => json!({"threads": "8", "seed": "1", "mlock": ""}),
+        _ => json!({start.examples().number: "8"}),
     };
     vec![
         ("spec.model.id", json!("org/other-model")),
@@ -105,7 +106,7 @@ fn set(document: &mut Value, path: &str, value: Value) {
 
 /// A deployment: one of the starts, some fields of it, and at times an odd one.
 fn deployment() -> impl Strategy<Value = Value> {
-    select(STARTS).prop_flat_map(|start| {
+    select(STARTS.as_slice()).prop_flat_map(|start| {
         let mut fields = fields(start);
         fields.retain(|(field, _)| applies(field, start.mode));
         let odd = (0..6_usize).prop_flat_map(|dice| subsequence(odd_fields(), usize::from(dice == 0)));

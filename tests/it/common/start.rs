@@ -1,5 +1,18 @@
-//! Every way in which each provider runs something, as deployments to start from.
+//! Every way in which each provider runs something, as deployments to start from. A provider states its own in the file
+//! `testing.yaml` of its folder.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use kubefoundry::model::catalog::Catalog;
+use kubefoundry::model::engines::grammar;
+use kubefoundry::model::engines::grammar::Examples;
+use kubefoundry::model::provider::Provider;
+use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry::wire::{EngineType, ServingMode, Word as _};
+use kubefoundry::{cel, yaml};
 use serde_json::{Value, json};
 
 /// A deployment to start from: an engine, a mode, with or without an image.
@@ -11,41 +24,90 @@ pub(crate) struct Start {
     pub(crate) image: Option<&'static str>,
 }
 
-/// The starts.
-pub(crate) const STARTS: &[Start] = &[
-    Start { provider: "kaito", engine: "vllm", mode: "aggregated", image: None },
-    Start { provider: "kaito", engine: "vllm", mode: "aggregated", image: Some("vllm/vllm-openai:v0.26.0") },
-    Start {
-        provider: "kaito",
-        engine: "llamacpp",
-        mode: "aggregated",
-        image: Some("ghcr.io/ggml-org/llama.cpp:server-cuda"),
-    },
-    Start {
-        provider: "kaito",
-        engine: "llamacpp",
-        mode: "aggregated",
-        image: Some("ghcr.io/sozercan/llama-cpp-runner:v1"),
-    },
-    Start {
-        provider: "kaito",
-        engine: "llamacpp",
-        mode: "aggregated",
-        image: Some("ghcr.io/kaito-project/aikit/llama3.2:3b"),
-    },
-    Start { provider: "dynamo", engine: "vllm", mode: "aggregated", image: None },
-    Start { provider: "dynamo", engine: "vllm", mode: "disaggregated", image: None },
-    Start { provider: "dynamo", engine: "sglang", mode: "aggregated", image: None },
-    Start { provider: "dynamo", engine: "sglang", mode: "disaggregated", image: None },
-    Start { provider: "dynamo", engine: "trtllm", mode: "aggregated", image: None },
-    Start { provider: "dynamo", engine: "trtllm", mode: "disaggregated", image: None },
-    Start { provider: "dynamo", engine: "vllm", mode: "aggregated", image: Some("registry.example.com/vllm:1.4.0") },
-    Start { provider: "kuberay", engine: "vllm", mode: "aggregated", image: None },
-    Start { provider: "kuberay", engine: "vllm", mode: "disaggregated", image: None },
-    Start { provider: "kuberay", engine: "vllm", mode: "aggregated", image: Some("registry.example.com/ray:2.56.0") },
-];
+/// What the file `testing.yaml` of a provider says.
+#[derive(Debug)]
+pub(crate) struct Testing {
+    pub(crate) starts: Vec<Start>,
+    /// Two values of `spec.provider.overrides` that are rendered differently; nothing for a provider without overrides.
+    pub(crate) overrides: Option<[Value; 2]>,
+}
+
+/// What each provider's file says, or what is wrong with the file.
+static TESTING: LazyLock<BTreeMap<&'static str, Result<Testing, String>>> =
+    LazyLock::new(|| PROVIDERS.iter().map(|provider| (provider.name(), read(*provider))).collect());
+
+/// The starts of every provider, in the order of [`PROVIDERS`].
+pub(crate) static STARTS: LazyLock<Vec<Start>> = LazyLock::new(|| {
+    let known = PROVIDERS.iter().filter_map(|provider| testing(provider.name()).ok());
+    known.flat_map(|testing| testing.starts.iter().copied()).collect()
+});
+
+/// What the tests render for a provider. An error says what to write, and where.
+pub(crate) fn testing(provider: &str) -> Result<&'static Testing, &'static String> {
+    TESTING[provider].as_ref()
+}
+
+/// The engines and modes that a provider's `config.yaml` lists.
+pub(crate) fn cells(provider: &dyn Provider) -> Vec<(&'static str, &'static str)> {
+    let catalog = Catalog::builtin(cel::Limits::default());
+    let own = catalog.own(provider.name());
+    let all =
+        EngineType::WORDS.iter().flat_map(|(engine, _)| ServingMode::WORDS.iter().map(move |mode| (*engine, mode)));
+    let runs = |engine: &str, mode: &ServingMode| {
+        let engines = own.into_iter().flat_map(|candidate| &candidate.engines);
+        engines.into_iter().any(|support| support.name == engine && support.modes.contains(mode))
+    };
+    all.filter(|(engine, (_, mode))| runs(engine, mode)).map(|(engine, (word, _))| (engine, *word)).collect()
+}
+
+fn read(provider: &dyn Provider) -> Result<Testing, String> {
+    let name = provider.name();
+    let file = format!("crates/model/src/providers/{name}/testing.yaml");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file)).map_err(|error| {
+        format!(
+            "{file}: {error}. Write it, as crates/model/src/providers/kuberay/testing.yaml is written: `starts` with an \
+             engine and a mode for each of {:?}, and `overrides` with two values that are rendered differently",
+            cells(provider)
+        )
+    })?;
+    let parsed = yaml::parse(&text, &yaml::Limits::default());
+    let value = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
+    let word = |start: &Value, key: &str| -> Option<&'static str> { Some(start[key].as_str()?.to_owned().leak()) };
+    let starts: Option<Vec<Start>> = value["starts"].as_array().and_then(|starts| {
+        let start = |start: &Value| {
+            Some(Start {
+                provider: name,
+                engine: word(start, "engine")?,
+                mode: word(start, "mode")?,
+                image: word(start, "image"),
+            })
+        };
+        starts.iter().map(start).collect()
+    });
+    let starts = starts.ok_or_else(|| format!("{file}: `starts` must be a list of mappings with engine and mode"))?;
+    for cell in cells(provider) {
+        if !starts.iter().any(|start| (start.engine, start.mode) == cell) {
+            let (engine, mode) = cell;
+            return Err(format!(
+                "{file}: config.yaml lists {engine} in {mode} mode, and no start shows it: add \
+                 `- {{engine: {engine}, mode: {mode}}}` to `starts`"
+            ));
+        }
+    }
+    let overrides = match value["overrides"].as_array().map(Vec::as_slice) {
+        Some([one, other]) => Some([one.clone(), other.clone()]),
+        None if value["overrides"].is_null() => None,
+        _ => return Err(format!("{file}: `overrides` must be a list of two values of spec.provider.overrides")),
+    };
+    Ok(Testing { starts, overrides })
+}
 
 impl Start {
+    /// What its engine runs, and flags of that engine.
+    pub(crate) fn examples(self) -> &'static Examples {
+        &grammar(engine_of(self.engine)).examples
+    }
+
     /// A ModelDeployment with nothing but what it needs.
     pub(crate) fn document(self) -> Value {
         let mut document = json!({
@@ -53,15 +115,12 @@ impl Start {
             "kind": "ModelDeployment",
             "metadata": {"name": "m", "namespace": "default"},
             "spec": {
-                "model": {"id": "org/model/file.gguf"},
+                "model": {"id": self.examples().model},
                 "provider": {"name": self.provider},
                 "engine": {"type": self.engine},
                 "serving": {"mode": self.mode},
             },
         });
-        if self.engine != "llamacpp" {
-            document["spec"]["model"]["id"] = json!("org/model");
-        }
         if self.mode == "aggregated" {
             document["spec"]["resources"] = json!({"gpu": {"count": 2}, "memory": "32Gi", "cpu": "4"});
         } else {
@@ -73,4 +132,10 @@ impl Start {
         }
         document
     }
+}
+
+/// The engine that a word means.
+pub(crate) fn engine_of(word: &str) -> EngineType {
+    let (_, engine) = EngineType::WORDS.iter().find(|(known, _)| *known == word).unwrap_or_else(|| panic!("{word}"));
+    *engine
 }
