@@ -339,7 +339,7 @@ fn tables_know_the_immutable_fields_of_the_crds() {
     let rendered = rendered();
     assert!(rules.iter().filter(|rule| rule.makes_immutable()).count() >= 3);
     for TransitionRule { kind, at, .. } in rules.iter().filter(|rule| rule.makes_immutable()) {
-        assert!(PROVIDERS.iter().flat_map(|provider| provider.behaviors()).any(|row| row.kind == *kind), "{kind}");
+        assert!(PROVIDERS.iter().flat_map(|provider| provider.info().behaviors).any(|row| row.kind == *kind), "{kind}");
         for (behaviors, object) in rendered.iter().filter(|(_, object)| object["kind"] == kind.as_str()) {
             let mut all = Vec::new();
             paths(object, &FieldPath::root(), &mut all);

@@ -9,13 +9,9 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// The kinds of a provider's own objects: those whose behavior on change it describes, without the built-in ones.
 pub fn crd_kinds(provider: &dyn Provider) -> Vec<GroupKind> {
-    let mut groups: Vec<&str> = provider.targets().iter().filter_map(|target| target.split('/').next()).collect();
-    groups.dedup();
-    let mut kinds: Vec<&str> = provider.behaviors().iter().map(|behavior| behavior.kind).collect();
-    kinds.retain(|kind| !matches!(*kind, "ConfigMap" | "Service" | "PersistentVolumeClaim"));
+    let mut kinds: Vec<GroupKind> = provider.info().kinds.iter().map(|own| (own.group, own.kind)).collect();
     kinds.sort_unstable();
-    kinds.dedup();
-    groups.into_iter().flat_map(|group| kinds.iter().map(move |kind| (group, *kind))).collect()
+    kinds
 }
 
 /// The CRD version to write: as the options say, or the first of the provider's that is served. `None` means that findings
@@ -25,7 +21,7 @@ pub fn target(
     context: &RunContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<String> {
-    let first = provider.targets().first().copied();
+    let first = provider.info().targets.first().copied();
     let wanted = context.targets.get(provider.name()).map(String::as_str).filter(|target| *target != "auto");
     let wanted = wanted.or_else(|| first.filter(|_| !context.schemas_choose_target));
     let Some(schemas) = context.schemas else {
@@ -35,10 +31,10 @@ pub fn target(
     let kinds = crd_kinds(provider);
     let served = match wanted {
         Some(target) => Some(target).filter(|target| schemas.serves(&kinds, target)),
-        None => provider.targets().iter().copied().find(|target| schemas.serves(&kinds, target)),
+        None => provider.info().targets.iter().copied().find(|target| schemas.serves(&kinds, target)),
     };
     if served.is_none() {
-        let expected = wanted.map_or_else(|| provider.targets().join(" or "), str::to_owned);
+        let expected = wanted.map_or_else(|| provider.info().targets.join(" or "), str::to_owned);
         report_missing(provider, &expected, schemas, findings);
     }
     served.map(str::to_owned)

@@ -255,7 +255,7 @@ impl Run<'_> {
         }
         let Some(target) = conformance::target(provider, context, findings) else { return rendering };
         let pinned = context.runtimes.get(&name).map(String::as_str);
-        let runtime = pinned.or_else(|| provider.runtimes().first().copied()).unwrap_or_default().to_owned();
+        let runtime = pinned.or_else(|| provider.info().runtimes.first().copied()).unwrap_or_default().to_owned();
         let translation_context = Context {
             target: &target,
             runtime: &runtime,

@@ -244,7 +244,8 @@ fn facets_of_provider_overrides_are_enforced() {
             .filter(|object| object["spec"]["provider"]["name"] == provider.name())
             .collect();
         // A CRD keeps overrides as they are.
-        broken += check(provider.name(), &provider.overrides(), &under, &yaml::to_yaml_stream(&texts), |_, _| None);
+        broken +=
+            check(provider.name(), &provider.info().overrides, &under, &yaml::to_yaml_stream(&texts), |_, _| None);
     }
     assert!(broken >= 7, "{broken}");
 }

@@ -32,7 +32,13 @@ pub(super) fn add(
     let engine = &deployment.engine;
     if let Some(length) = engine.context_length {
         if let Some((warning, help)) = grammar.context_length_warning {
-            findings.report(&codes::CONTEXT_LENGTH_LIMITED, &ModelDeployment::path().spec().engine().context_length(), warning).help(help);
+            findings
+                .report(
+                    &codes::CONTEXT_LENGTH_LIMITED,
+                    &ModelDeployment::path().spec().engine().context_length(),
+                    warning,
+                )
+                .help(help);
         }
         push(invocation, grammar.context_length, ArgumentValue::Number(length.into()), "spec.engine.contextLength");
     }
