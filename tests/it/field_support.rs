@@ -214,11 +214,24 @@ fn no_field_is_dropped_in_silence_and_every_table_tells_the_truth() {
             // A provider without disaggregated serving has no start in which a role's fields mean anything.
             let unreachable = fates.is_empty() && row.support == Support::Refused;
             if !fits && !unreachable {
-                let states = row.support;
+                let found: Vec<String> = fates
+                    .iter()
+                    .map(|(start, fate)| {
+                        let image = start.image.map(|image| format!(" with {image}")).unwrap_or_default();
+                        format!("{} in {} mode{image}: {fate:?}", start.engine, start.mode)
+                    })
+                    .collect();
+                let name = provider.name();
+                let advice = if row.support == Support::Partly {
+                    "Add a golden whose finding shows what is not rendered, or state `Rendered`"
+                } else {
+                    "Translate it, report it, or state otherwise"
+                };
                 wrong.push(format!(
-                    "{name}: {field} is stated as {states:?}, found {fates:#?}. Translate it, report it, or state what \
-                     becomes of it in `DEVIATIONS` of crates/model/src/providers/{name}/support.rs",
-                    name = provider.name()
+                    "{name}: {field} is stated as {:?}, found {}. {advice} in `DEVIATIONS` of \
+                     crates/model/src/providers/{name}/support.rs",
+                    row.support,
+                    found.join("; ")
                 ));
             }
         }

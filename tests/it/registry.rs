@@ -155,6 +155,12 @@ fn every_engine_is_told_in_its_own_flags() {
         if let Some(flags) = &grammar.parallelism {
             names.extend([flags.tensor, flags.pipeline]);
             names.extend(flags.data.into_iter().chain(flags.data_inside_tensor));
+            let sizes: Vec<&str> = [flags.tensor, flags.pipeline].into_iter().chain(flags.data).collect();
+            if sizes.iter().collect::<BTreeSet<_>>().len() != sizes.len() {
+                wrong.push(format!(
+                    "crates/model/src/engines: the GRAMMAR of {word} gives two sizes of parallelism one flag: {sizes:?}"
+                ));
+            }
         }
         let mut keys = Vec::new();
         let switches =
