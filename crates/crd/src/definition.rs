@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use super::schema::{self, Schema};
-use super::{Installed, Origin, Problem};
+use super::{Installed, Origin, Problem, well_formed};
 use crate::codes;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::Node;
+use kubefoundry_yaml::{Node, Span};
 
 /// A CustomResourceDefinition of a dump.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct Version {
     kind: String,
     origin: Origin,
     schema: Arc<Value>,
+    /// Whether the schema comes from where it was looked at before.
+    is_trusted: bool,
     built: OnceLock<Result<Schema, Problem>>,
 }
 
@@ -87,6 +89,7 @@ impl Definition {
                 kind: kind.to_owned(),
                 origin: origin.clone(),
                 schema: Arc::new(lean(schema)),
+                is_trusted: false,
                 built: OnceLock::new(),
             })
         });
@@ -95,6 +98,54 @@ impl Definition {
             return Err(unusable(format!("the CRD of {kind} has no versions, expected at least one")));
         }
         Ok(Self { origin: origin.clone(), group: group.to_owned(), kind: kind.to_owned(), versions })
+    }
+
+    /// A CRD that is there as JSON, with `file` as what messages say that it is in. Its schemas are used as they are: a
+    /// keyword with a value of a wrong type says nothing.
+    ///
+    /// ```
+    /// use kubefoundry_crd::Definition;
+    /// let crd = serde_json::json!({
+    ///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    ///     "spec": {"group": "ray.io", "names": {"kind": "RayService"}, "versions": [
+    ///         {"name": "v1", "served": true, "schema": {"openAPIV3Schema": {"type": "object"}}},
+    ///     ]},
+    /// });
+    /// let definition = Definition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
+    /// let schema = definition.version("v1").unwrap().schema().unwrap();
+    /// let object = serde_json::json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {}});
+    /// let found = schema.check(&object);
+    /// assert_eq!(found[0].sentence("RayService m", schema),
+    ///     "RayService m would have spec, expected only fields of ray.io/v1 RayService in the CRDs of KubeRay 1.3");
+    /// ```
+    ///
+    /// # Errors
+    /// When it has no group, kind or version, or a version has no name or no schema.
+    pub fn from_value(mut crd: Value, file: impl Into<String>) -> Result<Self, Problem> {
+        let origin = Origin { source: None, file: file.into(), span: Span { start: 0, end: 0 } };
+        let unusable = |what: &str| Problem::new(&codes::UNUSABLE_CRD, &origin, format!("the CRD has no {what}"));
+        let text = |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let group = text(&crd, "/spec/group").ok_or_else(|| unusable("spec.group"))?;
+        let kind = text(&crd, "/spec/names/kind").ok_or_else(|| unusable("spec.names.kind"))?;
+        let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
+        let versions = versions.filter(|versions| !versions.is_empty()).ok_or_else(|| unusable("spec.versions"))?;
+        let versions = versions.iter_mut().map(|version| {
+            let name = text(version, "/name").ok_or_else(|| unusable("spec.versions[].name"))?;
+            let schema = version.pointer_mut("/schema/openAPIV3Schema").map(Value::take);
+            let schema = schema.ok_or_else(|| unusable("spec.versions[].schema.openAPIV3Schema"))?;
+            Ok(Version {
+                name,
+                served: version.get("served").and_then(Value::as_bool).unwrap_or(false),
+                group: group.clone(),
+                kind: kind.clone(),
+                origin: origin.clone(),
+                schema: Arc::new(schema),
+                is_trusted: true,
+                built: OnceLock::new(),
+            })
+        });
+        let versions = versions.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { origin: origin.clone(), group, kind, versions })
     }
 
     /// Whether both say the same of every version.
@@ -133,11 +184,20 @@ impl Definition {
 }
 
 impl Version {
-    /// Its schema; it is built when it is asked for first.
-    pub(crate) fn schema(&self) -> Result<&Schema, &Problem> {
+    /// Its schema; it is looked at when it is asked for first.
+    ///
+    /// # Errors
+    /// When a keyword of it cannot be used.
+    pub fn schema(&self) -> Result<&Schema, &Problem> {
         let build = || {
             let name = format!("{}/{} {}", self.group, self.name, self.kind);
-            Schema::build(name, &self.schema, &self.origin)
+            if !self.is_trusted {
+                well_formed::check(&self.schema).map_err(|error| {
+                    let message = format!("the schema of {name} cannot be used: {error}");
+                    Problem::new(&codes::UNUSABLE_CRD, &self.origin, message)
+                })?;
+            }
+            Ok(Schema::new(name, &self.schema, &self.origin))
         };
         self.built.get_or_init(build).as_ref()
     }

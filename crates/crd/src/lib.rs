@@ -5,21 +5,27 @@
 //! asked for, and a schema is built when an object of its version is checked.
 //!
 //! An object is checked as the apiserver would on creation, strictly: a field that the schema does not have is an error,
-//! where the apiserver drops it. Its steps, in its order: defaults, the schema (by `jsonschema`, on a schema made strict),
-//! lists and embedded objects, metadata, and then the rules of the CRD (by `cel` and the functions of `kube-cel`).
+//! where the apiserver drops it. Its steps, in its order: defaults, the schema, lists and embedded objects, metadata,
+//! and then the rules of the CRD (by `cel` and the functions of `kube-cel`).
 
 pub mod codes;
 mod defaults;
 mod definition;
+#[cfg(test)]
+mod differential;
+mod format;
 mod judgement;
 mod metadata;
+mod number;
 mod pattern;
+mod place;
 mod rules;
 mod schema;
 mod slice;
 mod slot;
-mod strict;
+mod structural;
 mod structure;
+mod well_formed;
 
 use std::borrow::Cow;
 
@@ -81,7 +87,8 @@ pub struct Installed {
 /// Where in the dump something is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    pub(crate) source: SourceId,
+    /// None of a CRD that was handed in as JSON.
+    pub(crate) source: Option<SourceId>,
     pub(crate) file: String,
     pub(crate) span: Span,
 }
@@ -103,7 +110,7 @@ impl Problem {
     pub fn diagnostic(&self) -> Diagnostic {
         let Origin { source, span, .. } = self.origin;
         let mut diagnostic = Diagnostic::new(self.code, self.message.clone());
-        diagnostic.location = Some(Location { source, span, ..Location::default() });
+        diagnostic.location = source.map(|source| Location { source, span, ..Location::default() });
         diagnostic.help("give what kubectl get crd -o yaml prints, or the files that upstream publishes".to_owned())
     }
 }
@@ -187,7 +194,7 @@ impl<'t> Crds<'t> {
         for (id, source) in dumps() {
             let text = source.text.as_str();
             let line = text.lines().next().map_or(0, str::len);
-            let origin = Origin { source: id, file: source.name.clone(), span: Span { start: 0, end: line } };
+            let origin = Origin { source: Some(id), file: source.name.clone(), span: Span { start: 0, end: line } };
             let same = |other: &Source| source.directory.is_some() && other.directory == source.directory;
             match (names_crds(source), &source.directory) {
                 (Named::Yes, _) => {}
@@ -218,7 +225,7 @@ impl<'t> Crds<'t> {
                 for slot in slots.iter_mut().filter(|slot| slot.may_be_in(slice)) {
                     let span = Span { start: span.start, end: span.start + line };
                     slot.candidates
-                        .push((Origin { source: id, file: source.name.clone(), span }, Cow::Borrowed(slice)));
+                        .push((Origin { source: Some(id), file: source.name.clone(), span }, Cow::Borrowed(slice)));
                 }
             }
         }

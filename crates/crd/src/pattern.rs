@@ -1,112 +1,96 @@
-//! Patterns of a schema: the apiserver compiles them with Go's `regexp` (RE2), JSON Schema means those of ECMAScript.
+//! Patterns of a schema: the apiserver compiles them with Go's `regexp` (RE2).
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
-use jsonschema::paths::Location;
-use jsonschema::{Keyword, ValidationError};
 use regex::Regex;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Violation;
+use super::place::Place;
 use crate::codes;
 use kubefoundry_cel::compile_pattern;
-use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// What a pattern is called in a strict schema. `pattern` would be read as one of ECMAScript.
-pub(super) const KEYWORD: &str = "x-re2-pattern";
+/// The patterns of one schema. Each is compiled when a text is matched with it first; `Err` holds why it cannot be.
+#[derive(Debug, Default)]
+pub(super) struct Patterns(Mutex<BTreeMap<String, Result<Regex, String>>>);
 
-/// Patterns that cannot be compiled here, each with the reason.
-pub(super) type Unusable = Arc<Mutex<Vec<(String, String)>>>;
-
-/// A keyword that is ready to judge.
-type Made = Box<dyn for<'i> Keyword<'i>>;
-
-struct Matches(Option<Regex>, String);
-
-impl<'i> Keyword<'i> for Matches {
-    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
-        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom(self.1.clone())) }
+impl Patterns {
+    fn get(&self, pattern: &str) -> Result<Regex, String> {
+        let Ok(mut known) = self.0.lock() else { return compile(pattern) };
+        if let Some(compiled) = known.get(pattern) {
+            return compiled.clone();
+        }
+        let compiled = compile(pattern);
+        known.insert(pattern.to_owned(), compiled.clone());
+        compiled
     }
 
-    fn is_valid(&self, instance: &'i Value) -> bool {
-        self.0.as_ref().zip(instance.as_str()).is_none_or(|(regex, text)| regex.is_match(text))
+    /// Whether a text has a pattern; one that cannot be compiled takes any.
+    pub(super) fn is_match(&self, pattern: &str, text: &str) -> bool {
+        self.get(pattern).map_or(true, |regex| regex.is_match(text))
     }
-}
 
-/// What makes the keyword. A pattern that cannot be compiled takes any text, and is noted.
-pub(super) fn factory(
-    unusable: Unusable,
-) -> impl for<'a> Fn(&'a Map<String, Value>, &'a Value, Location) -> Result<Made, ValidationError<'a>> {
-    move |_, pattern, _| {
-        let pattern = pattern.as_str().unwrap_or_default();
-        let regex = compile(pattern).map_err(|reason| {
-            if let Ok(mut unusable) = unusable.lock() {
-                unusable.push((pattern.to_owned(), reason));
-            }
-        });
-        Ok(Box::new(Matches(regex.ok(), pattern.to_owned())))
-    }
-}
-
-/// Whether everything in a schema that judges can be evaluated.
-pub(super) fn is_usable(schema: &Value) -> bool {
-    match schema {
-        Value::Object(fields) => fields.iter().all(|(key, value)| match value {
-            Value::String(pattern) if key == "pattern" => compile(pattern).is_ok(),
-            value => is_usable(value),
-        }),
-        Value::Array(items) => items.iter().all(is_usable),
-        _ => true,
-    }
-}
-
-/// Adds a finding for every text that has a pattern which cannot be compiled here.
-pub(super) fn report(
-    unusable: &[(String, String)],
-    schema: &Value,
-    value: &Value,
-    path: &FieldPath,
-    out: &mut Vec<Violation>,
-) {
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        for schema in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-            report(unusable, schema, value, path, out);
+    /// Whether everything in a schema that judges can be evaluated.
+    pub(super) fn are_usable(&self, schema: &Value) -> bool {
+        match schema {
+            Value::Object(fields) => fields.iter().all(|(key, value)| match value {
+                Value::String(pattern) if key == "pattern" => self.get(pattern).is_ok(),
+                Value::Object(_) | Value::Array(_) => self.are_usable(value),
+                _ => true,
+            }),
+            Value::Array(items) => items.iter().all(|item| self.are_usable(item)),
+            _ => true,
         }
     }
-    if let Some(schema) = schema.get("not") {
-        report(unusable, schema, value, path, out);
+
+    /// Adds a finding when the pattern of a text cannot be compiled here.
+    pub(super) fn report(&self, pattern: &str, at: &Place<'_>, out: &mut Vec<Violation>) {
+        if let Err(reason) = self.get(pattern) {
+            out.push(Violation {
+                code: &codes::CRD_RULE_NOT_EVALUATED,
+                path: at.path(),
+                message: format!("pattern {:?}: {reason}", shorten(pattern)),
+                help: None,
+                value: None,
+            });
+        }
     }
-    match value {
-        Value::String(_) => {
-            let pattern = schema.get("pattern").and_then(Value::as_str);
-            let found = pattern.and_then(|pattern| unusable.iter().find(|(known, _)| known == pattern));
-            if let Some((pattern, reason)) = found {
-                out.push(Violation {
-                    code: &codes::CRD_RULE_NOT_EVALUATED,
-                    path: path.clone(),
-                    message: format!("pattern {:?}: {reason}", shorten(pattern)),
-                    help: None,
-                    value: None,
-                });
+
+    /// Adds a finding for every text that has a pattern which cannot be compiled here, wherever in a schema it stands.
+    pub(super) fn report_below(&self, schema: &Value, value: &Value, at: &Place<'_>, out: &mut Vec<Violation>) {
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            for schema in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
+                self.report_below(schema, value, at, out);
             }
         }
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                let property = schema.get("properties").and_then(|properties| properties.get(name));
-                if let Some(schema) = property.or_else(|| schema.get("additionalProperties")) {
-                    report(unusable, schema, value, &path.key(name.clone()), out);
+        if let Some(schema) = schema.get("not") {
+            self.report_below(schema, value, at, out);
+        }
+        match value {
+            Value::String(_) => {
+                if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+                    self.report(pattern, at, out);
                 }
             }
-        }
-        Value::Array(items) => {
-            for (position, item) in items.iter().enumerate() {
-                if let Some(schema) = schema.get("items") {
-                    report(unusable, schema, item, &path.index(position), out);
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let property = schema.get("properties").and_then(|properties| properties.get(name));
+                    if let Some(schema) = property.or_else(|| schema.get("additionalProperties")) {
+                        self.report_below(schema, value, &at.key(name), out);
+                    }
                 }
             }
+            Value::Array(items) => {
+                for (position, item) in items.iter().enumerate() {
+                    if let Some(schema) = schema.get("items") {
+                        self.report_below(schema, item, &at.index(position), out);
+                    }
+                }
+            }
+            _ => {}
         }
-        _ => {}
     }
 }
 

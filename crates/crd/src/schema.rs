@@ -2,19 +2,19 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use jsonschema::{Draft, Validator};
 use serde_json::Value;
 
-use super::pattern::Unusable;
+use super::pattern::Patterns;
+use super::place::Place;
 use super::rules::RuleNode;
-use super::{Origin, Problem, Violation, defaults, judgement, metadata, pattern, rules, strict, structure};
+use super::structural::{Checker, Is};
+use super::{Origin, Problem, Violation, defaults, metadata, rules, structure};
 use crate::codes;
 use kubefoundry_cel::Limits;
 use kubefoundry_cel::crd::Machine;
 use kubefoundry_diagnostics::{Code, Diagnostic};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::fingerprint::fnv1a_64;
-use kubefoundry_yaml::text::shorten;
 
 /// What the rules of a CRD may cost for one object, all together.
 const RULES: Limits = Limits { expression_bytes: 4096, nesting: 32, steps: 5_000_000, value_bytes: 8 << 20 };
@@ -25,12 +25,9 @@ pub struct Schema {
     pub name: String,
     /// Where it comes from.
     pub origin: Origin,
-    /// The same schema has the same fingerprint, however it is written and described.
-    pub fingerprint: String,
+    fingerprint: OnceLock<String>,
     raw: Arc<Value>,
-    validator: Validator,
-    /// Its patterns that cannot be evaluated.
-    unusable: Vec<(String, String)>,
+    patterns: Patterns,
     rules: OnceLock<RuleNode>,
     /// What evaluates rules; one for each thread that does at a time.
     machines: Mutex<Vec<Machine>>,
@@ -43,32 +40,21 @@ impl std::fmt::Debug for Schema {
 }
 
 impl Schema {
-    pub(super) fn build(name: String, raw: &Arc<Value>, origin: &Origin) -> Result<Self, Problem> {
-        let unusable = Unusable::default();
-        let options = jsonschema::options()
-            .with_draft(Draft::Draft7)
-            .offline()
-            .with_keyword(pattern::KEYWORD, pattern::factory(Unusable::clone(&unusable)))
-            .should_validate_formats(true)
-            .with_format("duration", is_duration)
-            .with_format("byte", is_base64);
-        let validator = options.build(&strict::object(raw)).map_err(|error| {
-            let message = format!("the schema of {name} cannot be used: {}", shorten(&error.masked().to_string()));
-            Problem::new(&codes::UNUSABLE_CRD, origin, message)
-        })?;
-        let unusable = unusable.lock().map(|mut found| std::mem::take(&mut *found)).unwrap_or_default();
-        let fingerprint = fingerprint(raw);
-        let (rules, machines) = (OnceLock::new(), Mutex::new(Vec::new()));
-        Ok(Self {
+    pub(super) fn new(name: String, raw: &Arc<Value>, origin: &Origin) -> Self {
+        Self {
             name,
             origin: origin.clone(),
-            fingerprint,
+            fingerprint: OnceLock::new(),
             raw: Arc::clone(raw),
-            validator,
-            unusable,
-            rules,
-            machines,
-        })
+            patterns: Patterns::default(),
+            rules: OnceLock::new(),
+            machines: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The same schema has the same fingerprint, however it is written and described.
+    pub fn fingerprint(&self) -> &str {
+        self.fingerprint.get_or_init(|| fingerprint(&self.raw))
     }
 
     /// A finding about the schema itself, at the CRD.
@@ -90,13 +76,13 @@ impl Schema {
     pub fn check(&self, object: &Value) -> Vec<Violation> {
         let mut object = object.clone();
         defaults::apply(&self.raw, &mut object);
+        let root = FieldPath::root();
         let mut violations: Vec<Violation> = Vec::new();
-        for error in self.validator.iter_errors(&object) {
-            judgement::explain(&error, &self.raw, &object, &mut violations);
-        }
-        structure::check(&self.raw, &object, &mut violations);
+        self.checker().check(&self.raw, &object, &Place::Start(&root), Is::AWholeObject, &mut violations);
+        structure::check(&self.raw, &object, &Place::Start(&root), &mut violations);
         metadata::check(&object, &mut violations);
-        if violations.is_empty() {
+        // A pattern that cannot be evaluated refuses nothing.
+        if violations.iter().all(|violation| *violation.code == codes::CRD_RULE_NOT_EVALUATED) {
             let rules = self.rules.get_or_init(|| RuleNode::of(&self.raw));
             if !rules.is_empty() {
                 let machine = self.machine();
@@ -105,12 +91,42 @@ impl Schema {
                 self.give_back(machine);
             }
         }
-        if !self.unusable.is_empty() {
-            pattern::report(&self.unusable, &self.raw, &object, &FieldPath::root(), &mut violations);
+        in_order(violations)
+    }
+
+    /// What the schema has against some parts of an object, and all that is in them; the rest of the object is not looked
+    /// at, and rules (`x-kubernetes-validations`) are not evaluated. A path that leads out of the schema is a field that the
+    /// schema does not have; one that leads out of the object is passed over.
+    ///
+    /// ```
+    /// use kubefoundry_crd::Definition;
+    /// use kubefoundry_yaml::field_path::FieldPath;
+    /// let crd = serde_json::json!({
+    ///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    ///     "spec": {"group": "ray.io", "names": {"kind": "RayService"}, "versions": [{
+    ///         "name": "v1", "served": true,
+    ///         "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+    ///             "suspend": {"type": "boolean"}, "replicas": {"type": "integer"},
+    ///         }}}}},
+    ///     }]},
+    /// });
+    /// let definition = Definition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
+    /// let schema = definition.version("v1").unwrap().schema().unwrap();
+    /// let object = serde_json::json!({"spec": {"suspend": "yes", "replicas": "two"}});
+    /// let found = schema.check_paths(&object, &[FieldPath::parse("spec.replicas")]);
+    /// assert_eq!(found.len(), 1);
+    /// assert_eq!(found[0].path.to_string(), "spec.replicas");
+    /// ```
+    pub fn check_paths(&self, object: &Value, paths: &[FieldPath]) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        for path in paths {
+            self.checker().check_at(object, path, &mut violations);
         }
-        violations.sort();
-        violations.dedup();
-        violations
+        in_order(violations)
+    }
+
+    fn checker(&self) -> Checker<'_> {
+        Checker { schema: &self.raw, patterns: &self.patterns }
     }
 
     /// What the rules of the schema have against a change of an object (transition rules, those that read `oldSelf`).
@@ -130,9 +146,7 @@ impl Schema {
             self.give_back(machine);
         }
         violations.retain(|violation| violation.code == &codes::CRD_RULE_VIOLATED);
-        violations.sort();
-        violations.dedup();
-        violations
+        in_order(violations)
     }
 
     fn machine(&self) -> Machine {
@@ -145,6 +159,13 @@ impl Schema {
             machines.push(machine);
         }
     }
+}
+
+/// Violations by path, each once.
+fn in_order(mut violations: Vec<Violation>) -> Vec<Violation> {
+    violations.sort();
+    violations.dedup();
+    violations
 }
 
 /// A short name for a schema.
@@ -189,52 +210,11 @@ fn canonical(value: &Value, out: &mut String) {
     }
 }
 
-/// What `time.ParseDuration` of Go reads, that is `1h30m`, and not what ISO 8601 calls a duration.
-fn is_duration(text: &str) -> bool {
-    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if rest == "0" {
-        return true;
-    }
-    let mut parts = 0;
-    while !rest.is_empty() {
-        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let digits = rest.len() - number.len();
-        let figure = rest.get(..digits).unwrap_or_default();
-        if !figure.bytes().any(|byte| byte.is_ascii_digit()) || figure.matches('.').count() > 1 {
-            return false;
-        }
-        let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
-        let Some(unit) = units.into_iter().find(|unit| number.starts_with(unit)) else { return false };
-        rest = number.get(unit.len()..).unwrap_or_default();
-        parts += 1;
-    }
-    parts > 0
-}
-
-fn is_base64(text: &str) -> bool {
-    let body = text.trim_end_matches('=');
-    text.len().is_multiple_of(4)
-        && text.len() - body.len() <= 2
-        && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn durations_are_those_of_go() {
-        assert!(["0", "1h30m", "1.5s", "-10ms", "300us", ".5s"].into_iter().all(is_duration));
-        assert!(!["", "1", "PT1H", "1d", "h", "1..5s", "."].into_iter().any(is_duration));
-    }
-
-    #[test]
-    fn bytes_are_base64() {
-        assert!(["", "YQ==", "YWI=", "YWJj"].into_iter().all(is_base64));
-        assert!(!["YQ", "Y===", "a b=", "====", "YQ=a"].into_iter().any(is_base64));
-    }
 
     #[test]
     fn a_fingerprint_does_not_depend_on_order() {

@@ -9,7 +9,7 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Limits, Span};
 
 /// CRDs are large, and the deepest of upstream nests 34 collections; past this a text is no CRD.
-const LIMITS: Limits =
+pub(super) const LIMITS: Limits =
     Limits { documents: 250_000, document_bytes: 64 * 1024 * 1024, nodes: 4_000_000, depth: 100, alias_nodes: 50_000 };
 
 /// One kind of one provider, and the parts of the dump that may define it.

@@ -1,36 +1,34 @@
-//! What a schema says of lists and embedded objects in words of Kubernetes, which JSON Schema does not have.
+//! What a schema says of lists and embedded objects as a whole: items that are there once, and what an object must say of
+//! itself.
 
 use serde_json::Value;
 
+use super::place::Place;
 use super::{Violation, metadata};
 use kubefoundry_kubernetes::names;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// Looks at every list and every embedded object.
-pub(super) fn check(schema: &Value, object: &Value, out: &mut Vec<Violation>) {
-    walk(schema, object, &FieldPath::root(), out);
-}
-
-fn walk(schema: &Value, value: &Value, path: &FieldPath, out: &mut Vec<Violation>) {
+/// Looks at every list and every embedded object, from a place of an object on.
+pub(super) fn check(schema: &Value, value: &Value, at: &Place<'_>, out: &mut Vec<Violation>) {
     match value {
         Value::Object(fields) => {
             let properties = schema.get("properties").and_then(Value::as_object);
             let additional = schema.get("additionalProperties").filter(|schema| schema.is_object());
             for (name, value) in fields {
                 if let Some(schema) = properties.and_then(|properties| properties.get(name)).or(additional) {
-                    walk(schema, value, &path.key(name.clone()), out);
+                    check(schema, value, &at.key(name), out);
                 }
             }
             if schema.get("x-kubernetes-embedded-resource").and_then(Value::as_bool) == Some(true) {
-                embedded(value, path, out);
+                embedded(value, &at.path(), out);
             }
         }
         Value::Array(items) => {
-            duplicates(schema, items, path, out);
+            duplicates(schema, items, at, out);
             if let Some(schema) = schema.get("items") {
                 for (position, item) in items.iter().enumerate() {
-                    walk(schema, item, &path.index(position), out);
+                    check(schema, item, &at.index(position), out);
                 }
             }
         }
@@ -40,7 +38,7 @@ fn walk(schema: &Value, value: &Value, path: &FieldPath, out: &mut Vec<Violation
 
 /// Items of a set, or of a list that is a map by some of its fields, are there once
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype`).
-fn duplicates(schema: &Value, items: &[Value], path: &FieldPath, out: &mut Vec<Violation>) {
+fn duplicates(schema: &Value, items: &[Value], at: &Place<'_>, out: &mut Vec<Violation>) {
     let keys: Vec<&str> = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
         Some("set") => Vec::new(),
         Some("map") => {
@@ -61,7 +59,7 @@ fn duplicates(schema: &Value, items: &[Value], path: &FieldPath, out: &mut Vec<V
                 if keys.is_empty() { "value".to_owned() } else { keys.join(" and ") }
             );
             let expected = "one item each: the list is a set or map of the apiserver";
-            out.push(Violation::refused(path.index(position), &found, expected));
+            out.push(Violation::refused(at.index(position).path(), &found, expected));
         }
     }
 }

@@ -1,0 +1,565 @@
+//! The checker against `jsonschema`: both find the same in the same objects, word by word.
+//!
+//! The library reads JSON Schema, so a structural schema is first turned into one that says what the apiserver means by it,
+//! and refuses what it would drop.
+
+use std::fs;
+use std::path::Path;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::paths::LocationSegment;
+use jsonschema::{Draft, Keyword, ValidationError, Validator};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::judgement::{self, Reason};
+use crate::pattern::Patterns;
+use crate::place::Place;
+use crate::structural::{Checker, Is};
+use crate::{Violation, format, well_formed};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// A schema as the library has it.
+struct Library {
+    schema: Value,
+    validator: Validator,
+}
+
+impl Library {
+    fn new(schema: &Value) -> Self {
+        let options = jsonschema::options()
+            .with_draft(Draft::Draft7)
+            .offline()
+            .with_keyword("x-re2-pattern", |_, pattern, _| {
+                Ok(Box::new(Matches(pattern.as_str().unwrap_or_default().to_owned())) as Box<dyn for<'i> Keyword<'i>>)
+            })
+            .should_validate_formats(true)
+            .with_format("duration", |text: &str| format::is_valid("duration", text))
+            .with_format("byte", |text: &str| format::is_valid("byte", text));
+        let mut strict = declared(schema);
+        with_type_meta(&mut strict);
+        let validator = options.build(&strict).unwrap_or_else(|error| panic!("{error} of {strict}"));
+        Self { schema: schema.clone(), validator }
+    }
+
+    fn check(&self, object: &Value) -> Vec<Violation> {
+        let mut found = Vec::new();
+        for error in self.validator.iter_errors(object) {
+            self.explain(&error, object, &mut found);
+        }
+        // A field that is there and has no schema is not missing, too, as the library has it in some schemas.
+        let has_no_schema = |of: &Violation| *of.code == crate::codes::FIELD_NOT_IN_SCHEMA;
+        let unknown: Vec<FieldPath> = found.iter().filter(|it| has_no_schema(it)).map(|it| it.path.clone()).collect();
+        found.retain(|it| has_no_schema(it) || !it.message.starts_with("is missing") || !unknown.contains(&it.path));
+        in_order(found)
+    }
+
+    fn explain(&self, error: &ValidationError<'_>, object: &Value, out: &mut Vec<Violation>) {
+        let path = path_of(error, object);
+        let value = error.instance().clone().into_owned();
+        let refuse = |reason: &Reason<'_>| judgement::refused(&self.schema, reason, &value, path.clone());
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                let unknown = |name: &String| judgement::unknown(&self.schema, &path, name, &value[name]);
+                out.extend(unexpected.iter().map(unknown));
+            }
+            ValidationErrorKind::Required { property } => {
+                out.push(judgement::missing(&path, property.as_str().unwrap()));
+            }
+            ValidationErrorKind::Type { kind } => {
+                let kinds: Vec<String> = match kind {
+                    TypeKind::Single(kind) => vec![kind.to_string()],
+                    TypeKind::Multiple(kinds) => kinds.into_iter().map(|kind| kind.to_string()).collect(),
+                };
+                out.push(refuse(&Reason::Type(kinds.iter().map(String::as_str).collect())));
+            }
+            ValidationErrorKind::Enum { options } => out.push(refuse(&Reason::Enum(options.as_array().unwrap()))),
+            ValidationErrorKind::Custom { message, .. } => out.push(refuse(&Reason::Pattern(message))),
+            ValidationErrorKind::Format { format } => out.push(refuse(&Reason::Format(format))),
+            kind => {
+                let keywords = [
+                    "allOf",
+                    "anyOf",
+                    "exclusiveMaximum",
+                    "exclusiveMinimum",
+                    "maxItems",
+                    "maxLength",
+                    "maxProperties",
+                    "maximum",
+                    "minItems",
+                    "minLength",
+                    "minProperties",
+                    "minimum",
+                    "multipleOf",
+                    "not",
+                    "oneOf",
+                    "uniqueItems",
+                ];
+                let keyword = keywords.into_iter().find(|keyword| *keyword == kind.keyword());
+                out.push(refuse(&Reason::Keyword(keyword.unwrap_or_else(|| panic!("{kind:?}")))));
+            }
+        }
+    }
+}
+
+struct Matches(String);
+
+impl<'i> Keyword<'i> for Matches {
+    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom(self.0.clone())) }
+    }
+
+    fn is_valid(&self, instance: &'i Value) -> bool {
+        instance.as_str().is_none_or(|text| Patterns::default().is_match(&self.0, text))
+    }
+}
+
+fn path_of(error: &ValidationError<'_>, object: &Value) -> FieldPath {
+    let mut at = Some(object);
+    let mut path = FieldPath::root();
+    for segment in error.instance_path().segments() {
+        let text = match &segment {
+            LocationSegment::Property(name) => name.to_string(),
+            LocationSegment::Index(index) => index.to_string(),
+        };
+        let index = at.filter(|at| at.is_array()).and_then(|_| text.parse::<usize>().ok());
+        (at, path) = match index {
+            Some(index) => (at.and_then(|at| at.get(index)), path.index(index)),
+            None => (at.and_then(|at| at.get(text.as_str())), path.key(text)),
+        };
+    }
+    path
+}
+
+/// Keywords that mean in a structural schema what they mean in JSON Schema.
+const SAME: &[&str] = &[
+    "enum",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "multipleOf",
+    "required",
+    "uniqueItems",
+];
+
+const FORMATS: &[&str] = &["byte", "date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri"];
+
+/// A schema that declares what there is, as JSON Schema.
+fn declared(schema: &Value) -> Value {
+    let mut strict = judging(schema);
+    let is = |key: &str| schema.get(key).and_then(Value::as_bool).unwrap_or(false);
+    let with_null =
+        |kinds: &[&str]| -> Value { kinds.iter().copied().chain(is("nullable").then_some("null")).collect() };
+    if is("x-kubernetes-int-or-string") {
+        strict.insert("type".to_owned(), with_null(&["integer", "string"]));
+    } else if let Some(kind) = schema.get("type").and_then(Value::as_str) {
+        strict.insert("type".to_owned(), if is("nullable") { with_null(&[kind]) } else { json!(kind) });
+        let format = schema.get("format").and_then(Value::as_str);
+        if let Some((minimum, maximum)) = format.and_then(|format| format::range(kind, format)) {
+            let all = strict.entry("allOf").or_insert_with(|| json!([]));
+            all.as_array_mut().unwrap().push(json!({"minimum": minimum, "maximum": maximum}));
+        }
+    }
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        let properties = properties.iter().map(|(name, property)| (name.clone(), declared(property)));
+        strict.insert("properties".to_owned(), properties.collect::<Map<_, _>>().into());
+    }
+    let additional = match schema.get("additionalProperties") {
+        Some(schema @ Value::Object(fields)) if !fields.is_empty() => Some(declared(schema)),
+        Some(Value::Object(_) | Value::Bool(true)) => None,
+        _ if is("x-kubernetes-preserve-unknown-fields") => None,
+        _ => Some(json!(false)),
+    };
+    if let Some(additional) = additional {
+        // Without properties beside it, the library does not name the field that it refuses.
+        strict.entry("properties").or_insert_with(|| json!({}));
+        strict.insert("additionalProperties".to_owned(), additional);
+    }
+    if let Some(items) = schema.get("items") {
+        strict.insert("items".to_owned(), declared(items));
+    }
+    let mut strict = Value::Object(strict);
+    if is("x-kubernetes-embedded-resource") {
+        with_type_meta(&mut strict);
+        let required = strict.as_object_mut().unwrap().entry("required").or_insert_with(|| json!([]));
+        let required = required.as_array_mut().unwrap();
+        for name in ["apiVersion", "kind"].map(Value::from) {
+            if !required.contains(&name) {
+                required.push(name);
+            }
+        }
+    }
+    strict
+}
+
+/// The part of a schema that only judges.
+fn judging(schema: &Value) -> Map<String, Value> {
+    let mut strict = Map::new();
+    for keyword in SAME {
+        if let Some(value) = schema.get(keyword) {
+            strict.insert((*keyword).to_owned(), value.clone());
+        }
+    }
+    if let Some(pattern) = schema.get("pattern") {
+        strict.insert("x-re2-pattern".to_owned(), pattern.clone());
+    }
+    for (keyword, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
+        if let Some(limit) = schema.get(keyword) {
+            let is_exclusive = schema.get(exclusive).and_then(Value::as_bool).unwrap_or(false);
+            strict.insert(if is_exclusive { exclusive } else { keyword }.to_owned(), limit.clone());
+        }
+    }
+    if let Some(format) = schema.get("format").and_then(Value::as_str).filter(|format| FORMATS.contains(format)) {
+        strict.insert("format".to_owned(), Value::from(format));
+    }
+    let is_usable = |schema: &Value| Patterns::default().are_usable(schema);
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        if let Some(schemas) = schema.get(keyword).and_then(Value::as_array) {
+            if keyword != "oneOf" || schemas.iter().all(is_usable) {
+                strict.insert(keyword.to_owned(), schemas.iter().map(junctor).collect());
+            }
+        }
+    }
+    if let Some(schema) = schema.get("not").filter(|schema| is_usable(schema)) {
+        strict.insert("not".to_owned(), junctor(schema));
+    }
+    strict
+}
+
+/// A schema inside of `allOf`, `anyOf`, `oneOf` or `not`.
+fn junctor(schema: &Value) -> Value {
+    let mut strict = judging(schema);
+    if let Some(kind) = schema.get("type") {
+        strict.insert("type".to_owned(), kind.clone());
+    }
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        let properties = properties.iter().map(|(name, property)| (name.clone(), junctor(property)));
+        strict.insert("properties".to_owned(), properties.collect::<Map<_, _>>().into());
+    }
+    for keyword in ["items", "additionalProperties"] {
+        if let Some(schema) = schema.get(keyword).filter(|schema| schema.is_object()) {
+            strict.insert(keyword.to_owned(), junctor(schema));
+        }
+    }
+    Value::Object(strict)
+}
+
+fn with_type_meta(strict: &mut Value) {
+    let properties = strict.as_object_mut().unwrap().entry("properties").or_insert_with(|| json!({}));
+    let properties = properties.as_object_mut().unwrap();
+    for field in ["apiVersion", "kind"] {
+        properties.entry(field).or_insert_with(|| json!({"type": "string"}));
+    }
+    properties.insert("metadata".to_owned(), json!({"type": "object"}));
+}
+
+fn ours(schema: &Value, object: &Value) -> Vec<Violation> {
+    let (patterns, root) = (Patterns::default(), FieldPath::root());
+    let mut found = Vec::new();
+    Checker { schema, patterns: &patterns }.check(schema, object, &Place::Start(&root), Is::AWholeObject, &mut found);
+    // Which patterns cannot be evaluated, the library is not asked.
+    found.retain(|violation| *violation.code != crate::codes::CRD_RULE_NOT_EVALUATED);
+    in_order(found)
+}
+
+fn in_order(mut found: Vec<Violation>) -> Vec<Violation> {
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Numbers that look like chance and are the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % limit
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        let at = self.below(from.len());
+        &from[at]
+    }
+}
+
+/// An object that mostly fits a schema; `size` bounds how many values it has.
+fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
+    *size = size.saturating_sub(1);
+    if let Some(options) = schema["enum"].as_array() {
+        return chance.pick(options).clone();
+    }
+    if schema["x-kubernetes-int-or-string"] == true {
+        return if chance.below(2) == 0 { json!(80) } else { json!("500m") };
+    }
+    match schema["type"].as_str() {
+        Some("string") if schema["format"] == "date-time" => json!("2026-01-01T00:00:00Z"),
+        Some("string") => json!("text"),
+        Some("integer") => json!(chance.below(40)),
+        Some("number") => json!(0.5),
+        Some("boolean") => json!(true),
+        Some("array") => {
+            let length = if *size == 0 { 0 } else { 1 + chance.below(2) };
+            (0..length).map(|_| sample(&schema["items"], chance, size)).collect()
+        }
+        Some("object") => {
+            let mut fields = Map::new();
+            let required: Vec<&str> =
+                schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                if required.contains(&name.as_str()) || name == "spec" || *size > 0 && chance.below(4) == 0 {
+                    fields.insert(name.clone(), sample(property, chance, size));
+                }
+            }
+            if schema["additionalProperties"].is_object() && *size > 0 {
+                fields.insert("any-key".to_owned(), sample(&schema["additionalProperties"], chance, size));
+            }
+            Value::Object(fields)
+        }
+        _ => json!({"free": ["form"]}),
+    }
+}
+
+/// Changes one value of an object: into another, away, or to another name.
+fn mutate(object: &mut Value, chance: &mut Chance) {
+    let mut places = Vec::new();
+    pointers(object, String::new(), &mut places);
+    if places.is_empty() {
+        return;
+    }
+    let place = chance.pick(&places).clone();
+    let (parent, name) = place.rsplit_once('/').unwrap();
+    let name = name.replace("~1", "/").replace("~0", "~");
+    match (chance.below(6), object.pointer_mut(parent).unwrap()) {
+        (0, Value::Object(fields)) => drop(fields.remove(&name)),
+        (1, Value::Object(fields)) => {
+            let value = fields.remove(&name).unwrap();
+            fields.insert(format!("{name}X"), value);
+        }
+        (2, Value::Array(items)) => items.push(items[0].clone()),
+        _ => {
+            let others = [
+                json!(null),
+                json!(true),
+                json!(0),
+                json!(-1),
+                json!(1.0),
+                json!(2.5),
+                json!(3_000_000_000_u64),
+                json!(u64::MAX),
+                json!(1e300),
+                json!(""),
+                json!("text"),
+                json!("500m"),
+                json!("A b"),
+                json!("x".repeat(300)),
+                json!([]),
+                json!({}),
+                json!(["a", "a"]),
+                json!([1, 1.0]),
+                json!({"name": "x"}),
+                json!([{"name": "x"}]),
+                json!("5"),
+            ];
+            *object.pointer_mut(&place).unwrap() = chance.pick(&others).clone();
+        }
+    }
+}
+
+fn pointers(value: &Value, at: String, out: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                pointers(value, format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), out);
+            }
+        }
+        Value::Array(items) => {
+            for (position, value) in items.iter().enumerate() {
+                pointers(value, format!("{at}/{position}"), out);
+            }
+        }
+        _ => {}
+    }
+    if !at.is_empty() {
+        out.push(at);
+    }
+}
+
+/// The schemas of the CRDs in a folder, each with a name.
+#[allow(clippy::disallowed_methods, reason = "a test reads the CRDs of the repository")]
+fn schemas_of(folder: &Path) -> Vec<(String, Value)> {
+    let mut schemas = Vec::new();
+    for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if file.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        for document in yaml::parse(&text, &crate::slot::LIMITS).documents {
+            let crd = document.root.to_json();
+            for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
+                let name = format!("{} {}", file.display(), version["name"]);
+                schemas.push((name, version["schema"]["openAPIV3Schema"].clone()));
+            }
+        }
+    }
+    schemas
+}
+
+/// Every CRD of the repository is given objects that were changed in one to three places.
+#[test]
+fn the_library_finds_the_same_in_mutated_objects() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
+    let schemas = schemas_of(&folder);
+    assert!(schemas.len() >= 5, "{}", schemas.len());
+    let (mut refused, mut taken, mut chance) = (0, 0, Chance(20_261_122));
+    for (name, schema) in &schemas {
+        assert_eq!(well_formed::check(schema), Ok(()), "{name}");
+        let library = Library::new(schema);
+        for _ in 0..1 + 1000 / schemas.len() {
+            let mut object = sample(schema, &mut chance, &mut 40);
+            for _ in 0..1 + chance.below(3) {
+                mutate(&mut object, &mut chance);
+            }
+            let found = ours(schema, &object);
+            assert_eq!(found, library.check(&object), "{name}: {object}");
+            *if found.is_empty() { &mut taken } else { &mut refused } += 1;
+        }
+    }
+    assert!(refused > 500 && taken > 50, "{refused} refused, {taken} taken");
+}
+
+/// Schemas that use every keyword of the language.
+fn schemas() -> impl Strategy<Value = Value> {
+    let rule = prop_oneof![
+        Just(json!({"type": "string"})),
+        Just(json!({"type": "integer"})),
+        Just(json!({"enum": ["text", 7, null]})),
+        Just(json!({"enum": ["a"]})),
+        Just(json!({"enum": [1.0, {"a": 7}]})),
+        Just(json!({"pattern": "^t"})),
+        Just(json!({"pattern": "^(?!x)"})),
+        Just(json!({"minLength": 2, "maxLength": 4})),
+        Just(json!({"minimum": 7, "exclusiveMinimum": true})),
+        Just(json!({"maximum": 7.5})),
+        Just(json!({"minimum": -2.5, "maximum": 3_000_000_000_u64, "exclusiveMaximum": true})),
+        Just(json!({"multipleOf": 7})),
+        Just(json!({"multipleOf": 0.5})),
+        Just(json!({"minItems": 1, "maxItems": 1})),
+        Just(json!({"uniqueItems": true})),
+        Just(json!({"minProperties": 1, "maxProperties": 1})),
+        Just(json!({"required": ["a", "b"]})),
+        Just(json!({"required": ["a"]})),
+        Just(json!({"properties": {"a": {"type": "integer"}, "b": {"enum": ["text"]}}})),
+        Just(json!({"properties": {"a": {"maximum": 1}}, "additionalProperties": {"type": "string"}})),
+        Just(json!({"items": {"minimum": 8}})),
+        prop::sample::select(FORMATS).prop_map(|format| json!({"format": format})),
+    ];
+    let junctor = prop_oneof![
+        (prop::sample::select(&["allOf", "anyOf", "oneOf"][..]), prop::collection::vec(rule.clone(), 1..4))
+            .prop_map(|(keyword, rules)| json!({keyword: rules})),
+        rule.clone().prop_map(|rule| json!({"not": rule})),
+        prop::collection::vec(rule.clone(), 1..3).prop_map(|rules| json!({"allOf": [{"anyOf": rules}]})),
+        rule,
+        Just(json!({"nullable": true})),
+        Just(json!({"x-kubernetes-preserve-unknown-fields": true})),
+    ];
+    let leaf = prop_oneof![
+        Just(json!({"type": "string"})),
+        Just(json!({"type": "integer", "format": "int32"})),
+        Just(json!({"type": "integer", "format": "int64", "nullable": true})),
+        Just(json!({"type": "number", "format": "float"})),
+        Just(json!({"type": "boolean"})),
+        Just(json!({"type": "array"})),
+        Just(json!({"x-kubernetes-int-or-string": true})),
+        Just(json!({"x-kubernetes-int-or-string": true, "nullable": true})),
+        Just(json!({})),
+    ];
+    let merge = |(mut schema, rules): (Value, Vec<Value>)| -> Value {
+        for rule in rules {
+            for (keyword, value) in rule.as_object().unwrap() {
+                // What declares stays; of two rules of a kind, the first.
+                schema.as_object_mut().unwrap().entry(keyword).or_insert_with(|| value.clone());
+            }
+        }
+        schema
+    };
+    let leaf = (leaf, prop::collection::vec(junctor.clone(), 0..3)).prop_map(merge);
+    leaf.prop_recursive(3, 12, 3, move |inner| {
+        let declared = prop_oneof![
+            prop::collection::btree_map("[abc]", inner.clone(), 0..3)
+                .prop_map(|properties| json!({"type": "object", "properties": properties})),
+            inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+            inner.prop_map(|values| json!({"type": "object", "additionalProperties": values})),
+            Just(json!({"type": "object", "x-kubernetes-embedded-resource": true})),
+        ];
+        (declared, prop::collection::vec(junctor.clone(), 0..3)).prop_map(merge)
+    })
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let texts: &[&str] = &[
+        "text",
+        "",
+        "a",
+        "é",
+        "2026-02-29",
+        "2024-02-29",
+        "2026-01-01T00:00:00Z",
+        "2026-01-01t25:00:00Z",
+        "2026-01-01T00:00:00.5+01:00",
+        "2026-01-01T00:00:00",
+        "1h",
+        "YQ==",
+        "a@b.c",
+        "a@[127.0.0.1]",
+        "a@-b",
+        "a..b@c",
+        "@b",
+        "host.name",
+        "host_name",
+        "127.0.0.1",
+        "1.2.3",
+        "::1",
+        "1::2::3",
+        "https://a@b:80/c?d#e",
+        "https://[::1]:8/x",
+        "https://a:b/",
+        "urn:x",
+        "/a",
+        "a%2",
+        "http://a b",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        Just(json!(true)),
+        prop::sample::select(&[7.0, 1.0, -2.5, 0.5, 1e300, 3.5e38, 14.5][..]).prop_map(Value::from),
+        prop::sample::select(&[0, 1, 7, 8, 14, -3, 3_000_000_000_i64, i64::MIN][..]).prop_map(Value::from),
+        Just(json!(u64::MAX)),
+        prop::sample::select(texts).prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map("[abcd]|apiVersion|kind|metadata", inner, 0..4)
+                .prop_map(|fields| json!(fields)),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+
+    #[test]
+    fn the_library_finds_the_same_by_any_schema(schema in schemas(), value in values()) {
+        let schema = json!({"type": "object", "properties": {"a": schema}});
+        prop_assert_eq!(well_formed::check(&schema), Ok(()));
+        let object = json!({"a": value});
+        prop_assert_eq!(ours(&schema, &object), Library::new(&schema).check(&object), "{} {}", schema, object);
+    }
+}

@@ -1,0 +1,203 @@
+//! Formats of texts (`k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go`). Those that are not here are not
+//! checked; formats of numbers are bounds ([`range`]).
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Whether a text has a format; a format that is not known takes any.
+pub(super) fn is_valid(format: &str, text: &str) -> bool {
+    match format {
+        "byte" => is_base64(text),
+        "date" => is_date(text),
+        "date-time" => is_date_time(text),
+        "duration" => is_duration(text),
+        "email" => is_email(text),
+        "hostname" => is_hostname(text),
+        "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
+        "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
+        "uri" => is_uri(text),
+        _ => true,
+    }
+}
+
+/// The least and the greatest number of a format.
+pub(super) fn range(kind: &str, format: &str) -> Option<(serde_json::Number, serde_json::Number)> {
+    match (kind, format) {
+        ("integer" | "number", "int32") => Some((i32::MIN.into(), i32::MAX.into())),
+        ("integer" | "number", "int64") => Some((i64::MIN.into(), i64::MAX.into())),
+        ("number", "float") => {
+            let float = |limit: f32| serde_json::Number::from_f64(limit.into());
+            float(f32::MIN).zip(float(f32::MAX))
+        }
+        _ => None,
+    }
+}
+
+/// What `time.ParseDuration` of Go reads, that is `1h30m`, and not what ISO 8601 calls a duration.
+fn is_duration(text: &str) -> bool {
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return true;
+    }
+    let mut parts = 0;
+    while !rest.is_empty() {
+        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let digits = rest.len() - number.len();
+        let figure = rest.get(..digits).unwrap_or_default();
+        if !figure.bytes().any(|byte| byte.is_ascii_digit()) || figure.matches('.').count() > 1 {
+            return false;
+        }
+        let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
+        let Some(unit) = units.into_iter().find(|unit| number.starts_with(unit)) else { return false };
+        rest = number.get(unit.len()..).unwrap_or_default();
+        parts += 1;
+    }
+    parts > 0
+}
+
+fn is_base64(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    text.len().is_multiple_of(4)
+        && text.len() - body.len() <= 2
+        && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+}
+
+/// A number of exactly so many digits.
+fn digits(text: &str, count: usize) -> Option<u32> {
+    (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+}
+
+/// `2006-01-02`, a day that there is.
+fn is_date(text: &str) -> bool {
+    let mut parts = text.splitn(3, '-');
+    let mut next = |count| digits(parts.next()?, count);
+    let (Some(year), Some(month), Some(day)) = (next(4), next(2), next(2)) else { return false };
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        _ => return false,
+    };
+    (1..=last).contains(&day)
+}
+
+/// A date and a time of RFC 3339. The apiserver knows no leap second.
+fn is_date_time(text: &str) -> bool {
+    text.split_once(['T', 't']).is_some_and(|(date, time)| is_date(date) && is_time(time).is_some())
+}
+
+/// Reads `15:04:05.999+01:00`.
+fn is_time(text: &str) -> Option<()> {
+    let hour_and_minute = |text: &str| {
+        let (hour, minute) = text.split_once(':')?;
+        (digits(hour, 2)? <= 23 && digits(minute, 2)? <= 59).then_some(())
+    };
+    hour_and_minute(text.get(..5)?)?;
+    let seconds = text.get(5..)?.strip_prefix(':')?;
+    let rest = (digits(seconds.get(..2)?, 2)? <= 59).then(|| seconds.get(2..))??;
+    let zone = match rest.strip_prefix('.') {
+        Some(fraction) => {
+            let zone = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
+            (zone.len() < fraction.len()).then_some(zone)?
+        }
+        None => rest,
+    };
+    if matches!(zone, "Z" | "z") { Some(()) } else { hour_and_minute(zone.strip_prefix(['+', '-'])?) }
+}
+
+fn is_hostname(text: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
+/// `user@host`: a local part of RFC 5321 without quotes, and a host name or an address in brackets.
+fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else { return false };
+    let is_atom = |atom: &str| {
+        let is_text = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte);
+        !atom.is_empty() && atom.bytes().all(is_text)
+    };
+    let address = domain.strip_prefix('[').and_then(|domain| domain.strip_suffix(']'));
+    let is_host = match address {
+        Some(address) => match address.strip_prefix("IPv6:") {
+            Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+            None => address.parse::<Ipv4Addr>().is_ok(),
+        },
+        None => is_hostname(domain),
+    };
+    local.len() <= 64 && local.split('.').all(is_atom) && is_host
+}
+
+/// An absolute URI of RFC 3986.
+fn is_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = match path.strip_prefix("//") {
+        Some(path) => path.split_at(path.find('/').unwrap_or(path.len())),
+        None => ("", path),
+    };
+    is_scheme && is_authority(authority) && is_of(path, b":@/") && [query, fragment].iter().all(|it| is_of(it, b":@/?"))
+}
+
+/// `user@host:8080`, where the host may be an IPv6 address in brackets.
+fn is_authority(text: &str) -> bool {
+    let (user, host) = text.split_once('@').unwrap_or(("", text));
+    let (name, port) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((address, _)) if address.parse::<Ipv6Addr>().is_err() => return false,
+        Some((_, "")) => ("", ""),
+        Some((_, port)) => match port.strip_prefix(':') {
+            Some(port) => ("", port),
+            None => return false,
+        },
+        None => host.split_once(':').unwrap_or((host, "")),
+    };
+    is_of(user, b":") && is_of(name, b"") && port.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a text consists of unreserved characters, sub-delimiters, escapes of bytes and `more`.
+fn is_of(text: &str, more: &[u8]) -> bool {
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        rest = match (byte, after) {
+            (b'%', [high, low, after @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => after,
+            (byte, after)
+                if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte) || more.contains(byte) =>
+            {
+                after
+            }
+            _ => return false,
+        };
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_go() {
+        assert!(["0", "1h30m", "1.5s", "-10ms", "300us", ".5s"].into_iter().all(is_duration));
+        assert!(!["", "1", "PT1H", "1d", "h", "1..5s", "."].into_iter().any(is_duration));
+    }
+
+    #[test]
+    fn bytes_are_base64() {
+        assert!(["", "YQ==", "YWI=", "YWJj"].into_iter().all(is_base64));
+        assert!(!["YQ", "Y===", "a b=", "====", "YQ=a"].into_iter().any(is_base64));
+    }
+
+    #[test]
+    fn the_apiserver_knows_no_leap_second() {
+        assert!(is_date_time("2026-06-30T23:59:59Z") && !is_date_time("2026-06-30T23:59:60Z"));
+    }
+}

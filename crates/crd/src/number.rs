@@ -1,0 +1,134 @@
+//! Numbers of JSON, compared by value: `1` and `1.0` are the same number.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+/// Past this, every float is a whole number, and every integer of JSON is smaller.
+const WHOLE: f64 = 1e30;
+
+/// How two numbers compare, without rounding an integer to a float.
+pub(super) fn compare(one: &Number, two: &Number) -> Ordering {
+    match (integer(one), integer(two)) {
+        (Some(one), Some(two)) => one.cmp(&two),
+        (Some(one), None) => against_float(one, float(two)),
+        (None, Some(two)) => against_float(two, float(one)).reverse(),
+        (None, None) => float(one).partial_cmp(&float(two)).unwrap_or(Ordering::Equal),
+    }
+}
+
+/// Whether a number has no fraction.
+pub(super) fn is_whole(number: &Number) -> bool {
+    integer(number).is_some() || float(number).fract() == 0.0
+}
+
+/// Whether division by `factor` leaves nothing. Of floats, what rounding leaves does not count, as in
+/// `k8s.io/kube-openapi/pkg/validation/validate`, `MultipleOf`.
+pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
+    const ROUNDING: f64 = 1e-9;
+    // 2^53, up to which floats tell integers apart.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let (Some(number), Some(factor)) = (integer(number), integer(factor)) {
+        return factor == 0 || number % factor == 0;
+    }
+    let (number, factor) = (float(number), float(factor));
+    let quotient = number / factor;
+    let nearest = quotient.round();
+    let is_close = || nearest != 0.0 && ((quotient - nearest) / nearest).abs() < ROUNDING;
+    number % factor == 0.0 || nearest.abs() < EXACT && is_close()
+}
+
+/// Whether two values are the same to JSON Schema.
+pub(super) fn is_equal(one: &Value, two: &Value) -> bool {
+    match (one, two) {
+        (Value::Number(one), Value::Number(two)) => compare(one, two).is_eq(),
+        (Value::Array(one), Value::Array(two)) => {
+            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| is_equal(one, two))
+        }
+        (Value::Object(one), Value::Object(two)) => {
+            let same = |(name, one): (&String, &Value)| two.get(name).is_some_and(|two| is_equal(one, two));
+            one.len() == two.len() && one.iter().all(same)
+        }
+        _ => one == two,
+    }
+}
+
+fn integer(number: &Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}
+
+fn float(number: &Number) -> f64 {
+    number.as_f64().unwrap_or(f64::NAN)
+}
+
+fn against_float(integer: i128, float: f64) -> Ordering {
+    if float.abs() > WHOLE {
+        return if float > 0.0 { Ordering::Less } else { Ordering::Greater };
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "the fraction is compared afterwards; the rest fits")]
+    let whole = float as i128;
+    let by_fraction = || 0.0_f64.partial_cmp(&float.fract()).unwrap_or(Ordering::Equal);
+    integer.cmp(&whole).then_with(by_fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn number(value: &Value) -> &Number {
+        value.as_number().unwrap()
+    }
+
+    #[test]
+    fn numbers_compare_by_value() {
+        let ascending = [
+            json!(f64::MIN),
+            json!(i64::MIN),
+            json!(-1.5),
+            json!(-1),
+            json!(-0.5),
+            json!(0),
+            json!(1e-300),
+            json!(1),
+            json!(1.5),
+            json!(9_007_199_254_740_992.0),
+            json!(9_007_199_254_740_993_i64),
+            json!(i64::MAX),
+            json!(u64::MAX),
+            json!(1e300),
+        ];
+        for (at, one) in ascending.iter().enumerate() {
+            for (other, two) in ascending.iter().enumerate() {
+                assert_eq!(compare(number(one), number(two)), at.cmp(&other), "{one} {two}");
+            }
+        }
+        assert!(is_equal(&json!({"a": [1.0], "b": -0.0}), &json!({"b": 0, "a": [1]})));
+        assert!(!is_equal(&json!([1]), &json!([1, 1])) && !is_equal(&json!({"a": 1}), &json!({"b": 1})));
+    }
+
+    #[test]
+    fn whole_numbers_may_be_written_as_floats() {
+        assert!([json!(1), json!(1.0), json!(1e300), json!(-3)].iter().all(|value| is_whole(number(value))));
+        assert!(![json!(1.5), json!(1e-3)].iter().any(|value| is_whole(number(value))));
+    }
+
+    #[test]
+    fn a_multiple_leaves_nothing() {
+        for (value, factor) in
+            [(json!(4), json!(2)), (json!(0.3), json!(0.1)), (json!(0), json!(7)), (json!(6.0), json!(3))]
+        {
+            assert!(is_multiple(number(&value), number(&factor)), "{value} {factor}");
+        }
+        for (value, factor) in [
+            (json!(5), json!(2)),
+            (json!(0.35), json!(0.1)),
+            (json!(1), json!(1.5)),
+            (json!(0.1), json!(7)),
+            (json!(1e300), json!(7)),
+        ] {
+            assert!(!is_multiple(number(&value), number(&factor)), "{value} {factor}");
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! Objects against structural schemas, as the apiserver validates them, but for one thing: a field that the schema does
+//! not have is refused, where the apiserver drops it.
+//!
+//! The walk follows the object, and reads of the schema only what describes something in it: nothing is compiled ahead but
+//! the patterns that a text meets. Schemas of this kind are a small, closed language (structural schemas of the Kubernetes
+//! documentation, "Extend the Kubernetes API with CustomResourceDefinitions"; `k8s.io/kube-openapi/pkg/validation` for
+//! types, null and formats), so a keyword that is not in it says nothing here.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Number, Value};
+
+use super::judgement::{self, Reason};
+use super::pattern::Patterns;
+use super::place::Place;
+use super::{Violation, defaults, format, metadata, number, structure};
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+
+/// Types of JSON, in the order in which messages name them.
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+/// What a whole schema says about values.
+#[derive(Debug)]
+pub(super) struct Checker<'c> {
+    /// The schema of the whole object.
+    pub(super) schema: &'c Value,
+    pub(super) patterns: &'c Patterns,
+}
+
+/// Whether a value is an object of Kubernetes, which has apiVersion, kind and metadata whatever its schema says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Is {
+    AWholeObject,
+    AField,
+}
+
+/// What a schema says of a field.
+enum Field<'s> {
+    /// What is in it.
+    Declared(&'s Value),
+    /// That it may be there, and no more.
+    Anything,
+    /// Nothing: it is apiVersion or kind, which every object has.
+    TypeMeta,
+    /// It is the metadata of an object; what the schema says of that does not count.
+    Metadata(Option<&'s Value>),
+    /// That it is not there.
+    Unknown,
+}
+
+/// Where what is found goes.
+enum Sink<'o> {
+    /// All of it is reported.
+    Report(&'o mut Vec<Violation>),
+    /// It is only asked whether there is anything.
+    Ask { is_refused: bool },
+}
+
+impl Sink<'_> {
+    fn is_done(&self) -> bool {
+        matches!(self, Sink::Ask { is_refused: true })
+    }
+}
+
+/// The keywords of a schema that declares what there is.
+#[derive(Default)]
+struct Node<'s> {
+    kind: Option<&'s str>,
+    format: Option<&'s str>,
+    properties: Option<&'s Map<String, Value>>,
+    additional: Option<&'s Value>,
+    items: Option<&'s Value>,
+    is_nullable: bool,
+    is_int_or_string: bool,
+    is_preserving: bool,
+    is_embedded: bool,
+}
+
+impl<'s> Node<'s> {
+    fn of(schema: &'s Value) -> Self {
+        let mut node = Self::default();
+        for (keyword, value) in schema.as_object().into_iter().flatten() {
+            let is_true = value.as_bool().unwrap_or(false);
+            match keyword.as_str() {
+                "type" => node.kind = value.as_str(),
+                "format" => node.format = value.as_str(),
+                "properties" => node.properties = value.as_object(),
+                "additionalProperties" => node.additional = Some(value),
+                "items" => node.items = Some(value),
+                "nullable" => node.is_nullable = is_true,
+                "x-kubernetes-int-or-string" => node.is_int_or_string = is_true,
+                "x-kubernetes-preserve-unknown-fields" => node.is_preserving = is_true,
+                "x-kubernetes-embedded-resource" => node.is_embedded = is_true,
+                _ => {}
+            }
+        }
+        node
+    }
+
+    /// What the schema says of a field.
+    fn field(&self, name: &str, is: Is) -> Field<'s> {
+        let property = self.properties.and_then(|properties| properties.get(name));
+        let is_object = is == Is::AWholeObject || self.is_embedded;
+        if is_object && name == "metadata" {
+            return Field::Metadata(property.or(self.additional));
+        }
+        match (property, self.additional) {
+            (Some(schema), _) => Field::Declared(schema),
+            (None, _) if is_object && matches!(name, "apiVersion" | "kind") => Field::TypeMeta,
+            (None, Some(schema @ Value::Object(fields))) if !fields.is_empty() => Field::Declared(schema),
+            (None, Some(Value::Object(_) | Value::Bool(true))) => Field::Anything,
+            (None, _) if self.is_preserving => Field::Anything,
+            // Where nothing says what is in an object, the apiserver drops all that is in it.
+            (None, _) => Field::Unknown,
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Adds what a part of the schema has against a value: a part that declares what there is.
+    pub(super) fn check(&self, schema: &Value, value: &Value, at: &Place<'_>, is: Is, out: &mut Vec<Violation>) {
+        let node = Node::of(schema);
+        let allowed = match node.kind {
+            _ if node.is_int_or_string => ["integer", "string"].as_slice(),
+            Some(ref kind) => std::slice::from_ref(kind),
+            None => &[],
+        };
+        if !allowed.is_empty() && !(node.is_nullable && value.is_null() || has_type(value, allowed)) {
+            let null = node.is_nullable.then_some("null");
+            self.refuse(&Reason::Type(null.into_iter().chain(allowed.iter().copied()).collect()), value, at, out);
+        }
+        let bounds = node.kind.filter(|_| !node.is_int_or_string).zip(node.format);
+        if let (Value::Number(number), Some((least, most))) =
+            (value, bounds.and_then(|(kind, format)| format::range(kind, format)))
+        {
+            if number::compare(number, &least).is_lt() {
+                self.refuse(&Reason::Keyword("minimum"), value, at, out);
+            }
+            if number::compare(number, &most).is_gt() {
+                self.refuse(&Reason::Keyword("maximum"), value, at, out);
+            }
+        }
+        self.judge(schema, value, at, true, &mut Sink::Report(out));
+        match value {
+            Value::Object(fields) => self.fields(&node, fields, at, is, out),
+            Value::Array(items) => {
+                if let Some(schema) = node.items {
+                    for (position, item) in items.iter().enumerate() {
+                        self.check(schema, item, &at.index(position), Is::AField, out);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fields(&self, node: &Node<'_>, fields: &Map<String, Value>, at: &Place<'_>, is: Is, out: &mut Vec<Violation>) {
+        for (name, value) in fields {
+            let at_field = at.key(name);
+            match node.field(name, is) {
+                Field::Declared(schema) => self.check(schema, value, &at_field, Is::AField, out),
+                Field::Anything => {}
+                Field::TypeMeta => self.expect(value, "string", &at_field, out),
+                Field::Metadata(schema) => {
+                    // What is in it is looked at elsewhere, field by field.
+                    self.expect(value, "object", &at_field, out);
+                    if let Some(schema) = schema {
+                        self.patterns.report_below(schema, value, &at_field, out);
+                    }
+                }
+                Field::Unknown => out.push(judgement::unknown(self.schema, &at.path(), name, value)),
+            }
+        }
+        if node.is_embedded {
+            for name in ["apiVersion", "kind"].into_iter().filter(|name| !fields.contains_key(*name)) {
+                out.push(judgement::missing(&at.path(), name));
+            }
+        }
+    }
+
+    /// Adds what the schema has against one part of an object, and all that is in it. What lies on the way there is entered,
+    /// not checked.
+    pub(super) fn check_at(&self, object: &Value, path: &FieldPath, out: &mut Vec<Violation>) {
+        let (mut schema, mut value, mut is) = (self.schema, object, Is::AWholeObject);
+        let mut at = FieldPath::root();
+        for segment in path.segments() {
+            let node = Node::of(schema);
+            match (segment, value) {
+                (Segment::Key(name), Value::Object(fields)) => {
+                    let Some(below) = fields.get(name.as_ref()) else { return };
+                    let here = Place::Start(&at);
+                    schema = match node.field(name, is) {
+                        Field::Declared(schema) => schema,
+                        Field::Anything => return,
+                        Field::TypeMeta => return self.expect(below, "string", &here.key(name), out),
+                        Field::Metadata(_) => {
+                            let is_named = is == Is::AWholeObject;
+                            return metadata::fields(below, &at.key("metadata"), is_named, out);
+                        }
+                        Field::Unknown => return out.push(judgement::unknown(self.schema, &at, name, below)),
+                    };
+                    (value, at) = (below, at.key(name.clone()));
+                }
+                (Segment::Index(index), Value::Array(items)) => {
+                    let (Some(below), Some(of_items)) = (items.get(*index), node.items) else { return };
+                    (schema, value, at) = (of_items, below, at.index(*index));
+                }
+                _ => return,
+            }
+            is = Is::AField;
+        }
+        let mut value = value.clone();
+        defaults::apply(schema, &mut value);
+        let place = Place::Start(&at);
+        self.check(schema, &value, &place, is, out);
+        structure::check(schema, &value, &place, out);
+        if is == Is::AWholeObject {
+            metadata::check(&value, out);
+        }
+    }
+
+    fn expect(&self, value: &Value, kind: &'static str, at: &Place<'_>, out: &mut Vec<Violation>) {
+        if !has_type(value, &[kind]) {
+            self.refuse(&Reason::Type(vec![kind]), value, at, out);
+        }
+    }
+
+    /// The keywords of a schema that only judge: they say nothing about which fields there are. With `is_declared`, the
+    /// schema is one that declares, whose types and fields are looked at elsewhere; without, it stands in `allOf`, `anyOf`,
+    /// `oneOf` or `not`, where types and fields are judged, not declared.
+    fn judge(&self, schema: &Value, value: &Value, at: &Place<'_>, is_declared: bool, sink: &mut Sink<'_>) {
+        let Some(keywords) = schema.as_object() else { return };
+        for (keyword, rule) in keywords {
+            if sink.is_done() {
+                return;
+            }
+            match keyword.as_str() {
+                "type" if !is_declared => {
+                    let named: Vec<&str> = match rule {
+                        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+                        kind => kind.as_str().into_iter().collect(),
+                    };
+                    if !has_type(value, &named) {
+                        self.add(
+                            || Reason::Type(TYPES.into_iter().filter(|kind| named.contains(kind)).collect()),
+                            value,
+                            at,
+                            sink,
+                        );
+                    }
+                }
+                "properties" | "additionalProperties" | "items" if !is_declared => {
+                    self.judge_below(keyword, keywords, rule, value, at, sink);
+                }
+                "required" => self.required(rule, value, at, sink),
+                "allOf" | "anyOf" | "oneOf" | "not" => self.junctor(keyword, rule, value, at, is_declared, sink),
+                _ => {
+                    if let Some(reason) = self.refused_by(keyword, rule, keywords, value) {
+                        self.add(|| reason, value, at, sink);
+                    } else if keyword == "pattern"
+                        && let (Value::String(pattern), Value::String(_)) = (rule, value)
+                        && let Sink::Report(out) = sink
+                        && is_declared
+                    {
+                        self.patterns.report(pattern, at, out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a keyword that judges a value by itself has against it.
+    fn refused_by<'s>(
+        &self,
+        keyword: &str,
+        rule: &'s Value,
+        keywords: &Map<String, Value>,
+        value: &Value,
+    ) -> Option<Reason<'s>> {
+        let bound = |is_refused: fn(std::cmp::Ordering) -> bool, strict: &'static str, plain: &'static str| {
+            let (Value::Number(number), Value::Number(limit)) = (value, rule) else { return None };
+            let is_strict = keywords.get(strict).and_then(Value::as_bool).unwrap_or(false);
+            let order = number::compare(number, limit);
+            let keyword = if is_strict { strict } else { plain };
+            (is_refused(order) || is_strict && order.is_eq()).then_some(Reason::Keyword(keyword))
+        };
+        let keyword = match (keyword, value) {
+            ("minimum", _) => return bound(std::cmp::Ordering::is_lt, "exclusiveMinimum", "minimum"),
+            ("maximum", _) => return bound(std::cmp::Ordering::is_gt, "exclusiveMaximum", "maximum"),
+            ("enum", _) => {
+                let options = rule.as_array()?;
+                let is_known = options.iter().any(|option| number::is_equal(option, value));
+                return (!is_known).then_some(Reason::Enum(options));
+            }
+            ("pattern", Value::String(text)) => {
+                let pattern = rule.as_str()?;
+                return (!self.patterns.is_match(pattern, text)).then_some(Reason::Pattern(pattern));
+            }
+            ("format", Value::String(text)) => {
+                let format = rule.as_str()?;
+                return (!format::is_valid(format, text)).then_some(Reason::Format(format));
+            }
+            ("multipleOf", Value::Number(number)) => {
+                (!number::is_multiple(number, rule.as_number()?)).then_some("multipleOf")
+            }
+            ("maxLength", Value::String(text)) => exceeds(text.chars().count(), rule)?.then_some("maxLength"),
+            ("minLength", Value::String(text)) => falls_short(text.chars().count(), rule)?.then_some("minLength"),
+            ("maxItems", Value::Array(items)) => exceeds(items.len(), rule)?.then_some("maxItems"),
+            ("minItems", Value::Array(items)) => falls_short(items.len(), rule)?.then_some("minItems"),
+            ("maxProperties", Value::Object(fields)) => exceeds(fields.len(), rule)?.then_some("maxProperties"),
+            ("minProperties", Value::Object(fields)) => falls_short(fields.len(), rule)?.then_some("minProperties"),
+            ("uniqueItems", Value::Array(items)) => (rule.as_bool()? && has_duplicates(items)).then_some("uniqueItems"),
+            _ => None,
+        };
+        keyword.map(Reason::Keyword)
+    }
+
+    fn required(&self, names: &Value, value: &Value, at: &Place<'_>, sink: &mut Sink<'_>) {
+        let Some(fields) = value.as_object() else { return };
+        for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if !fields.contains_key(name) {
+                match sink {
+                    Sink::Report(out) => out.push(judgement::missing(&at.path(), name)),
+                    Sink::Ask { is_refused } => *is_refused = true,
+                }
+            }
+        }
+    }
+
+    /// `allOf`, `anyOf`, `oneOf` or `not`.
+    fn junctor(
+        &self,
+        keyword: &str,
+        rule: &Value,
+        value: &Value,
+        at: &Place<'_>,
+        is_declared: bool,
+        sink: &mut Sink<'_>,
+    ) {
+        let schemas = match rule {
+            Value::Array(schemas) => schemas.as_slice(),
+            schema => std::slice::from_ref(schema),
+        };
+        let is_usable = schemas.iter().all(|schema| self.patterns.are_usable(schema));
+        if !is_usable
+            && is_declared
+            && let Sink::Report(out) = sink
+        {
+            for schema in schemas {
+                self.patterns.report_below(schema, value, at, out);
+            }
+        }
+        let fitting = || schemas.iter().filter(|schema| self.fits(schema, value, at));
+        // A pattern that takes any text judges less in `allOf` and `anyOf`, and more in the other two.
+        let keyword = match keyword {
+            "allOf" => {
+                for schema in schemas {
+                    self.judge(schema, value, at, false, sink);
+                }
+                return;
+            }
+            "anyOf" => fitting().next().is_none().then_some("anyOf"),
+            "oneOf" => (is_usable && fitting().take(2).count() != 1).then_some("oneOf"),
+            _ => (is_usable && fitting().next().is_some()).then_some("not"),
+        };
+        if let Some(keyword) = keyword {
+            self.add(|| Reason::Keyword(keyword), value, at, sink);
+        }
+    }
+
+    fn judge_below(
+        &self,
+        keyword: &str,
+        keywords: &Map<String, Value>,
+        rule: &Value,
+        value: &Value,
+        at: &Place<'_>,
+        sink: &mut Sink<'_>,
+    ) {
+        match (keyword, value) {
+            ("properties", Value::Object(fields)) => {
+                for (name, schema) in rule.as_object().into_iter().flatten() {
+                    if let Some(value) = fields.get(name) {
+                        self.judge(schema, value, &at.key(name), false, sink);
+                    }
+                }
+            }
+            ("additionalProperties", Value::Object(fields)) => {
+                let properties = keywords.get("properties").and_then(Value::as_object);
+                let is_other = |name: &str| properties.is_none_or(|properties| !properties.contains_key(name));
+                for (name, value) in fields.iter().filter(|(name, _)| is_other(name)) {
+                    self.judge(rule, value, &at.key(name), false, sink);
+                }
+            }
+            ("items", Value::Array(items)) => {
+                for (position, item) in items.iter().enumerate() {
+                    self.judge(rule, item, &at.index(position), false, sink);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fits(&self, schema: &Value, value: &Value, at: &Place<'_>) -> bool {
+        let mut sink = Sink::Ask { is_refused: false };
+        self.judge(schema, value, at, false, &mut sink);
+        !sink.is_done()
+    }
+
+    fn add<'s>(&self, reason: impl FnOnce() -> Reason<'s>, value: &Value, at: &Place<'_>, sink: &mut Sink<'_>) {
+        match sink {
+            Sink::Report(out) => self.refuse(&reason(), value, at, out),
+            Sink::Ask { is_refused } => *is_refused = true,
+        }
+    }
+
+    fn refuse(&self, reason: &Reason<'_>, value: &Value, at: &Place<'_>, out: &mut Vec<Violation>) {
+        out.push(judgement::refused(self.schema, reason, value, at.path()));
+    }
+}
+
+/// Whether a value has one of some types. A whole number is an integer, however it is written.
+fn has_type(value: &Value, kinds: &[&str]) -> bool {
+    kinds.iter().any(|kind| match value {
+        Value::Null => *kind == "null",
+        Value::Bool(_) => *kind == "boolean",
+        Value::Number(number) => *kind == "number" || *kind == "integer" && number::is_whole(number),
+        Value::String(_) => *kind == "string",
+        Value::Array(_) => *kind == "array",
+        Value::Object(_) => *kind == "object",
+    })
+}
+
+fn exceeds(length: usize, limit: &Value) -> Option<bool> {
+    Some(number::compare(&Number::from(length), limit.as_number()?).is_gt())
+}
+
+fn falls_short(length: usize, limit: &Value) -> Option<bool> {
+    Some(number::compare(&Number::from(length), limit.as_number()?).is_lt())
+}
+
+/// Whether two items are equal. Items are compared only with those that look alike, so that long lists end.
+fn has_duplicates(items: &[Value]) -> bool {
+    let mut seen: BTreeMap<String, ()> = BTreeMap::new();
+    items.iter().any(|item| {
+        let mut text = String::new();
+        normal(item, &mut text);
+        seen.insert(text, ()).is_some()
+    })
+}
+
+/// A text that is the same for equal values, and for them alone.
+fn normal(value: &Value, out: &mut String) {
+    use std::fmt::Write as _;
+    let _ = match value {
+        Value::Number(number) => match number.as_f64().filter(|_| number::is_whole(number)) {
+            // Integers of JSON are written as such; of floats, the whole ones are.
+            Some(float) if number.is_f64() => write!(out, "{:.0}", float + 0.0),
+            _ => write!(out, "{number}"),
+        },
+        Value::Array(items) => {
+            out.push('[');
+            for item in items {
+                normal(item, out);
+                out.push(',');
+            }
+            write!(out, "]")
+        }
+        Value::Object(fields) => {
+            let sorted: BTreeMap<_, _> = fields.iter().collect();
+            out.push('{');
+            for (name, value) in sorted {
+                let _ = write!(out, "{name:?}:");
+                normal(value, out);
+                out.push(',');
+            }
+            write!(out, "}}")
+        }
+        scalar => write!(out, "{scalar}"),
+    };
+}

@@ -1,0 +1,52 @@
+//! Whether the keywords of a schema can be used: that each has a value of its type. A dump holds what an apiserver took,
+//! or a file that somebody has written; in the second a mistake is reported before anything is judged by it.
+
+use serde_json::Value;
+
+/// Schemas in these keywords are lists.
+const JUNCTORS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+
+/// Looks at a schema and all below.
+///
+/// # Errors
+/// What is wrong with the first keyword that cannot be used.
+pub(super) fn check(schema: &Value) -> Result<(), String> {
+    for (keyword, value) in schema.as_object().into_iter().flatten() {
+        match keyword.as_str() {
+            "enum" => expect(value.is_array(), "array")?,
+            "required" => {
+                expect(value.is_array(), "array")?;
+                expect(value.as_array().into_iter().flatten().all(Value::is_string), "string")?;
+            }
+            "pattern" | "format" => expect(value.is_string(), "string")?,
+            "uniqueItems" => expect(value.is_boolean(), "boolean")?,
+            "minimum" | "maximum" => expect(value.is_number(), "number")?,
+            "multipleOf" => {
+                expect(value.is_number(), "number")?;
+                if value.as_f64().is_none_or(|factor| factor <= 0.0) {
+                    return Err("value is less than or equal to the minimum of 0".to_owned());
+                }
+            }
+            "maxItems" | "maxLength" | "maxProperties" | "minItems" | "minLength" | "minProperties" => {
+                expect(value.as_number().is_some_and(super::number::is_whole), "integer")?;
+                if value.as_f64().is_none_or(|limit| limit < 0.0) {
+                    return Err("value is less than the minimum of 0".to_owned());
+                }
+            }
+            "properties" => value.as_object().into_iter().flatten().try_for_each(|(_, schema)| check(schema))?,
+            "items" | "additionalProperties" | "not" => check(value)?,
+            junctor if JUNCTORS.contains(&junctor) => {
+                if value.as_array().is_some_and(Vec::is_empty) {
+                    return Err("value has less than 1 item".to_owned());
+                }
+                value.as_array().into_iter().flatten().try_for_each(check)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn expect(is_so: bool, kind: &str) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(format!("value is not of type {kind:?}")) }
+}
