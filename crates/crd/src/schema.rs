@@ -212,9 +212,48 @@ fn canonical(value: &Value, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use kubefoundry_yaml::Span;
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn parts_of_an_object_are_checked_alone() {
+        let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "required": ["a"], "properties": {
+            "a": {"type": "string"},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}}},
+            "set": {"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set"},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            "pod": {"type": "object", "x-kubernetes-embedded-resource": true},
+        }}}});
+        let origin = Origin { source: None, file: "here".to_owned(), span: Span { start: 0, end: 0 } };
+        let schema = Schema::new("g/v1 K".to_owned(), &Arc::new(schema), &origin);
+        let object = json!({"apiVersion": "g/v1", "kind": 1, "metadata": {"name": "A"}, "spec": {
+            "list": [{"n": 1}, {"n": 9, "m": 1}], "set": [1, 1], "free": {"x": 1}, "pod": {"metadata": {"x": 1}}, "b": {"c": 1},
+        }});
+        for (path, expected) in [
+            ("spec.list[1].n", &["spec.list[1].n"][..]),
+            ("spec.list[1]", &["spec.list[1].m", "spec.list[1].n"]),
+            ("spec.list[0]", &[]),
+            ("spec.set", &["spec.set[1]"]),
+            ("spec.free.x", &[]),
+            ("spec.b.c", &["spec.b"]),
+            ("spec.pod.metadata.x", &["spec.pod.metadata.x"]),
+            ("metadata.name", &["metadata.name"]),
+            ("kind", &["kind"]),
+            // What is not there, or lies in what is no mapping and no list.
+            ("spec.list[7].n", &[]),
+            ("spec.list.n", &[]),
+            ("spec.a", &[]),
+        ] {
+            let paths = [FieldPath::read(path).unwrap()];
+            let found = schema.check_paths(&object, &paths).into_iter().map(|violation| violation.path.to_string());
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{path}");
+        }
+        let whole = schema.check(&object);
+        assert_eq!(schema.check_paths(&object, &[FieldPath::root()]), whole);
+        assert!(whole.iter().any(|violation| violation.path.to_string() == "spec.a"), "{whole:?}");
+    }
 
     #[test]
     fn a_fingerprint_does_not_depend_on_order() {

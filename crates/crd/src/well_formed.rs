@@ -50,3 +50,36 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
 fn expect(is_so: bool, kind: &str) -> Result<(), String> {
     if is_so { Ok(()) } else { Err(format!("value is not of type {kind:?}")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_keyword_with_a_value_of_a_wrong_type_is_found_wherever_it_stands() {
+        for (keyword, wrong) in [
+            ("enum", json!("a")),
+            ("required", json!([1])),
+            ("required", json!("a")),
+            ("pattern", json!(1)),
+            ("uniqueItems", json!("true")),
+            ("minimum", json!("1")),
+            ("multipleOf", json!(0)),
+            ("maxLength", json!(-1)),
+            ("minItems", json!(1.5)),
+            ("anyOf", json!([])),
+        ] {
+            let schema = json!({keyword: wrong});
+            for schema in [
+                json!({"properties": {"a": schema}}),
+                json!({"items": {"additionalProperties": schema}}),
+                json!({"allOf": [{"not": schema}]}),
+            ] {
+                assert!(check(&schema).is_err(), "{schema}");
+            }
+        }
+        assert_eq!(check(&json!({"maxLength": 2.0, "enum": [], "properties": {"enum": {"type": "string"}}})), Ok(()));
+    }
+}
