@@ -218,10 +218,10 @@ fn judging(schema: &Value) -> Map<String, Value> {
     }
     let is_usable = |schema: &Value| Patterns::default().are_usable(schema);
     for keyword in ["allOf", "anyOf", "oneOf"] {
-        if let Some(schemas) = schema.get(keyword).and_then(Value::as_array) {
-            if keyword != "oneOf" || schemas.iter().all(is_usable) {
-                strict.insert(keyword.to_owned(), schemas.iter().map(junctor).collect());
-            }
+        if let Some(schemas) = schema.get(keyword).and_then(Value::as_array)
+            && (keyword != "oneOf" || schemas.iter().all(is_usable))
+        {
+            strict.insert(keyword.to_owned(), schemas.iter().map(junctor).collect());
         }
     }
     if let Some(schema) = schema.get("not").filter(|schema| is_usable(schema)) {
@@ -421,9 +421,9 @@ fn the_library_finds_the_same_in_mutated_objects() {
     for (name, schema) in &schemas {
         assert_eq!(well_formed::check(schema), Ok(()), "{name}");
         let library = Library::new(schema);
-        for _ in 0..1 + 1000 / schemas.len() {
+        for _ in 0..=1000 / schemas.len() {
             let mut object = sample(schema, &mut chance, &mut 40);
-            for _ in 0..1 + chance.below(3) {
+            for _ in 0..=chance.below(3) {
                 mutate(&mut object, &mut chance);
             }
             let found = ours(schema, &object);

@@ -1,7 +1,7 @@
 //! Patterns of a schema: the apiserver compiles them with Go's `regexp` (RE2).
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use regex::Regex;
 use serde_json::Value;
@@ -14,22 +14,25 @@ use kubefoundry_yaml::text::shorten;
 
 /// The patterns of one schema. Each is compiled when a text is matched with it first; `Err` holds why it cannot be.
 #[derive(Debug, Default)]
-pub(super) struct Patterns(Mutex<BTreeMap<String, Result<Regex, String>>>);
+pub(super) struct Patterns(Mutex<BTreeMap<String, Compiled>>);
+
+/// A clone of a regex has to make its caches again, so it is shared.
+type Compiled = Arc<Result<Regex, String>>;
 
 impl Patterns {
-    fn get(&self, pattern: &str) -> Result<Regex, String> {
-        let Ok(mut known) = self.0.lock() else { return compile(pattern) };
+    fn get(&self, pattern: &str) -> Compiled {
+        let Ok(mut known) = self.0.lock() else { return Arc::new(compile(pattern)) };
         if let Some(compiled) = known.get(pattern) {
-            return compiled.clone();
+            return Arc::clone(compiled);
         }
-        let compiled = compile(pattern);
-        known.insert(pattern.to_owned(), compiled.clone());
+        let compiled = Arc::new(compile(pattern));
+        known.insert(pattern.to_owned(), Arc::clone(&compiled));
         compiled
     }
 
     /// Whether a text has a pattern; one that cannot be compiled takes any.
     pub(super) fn is_match(&self, pattern: &str, text: &str) -> bool {
-        self.get(pattern).map_or(true, |regex| regex.is_match(text))
+        self.get(pattern).as_ref().as_ref().map_or(true, |regex| regex.is_match(text))
     }
 
     /// Whether everything in a schema that judges can be evaluated.
@@ -47,7 +50,7 @@ impl Patterns {
 
     /// Adds a finding when the pattern of a text cannot be compiled here.
     pub(super) fn report(&self, pattern: &str, at: &Place<'_>, out: &mut Vec<Violation>) {
-        if let Err(reason) = self.get(pattern) {
+        if let Err(reason) = self.get(pattern).as_ref() {
             out.push(Violation {
                 code: &codes::CRD_RULE_NOT_EVALUATED,
                 path: at.path(),

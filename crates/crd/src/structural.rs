@@ -6,7 +6,7 @@
 //! documentation, "Extend the Kubernetes API with CustomResourceDefinitions"; `k8s.io/kube-openapi/pkg/validation` for
 //! types, null and formats), so a keyword that is not in it says nothing here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value};
 
@@ -64,6 +64,7 @@ impl Sink<'_> {
 
 /// The keywords of a schema that declares what there is.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a keyword of the language")]
 struct Node<'s> {
     kind: Option<&'s str>,
     format: Option<&'s str>,
@@ -125,7 +126,8 @@ impl Checker<'_> {
             Some(ref kind) => std::slice::from_ref(kind),
             None => &[],
         };
-        if !allowed.is_empty() && !(node.is_nullable && value.is_null() || has_type(value, allowed)) {
+        let is_allowed = allowed.is_empty() || has_type(value, allowed) || node.is_nullable && value.is_null();
+        if !is_allowed {
             let null = node.is_nullable.then_some("null");
             self.refuse(&Reason::Type(null.into_iter().chain(allowed.iter().copied()).collect()), value, at, out);
         }
@@ -252,7 +254,10 @@ impl Checker<'_> {
                 "properties" | "additionalProperties" | "items" if !is_declared => {
                     self.judge_below(keyword, keywords, rule, value, at, sink);
                 }
-                "required" => self.required(rule, value, at, sink),
+                // The commonest of those that judge nothing.
+                "type" | "properties" | "additionalProperties" | "items" | "default" | "nullable" => {}
+                extension if extension.starts_with("x-kubernetes-") => {}
+                "required" => Self::required(rule, value, at, sink),
                 "allOf" | "anyOf" | "oneOf" | "not" => self.junctor(keyword, rule, value, at, is_declared, sink),
                 _ => {
                     if let Some(reason) = self.refused_by(keyword, rule, keywords, value) {
@@ -315,7 +320,7 @@ impl Checker<'_> {
         keyword.map(Reason::Keyword)
     }
 
-    fn required(&self, names: &Value, value: &Value, at: &Place<'_>, sink: &mut Sink<'_>) {
+    fn required(names: &Value, value: &Value, at: &Place<'_>, sink: &mut Sink<'_>) {
         let Some(fields) = value.as_object() else { return };
         for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
             if !fields.contains_key(name) {
@@ -441,11 +446,11 @@ fn falls_short(length: usize, limit: &Value) -> Option<bool> {
 
 /// Whether two items are equal. Items are compared only with those that look alike, so that long lists end.
 fn has_duplicates(items: &[Value]) -> bool {
-    let mut seen: BTreeMap<String, ()> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     items.iter().any(|item| {
         let mut text = String::new();
         normal(item, &mut text);
-        seen.insert(text, ()).is_some()
+        !seen.insert(text)
     })
 }
 
