@@ -35,7 +35,7 @@ impl InstalledSchemas for CrdSchemas<'_> {
                 for violation in schema.check(&manifest.clone().into_json()) {
                     report(&violation, &name, schema, findings);
                 }
-                SchemaCheck::Checked(schema.fingerprint.clone())
+                SchemaCheck::Checked(schema.fingerprint().to_owned())
             }
             Err(Some(problem)) => {
                 findings.add(problem.diagnostic());
