@@ -272,6 +272,7 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
 /// assert!(compilation.outputs[0].object.as_str().starts_with("apiVersion: nvidia.com/v1alpha1\n"));
 /// ```
 pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough over lifetimes")]
     compile_with(sources, thoroughness, |run| run.results())
 }
 

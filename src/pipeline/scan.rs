@@ -35,6 +35,7 @@ enum Turn {
 
 /// Which kinds a text names.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that exclude none of the others")]
 struct NamedKinds {
     /// One that is transformed.
     transformed: bool,

@@ -18,4 +18,5 @@ mod transformation;
 pub mod validate;
 pub mod wire;
 
-pub use transformation::{CONFIGURATION_KIND, KIND, ModelDeployments};
+pub use transformation::ModelDeployments;
+pub use wire::{CONFIGURATION_KIND, KIND};

@@ -8,7 +8,7 @@ use super::conformance;
 use super::ir::{Deployment, LeafEntry};
 use super::provider::Context;
 use super::rule_types::Variables;
-use super::wire::{InferenceProviderConfig, ModelDeployment};
+use super::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
 use super::{providers, select, validate};
 use crate::codes;
 use kubefoundry_diagnostics::{Code, Findings, Place, Severity};
@@ -29,12 +29,6 @@ const API_VERSION: &str = "kubefoundry.ai/v1alpha1";
 /// What speaks of models: the prefix of a label, an annotation, or an apiVersion of each group. A test holds it to the
 /// groups.
 const MARKS: &[&str] = &["kubefoundry.ai/", "kubeairunway.ai/", "airunway.ai/"];
-
-/// The kind that is transformed.
-pub const KIND: &str = "ModelDeployment";
-
-/// The kind of provider configurations.
-pub const CONFIGURATION_KIND: &str = "InferenceProviderConfig";
 
 /// The annotation, behind the prefix of a dialect, by which the provider of others takes a deployment.
 const PROVIDER: &str = "provider";

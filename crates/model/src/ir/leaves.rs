@@ -48,7 +48,7 @@ impl Deployment {
         let mut leaves = Leaves(Vec::new());
         let spec = FieldPath::from(ModelDeployment::path().spec());
         leaves.written(FieldPath::from(ModelDeployment::path().api_version()), dialect.api_version());
-        leaves.written(FieldPath::from(ModelDeployment::path().kind()), crate::KIND);
+        leaves.written(FieldPath::from(ModelDeployment::path().kind()), crate::wire::KIND);
         leaves.metadata(metadata);
         leaves.model(model);
         leaves.provider(provider);

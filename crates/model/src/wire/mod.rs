@@ -14,3 +14,9 @@ pub use model_deployment::{
     Secrets, Serving, ServingMode, Storage, StorageVolume, VolumePurpose,
 };
 pub use status::{EndpointStatus, ModelDeploymentStatus, Phase, ProviderStatus, ReplicaStatus};
+
+/// The kind of ModelDeployments.
+pub const KIND: &str = "ModelDeployment";
+
+/// The kind of the configurations that providers are known by.
+pub const CONFIGURATION_KIND: &str = "InferenceProviderConfig";
