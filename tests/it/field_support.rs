@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{Start, testing};
 use kubefoundry::diagnostic::{Diagnostic, Severity};
+use kubefoundry::field_reference::find;
 use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::model::support::Support;
+use kubefoundry::wire::Shape;
 use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
 use serde_json::{Value, json};
 
@@ -45,9 +47,6 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         },
         "spec.engine.type" => (json!(start.engine), json!(if start.engine == "vllm" { "sglang" } else { "vllm" })),
         "spec.engine.contextLength" => (json!(4096), json!(8192)),
-        "spec.engine.trustRemoteCode" | "spec.engine.enforceEager" | "spec.engine.enablePrefixCaching" => {
-            (json!(false), json!(true))
-        }
         "spec.engine.image" => (Value::Null, json!(other_image)),
         "spec.image" => (start.image.map_or(Value::Null, |image| json!(image)), json!(other_image)),
         "spec.engine.args.*" => (json!({argument: "8"}), json!({argument: "16"})),
@@ -55,9 +54,6 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         "spec.serving.mode" => {
             let other = if start.mode == "aggregated" { "disaggregated" } else { "aggregated" };
             (json!(start.mode), json!(other))
-        }
-        "spec.scaling.replicas" | "spec.scaling.prefill.replicas" | "spec.scaling.decode.replicas" => {
-            (json!(1), json!(3))
         }
         "spec.scaling.prefill.gpu.count" | "spec.scaling.decode.gpu.count" | "spec.resources.gpu.count" => {
             (json!(2), json!(4))
@@ -77,7 +73,18 @@ fn values(field: &str, start: Start) -> (Value, Value) {
         "spec.tolerations[]" => {
             (json!([{"key": "one", "operator": "Exists"}]), json!([{"key": "other", "operator": "Exists"}]))
         }
-        other => panic!("support::DEFAULTS has {other}: add two values of it to values() in tests/it/field_support.rs"),
+        other => values_of_shape(other),
+    }
+}
+
+/// Two values of a field that its declaration tells, so that a new number, switch or word needs none above.
+fn values_of_shape(field: &str) -> (Value, Value) {
+    let entry = find(field).unwrap_or_else(|error| panic!("support::DEFAULTS has {field}: {error}"));
+    match entry.field.map(|field| field.full_shape()) {
+        Some(Shape::Integer(_)) => (json!(1), json!(3)),
+        Some(Shape::Boolean) => (json!(false), json!(true)),
+        Some(Shape::Words(words)) if words.words.len() > 1 => (json!(words.words[0].0), json!(words.words[1].0)),
+        _ => panic!("support::DEFAULTS has {field}: add two values of it to values() in tests/it/field_support.rs"),
     }
 }
 

@@ -6,14 +6,14 @@ use std::path::Path;
 
 /// Folders of sources, and how many literals are left in each.
 const CEILINGS: &[(&str, usize)] = &[
-    ("crates/model/src/providers", 98),
+    ("crates/model/src/providers", 69),
     ("crates/model/src/engines", 10),
-    ("crates/model/src", 32),
+    ("crates/model/src", 35),
     ("crates/llamastack/src", 18),
     ("crates/actor/src", 2),
     ("crates/kubernetes/src", 8),
-    ("crates/crd/src", 0),
-    ("src", 101),
+    ("crates/crd/src", 3),
+    ("src", 95),
     ("cli/src", 3),
     ("krm/src", 0),
     ("operator/src", 1),

@@ -89,3 +89,34 @@ pub(super) const fn refused_role(field: &'static str) -> FieldSupport {
 pub fn fields() -> impl Iterator<Item = &'static str> {
     DEFAULTS.iter().map(|row| row.field)
 }
+
+#[cfg(test)]
+mod tests {
+    use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+
+    use crate::wire::ModelDeploymentSpec;
+
+    /// Every declared field: `*` stands for any key, `[]` for any item.
+    fn declared(shape: &Shape, path: &str, all: &mut Vec<String>) {
+        match shape {
+            // Selection reads the name, and giving a gateway is an error.
+            _ if matches!(path, "spec.provider.name" | "spec.gateway") => {}
+            Shape::Object(object) => {
+                for field in object.fields {
+                    declared(&field.full_shape(), &format!("{path}.{}", field.key), all);
+                }
+            }
+            Shape::List(_) => all.push(format!("{path}[]")),
+            Shape::Map(_) => all.push(format!("{path}.*")),
+            _ => all.push(path.to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_default_table_has_a_row_for_every_declared_field() {
+        let mut all = Vec::new();
+        declared(&ModelDeploymentSpec::SHAPE, "spec", &mut all);
+        let rows: Vec<&str> = super::DEFAULTS.iter().map(|row| row.field).collect();
+        assert_eq!(rows, all, "DEFAULTS in crates/model/src/support.rs");
+    }
+}
