@@ -75,22 +75,18 @@ fn keys_of(schema: &Value) -> Vec<Key> {
 
 fn known(field: &str, items: [&[Value]; 2]) -> Vec<Key> {
     let has = |name: &str| items.iter().flat_map(|items| *items).any(|item| item.get(name).is_some());
-    match field {
+    if field == "ports" {
         // Of a container, or of a Service.
-        "ports" => {
-            let port =
-                Key { name: if has("containerPort") { "containerPort" } else { "port" }.to_owned(), default: None };
-            vec![port, Key { name: "protocol".to_owned(), default: Some(Value::from("TCP")) }]
-        }
-        _ => {
-            let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().list_keys);
-            let rows = || of_providers.clone().chain(&KUBERNETES).filter(|row| row.field == field);
-            let fits = |row: &&ListKeys| row.keys.first().is_some_and(|key| has(key));
-            let row = rows().find(fits).or_else(|| rows().last());
-            let keys = row.map(|row| row.keys).unwrap_or_default();
-            keys.iter().map(|name| Key { name: (*name).to_owned(), default: None }).collect()
-        }
+        let port = if has("containerPort") { "containerPort" } else { "port" };
+        let protocol = Key { name: "protocol".to_owned(), default: Some(Value::from("TCP")) };
+        return vec![Key { name: port.to_owned(), default: None }, protocol];
     }
+    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().list_keys);
+    let rows = || of_providers.clone().chain(&KUBERNETES).filter(|row| row.field == field);
+    let fits = |row: &&ListKeys| row.keys.first().is_some_and(|key| has(key));
+    let row = rows().find(fits).or_else(|| rows().next_back());
+    let keys = row.map(|row| row.keys).unwrap_or_default();
+    keys.iter().map(|name| Key { name: (*name).to_owned(), default: None }).collect()
 }
 
 /// The value of a key in an item.

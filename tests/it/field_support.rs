@@ -102,7 +102,7 @@ fn with(mut start: Start, field: &str, value: &Value) -> Compilation {
     if field == "spec.model.source" {
         // The one id that means something from both sources: a path that is in the image, and on a volume over it.
         document["spec"]["model"]["id"] =
-            json!(if start.examples().model.ends_with(".gguf") { "/models/m.gguf" } else { "/models/m" });
+            json!(if start.examples().model.contains(".gguf") { "/models/m.gguf" } else { "/models/m" });
         document["spec"]["model"]["storage"] =
             json!({"volumes": [{"name": "v", "mountPath": "/models", "claimName": "c"}]});
         document["spec"]["image"] = json!(start.image.unwrap_or("registry.example.com/image:1.4.0"));

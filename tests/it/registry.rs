@@ -10,6 +10,7 @@ use kubefoundry::model::engines::grammar::Setting;
 use kubefoundry::model::engines::{flags, grammar};
 use kubefoundry::model::provider::CustomKind;
 use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry::model::rule_types;
 use kubefoundry::model::support;
 use kubefoundry::registry;
 use kubefoundry::wire::{EngineType, ServingMode, Word as _};
@@ -182,6 +183,18 @@ fn every_engine_is_told_in_its_own_flags() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A rule that compares with the word of an engine can be true: it is no KF0415.
+#[test]
+fn rules_know_every_engine() {
+    let environment = rule_types::environment(cel::Limits::default());
+    for (word, _) in EngineType::WORDS {
+        let (_, warnings) = environment.compile(&format!("spec.engine.type == '{word}'")).unwrap();
+        assert!(warnings.is_empty(), "{word}: {warnings:?}");
+    }
+    let (_, warnings) = environment.compile("spec.engine.type == 'no-engine'").unwrap();
+    assert_eq!(warnings.len(), 1);
 }
 
 /// What the configuration of a provider lists, its code renders; what it does not list is refused with the words of the

@@ -63,7 +63,10 @@ pub(crate) fn cells(provider: &dyn Provider) -> Vec<(&'static str, &'static str)
 fn read(provider: &dyn Provider) -> Result<Testing, String> {
     let name = provider.name();
     let file = format!("crates/model/src/providers/{name}/testing.yaml");
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file)).map_err(|error| {
+    // `cargo xtask fuzz` has this module, too, and its package is a folder of the repository.
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let root = folders.find(|folder| folder.join("crates/model").is_dir()).unwrap();
+    let text = fs::read_to_string(root.join(&file)).map_err(|error| {
         format!(
             "{file}: {error}. Write it, as crates/model/src/providers/kuberay/testing.yaml is written: `starts` with an \
              engine and a mode for each of {:?}, and `overrides` with two values that are rendered differently",
@@ -84,7 +87,10 @@ fn read(provider: &dyn Provider) -> Result<Testing, String> {
         };
         starts.iter().map(start).collect()
     });
-    let starts = starts.ok_or_else(|| format!("{file}: `starts` must be a list of mappings with engine and mode"))?;
+    let known = |start: &Start| EngineType::WORDS.iter().any(|(word, _)| *word == start.engine);
+    let starts = starts.filter(|starts| starts.iter().all(known)).ok_or_else(|| {
+        format!("{file}: `starts` must be a list of mappings with engine and mode, each an engine that is known")
+    })?;
     for cell in cells(provider) {
         if !starts.iter().any(|start| (start.engine, start.mode) == cell) {
             let (engine, mode) = cell;
@@ -136,6 +142,5 @@ impl Start {
 
 /// The engine that a word means.
 pub(crate) fn engine_of(word: &str) -> EngineType {
-    let (_, engine) = EngineType::WORDS.iter().find(|(known, _)| *known == word).unwrap_or_else(|| panic!("{word}"));
-    *engine
+    EngineType::WORDS.iter().find(|(known, _)| *known == word).map(|(_, engine)| *engine).unwrap()
 }
