@@ -99,7 +99,9 @@ proptest! {
         let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
         let mut chosen = start;
         for edit in [None].into_iter().chain(edits.iter().map(Some)) {
-            edit.into_iter().for_each(|edit| apply(edit, &mut chosen));
+            if let Some(edit) = edit {
+                apply(edit, &mut chosen);
+            }
             let mut sources = SourceSet::default();
             for text in &chosen {
                 let (name, purpose, text) = &texts[*text];

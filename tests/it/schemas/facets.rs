@@ -149,12 +149,9 @@ fn is_exempt(kind: &str, place: &Place, facet: Facet) -> bool {
     let keys: Vec<&str> =
         place.steps.iter().filter_map(|step| if let Step::Field(key) = step { Some(*key) } else { None }).collect();
     match (kind, keys.as_slice()) {
-        // Options are no object of a cluster.
-        ("Render", ["metadata", ..]) => true,
-        // A configuration has no namespace.
-        ("Render", ["providers", "metadata", "namespace"]) | ("InferenceProviderConfig", ["metadata", "namespace"]) => {
-            true
-        }
+        // Options are no object of a cluster, and a configuration has no namespace.
+        ("Render", ["metadata", ..] | ["providers", "metadata", "namespace"])
+        | ("InferenceProviderConfig", ["metadata", "namespace"]) => true,
         // A distribution without external providers is left to its operator.
         ("LlamaStackDistribution", ["spec"] | ["spec", "server"]) => facet == Facet::Required,
         _ => false,

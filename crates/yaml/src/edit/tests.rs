@@ -93,6 +93,18 @@ fn a_scalar_is_replaced_in_its_place_and_keeps_its_quotes() {
     }
 }
 
+/// merge-config replaces the only provider of a section, and the user's comment above it is the user's.
+#[test]
+fn comments_above_items_stay_when_new_items_replace_all_of_them() {
+    let text = "a:\n# kept\n- 1\nb: 2\n";
+    assert_eq!(edit(text, &[remove("a[0]"), append("a", [json!(3)])]), "a:\n# kept\n- 3\nb: 2\n");
+    let text = "a:\n  # kept\n  - x: 1\n    y: 2\n  # between\n  - 2\n";
+    assert_eq!(
+        edit(text, &[remove("a[0]"), remove("a[1]"), append("a", [json!({"z": 3})])]),
+        "a:\n  # kept\n  # between\n  - z: 3\n"
+    );
+}
+
 #[test]
 fn a_collection_replaces_a_scalar_below_its_key_where_the_comment_stays() {
     for (text, value, expected) in [

@@ -86,7 +86,8 @@ impl<'t> Writer<'t> {
             Change::Remove => return None,
             Change::Inside(inside) => inside,
         };
-        let whole = || expected(node, Some(change), self.style.placement);
+        let placement = self.style.placement;
+        let whole = || expected(node, Some(change), placement);
         let own = self.text.get(node.span.start..)?;
         let count = node.entries().len() + node.items().len();
         if own.starts_with('*') || !matches!(node.value, Read::Mapping(_) | Read::Sequence(_)) {
@@ -94,6 +95,14 @@ impl<'t> Writer<'t> {
         }
         let is_flow = own.starts_with(['{', '[']);
         if !inside.keeps_any_of(count) {
+            // New items take the place of all the old ones: one by one, comments above the old ones stay.
+            if !is_flow && count > 0 && matches!(node.value, Read::Sequence(_)) && !inside.added.is_empty() {
+                let before = self.pieces.len();
+                if self.block_sequence(node, inside).is_some() {
+                    return Some(());
+                }
+                self.pieces.truncate(before);
+            }
             let stays_flow = place.notation().is_some() || self.style.values == ValueStyle::Flow || count > 0;
             if is_flow && stays_flow && !inside.added.is_empty() {
                 let text = render::flow_collection(&whole(), self.notation(place, node));
