@@ -140,7 +140,7 @@ impl Session {
     /// let mut sources = SourceSet::default();
     /// let session = Session::new(&sources, Providers::Given).unwrap();
     /// assert_eq!(session.provider_names().count(), 0);
-    /// sources.add("dynamo", providers::find("dynamo").unwrap().config());
+    /// sources.add("dynamo", providers::find("dynamo").unwrap().info().config);
     /// let session = session.with_providers(&sources, Providers::Given);
     /// assert_eq!(session.provider_names().collect::<Vec<_>>(), ["dynamo"]);
     /// ```

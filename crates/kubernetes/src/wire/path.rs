@@ -13,11 +13,9 @@ use super::reader::{IntegerOrString, Map};
 /// A type whose values have paths of a type of their own.
 ///
 /// ```
-/// use kubefoundry_model::wire::ModelDeployment;
-/// let resources = ModelDeployment::path().spec().resources();
-/// assert_eq!(resources.gpu().count().to_string(), "spec.resources.gpu.count");
-/// let env = ModelDeployment::path().spec().env().index(0);
-/// assert_eq!(env.name().to_string(), "spec.env[0].name");
+/// use kubefoundry_kubernetes::wire::EnvVar;
+/// let source = EnvVar::path().value_from().secret_key_ref();
+/// assert_eq!(source.key().to_string(), "valueFrom.secretKeyRef.key");
 /// ```
 pub trait Located {
     /// The path of a value of this type.
