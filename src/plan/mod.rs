@@ -6,7 +6,7 @@
 //! ```
 //! Which field moves which part of the output is found by changing one field at a time and rendering again, so it holds
 //! for every provider, and cannot be out of date. What upstream does then is each provider's own table
-//! ([`Provider::behaviors`](kubefoundry_model::provider::Provider::behaviors)).
+//! ([`ProviderInfo::behaviors`](kubefoundry_model::provider::ProviderInfo::behaviors)).
 
 mod attribution;
 mod class;

@@ -37,7 +37,7 @@ pub struct UpstreamChange {
 }
 
 /// What differs between two states of one object of a provider, and what the provider's controller makes of each difference
-/// by its table ([`Provider::behaviors`]). Both are JSON: the live object, say, and what a dry run of applying the new one
+/// by its table ([`ProviderInfo::behaviors`](kubefoundry_model::provider::ProviderInfo::behaviors)). Both are JSON: the live object, say, and what a dry run of applying the new one
 /// gives, so that defaults are in both. Status and what the apiserver keeps in metadata are no difference. Another kind,
 /// name or namespace is another object: it takes the place of the one that served.
 ///

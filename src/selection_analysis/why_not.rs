@@ -85,7 +85,7 @@ pub struct UnknownProvider {
 }
 
 /// Why a provider is not selected for each ModelDeployment of the input, in order; nothing is said with options or
-/// configurations that cannot be used, which is for [`compile`](crate::pipeline()) to say.
+/// configurations that cannot be used, which is for [`compile`](crate::compile()) to say.
 ///
 /// ```
 /// use kubefoundry::selection_analysis::why_not;

@@ -170,7 +170,7 @@ pub struct OutputTrace {
     pub from: Vec<String>,
 }
 
-/// Traces every ModelDeployment of the input, in order. What is wrong with the input is for [`compile`](crate::pipeline())
+/// Traces every ModelDeployment of the input, in order. What is wrong with the input is for [`compile`](crate::compile())
 /// to say; with options or configurations that cannot be used there is nothing to trace.
 ///
 /// ```

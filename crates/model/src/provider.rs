@@ -52,7 +52,7 @@ impl ProviderInfo {
         self.kinds.iter().any(|own| own.group == group && own.kind == kind)
     }
 
-    /// What becomes of every field of the specification, in the order of [`DEFAULTS`](super::support::DEFAULTS).
+    /// What becomes of every field of the specification, in the order of [`DEFAULTS`].
     pub fn field_support(&self) -> impl Iterator<Item = &'static FieldSupport> {
         let deviations = self.deviations;
         DEFAULTS.iter().map(|row| deviations.iter().find(|deviation| deviation.field == row.field).unwrap_or(row))
