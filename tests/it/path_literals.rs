@@ -13,7 +13,7 @@ const CEILINGS: &[(&str, usize)] = &[
     ("crates/actor/src", 2),
     ("crates/kubernetes/src", 8),
     ("crates/crd/src", 3),
-    ("src", 95),
+    ("crates/engine/src", 95),
     ("cli/src", 3),
     ("krm/src", 0),
     ("operator/src", 1),

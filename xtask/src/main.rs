@@ -31,7 +31,7 @@ Tasks:
                     given, and add them to the facts; needs Python 3.11
                     --compare: write nothing, fail when the facts say something else
   upstream [--crds FOLDER] [--check]
-                    write the skeletons of upstream CRDs (schemas/upstream, NOTICE) from the dumps in FOLDER; those that
+                    write the skeletons of upstream CRDs (crates/upstream/schemas, NOTICE) from the dumps in FOLDER; those that
                     xtask/facts/upstream.yaml lists and FOLDER does not have stay as they are
                     --check: write nothing, fail when a committed file is stale
   upstream --crds FOLDER --compare

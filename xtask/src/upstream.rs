@@ -1,4 +1,4 @@
-//! `cargo xtask upstream`: the skeletons of upstream CRDs in `schemas/upstream`, and what can be done with them.
+//! `cargo xtask upstream`: the skeletons of upstream CRDs in `crates/upstream/schemas`, and what can be done with them.
 //!
 //! `xtask/facts/upstream.yaml` says which CRDs there are. A CRD whose dump is at hand is read anew; one whose dump is not
 //! keeps what its skeleton says, so that a release can be added with nothing but its own dump. All files are then written

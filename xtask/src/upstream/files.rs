@@ -13,7 +13,7 @@ use super::{Crd, entries, root};
 use crate::Failure;
 
 /// Where skeletons are, from the project's root.
-const FOLDER: &str = "schemas/upstream";
+const FOLDER: &str = "crates/upstream/schemas";
 /// What the files of [`FOLDER`] may come to, since they are part of the program.
 const MAX_BYTES: usize = 500_000;
 
@@ -89,7 +89,7 @@ fn files(crds: &[Crd]) -> Result<BTreeMap<PathBuf, String>, Failure> {
         return Err(Failure::Unmet(format!("the skeletons come to {bytes} bytes, expected at most {MAX_BYTES}")));
     }
     files.insert(Path::new(FOLDER).join("index.yaml"), index(&sorted));
-    files.insert(PathBuf::from("src/upstream/table.rs"), table(&sorted));
+    files.insert(PathBuf::from("crates/upstream/src/table.rs"), table(&sorted));
     files.insert(PathBuf::from("NOTICE"), notice(crds));
     Ok(files)
 }
@@ -179,7 +179,7 @@ fn table(crds: &[&Crd]) -> String {
             text,
             "    Origin {{\n        group: {:?},\n        kind: {:?},\n        project: {:?},\n        repository: {:?},\n        \
              commit: {:?},\n        date: {:?},\n        release: {:?},\n        is_tagged: {},\n        path: {:?},\n        \
-             sha256: {:?},\n        rules: {},\n        head: include_str!(\"../../{FOLDER}/{}\"),\n    }},\n",
+             sha256: {:?},\n        rules: {},\n        head: include_str!(\"../schemas/{}\"),\n    }},\n",
             crd.lean.group,
             crd.lean.kind,
             fact.project,
@@ -202,8 +202,8 @@ fn notice(crds: &[Crd]) -> String {
     let mut text = "\
         KubeFoundry\n\
         \n\
-        The files in schemas/upstream are interface facts taken from CustomResourceDefinitions of the projects below: the\n\
-        names, types and limits of fields, without descriptions and rules. schemas/upstream/index.yaml names the commit,\n\
+        The files in crates/upstream/schemas are interface facts taken from CustomResourceDefinitions of the projects below:\n\
+        the names, types and limits of fields, without descriptions and rules. The index.yaml there names the commit,\n\
         the path and the SHA-256 of each original. Each project is licensed as stated here by its own authors.\n"
         .to_owned();
     let projects: BTreeSet<(&str, &str, &str)> =

@@ -1,0 +1,134 @@
+//! Skeletons of upstream CRDs: their structure without their prose, embedded in the program.
+//!
+//! A skeleton keeps everything of a CustomResourceDefinition that decides which objects an apiserver takes, except CEL
+//! rules: names, scope, versions, subresources, printer columns and every keyword of the structural schemas. It leaves out
+//! what upstream wrote for people (descriptions, titles, examples, deprecation warnings), the rules of
+//! `x-kubernetes-validations`, and how versions are converted. `cargo xtask upstream` writes the skeletons from dumps of
+//! CRDs into `schemas/`; `schemas/index.yaml` lists them with their origins.
+//!
+//! # Format
+//! `<group>_<kind>/<commit>.json` is a CRD whose schemas are references. A reference is the key of a line in
+//! `subtrees.txt`; such a line holds a schema whose larger subschemas are references in turn. The key is the start of the
+//! SHA-256 of the line's JSON, so equal subtrees of different versions, kinds and releases share one line, and adding a
+//! release only adds lines. A line is parsed when a skeleton that needs it is asked for, and parsed once.
+
+mod release;
+mod skeleton;
+mod subtrees;
+mod table;
+
+pub use skeleton::{Origin, Skeleton, Unreadable};
+pub use subtrees::map_subschemas;
+
+use release::Release;
+
+/// The origins of all skeletons: by group and kind, and those of one kind from the oldest to the newest.
+///
+/// ```
+/// use kubefoundry_upstream::origins;
+/// let graphs: Vec<_> = origins().iter().filter(|origin| origin.kind == "DynamoGraphDeployment").collect();
+/// assert!(graphs.len() >= 3 && graphs.iter().all(|origin| origin.group == "nvidia.com"));
+/// ```
+pub fn origins() -> &'static [Origin] {
+    table::ORIGINS
+}
+
+/// All skeletons, in the order of [`origins`]. None of them is decoded yet.
+///
+/// ```
+/// use kubefoundry_upstream::{origins, skeletons};
+/// assert_eq!(skeletons().count(), origins().len());
+/// ```
+pub fn skeletons() -> impl Iterator<Item = Skeleton> {
+    origins().iter().map(|origin| Skeleton::new(origin, false))
+}
+
+/// The skeleton of a kind for a release of its project.
+///
+/// A release that has no skeleton of its own gets the newest one that is not newer, or the oldest where all are newer;
+/// [`Skeleton::is_exact`] is false then. Without a release, or with one that is not a version such as `main`, the newest
+/// skeleton is returned. `None` means that there is no skeleton of the kind.
+///
+/// ```
+/// use kubefoundry_upstream::skeleton;
+/// let older = skeleton("nvidia.com", "DynamoGraphDeployment", Some("1.4.0")).unwrap();
+/// assert_eq!(older.origin().release, Some("1.2.0"));
+/// assert!(!older.is_exact());
+/// let newest = skeleton("nvidia.com", "DynamoGraphDeployment", None).unwrap();
+/// assert_eq!(newest.origin().release, Some("1.5.0"));
+/// assert_eq!(newest.to_crd().unwrap()["spec"]["names"]["kind"], "DynamoGraphDeployment");
+/// assert!(skeleton("nvidia.com", "Unknown", None).is_none());
+/// ```
+pub fn skeleton(group: &str, kind: &str, release: Option<&str>) -> Option<Skeleton> {
+    let of_kind = |origin: &&Origin| origin.group == group && origin.kind == kind;
+    choose(origins().iter().filter(of_kind), release)
+}
+
+/// Chooses among the skeletons of one kind, which come from the oldest to the newest.
+fn choose(origins: impl Iterator<Item = &'static Origin>, release: Option<&str>) -> Option<Skeleton> {
+    let origins: Vec<&'static Origin> = origins.collect();
+    let asked = release.and_then(Release::parse);
+    let Some(asked) = asked else { return origins.last().map(|origin| Skeleton::new(origin, false)) };
+    let of = |origin: &Origin| origin.release.and_then(Release::parse);
+    let not_newer = origins.iter().rev().find(|origin| of(origin).is_some_and(|release| release <= asked));
+    let origin = not_newer.or(origins.first())?;
+    let is_exact = origin.is_tagged && of(origin).as_ref() == Some(&asked);
+    Some(Skeleton::new(origin, is_exact))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static RELEASES: &[Origin] = &[
+        Origin { release: Some("0.9.0"), is_tagged: true, ..Origin::EMPTY },
+        Origin { release: Some("1.2.0"), ..Origin::EMPTY },
+        Origin { release: Some("1.10.0"), is_tagged: true, ..Origin::EMPTY },
+    ];
+
+    fn chosen(release: Option<&str>) -> (Option<&'static str>, bool) {
+        let skeleton = choose(RELEASES.iter(), release).unwrap();
+        (skeleton.origin().release, skeleton.is_exact())
+    }
+
+    #[test]
+    fn a_release_gets_its_own_skeleton_or_the_nearest_older_one() {
+        assert_eq!(chosen(Some("0.9.0")), (Some("0.9.0"), true));
+        assert_eq!(chosen(Some("v0.9")), (Some("0.9.0"), true));
+        assert_eq!(chosen(Some("1.0.0")), (Some("0.9.0"), false));
+        assert_eq!(chosen(Some("1.9.3")), (Some("1.2.0"), false));
+        assert_eq!(chosen(Some("1.11.0")), (Some("1.10.0"), false));
+    }
+
+    #[test]
+    fn a_skeleton_between_releases_is_exact_for_none() {
+        assert_eq!(chosen(Some("1.2.0")), (Some("1.2.0"), false));
+    }
+
+    #[test]
+    fn a_release_before_the_first_skeleton_gets_the_first() {
+        assert_eq!(chosen(Some("0.1.0")), (Some("0.9.0"), false));
+    }
+
+    #[test]
+    fn without_a_version_the_newest_is_chosen() {
+        assert_eq!(chosen(None), (Some("1.10.0"), false));
+        assert_eq!(chosen(Some("main")), (Some("1.10.0"), false));
+    }
+
+    #[test]
+    fn origins_are_in_order() {
+        let of = |origin: &Origin| (origin.group, origin.kind, origin.release.and_then(Release::parse));
+        assert!(origins().is_sorted_by_key(of), "{:#?}", origins());
+    }
+
+    #[test]
+    fn every_skeleton_can_be_read() {
+        for origin in origins() {
+            let skeleton = Skeleton::new(origin, false);
+            let crd = skeleton.to_crd().unwrap();
+            assert_eq!(crd["spec"]["names"]["kind"], origin.kind);
+            assert_eq!(crd["spec"]["group"], origin.group);
+        }
+    }
+}

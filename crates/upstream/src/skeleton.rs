@@ -1,0 +1,185 @@
+//! A skeleton of a CRD: where it comes from, and the CRD that it stands for.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::subtrees::Subtrees;
+use kubefoundry_yaml as yaml;
+
+/// The schemas that skeletons refer to.
+static SUBTREES: LazyLock<Subtrees<'static>> = LazyLock::new(|| Subtrees::new(include_str!("../schemas/subtrees.txt")));
+
+/// Where a skeleton comes from.
+#[derive(Debug)]
+pub struct Origin {
+    /// The API group of the kind: `ray.io`.
+    pub group: &'static str,
+    /// The kind: `RayService`.
+    pub kind: &'static str,
+    /// What the project is called: `KubeRay`.
+    pub project: &'static str,
+    /// The repository that the CRD was read from, as owner and name.
+    pub repository: &'static str,
+    /// The commit that the CRD was read at, in full or, where only that is known, abbreviated.
+    pub commit: &'static str,
+    /// The day of the commit, or its month, as `2026-08-19` or `2026-08`; `None` when it was not recorded.
+    pub date: Option<&'static str>,
+    /// The release that the project's own files name at the commit; `None` when they name none.
+    pub release: Option<&'static str>,
+    /// Whether the commit is the one that was released under that name, not one before or after it.
+    pub is_tagged: bool,
+    /// The path of the CRD in the repository.
+    pub path: &'static str,
+    /// The SHA-256 of the CRD as upstream has it.
+    pub sha256: &'static str,
+    /// How many CEL rules the CRD has upstream. The skeleton has none of them.
+    pub rules: usize,
+    /// The CRD, whose schemas are references.
+    pub(super) head: &'static str,
+}
+
+#[cfg(test)]
+impl Origin {
+    pub(super) const EMPTY: Self = Self {
+        group: "",
+        kind: "",
+        project: "",
+        repository: "",
+        commit: "",
+        date: None,
+        release: None,
+        is_tagged: false,
+        path: "",
+        sha256: "",
+        rules: 0,
+        head: "",
+    };
+}
+
+/// How messages name a skeleton: `KubeRay 1.7.0, feeaf72f of 2026-08-19`.
+///
+/// ```
+/// let skeleton = kubefoundry_upstream::skeleton("ray.io", "RayService", None).unwrap();
+/// assert_eq!(skeleton.origin().to_string(), "KubeRay 1.7.0, feeaf72f of 2026-08-19");
+/// ```
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.project)?;
+        if let Some(release) = self.release {
+            write!(f, " {release}")?;
+        }
+        write!(f, ", {}", self.commit.get(..8).unwrap_or(self.commit))?;
+        match self.date {
+            Some(date) => write!(f, " of {date}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An embedded skeleton cannot be read: the program was built from damaged files.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the skeleton of {kind} ({origin}) cannot be read at {place}")]
+pub struct Unreadable {
+    kind: &'static str,
+    origin: String,
+    place: String,
+}
+
+/// A CRD of upstream without its prose and rules. It is decoded when it is asked for its content.
+#[derive(Debug, Clone, Copy)]
+pub struct Skeleton {
+    origin: &'static Origin,
+    is_exact: bool,
+}
+
+impl Skeleton {
+    pub(super) fn new(origin: &'static Origin, is_exact: bool) -> Self {
+        Self { origin, is_exact }
+    }
+
+    /// Where it comes from.
+    pub fn origin(&self) -> &'static Origin {
+        self.origin
+    }
+
+    /// Whether it was taken from exactly the release that was asked for. If not, a field that it lacks may exist.
+    pub fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    /// The CustomResourceDefinition, ready to be installed: it has no conversion between versions.
+    ///
+    /// # Errors
+    /// When the embedded files are damaged.
+    ///
+    /// ```
+    /// let crd = kubefoundry_upstream::skeleton("kaito.sh", "Workspace", None).unwrap().to_crd().unwrap();
+    /// assert_eq!(crd["metadata"]["name"], "workspaces.kaito.sh");
+    /// assert_eq!(crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["type"], "object");
+    /// ```
+    pub fn to_crd(&self) -> Result<Value, Unreadable> {
+        let head: Value = serde_json::from_str(self.origin.head).map_err(|_| self.unreadable("its head"))?;
+        let mut spec = match head.get("spec") {
+            Some(Value::Object(spec)) => spec.clone(),
+            _ => return Err(self.unreadable("spec")),
+        };
+        spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
+        for version in spec.get_mut("versions").and_then(Value::as_array_mut).into_iter().flatten() {
+            let schema = version.get("schema").map(|reference| SUBTREES.expand(reference));
+            let schema = schema.ok_or_else(|| self.unreadable("schema"))?.map_err(|key| self.unreadable(&key))?;
+            if let Some(version) = version.as_object_mut() {
+                version.insert("schema".to_owned(), json!({ "openAPIV3Schema": schema }));
+            }
+        }
+        let mut crd = Map::new();
+        crd.insert("apiVersion".to_owned(), Value::from("apiextensions.k8s.io/v1"));
+        crd.insert("kind".to_owned(), Value::from("CustomResourceDefinition"));
+        crd.insert("metadata".to_owned(), head.get("metadata").cloned().unwrap_or_default());
+        crd.insert("spec".to_owned(), Value::Object(spec));
+        Ok(Value::Object(crd))
+    }
+
+    /// The CustomResourceDefinition as YAML, after comments that say where it comes from.
+    ///
+    /// # Errors
+    /// When the embedded files are damaged.
+    ///
+    /// ```
+    /// let text = kubefoundry_upstream::skeleton("ray.io", "RayService", None).unwrap().to_yaml().unwrap();
+    /// assert!(text.starts_with("# RayService of KubeRay 1.7.0, feeaf72f of 2026-08-19"));
+    /// assert!(text.contains("\napiVersion: apiextensions.k8s.io/v1\n"));
+    /// ```
+    pub fn to_yaml(&self) -> Result<String, Unreadable> {
+        let Origin { kind, repository, commit, path, rules, .. } = self.origin;
+        let mut text = format!(
+            "# {kind} of {}\n# {repository}@{commit}, {path}\n\
+             # Without descriptions and conversion, and without its rules, of which upstream has {rules}.\n",
+            self.origin
+        );
+        yaml::to_yaml(&self.to_crd()?, &mut text);
+        Ok(text)
+    }
+
+    fn unreadable(&self, place: &str) -> Unreadable {
+        Unreadable { kind: self.origin.kind, origin: self.origin.to_string(), place: place.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_head_is_an_error() {
+        static DAMAGED: [Origin; 3] = [
+            Origin { kind: "Workspace", project: "KAITO", commit: "0123456789", head: "{", ..Origin::EMPTY },
+            Origin { head: r#"{"metadata": {}}"#, ..Origin::EMPTY },
+            Origin { head: r#"{"spec": {"versions": [{"name": "v1", "schema": "none"}]}}"#, ..Origin::EMPTY },
+        ];
+        let said = |position: usize| Skeleton::new(&DAMAGED[position], true).to_crd().unwrap_err().to_string();
+        assert_eq!(said(0), "the skeleton of Workspace (KAITO, 01234567) cannot be read at its head");
+        assert!(said(1).ends_with("at spec") && said(2).ends_with("at none"));
+    }
+}

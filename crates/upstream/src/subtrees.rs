@@ -1,0 +1,137 @@
+//! The schemas that skeletons share, and how references to them are followed.
+
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value};
+
+/// How deep schemas may nest: upstream's deepest nests 34 collections, and a damaged text may refer to itself.
+const MAX_DEPTH: usize = 100;
+
+/// The lines of `subtrees.txt`.
+#[derive(Debug)]
+pub(super) struct Subtrees<'t> {
+    /// Sorted by key.
+    lines: Vec<Line<'t>>,
+}
+
+/// One schema, by the key that references name.
+#[derive(Debug)]
+struct Line<'t> {
+    key: &'t str,
+    json: &'t str,
+    /// `None` inside when the text is not JSON.
+    schema: OnceLock<Option<Value>>,
+}
+
+impl<'t> Subtrees<'t> {
+    /// Takes a text of lines `<key> <JSON>`. Lines that start with `#` are comments.
+    pub(super) fn new(text: &'t str) -> Self {
+        let lines = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '));
+        let mut lines: Vec<Line<'t>> = lines.map(|(key, json)| Line { key, json, schema: OnceLock::new() }).collect();
+        lines.sort_by_key(|line| line.key);
+        Self { lines }
+    }
+
+    /// Replaces every reference in a schema, or the reference that a schema is.
+    ///
+    /// # Errors
+    /// With the key of a line that is missing or is not JSON, or at which the schema nests too deeply.
+    pub(super) fn expand(&self, schema: &Value) -> Result<Value, String> {
+        self.expand_at(schema, 0)
+    }
+
+    fn expand_at(&self, schema: &Value, depth: usize) -> Result<Value, String> {
+        match schema {
+            Value::String(key) if depth < MAX_DEPTH => match self.get(key) {
+                Some(found) => self.expand_at(found, depth + 1),
+                None => Err(key.clone()),
+            },
+            Value::String(key) => Err(key.clone()),
+            Value::Object(keywords) => {
+                let expanded = map_subschemas(keywords, |subschema| self.expand_at(subschema, depth + 1))?;
+                Ok(Value::Object(expanded))
+            }
+            other => Ok(other.clone()),
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&Value> {
+        let position = self.lines.binary_search_by_key(&key, |line| line.key).ok()?;
+        let line = self.lines.get(position)?;
+        line.schema.get_or_init(|| serde_json::from_str(line.json).ok()).as_ref()
+    }
+}
+
+/// Applies a function to each schema directly inside a schema, and keeps every other keyword.
+///
+/// Schemas stand under `properties`, `items`, `additionalProperties`, `not`, `allOf`, `anyOf` and `oneOf`. A boolean
+/// `additionalProperties` is no schema.
+///
+/// # Errors
+/// The first error of the function.
+///
+/// ```
+/// use kubefoundry_upstream::map_subschemas;
+/// use serde_json::json;
+/// let schema = json!({"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]});
+/// let replaced = map_subschemas(schema.as_object().unwrap(), |_| Ok::<_, ()>(json!("reference"))).unwrap();
+/// assert_eq!(json!(replaced), json!({"type": "object", "properties": {"type": "reference"}, "required": ["type"]}));
+/// ```
+pub fn map_subschemas<E>(
+    schema: &Map<String, Value>,
+    mut change: impl FnMut(&Value) -> Result<Value, E>,
+) -> Result<Map<String, Value>, E> {
+    let mut changed = Map::new();
+    for (keyword, value) in schema {
+        let value = match (keyword.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                let properties = properties.iter().map(|(name, schema)| Ok((name.clone(), change(schema)?)));
+                Value::Object(properties.collect::<Result<_, E>>()?)
+            }
+            ("items" | "not", schema) => change(schema)?,
+            ("additionalProperties", schema) if !schema.is_boolean() => change(schema)?,
+            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
+                Value::Array(schemas.iter().map(&mut change).collect::<Result<_, E>>()?)
+            }
+            (_, other) => other.clone(),
+        };
+        changed.insert(keyword.clone(), value);
+    }
+    Ok(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TEXT: &str = "# a comment\nb {\"type\":\"array\",\"items\":\"a\"}\na {\"type\":\"string\",\"enum\":[\"b\"]}\n\
+                        c {\"properties\":{\"c\":\"c\"}}\nd no JSON\n";
+
+    #[test]
+    fn references_are_followed_wherever_a_schema_stands() {
+        let schema = json!({
+            "properties": {"items": "b", "b": {"type": "string", "default": "a"}},
+            "additionalProperties": "a",
+            "anyOf": ["a", {"not": "a"}],
+        });
+        let text = json!({"type": "string", "enum": ["b"]});
+        let expected = json!({
+            "properties": {"items": {"type": "array", "items": text}, "b": {"type": "string", "default": "a"}},
+            "additionalProperties": text,
+            "anyOf": [text, {"not": text}],
+        });
+        assert_eq!(Subtrees::new(TEXT).expand(&schema), Ok(expected));
+        let open = json!({"additionalProperties": true});
+        assert_eq!(Subtrees::new(TEXT).expand(&open), Ok(open));
+    }
+
+    #[test]
+    fn a_damaged_text_is_an_error() {
+        let subtrees = Subtrees::new(TEXT);
+        for key in ["c", "d", "e"] {
+            assert_eq!(subtrees.expand(&json!({"items": key})), Err(key.to_owned()));
+        }
+    }
+}
