@@ -1,16 +1,55 @@
 //! The schemas of our kinds and reports, as `cargo xtask generate` wrote them to `schemas/`.
 
-/// A schema, as text that can be written to a file as it is.
+use std::borrow::Cow;
+
+/// A schema of one of our kinds or reports.
+///
+/// ```
+/// use kubefoundry::schemas::SCHEMAS;
+/// let render = SCHEMAS.iter().find(|schema| schema.name == "render").unwrap();
+/// assert!(!render.is_crd);
+/// assert!(render.text().starts_with("{\n \"$schema\": \"http://json-schema.org/draft-07/schema#\""));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schema {
     /// What it is called: the name of its file without the extension.
     pub name: &'static str,
     /// What it describes, in one line.
     pub summary: &'static str,
-    /// The text: YAML of a CustomResourceDefinition, or a JSON Schema.
-    pub text: &'static str,
     /// Whether it is a CustomResourceDefinition.
     pub is_crd: bool,
+    content: Content,
+}
+
+/// The text of a schema, as the program holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// All of it.
+    Text(&'static str),
+    /// Lines, of which those that consist of `@` and a name stand for the fields of the schema of that name.
+    Outline(&'static str),
+}
+
+impl Schema {
+    /// The text, which can be written to a file as it is: YAML of a CustomResourceDefinition, or a JSON Schema.
+    pub fn text(&self) -> Cow<'static, str> {
+        match self.content {
+            Content::Text(text) => Cow::Borrowed(text),
+            Content::Outline(outline) => Cow::Owned(outline.lines().map(expand).collect()),
+        }
+    }
+}
+
+/// How many lines stand before the fields of a JSON Schema that an outline names: the brace, `$schema` and `title`.
+const HEAD_LINES: usize = 3;
+
+/// A line of an outline, or what it stands for, indented as it is.
+fn expand(line: &str) -> String {
+    let (indentation, word) = line.split_at(line.len() - line.trim_start().len());
+    let named = word.strip_prefix('@').and_then(|name| SCHEMAS.iter().find(|schema| schema.name == name));
+    let Some(Schema { content: Content::Text(text), .. }) = named else { return format!("{line}\n") };
+    let fields = text.strip_suffix("\n}\n").unwrap_or(text).lines().skip(HEAD_LINES);
+    fields.flat_map(|field| [indentation, field, "\n"]).collect()
 }
 
 /// Embeds the file of a schema.
@@ -19,8 +58,8 @@ macro_rules! schema {
         Schema {
             name: $name,
             summary: $summary,
-            text: include_str!(concat!("../schemas/", $name, ".", $extension)),
             is_crd: matches!($extension.as_bytes(), b"yaml"),
+            content: Content::Text(include_str!(concat!("../schemas/", $name, ".", $extension))),
         }
     };
 }
@@ -34,7 +73,13 @@ macro_rules! schema {
 /// assert!(crds.contains(&"kubefoundry.ai_modeldeployments"));
 /// ```
 pub static SCHEMAS: &[Schema] = &[
-    schema!("kubefoundry", "json", "any document in an editor: those below are checked by their kind, others let be"),
+    Schema {
+        name: "kubefoundry",
+        summary: "any document in an editor: those below are checked by their kind, others let be",
+        is_crd: false,
+        // It repeats the schemas of all kinds, which the program holds anyway.
+        content: Content::Outline(include_str!("schemas/kubefoundry.outline")),
+    },
     schema!("modeldeployment", "json", "a ModelDeployment in an editor"),
     schema!("inferenceproviderconfig", "json", "an InferenceProviderConfig in an editor"),
     schema!("asyncactor", "json", "an AsyncActor in an editor"),
@@ -60,3 +105,15 @@ pub static SCHEMAS: &[Schema] = &[
     ),
     schema!("asya.sh_asyncactors", "yaml", "CustomResourceDefinition of AsyncActor, with what binding adds"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outline_expands_to_its_file() {
+        let schema = SCHEMAS.iter().find(|schema| schema.name == "kubefoundry").unwrap();
+        assert!(matches!(schema.content, Content::Outline(outline) if outline.contains("@modeldeployment\n")));
+        assert_eq!(schema.text(), include_str!("../schemas/kubefoundry.json"));
+    }
+}

@@ -1,6 +1,6 @@
 //! `kubefoundry schema`: schemas for editors, clusters and readers of reports, and skeletons of upstream's CRDs.
 
-use kubefoundry::schemas::SCHEMAS;
+use kubefoundry::schemas::{SCHEMAS, Schema};
 use kubefoundry::upstream::{self, Unreadable};
 
 use super::CommandError;
@@ -23,10 +23,10 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitStatus, CommandError> {
         (Some(None), _) => list_upstream(),
         (None, None) => list(),
         (None, Some(CRDS)) => {
-            let crds: Vec<&str> = SCHEMAS.iter().filter(|schema| schema.is_crd).map(|schema| schema.text).collect();
+            let crds: Vec<_> = SCHEMAS.iter().filter(|schema| schema.is_crd).map(Schema::text).collect();
             crds.join("---\n")
         }
-        (None, Some(name)) => SCHEMAS.iter().filter(|schema| schema.name == name).map(|schema| schema.text).collect(),
+        (None, Some(name)) => SCHEMAS.iter().filter(|schema| schema.name == name).map(Schema::text).collect(),
     };
     console::print([&text])?;
     Ok(ExitStatus::Success)

@@ -14,7 +14,8 @@ pub(super) fn crds(groups: &[&'static Dialect]) -> Vec<Object> {
     let of_group = |name: &str| groups.iter().any(|dialect| name.strip_prefix(dialect.group).is_some_and(is_kind));
     let crds = SCHEMAS.iter().filter(|schema| schema.is_crd && of_group(schema.name));
     crds.map(|schema| {
-        let parsed = yaml::parse(schema.text, &Limits::default());
+        let text = schema.text();
+        let parsed = yaml::parse(&text, &Limits::default());
         let mut value = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             let labels = object::labels().into_iter().map(|(key, value)| (key, Value::from(value))).collect();

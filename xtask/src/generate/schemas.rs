@@ -34,10 +34,27 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
         kubefoundry::yaml::to_yaml(&value, &mut text);
         files.push(Generated { path: path.into(), text });
     }
-    for (name, value) in editor::all()?.into_iter().chain(reports::all()).chain(explained::all()) {
+    let editor: Vec<(String, String)> =
+        editor::all()?.iter().map(|(name, value)| (name.clone(), lines(value))).collect();
+    files.push(Generated { path: "src/schemas/kubefoundry.outline".into(), text: outline(&editor) });
+    files
+        .extend(editor.into_iter().map(|(name, text)| Generated { path: format!("schemas/{name}.json").into(), text }));
+    for (name, value) in reports::all().into_iter().chain(explained::all()) {
         files.push(Generated { path: format!("schemas/{name}.json").into(), text: lines(&value) });
     }
     Ok(files)
+}
+
+/// The schema of any document, in which the fields of each kind's own schema are one line: `@` and its name. The program
+/// holds this instead of saying all of them twice; `src/schemas.rs` reads it.
+fn outline(schemas: &[(String, String)]) -> String {
+    let any = schemas.iter().find(|(name, _)| name == "kubefoundry").map_or("", |(_, text)| text);
+    let kinds = schemas.iter().filter(|(name, _)| name != "kubefoundry");
+    kinds.fold(any.to_owned(), |outline, (name, text)| {
+        let fields = text.trim_end_matches("\n}\n").lines().skip(3);
+        let fields: String = fields.flat_map(|line| ["   ", line, "\n"]).collect();
+        outline.replace(&fields, &format!("   @{name}\n"))
+    })
 }
 
 /// Documentation as it stands in the code, as text for people: lines joined, paragraphs kept.
