@@ -222,9 +222,9 @@ impl LeaseManager {
             delay = self.interval() / 5;
             let deadline = renewed + valid_for;
             let started = Instant::now();
-            // No attempt outlasts the deadline. The first one starts an interval before it, so a single request that gets
-            // no response uses that time up; one that fails at once is retried.
-            let timeout = (deadline - started).min(self.interval()).max(Duration::from_millis(1));
+            // No attempt outlasts the deadline. The first one starts an interval before it and may take half of that, so
+            // another one follows when a request gets no response.
+            let timeout = (deadline - started).min(self.interval() / 2).max(Duration::from_millis(1));
             match tokio::time::timeout(timeout, self.try_claim()).await {
                 Ok(Ok(Claim::Held)) => (renewed, delay) = (started, self.interval()),
                 Ok(Ok(Claim::HeldBy(holder))) => {
@@ -330,7 +330,78 @@ pub(crate) async fn follow_holder(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Mutex, PoisonError};
+
+    use http::{Method, Request, Response};
+    use http_body_util::BodyExt as _;
+    use kube::client::Body;
+
     use super::*;
+
+    const DURATION: Duration = Duration::from_secs(15);
+
+    /// An apiserver that has one Lease.
+    #[derive(Default)]
+    struct Server {
+        lease: Mutex<Option<serde_json::Value>>,
+        /// How many of the next requests get no response.
+        silent: AtomicUsize,
+    }
+
+    impl Server {
+        async fn respond(self: Arc<Self>, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+            let is_silent =
+                self.silent.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |silent| silent.checked_sub(1)).is_ok();
+            if is_silent {
+                std::future::pending::<()>().await;
+            }
+            let is_write = request.method() != Method::GET;
+            let body = request.into_body().collect().await.map_err(std::io::Error::other)?.to_bytes();
+            let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_write {
+                *lease = serde_json::from_slice(&body).ok();
+            }
+            let missing = serde_json::json!({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404});
+            let (status, body) = lease.as_ref().map_or((404, &missing), |lease| (200, lease));
+            Response::builder()
+                .status(status)
+                .body(Body::from(body.to_string().into_bytes()))
+                .map_err(std::io::Error::other)
+        }
+    }
+
+    async fn held(server: &Arc<Server>) -> LeaseManager {
+        let server = Arc::clone(server);
+        let service = tower::service_fn(move |request| Arc::clone(&server).respond(request));
+        let client = kube::Client::new(service, "default");
+        let mut manager = LeaseManager::new(client, "default", "l".to_owned(), "me".into(), DURATION, false);
+        manager.acquire().await;
+        manager
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_renewal_without_a_response_does_not_lose_the_lease() {
+        let server = Arc::new(Server::default());
+        let mut manager = held(&server).await;
+        for number in 1..4 {
+            server.silent.store(1, Ordering::SeqCst);
+            let lost = tokio::time::timeout(DURATION * 2, manager.renew_until_lost()).await;
+            assert!(lost.is_err(), "lost by the renewal {number} that got no response");
+            assert_eq!(server.silent.load(Ordering::SeqCst), 0, "no renewal went without a response");
+        }
+    }
+
+    /// Another process may take the Lease once it has seen it unchanged for its duration.
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_is_lost_before_another_process_may_take_it() {
+        let server = Arc::new(Server::default());
+        let mut manager = held(&server).await;
+        server.silent.store(usize::MAX, Ordering::SeqCst);
+        let start = Instant::now();
+        manager.renew_until_lost().await;
+        assert!(start.elapsed() <= DURATION * 2 / 3 + Duration::from_millis(10), "{:?}", start.elapsed());
+    }
 
     fn lease(holder: &str, renewed: &str) -> Lease {
         let spec = LeaseSpec {
