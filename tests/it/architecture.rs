@@ -90,57 +90,99 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The top-level modules that a file names by `crate::`, outside of comments and of its tests; of a top-level module's own
-/// file also those that it names by `super::`.
-fn used_modules(text: &str, is_top: bool) -> BTreeSet<String> {
+/// The modules of a folder that a file names by their full path, such as `crate::pipeline::`, outside of comments and of
+/// its tests; of a file that is itself a module of the folder also those that it names by `use super::`.
+fn used_modules(text: &str, folder: &str, is_direct: bool) -> BTreeSet<String> {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let mut used = BTreeSet::new();
-    for line in code {
-        let above = line.strip_prefix("use super::").or(line.strip_prefix("pub use super::")).filter(|_| is_top);
-        for rest in line.split("crate::").skip(1).chain(above) {
-            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            used.insert(rest[..end].to_owned());
+    let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let mut used: BTreeSet<String> = code.iter().flat_map(|line| line.split(folder).skip(1)).map(first_word).collect();
+    let code = code.join("\n");
+    for statement in code.split(";\n").filter(|_| is_direct) {
+        let Some((before, names)) = statement.rsplit_once("use super::") else { continue };
+        if !before.is_empty() && !before.ends_with(['\n', ' ']) {
+            continue;
+        }
+        match names.strip_prefix('{') {
+            Some(names) => used.extend(listed(names)),
+            None => drop(used.insert(first_word(names))),
         }
     }
     used
 }
 
-/// Modules stand in one line of order per crate; a module uses only modules to the left of it. Names joined by `=` form
-/// one step and may use each other.
+fn first_word(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// The first word of each entry of a list in braces, not those of lists inside it.
+fn listed(names: &str) -> Vec<String> {
+    let (mut depth, mut entry, mut all) = (0, String::new(), Vec::new());
+    for c in names.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => all.push(std::mem::take(&mut entry)),
+            _ => entry.push(c),
+        }
+    }
+    all.push(entry);
+    all.iter().map(|entry| first_word(entry.trim_start())).filter(|word| !word.is_empty()).collect()
+}
+
+/// Modules stand in one line of order per folder; a module uses only modules to the left of it. The root of a crate, and
+/// the `mod.rs` of a folder, stand to the right of all.
 #[test]
 fn modules_keep_to_their_order() {
     for line in block("text modules") {
         let (folder, order) = line.split_once(':').unwrap();
-        let steps: Vec<Vec<&str>> = order.split_whitespace().map(|step| step.split('=').collect()).collect();
-        let step_of = |module: &str| steps.iter().position(|step| step.contains(&module));
+        let order: Vec<&str> = order.split_whitespace().collect();
+        assert!(
+            !order.iter().any(|module| module.contains('=')),
+            "{folder}: modules that use each other have no order"
+        );
+        let place_of = |module: &str| order.iter().position(|other| *other == module);
         let source = root().join(folder.trim());
+        let inner = folder.trim().split_once("/src").unwrap().1.replace('/', "::");
+        let path = format!("crate{inner}::");
         let mut files = Vec::new();
         rust_files(&source, &mut files);
         for file in files {
             let inside = file.strip_prefix(&source).unwrap();
             let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
             let module = first.strip_suffix(".rs").unwrap_or(first);
-            if module == "lib"
+            if ["lib", "mod"].contains(&module)
                 || inside.components().any(|part| part.as_os_str() == "tests")
                 || inside.ends_with("tests.rs")
             {
                 continue;
             }
-            let own = step_of(module).unwrap_or_else(|| {
+            let own = place_of(module).unwrap_or_else(|| {
                 panic!("ARCHITECTURE.md, block \"text modules\", has no place for {folder}/{module}")
             });
-            let is_top = inside.components().count() == 1 || inside.ends_with(Path::new(first).join("mod.rs"));
-            for used in used_modules(&fs::read_to_string(&file).unwrap(), is_top) {
-                // Items of the crate's own root, such as macros and re-exported types, are no modules.
-                let Some(step) = step_of(&used) else { continue };
+            let is_direct = inside.components().count() == 1 || inside.ends_with(Path::new(first).join("mod.rs"));
+            for used in used_modules(&fs::read_to_string(&file).unwrap(), &path, is_direct) {
+                // Items of the root itself, such as macros and re-exported types, are no modules.
+                let Some(place) = place_of(&used) else { continue };
                 assert!(
-                    step <= own,
-                    "{} uses crate::{used}, which stands to the right of {module} in ARCHITECTURE.md: move what is used \
+                    place <= own,
+                    "{} uses {path}{used}, which stands to the right of {module} in ARCHITECTURE.md: move what is used \
                      down, or hand it in",
                     file.display()
                 );
             }
+        }
+    }
+}
+
+/// A row names no module that is gone.
+#[test]
+fn the_order_of_modules_has_no_place_for_what_is_gone() {
+    for line in block("text modules") {
+        let (folder, order) = line.split_once(':').unwrap();
+        for module in order.split_whitespace() {
+            let path = root().join(folder.trim()).join(module);
+            assert!(path.is_dir() || path.with_extension("rs").is_file(), "{folder} has no module {module}");
         }
     }
 }
@@ -150,7 +192,10 @@ fn modules_keep_to_their_order() {
 fn uses_are_found_in_code_only() {
     let text =
         "use crate::a::B;\n// crate::b\nlet x = crate::c(crate::d::E);\n#[cfg(test)]\nmod tests {\n use crate::f;\n}\n";
-    assert_eq!(used_modules(text, true), ["a", "c", "d"].map(str::to_owned).into());
-    assert_eq!(used_modules("use super::g::H;\n", true), ["g".to_owned()].into());
-    assert!(used_modules("use super::g::H;\n", false).is_empty());
+    assert_eq!(used_modules(text, "crate::", true), ["a", "c", "d"].map(str::to_owned).into());
+    assert_eq!(used_modules("use super::g::H;\n", "crate::", true), ["g".to_owned()].into());
+    assert!(used_modules("use super::g::H;\n", "crate::", false).is_empty());
+    let text =
+        "use super::{\n    a::{B, C},\n    d,\n};\npub(super) use super::e::F;\nuse crate::x::y;\nuse crate::z::w;\n";
+    assert_eq!(used_modules(text, "crate::x::", true), ["a", "d", "e", "y"].map(str::to_owned).into());
 }

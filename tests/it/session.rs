@@ -38,6 +38,10 @@ fn texts() -> Vec<(&'static str, Purpose, String)> {
         input(CONFIGURATION),
         input(&CONFIGURATION.replace("engines: [", "engine: [")),
         input(&CONFIGURATION.replace("InferenceProviderConfig", "\"Inference\\x50roviderConfig\"")),
+        input(&crate::documents::documents(0..3).replace("KF0504", "KF0210")),
+        input(&format!("# a comment\n---\n{}---\n{CONFIGURATION}", MODEL.replace("NAME", "one"))),
+        input(&MODEL.replace("engine: {type: vllm}", "engine: {type: vllm, contextLength: 4096, extraArgs: [--x]}")),
+        input(&MODEL.replace("metadata:\n", "metadata:\n  labels: {a: b}\n").replace("engine:", "engne:")),
         input(ACTOR),
         input(WORKLOAD),
         input(&WORKLOAD.replace("{name: web}", "{name: web, annotations: {asya.sh/managed-by: a}}")),
@@ -60,6 +64,36 @@ fn texts() -> Vec<(&'static str, Purpose, String)> {
     ]
 }
 
+/// Documents of a text; each is something else to a session, or to the reader of the text.
+fn documents() -> Vec<String> {
+    let alike = MODEL.replace("{model:", "{adapters: [{name: a, source: org/a}], model:");
+    vec![
+        MODEL.replace("NAME", "one"),
+        MODEL.replace("NAME", "two"),
+        alike.replace("NAME", "three"),
+        alike.replace("NAME", "four").replace("count: 1", "count: 2"),
+        MODEL.replace("count: 1", "count: -1"),
+        MODEL.replace("kind: ModelDeployment", "kind: \"Model\\x44eployment\""),
+        MODEL.replace("engine: {type: vllm}", "engine: {type: vllm}, engne: {}"),
+        MODEL.replace("spec: {", "spec: {provider: {name: aaa}, "),
+        format!("# a comment\n{MODEL}# and another one\n"),
+        format!("kind: List\napiVersion: v1\nitems:\n- {}", MODEL.trim_end().replace('\n', "\n  ") + "\n"),
+        format!("{}  extra: |\n    ---\n    kind: ModelDeployment\n", MODEL.replace("spec: {", "spec:\n  {")),
+        MODEL.replace('\n', "\r\n"),
+        CONFIGURATION.to_owned(),
+        ACTOR.to_owned(),
+        WORKLOAD.to_owned(),
+        "# nothing but a comment\n".to_owned(),
+        String::new(),
+        "a: [\n".to_owned(),
+        "a: &a 1\nb: *a\n".to_owned(),
+        "b: *a\n".to_owned(),
+        "%YAML 1.2\n".to_owned(),
+        "...\n".to_owned(),
+        "kind: Service\napiVersion: v1\nmetadata: {name: s}\n".to_owned(),
+    ]
+}
+
 /// What is done to the texts between two runs: another text at a place, one more, or one less.
 #[derive(Debug, Clone)]
 enum Edit {
@@ -68,8 +102,8 @@ enum Edit {
     Remove(usize),
 }
 
-fn edits() -> impl Strategy<Value = Edit> {
-    let (place, text) = (0..8_usize, 0..texts().len());
+fn edits(texts: usize) -> impl Strategy<Value = Edit> {
+    let (place, text) = (0..8_usize, 0..texts);
     prop_oneof![
         3 => (place.clone(), text.clone()).prop_map(|(place, text)| Edit::Replace(place, text)),
         3 => (place.clone(), text).prop_map(|(place, text)| Edit::Insert(place, text)),
@@ -93,7 +127,8 @@ proptest! {
     #[test]
     fn a_session_gives_what_a_fresh_run_gives_after_any_edits(
         start in proptest::collection::vec(0..texts().len(), 0..6),
-        edits in proptest::collection::vec(edits(), 1..8),
+        edits in proptest::collection::vec(edits(texts().len()), 1..8),
+        thoroughness in thoroughness(),
     ) {
         let texts = texts();
         let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
@@ -107,27 +142,102 @@ proptest! {
                 let (name, purpose, text) = &texts[*text];
                 sources.add_for(*purpose, *name, text);
             }
-            let fresh = format!("{:#?}", compile(&sources, Thoroughness::Needed));
-            prop_assert_eq!(format!("{:#?}", session.compile(&sources)), fresh);
+            let fresh = format!("{:#?}", compile(&sources, thoroughness));
+            prop_assert_eq!(format!("{:#?}", session.compile(&sources, thoroughness)), fresh);
+        }
+    }
+
+    /// The same for edits of single documents of one text.
+    #[test]
+    fn a_session_gives_what_a_fresh_run_gives_after_edits_of_documents(
+        start in proptest::collection::vec(0..documents().len(), 0..8),
+        edits in proptest::collection::vec(edits(documents().len()), 1..8),
+        thoroughness in thoroughness(),
+        starts_with_marker in any::<bool>(),
+    ) {
+        let documents = documents();
+        let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+        let mut chosen = start;
+        for edit in [None].into_iter().chain(edits.iter().map(Some)) {
+            if let Some(edit) = edit {
+                apply(edit, &mut chosen);
+            }
+            let text = chosen.iter().map(|document| documents[*document].as_str()).collect::<Vec<_>>().join("---\n");
+            let mut sources = SourceSet::default();
+            sources.add("x.yaml", if starts_with_marker { format!("---\n{text}") } else { text.clone() });
+            sources.add("y.yaml", MODEL.replace("NAME", "other"));
+            let fresh = format!("{:#?}", compile(&sources, thoroughness));
+            prop_assert_eq!(format!("{:#?}", session.compile(&sources, thoroughness)), fresh, "{}", text);
         }
     }
 }
 
-/// An edit makes a session read the text that was edited, and no other.
+fn thoroughness() -> impl Strategy<Value = Thoroughness> {
+    prop_oneof![Just(Thoroughness::Needed), Just(Thoroughness::EveryRule), Just(Thoroughness::Everything)]
+}
+
+/// An edit makes a session transform the document that was edited, and no other.
 #[test]
-fn a_session_knows_the_texts_that_did_not_change() {
+fn a_session_transforms_only_the_documents_that_changed() {
+    for thoroughness in [Thoroughness::Needed, Thoroughness::EveryRule, Thoroughness::Everything] {
+        let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+        let mut models: Vec<String> = (0..1000).map(|name| MODEL.replace("NAME", &format!("m{name}"))).collect();
+        let mut sources = SourceSet::default();
+        let id = sources.add("models.yaml", models.join("---\n"));
+        session.compile(&sources, thoroughness);
+        assert_eq!(session.mapped_documents(), 1000);
+        session.compile(&sources, thoroughness);
+        assert_eq!(session.mapped_documents(), 0);
+        models[700] = models[700].replace("count: 1", "count: 16");
+        sources.set_text(id, models.join("---\n"));
+        assert_eq!(session.compile(&sources, thoroughness).decisions[700].gpus[0].count, 16);
+        assert_eq!(session.mapped_documents(), 1, "one changed");
+        models.remove(3);
+        sources.set_text(id, models.join("---\n"));
+        session.compile(&sources, thoroughness);
+        assert_eq!(session.mapped_documents(), 0, "documents that moved are those that they were");
+    }
+}
+
+/// What says something about all objects is read each time, and so is what transformations need to see.
+#[test]
+fn a_session_does_not_keep_what_other_objects_depend_on() {
     let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
     let mut sources = SourceSet::default();
     for name in ["one", "two", "three"] {
         sources.add(format!("{name}.yaml"), MODEL.replace("NAME", name));
     }
-    session.compile(&sources);
-    assert_eq!(session.cached_texts(), 3);
+    let mut mapped = |sources: &SourceSet| {
+        session.compile(sources, Thoroughness::Needed);
+        session.mapped_documents()
+    };
+    assert_eq!((mapped(&sources), mapped(&sources)), (3, 0));
     sources.add("aaa.yaml", CONFIGURATION);
-    session.compile(&sources);
-    assert_eq!(session.cached_texts(), 3, "a configuration is read each time");
-    sources.add("actor.yaml", ACTOR);
-    sources.add("web.yaml", WORKLOAD);
-    session.compile(&sources);
-    assert_eq!(session.cached_texts(), 3, "so is what transformations need to see");
+    assert_eq!((mapped(&sources), mapped(&sources)), (4, 1));
+    sources.add("set.yaml", format!("{ACTOR}---\n{WORKLOAD}---\n{}", MODEL.replace("NAME", "four")));
+    assert_eq!((mapped(&sources), mapped(&sources)), (7, 3), "of a text, only the documents that are needed");
+}
+
+/// A text of which one document cannot be read is transformed as a whole, and kept as a whole.
+#[test]
+fn a_text_that_cannot_be_read_is_one_unit() {
+    let mut session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+    let mut sources = SourceSet::default();
+    let models = format!("{}---\n{}", MODEL.replace("NAME", "one"), MODEL.replace("NAME", "two"));
+    let id = sources.add("models.yaml", models.clone());
+    let mut mapped = |sources: &SourceSet| {
+        session.compile(sources, Thoroughness::Needed);
+        session.mapped_documents()
+    };
+    assert_eq!(mapped(&sources), 2);
+    sources.set_text(id, format!("{models}---\nkind: [\n"));
+    assert_eq!((mapped(&sources), mapped(&sources)), (2, 0));
+    sources.set_text(id, format!("{models}---\nkind: []\n"));
+    assert_eq!(mapped(&sources), 3);
+    let broken = "---\nkind: [\n";
+    for text in [broken.to_owned(), format!("{models}{broken}")] {
+        sources.set_text(id, text);
+        let fresh = compile(&sources, Thoroughness::Needed).diagnostics;
+        assert_eq!(session.compile(&sources, Thoroughness::Needed).diagnostics, fresh);
+    }
 }

@@ -12,6 +12,7 @@ pub mod options;
 pub mod field_reference;
 
 pub mod pipeline;
+mod reading;
 
 pub mod plan;
 pub mod session;

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::codes;
-use crate::pipeline::{Documents, report_failure, report_text};
+use crate::reading::{self, Documents, report_failure};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Location, ObjectRef, Related, Scope};
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::header::Header;
+use kubefoundry_model::wire;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Limits, Node, Target};
@@ -69,7 +70,7 @@ impl Live {
             for document in documents.by_ref() {
                 reader.document(id, source, &document);
             }
-            reader.live.diagnostics.extend(report_text(id, &source.text, 0, &documents.into_failures()));
+            reader.live.diagnostics.extend(reading::report(id, &source.text, 0, &documents.into_failures()));
         }
         reader.live
     }
@@ -203,7 +204,7 @@ impl LiveObject {
 
     /// Whether it is a ModelDeployment.
     pub(crate) fn is_deployment(&self) -> bool {
-        &*self.object.kind == "ModelDeployment" && Dialect::of_group(self.group()).is_some()
+        &*self.object.kind == wire::KIND && Dialect::of_group(self.group()).is_some()
     }
 }
 
@@ -223,7 +224,7 @@ pub(crate) struct Controller<'o> {
 impl Controller<'_> {
     /// Whether it is a ModelDeployment.
     pub(crate) fn is_deployment(&self) -> bool {
-        self.kind == "ModelDeployment" && Dialect::of_group(self.group).is_some()
+        self.kind == wire::KIND && Dialect::of_group(self.group).is_some()
     }
 }
 

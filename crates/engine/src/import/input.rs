@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
-use crate::pipeline::report_failure;
+use crate::reading::report_failure;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_model::draft::text;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::wire;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::edit::TextEditor;
@@ -138,12 +139,12 @@ impl Object<'_> {
 
     /// Whether it is a ModelDeployment of ours.
     pub(crate) fn is_model(&self) -> bool {
-        self.dialect().is_some() && text(&self.value, "/kind") == Some("ModelDeployment")
+        self.dialect().is_some() && text(&self.value, "/kind") == Some(wire::KIND)
     }
 
     /// Whether it is a provider configuration of ours.
     pub(crate) fn is_config(&self) -> bool {
-        self.dialect().is_some() && text(&self.value, "/kind") == Some("InferenceProviderConfig")
+        self.dialect().is_some() && text(&self.value, "/kind") == Some(wire::CONFIGURATION_KIND)
     }
 
     /// Whether it is a kustomization.

@@ -1,50 +1,71 @@
-//! What the documents of each text became in the last run, kept for the next one.
+//! What documents became in the last run, kept for the next one.
 //!
 //! A document that is transformed alone depends on nothing but its own text and on what every document is transformed
-//! with: options, configurations, kustomizations, CRDs. So the results of a text hold until one of these changes; only
-//! what looks at all objects (the set, collisions, copies) runs each time.
+//! with: options, configurations, kustomizations, CRDs; and, where it is looked for, on what was learned about the fields
+//! of deployments that are written alike. So its results hold until one of these changes; places in them are moved when
+//! the document was. Only what looks at all objects (the set, collisions, copies) runs each time.
+//!
+//! A text is cached by its documents where it can be split ([`parts`]), and as a whole otherwise.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde_json::Value;
 
+use super::accounting::{Accounting, Kind, SilentFields};
 use super::context::catalog_of;
+use super::decision::Providers;
+use super::document::Document;
 use super::environment::Environment;
-use super::results::DocumentResults;
+use super::findings::RunFindings;
+use super::parts::{self, Part};
+use super::results::{DocumentResults, TextPlace};
+use super::run::Run;
 use super::scan::ReadPlan;
-use super::stream;
-use super::survey::Survey;
-use super::{Providers, Run, set};
-use kubefoundry_diagnostics::source::{Purpose, Source, SourceId};
+use super::set;
+use super::stream::{self, CHUNK, Mapper, Written};
+use super::survey::{Survey, comes_late};
+use crate::reading::Documents;
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_model::select;
+use kubefoundry_transform::Thoroughness;
+use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::fingerprint::sha256;
 
-/// The results of the texts of a run, by what they depend on.
+/// The results of the documents of a run, by what they depend on.
 #[derive(Clone, Default)]
-pub(super) struct ResultCache {
+pub(crate) struct ResultCache {
     /// What all results depend on: options, configurations, kustomizations, CRDs.
     environment: String,
-    texts: BTreeMap<String, Arc<CachedText>>,
+    units: BTreeMap<String, Arc<CachedUnit>>,
+    /// How many documents the last run sent through.
+    mapped: usize,
 }
 
-/// The results of one text, which had this id.
-struct CachedText {
-    id: SourceId,
+/// The results of one document of a text, or of a whole text.
+struct CachedUnit {
+    /// Where it stood.
+    place: TextPlace,
     results: DocumentResults<'static, Value>,
+    /// How its objects are written, and what was known of the fields of such objects when they were transformed.
+    written: Vec<(Kind, usize, SilentFields)>,
+    /// What was learned from its own objects.
+    learned: BTreeMap<Kind, SilentFields>,
 }
 
 impl fmt::Debug for ResultCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResultCache").field("texts", &self.texts.len()).finish_non_exhaustive()
+        f.debug_struct("ResultCache").field("units", &self.units.len()).finish_non_exhaustive()
     }
 }
 
 impl ResultCache {
-    /// How many texts have results that the next run may use.
-    pub(super) fn len(&self) -> usize {
-        self.texts.len()
+    /// How many documents the last run sent through, rather than know what becomes of them.
+    pub(crate) fn mapped(&self) -> usize {
+        self.mapped
     }
 
     /// What a run over the texts gives, as [`Run::results`] has it, from what is known of those that did not change.
@@ -52,45 +73,246 @@ impl ResultCache {
         let Run { sources, schemas, options, thoroughness } = *run;
         let plan = ReadPlan::new(sources, options);
         let environment_key = environment_key(run, &plan);
-        let known = std::mem::take(&mut self.texts);
+        let known = mem::take(&mut self.units);
         let known = if self.environment == environment_key { known } else { BTreeMap::new() };
         self.environment = environment_key;
         let mut survey = Survey::new(sources, options, &plan);
         let (catalog, mut problems) = catalog_of(sources, options, Providers::All, &mut survey);
         survey.diagnostics.append(&mut problems);
         let environment = Environment { catalog: &catalog, schemas, options, thoroughness, chosen: None };
-        let mut kept = std::mem::take(&mut survey.kept);
-        let mut all: DocumentResults<'r, Value> = DocumentResults::default();
+        let mut kept = mem::take(&mut survey.kept);
+        let accounts = thoroughness != Thoroughness::Needed;
+        let mut pass = Pass {
+            sources,
+            environment: &environment,
+            survey: &survey,
+            keeps_set: plan.keeps_set,
+            known: &known,
+            accounting: accounts.then(|| Accounting::new(options.rule_limits)),
+            all: DocumentResults::default(),
+            units: BTreeMap::new(),
+            mapped: 0,
+        };
         for (id, source) in sources.iter().filter(|(id, _)| plan.includes(*id)) {
-            let key = text_key(source);
-            if let Some(cached) = known.get(&key) {
-                all.append(cached.results.relocated(cached.id, id));
-                self.texts.insert(key, Arc::clone(cached));
-                continue;
-            }
-            let kept: BTreeMap<_, _> = kept.remove(&id).map(|documents| (id, documents)).into_iter().collect();
-            let results: DocumentResults<'r, Value> = stream::run(sources, &environment, &survey, kept, &plan.only(id));
-            if !plan.is_first(id) && results.set.is_empty() {
-                let results = results.into_form();
-                all.append(results.relocated(id, id));
-                self.texts.insert(key, Arc::new(CachedText { id, results }));
+            if let Some(documents) = kept.remove(&id) {
+                pass.read_before(id, source, documents);
             } else {
-                all.append(results);
+                pass.text(id, source);
             }
         }
+        let Pass { mut all, units, mapped, .. } = pass;
+        (self.units, self.mapped) = (units, mapped);
         // Of a run as a whole, later objects have fewer steps for their rules: where that may show, nothing is kept.
         let least_steps = select::allowance(options.rule_limits, u64::MAX, usize::MAX);
         if plan.is_refuted_by(all.late) || all.most_rule_steps >= least_steps {
-            self.texts.clear();
-            return run.results();
+            self.units.clear();
+            let results = run.results();
+            self.mapped = results.inputs.len();
+            return results;
         }
         survey.diagnostics.drain(..).for_each(|found| all.found.add(found));
         if plan.keeps_set {
             set::transform(&mut all, &environment);
         }
         all.trouble.append(survey.trouble);
+        all.configured.append(&mut survey.configured);
         all
     }
+}
+
+/// One pass over the texts of a run.
+struct Pass<'p, 't> {
+    sources: &'t SourceSet,
+    environment: &'p Environment<'p>,
+    survey: &'p Survey<'t>,
+    keeps_set: bool,
+    known: &'p BTreeMap<String, Arc<CachedUnit>>,
+    accounting: Option<Accounting>,
+    all: DocumentResults<'t, Value>,
+    units: BTreeMap<String, Arc<CachedUnit>>,
+    mapped: usize,
+}
+
+/// A unit of a text in its turn.
+enum Slot<'t> {
+    Cached(String, Arc<CachedUnit>, TextPlace),
+    Read(Box<ReadUnit<'t>>),
+}
+
+/// A unit that was read, and is to be transformed.
+struct ReadUnit<'t> {
+    key: String,
+    place: TextPlace,
+    documents: Vec<Document<'t>>,
+    written: Written,
+    learned: BTreeMap<Kind, SilentFields>,
+    /// What was found while reading, and then what its documents became, too.
+    results: DocumentResults<'t, Value>,
+}
+
+impl<'t> Pass<'_, 't> {
+    /// Sends a text through: its documents each on their own, or, where one of them cannot be read, the whole.
+    fn text(&mut self, id: SourceId, source: &'t Source) {
+        if let Some(parts) = parts::parts(source, self.environment.options.limits.documents) {
+            let accounting = self.accounting.clone();
+            if let Some(slots) = self.slots(id, source, &parts) {
+                self.finish(slots);
+                return;
+            }
+            self.accounting = accounting;
+        }
+        let whole = Part { bytes: 0..source.text.len(), document: 0 };
+        let key = unit_key(source, &source.text, false);
+        let place = TextPlace { source: id, offset: 0, document: 0 };
+        let slot = self.cached(&key, place).unwrap_or_else(|| {
+            let mut documents = Documents::new(source, &self.environment.options.limits);
+            let (mut unit, _) = read(key, place, source, documents.by_ref(), &whole);
+            unit.results.trouble.add(id, source, &documents.into_failures());
+            self.learn(&mut unit);
+            Slot::Read(Box::new(unit))
+        });
+        self.finish(vec![slot]);
+    }
+
+    /// Sends the documents of a text through that was read before the others. They are not cached: such a text says
+    /// something about all objects, so it is small or seldom changes.
+    fn read_before(&mut self, id: SourceId, source: &Source, documents: Vec<Document<'t>>) {
+        let place = TextPlace { source: id, offset: 0, document: 0 };
+        let (written, learned, results) = (Vec::new(), BTreeMap::new(), DocumentResults::default());
+        let mut unit =
+            ReadUnit { key: unit_key(source, &source.text, false), place, documents, written, learned, results };
+        self.learn(&mut unit);
+        self.mapped += unit.documents.len();
+        let made = self.mapper().map_in_turn(unit.documents, &unit.written);
+        self.all.append(made);
+    }
+
+    /// The units of a text in their order; none when one of its parts cannot be read alone.
+    fn slots(&mut self, id: SourceId, source: &'t Source, parts: &[Part]) -> Option<Vec<Slot<'t>>> {
+        let limits = &self.environment.options.limits;
+        let mut slots = Vec::with_capacity(parts.len());
+        for part in parts {
+            let text = source.text.get(part.bytes.clone())?;
+            let key = unit_key(source, text, true);
+            let place = TextPlace { source: id, offset: part.bytes.start, document: part.document };
+            if let Some(slot) = self.cached(&key, place) {
+                slots.push(slot);
+                continue;
+            }
+            let mut documents = yaml::documents(text, limits);
+            let (mut unit, is_whole) = read(key, place, source, documents.by_ref(), part);
+            if !is_whole || !documents.into_failures().is_empty() {
+                return None;
+            }
+            self.learn(&mut unit);
+            slots.push(Slot::Read(Box::new(unit)));
+        }
+        Some(slots)
+    }
+
+    /// A unit of which is known what becomes of it, if it would become the same now.
+    fn cached(&mut self, key: &str, place: TextPlace) -> Option<Slot<'t>> {
+        let unit = self.known.get(key)?;
+        if let Some(accounting) = &mut self.accounting {
+            for (kind, work, silent) in &unit.written {
+                if !accounting.adopt(*kind, *work, unit.learned.get(kind)) || accounting.known(*kind) != *silent {
+                    return None;
+                }
+            }
+        }
+        Some(Slot::Cached(key.to_owned(), Arc::clone(unit), place))
+    }
+
+    /// Tries the fields of the objects in a unit that are written as none before.
+    fn learn(&mut self, unit: &mut ReadUnit<'_>) {
+        let Some(accounting) = &mut self.accounting else { return };
+        let (written, learned) = stream::learn(accounting, &unit.documents, self.environment);
+        unit.learned = learned.into_iter().map(|kind| (kind, accounting.known(kind))).collect();
+        unit.written = written;
+    }
+
+    /// Transforms what has to be, and adds everything to the results in its order.
+    fn finish(&mut self, slots: Vec<Slot<'t>>) {
+        for slot in self.transform(slots) {
+            match slot {
+                Slot::Cached(key, unit, place) => {
+                    self.all.append(unit.results.relocated(unit.place, place));
+                    self.units.insert(key, unit);
+                }
+                Slot::Read(unit) if !unit.results.set.is_empty() => self.all.append(unit.results),
+                Slot::Read(unit) => {
+                    let ReadUnit { key, place, written, learned, results, .. } = *unit;
+                    let results = results.into_form();
+                    self.all.append(results.relocated(place, place));
+                    let known = |kind| self.accounting.as_ref().map(|it| it.known(kind)).unwrap_or_default();
+                    let written = written.into_iter().flatten().map(|(kind, work)| (kind, work, known(kind))).collect();
+                    self.units.insert(key, Arc::new(CachedUnit { place, results, written, learned }));
+                }
+            }
+        }
+    }
+
+    /// Transforms the units that were read, on several threads when there is enough to do.
+    fn transform(&mut self, slots: Vec<Slot<'t>>) -> Vec<Slot<'t>> {
+        let (mut number, mut total) = (0, 0);
+        for slot in &slots {
+            if let Slot::Read(unit) = slot {
+                number += unit.documents.len();
+                total += bytes(&unit.documents);
+            }
+        }
+        self.mapped += number;
+        let mapper = self.mapper();
+        let map = |slot| {
+            let Slot::Read(mut unit) = slot else { return slot };
+            let documents = mem::take(&mut unit.documents);
+            let mut made = if bytes(&documents) > CHUNK {
+                mapper.map_in_parallel(documents, &unit.written)
+            } else {
+                mapper.map_in_turn(documents, &unit.written)
+            };
+            made.append(mem::take(&mut unit.results));
+            unit.results = made;
+            Slot::Read(unit)
+        };
+        if total > CHUNK { slots.into_par_iter().map(map).collect() } else { slots.into_iter().map(map).collect() }
+    }
+
+    fn mapper(&self) -> Mapper<'_, 't> {
+        let Self { sources, environment, survey, keeps_set, accounting, .. } = self;
+        // The pass is given up when an object takes more steps than any object of a run may.
+        let rule_steps = select::allowance(environment.options.rule_limits, 0, 1);
+        let (sources, keeps_set, accounting) = (*sources, *keeps_set, accounting.as_ref());
+        Mapper { sources, environment, survey, rule_steps, accounting, keeps_set }
+    }
+}
+
+/// Reads a unit. Returns also whether no document in it passed a limit.
+fn read<'t>(
+    key: String,
+    place: TextPlace,
+    source: &'t Source,
+    documents: impl Iterator<Item = yaml::Document<'t>>,
+    part: &Part,
+) -> (ReadUnit<'t>, bool) {
+    let mut read = Vec::new();
+    let mut is_whole = true;
+    let mut results = DocumentResults::default();
+    for mut document in documents {
+        parts::place(&mut document, part);
+        is_whole &= !document.problems.iter().any(|problem| problem.kind.is_limit());
+        let document = Document::new(place.source, source, document);
+        results.late.configuration |= comes_late(source, &document.header);
+        let mut diagnostics = Vec::new();
+        document.flatten(&mut read, &mut diagnostics);
+        results.found.append(RunFindings::new(diagnostics));
+    }
+    let unit = ReadUnit { key, place, documents: read, written: Vec::new(), learned: BTreeMap::new(), results };
+    (unit, is_whole)
+}
+
+fn bytes(documents: &[Document<'_>]) -> usize {
+    documents.iter().map(|document| document.span.end - document.span.start).sum()
 }
 
 /// What the results of every text depend on.
@@ -98,16 +320,17 @@ fn environment_key(run: &Run<'_>, plan: &ReadPlan) -> String {
     let mut bytes = format!("{:?} {} {}", run.thoroughness, plan.keeps_set, plan.is_among_ours).into_bytes();
     for (id, source) in run.sources.iter() {
         if plan.is_first(id) || matches!(source.purpose, Purpose::Options | Purpose::Crds) {
-            bytes.extend_from_slice(format!("\n{} {}", id.0, text_key(source)).as_bytes());
+            bytes.extend_from_slice(format!("\n{} {}", id.0, unit_key(source, &source.text, false)).as_bytes());
         }
     }
     sha256(&bytes)
 }
 
-/// What the results of a text depend on of itself: its bytes, and what is known of them.
-fn text_key(source: &Source) -> String {
-    let Source { purpose, name, text, not_text, is_rewritten, directory } = source;
-    let mut bytes = format!("{purpose:?} {name:?} {not_text:?} {is_rewritten} {directory:?}\n").into_bytes();
-    bytes.extend_from_slice(text.as_bytes());
+/// What the results of a unit depend on of itself: its bytes, and what is known of the text that it is a part of. The results
+/// of a whole text hold what is wrong with the text, and are never those of a part of another one.
+fn unit_key(source: &Source, unit: &str, is_part: bool) -> String {
+    let Source { purpose, name, not_text, is_rewritten, directory, .. } = source;
+    let mut bytes = format!("{purpose:?} {name:?} {not_text:?} {is_rewritten} {directory:?} {is_part}\n").into_bytes();
+    bytes.extend_from_slice(unit.as_bytes());
     sha256(&bytes)
 }

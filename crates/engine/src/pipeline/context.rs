@@ -1,13 +1,15 @@
 //! What is known before the first deployment: options, CRDs, and the providers that can be chosen.
 
-use super::document::report_failure;
+use std::collections::BTreeSet;
+
+use super::decision::Providers;
 use super::survey::Survey;
-use super::{Providers, text};
 use crate::codes;
 use crate::options::Options;
-use crate::wire;
+use crate::options::render;
+use crate::reading::{self, report_failure};
 use kubefoundry_crd::Crds;
-use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Location, Scope};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_model::catalog::Catalog;
@@ -38,7 +40,7 @@ pub(super) fn crds_of<'s>(
 /// Reads every text of options, the later ones over the earlier ones.
 fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Vec<Diagnostic>) {
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
-        let mut documents = text::Documents::new(source, &yaml::Limits::default());
+        let mut documents = reading::Documents::new(source, &yaml::Limits::default());
         let mut is_empty = true;
         for document in documents.by_ref() {
             is_empty = false;
@@ -54,12 +56,12 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
         let failures = documents.into_failures();
         if is_empty && failures.is_empty() {
             // Whoever gives options means some: a substitution that came to nothing, a file that was never saved.
-            let message = format!("there are no options in it, expected a Render of {}", wire::RENDER_API_VERSION);
+            let message = format!("there are no options in it, expected a Render of {}", render::API_VERSION);
             let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
             found.location = Some(Location { source: id, ..Location::default() });
             diagnostics.push(found);
         }
-        diagnostics.extend(text::report(id, &source.text, 0, &failures));
+        diagnostics.extend(reading::report(id, &source.text, 0, &failures));
     }
 }
 
@@ -75,22 +77,24 @@ pub(super) fn catalog_of(
         Providers::Given => Catalog::without_builtin(options.rule_limits),
     };
     let mut problems = survey.add_configs(sources, &mut catalog);
-    read_inline_configs(sources, options, &mut catalog, &mut problems);
+    survey.configured = read_inline_configs(sources, options, &mut catalog, &mut problems);
     (catalog, problems)
 }
 
-/// Adds the configurations in options to the catalog.
+/// Adds the configurations in options to the catalog. Returns the options that have any, whether or not they can be used.
 pub(super) fn read_inline_configs(
     sources: &SourceSet,
     options: &Options,
     catalog: &mut Catalog,
     diagnostics: &mut Vec<Diagnostic>,
-) {
+) -> BTreeSet<SourceId> {
+    let mut configured = BTreeSet::new();
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Options) {
         let parsed = yaml::parse(&source.text, &options.limits);
         for document in &parsed.documents {
             let providers = document.root.get("providers").map(yaml::Node::items).unwrap_or_default();
             for (position, provider) in providers.iter().enumerate() {
+                configured.insert(id);
                 let (text, root) = (source.text.as_str(), &document.root);
                 let object = Some(Header::of(provider).object());
                 let scope = Scope { source: id, text, document: document.index, root, object };
@@ -103,6 +107,7 @@ pub(super) fn read_inline_configs(
             }
         }
     }
+    configured
 }
 
 /// Whether an inline configuration says that it is one.

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::composition::speaks_of_us;
-use crate::trace::accounting;
+use crate::reading::report_failure;
 use kubefoundry_diagnostics::source::{Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_transform::Object;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::{Failure, FailureKind, Node, Span, Value};
+use kubefoundry_yaml::{Failure, Node, Span, Value};
 
 /// A document, or an item of a `List`.
 #[derive(Debug)]
@@ -23,8 +22,6 @@ pub(super) struct Document<'t> {
     pub(super) span: Span,
     /// Whether it is an item of a list.
     pub(super) item: bool,
-    /// Of a deployment whose fields are accounted for: how it is written.
-    pub(super) written: Option<accounting::Kind>,
 }
 
 impl<'t> Deref for Document<'t> {
@@ -41,14 +38,14 @@ impl<'t> Document<'t> {
         let yaml::Document { root, span, index, problems } = document;
         let header = Header::of(&root);
         let object = Object { source: id, text: &source.text, document: index, header, root, problems };
-        Self { object, span, item: false, written: None }
+        Self { object, span, item: false }
     }
 
     /// A document that is in no text.
     pub(super) fn without_text(source: SourceId, root: Node<'t>) -> Self {
         let (span, header) = (root.span, Header::of(&root));
         let object = Object { source, text: "", document: 0, header, root, problems: Vec::new() };
-        Self { object, span, item: false, written: None }
+        Self { object, span, item: false }
     }
 
     /// Which document of its text it is, or is an item of.
@@ -121,25 +118,7 @@ impl Document<'_> {
             }
             let span = item.span;
             let object = Object { source, text, document, header: own, root: item, problems };
-            Self { object, span, item: true, written: None }.flatten(out, diagnostics);
+            Self { object, span, item: true }.flatten(out, diagnostics);
         }
-    }
-}
-
-/// Reports what reading refused.
-pub(crate) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
-    let code = match failure.kind {
-        FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
-        FailureKind::DuplicateKey | FailureKind::MergeOverride => &codes::DUPLICATE_KEY,
-        FailureKind::NotJson => &codes::NOT_JSON,
-        FailureKind::TooManyDocuments
-        | FailureKind::TooManyNodes
-        | FailureKind::TooDeep
-        | FailureKind::TooLarge
-        | FailureKind::TooManyAliases => &codes::LIMIT_EXCEEDED,
-    };
-    let reported = findings.report_at(code, &FieldPath::root(), failure.span, failure.sentence());
-    if let Some((span, message)) = &failure.related {
-        reported.related_at(*span, message.clone());
     }
 }

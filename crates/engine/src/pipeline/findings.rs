@@ -67,6 +67,21 @@ impl RunFindings {
         }
     }
 
+    /// Marks what objects say to ignore: errors stay, and the rest of it is taken out and returned. Adds, with
+    /// `every_finding` there is, what is said to be ignored and was not found.
+    pub(super) fn suppress(&mut self, mut suppressions: Vec<Suppression>, every_finding: bool) -> Vec<Diagnostic> {
+        if suppressions.is_empty() {
+            return Vec::new();
+        }
+        suppress::mark(&mut self.kept, &mut suppressions);
+        let gone = |diagnostic: &mut Diagnostic| diagnostic.suppressed && diagnostic.code.severity != Severity::Error;
+        let suppressed = self.kept.extract_if(.., gone).collect();
+        if every_finding {
+            suppressions.iter().flat_map(Suppression::complaints).for_each(|complaint| self.add(complaint));
+        }
+        suppressed
+    }
+
     /// How many are kept.
     pub(super) fn len(&self) -> usize {
         self.kept.len()
@@ -92,6 +107,12 @@ impl RunFindings {
         let left_out = self.left_out.into_iter();
         (self.kept, LeftOut(left_out.map(|((_, suppressed), (code, number))| (code, suppressed, number)).collect()))
     }
+}
+
+/// Keeps the first of the findings that are about the run rather than about one deployment.
+pub(super) fn say_once(diagnostics: &mut Vec<Diagnostic>) {
+    let mut said = BTreeSet::new();
+    diagnostics.retain(|found| !found.code.has(Attribute::OncePerRun) || said.insert(found.help.clone()));
 }
 
 /// How many findings are not kept, by code and by whether their objects say to ignore them.

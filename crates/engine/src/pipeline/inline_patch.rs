@@ -11,9 +11,9 @@
 use super::document::Document;
 use super::operations::{self, Target};
 use super::role::Role;
-use super::text;
 use crate::composition::{self, speaks_of_us};
 use crate::options::Options;
+use crate::reading;
 use kubefoundry_diagnostics::source::{Purpose, Source};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
@@ -81,7 +81,7 @@ impl Patch<'_, '_> {
             found.extend(diagnostics.into_iter().map(|diagnostic| placed(diagnostic, &place)));
         };
         let failures: Vec<Failure> = parsed.failure.into_iter().chain(parsed.later_failures).collect();
-        add(text::report(source, patch, index, &failures));
+        add(reading::report(source, patch, index, &failures));
         for yaml::Document { root, span, problems, .. } in parsed.documents {
             let header = Header::of(&root);
             if let (Value::Sequence(_), Some(target)) = (&root.value, &self.target) {
@@ -89,7 +89,7 @@ impl Patch<'_, '_> {
                 continue;
             }
             let object = Object { source, text: patch, document: index, header, root, problems };
-            let document = Document { object, span, item: true, written: None };
+            let document = Document { object, span, item: true };
             let mut findings = Findings::new(document.scope());
             // A patch of another kind is none of our business.
             if composition::owner_of_group(document.header.group()).is_some()

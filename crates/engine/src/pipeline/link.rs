@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::compilation::Output;
+use super::decision::Decision;
 use super::findings::RunFindings;
 use super::map::{GeneratedObject, Mapped};
 use super::results::ObjectResult;
 use super::role::InputDocument;
-use super::{Decision, Output};
 use crate::codes;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Code, Findings, Scope};

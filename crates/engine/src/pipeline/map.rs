@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::conformance::{check_change, check_objects};
-use super::document;
+use super::decision::{Decision, OutputRole};
 use super::environment::Environment;
 use super::form::Form;
-use super::{Decision, OutputRole};
+use crate::reading::report_failure;
 use kubefoundry_diagnostics::{Findings, ObjectRef};
 use kubefoundry_kubernetes::api_group;
 use kubefoundry_kubernetes::header::Header;
@@ -97,7 +97,7 @@ pub(super) fn transform<'d, O: Form>(
     steps: &mut Steps,
     mut findings: Findings<'d>,
 ) -> Outcome<'d, O> {
-    object.problems.iter().for_each(|problem| document::report_failure(problem, &mut findings));
+    object.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
     if object.problems.iter().any(|problem| problem.kind.is_limit()) {
         // What was read of it is a part; anything said about the rest would be wrong.
         return Outcome { mapped: None, changed: Vec::new(), findings };
@@ -131,7 +131,7 @@ pub(super) fn finish<'d, O: Form>(
             && let Some(target) = set.inputs.get(*position)
         {
             // What strict reading refuses in it would be lost.
-            target.problems.iter().for_each(|problem| document::report_failure(problem, &mut findings));
+            target.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
         }
     }
     if let Some(schemas) = environment.schemas {

@@ -1,22 +1,24 @@
 //! One document at a time, with all that a run knew: for whoever asks what would come out if something were different.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::compilation::Compilation;
 use super::context::read_inline_configs;
+use super::decision::Decision;
 use super::document::Document;
+use super::evaluator::Evaluator;
 use super::role::InputDocument;
-use super::session::Session;
-use super::text::Documents;
-use super::{Attempt, Compilation, Decision, Thoroughness};
+use super::subject::Attempt;
 use crate::composition::configured_by;
 use crate::options::Options;
+use crate::reading::Documents;
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Findings, ObjectRef, Severity};
 use kubefoundry_model::catalog::Catalog;
+use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Span};
@@ -48,7 +50,7 @@ use kubefoundry_yaml::{Node, Span};
 #[derive(Debug, Clone)]
 pub struct Renderer<'s> {
     sources: &'s SourceSet,
-    session: Session,
+    evaluator: Evaluator,
 }
 
 /// The items of lists, read with their lists; made by [`Renderer::list_items`].
@@ -79,41 +81,41 @@ impl<'s> Renderer<'s> {
         read_inline_configs(sources, &options, &mut catalog, &mut Vec::new());
         let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
         let crds = dumped.then(|| Crds::read(sources, crate::composition::crd_kinds()).0.into_owned());
-        let session = Session::of(options, catalog, crds, sources);
-        Self { sources, session }
+        let evaluator = Evaluator::new(options, catalog, crds, sources);
+        Self { sources, evaluator }
     }
 
     /// The same with another one's options.
     #[must_use]
     pub fn with_options_of(&self, other: &Self) -> Self {
-        let options = Options { crds: self.session.options.crds, ..Options::clone(&other.session.options) };
-        self.with(Session { options: Arc::new(options), ..self.session.clone() })
+        let (own, others) = (self.evaluator.options(), other.evaluator.options());
+        self.with(self.evaluator.with_options(Options { crds: own.crds, ..others.clone() }))
     }
 
     /// The same with another one's provider configurations.
     #[must_use]
     pub fn with_providers_of(&self, other: &Self) -> Self {
-        self.with(Session { catalog: Arc::clone(&other.session.catalog), ..self.session.clone() })
+        self.with(self.evaluator.with_catalog_of(&other.evaluator))
     }
 
     /// The same with another one's CRDs.
     #[must_use]
     pub fn with_crds_of(&self, other: &Self) -> Self {
-        let options = Options { crds: other.session.options.crds, ..Options::clone(&self.session.options) };
-        let crds = other.session.crds.clone();
-        self.with(Session { options: Arc::new(options), crds, ..self.session.clone() })
+        let (own, others) = (self.evaluator.options(), other.evaluator.options());
+        let evaluator = self.evaluator.with_options(Options { crds: others.crds, ..own.clone() });
+        self.with(evaluator.with_crds_of(&other.evaluator))
     }
 
     /// The same, writing this CRD version for a provider.
     #[must_use]
     pub fn with_target(&self, provider: &str, target: &str) -> Self {
-        let mut options = Options::clone(&self.session.options);
+        let mut options = self.evaluator.options().clone();
         options.targets.insert(provider.to_owned(), target.to_owned());
-        self.with(Session { options: Arc::new(options), ..self.session.clone() })
+        self.with(self.evaluator.with_options(options))
     }
 
-    fn with(&self, session: Session) -> Self {
-        Self { sources: self.sources, session }
+    fn with(&self, evaluator: Evaluator) -> Self {
+        Self { sources: self.sources, evaluator }
     }
 
     /// The items of lists among some documents of the run: a list is read once for all of them.
@@ -121,7 +123,9 @@ impl<'s> Renderer<'s> {
         let lists: BTreeSet<SourceId> = inputs.into_iter().filter(|input| input.item).map(|it| it.source).collect();
         let mut items = BTreeMap::new();
         for id in lists {
-            for document in documents(self.sources, id, &self.session.options).iter().filter(|document| document.item) {
+            for document in
+                documents(self.sources, id, self.evaluator.options()).iter().filter(|document| document.item)
+            {
                 items.insert((id, document.index(), document.span), document.to_json());
             }
         }
@@ -135,19 +139,19 @@ impl<'s> Renderer<'s> {
             return items.0.get(&(input.source, input.index, input.span)).cloned();
         }
         let text = self.sources.get(input.source).text.get(input.span.start..input.span.end)?;
-        yaml::documents(text, &self.session.options.limits).next().map(|document| document.root.to_json())
+        yaml::documents(text, &self.evaluator.options().limits).next().map(|document| document.root.to_json())
     }
 
     /// Fields of an object whose change the rules of the CRDs refuse, each with the rule's message; none without CRDs.
     pub fn check_change(&self, old: &Value, new: &Value) -> Vec<(FieldPath, String)> {
-        self.session.crds.as_ref().map(|crds| crds.check_change(old, new)).unwrap_or_default()
+        self.evaluator.crds().map(|crds| crds.check_change(old, new)).unwrap_or_default()
     }
 
     /// What a ModelDeployment comes to on its own; none when it has errors, or is of another kind: those need the set.
     pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<Rendered> {
         // It may come from either of two runs: where it stands is the same for both.
         let document = Document::without_text(SourceId::default(), Node::from(document));
-        let Attempt { objects, decision, findings } = self.session.attempt(&document, None, thoroughness);
+        let Attempt { objects, decision, findings } = self.evaluator.attempt(&document, None, thoroughness);
         if findings.iter().any(|found| found.severity == Severity::Error) {
             return None;
         }

@@ -10,12 +10,13 @@ use super::map::{GeneratedObject, Mapped};
 use super::role::InputDocument;
 use super::scan::Late;
 use super::suppress::Suppression;
-use super::text::Trouble;
-use kubefoundry_diagnostics::Diagnostic;
+use crate::reading::Trouble;
 use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::{Diagnostic, Location};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_transform::{AnyTransform, Object};
+use kubefoundry_yaml::Span;
 
 /// What documents leave behind, in input order.
 pub(super) struct DocumentResults<'t, O> {
@@ -39,6 +40,18 @@ pub(super) struct DocumentResults<'t, O> {
     pub(super) late: Late,
     /// The objects that transformations may need to see, when they are kept at all.
     pub(super) set: Vec<SetObject<'t>>,
+}
+
+/// Where documents stand: in which text, from which byte on, and which document of it the first one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TextPlace {
+    pub(super) source: SourceId,
+    pub(super) offset: usize,
+    pub(super) document: usize,
+}
+
+fn moved(at: usize, from: usize, to: usize) -> usize {
+    (at + to).saturating_sub(from)
 }
 
 /// An object that transformations may need to see.
@@ -142,8 +155,9 @@ impl DocumentResults<'_, Value> {
         self.transformed.insert(after, result);
     }
 
-    /// A copy of the results of a text for another run, in which the text has another id. The set is not copied.
-    pub(super) fn relocated<'t>(&self, from: SourceId, to: SourceId) -> DocumentResults<'t, Value> {
+    /// A copy of the results of documents that stood at one place, for a run in which they stand at another one. The set
+    /// is not copied.
+    pub(super) fn relocated<'t>(&self, from: TextPlace, to: TextPlace) -> DocumentResults<'t, Value> {
         let mut copy = DocumentResults {
             inputs: self.inputs.clone(),
             transformed: self.transformed.clone(),
@@ -163,28 +177,50 @@ impl DocumentResults<'_, Value> {
         copy
     }
 
-    /// Says of everything in a text that it stands in another one.
-    fn relocate(&mut self, from: SourceId, to: SourceId) {
-        let place = |source: &mut SourceId| {
-            if *source == from {
-                *source = to;
+    /// Says of everything that stands at one place that it stands at another one.
+    fn relocate(&mut self, from: TextPlace, to: TextPlace) {
+        let moves = |span: &mut Span| {
+            span.start = moved(span.start, from.offset, to.offset);
+            span.end = moved(span.end, from.offset, to.offset);
+        };
+        let place = |location: &mut Location| {
+            if location.source == from.source {
+                location.source = to.source;
+                location.document = moved(location.document, from.document, to.document);
+                moves(&mut location.span);
             }
         };
-        self.inputs.iter_mut().for_each(|input| place(&mut input.source));
+        for input in &mut self.inputs {
+            input.source = to.source;
+            input.index = moved(input.index, from.document, to.document);
+            moves(&mut input.span);
+            moves(&mut input.name_span);
+        }
         let mut diagnostics: Vec<&mut Diagnostic> = Vec::new();
         diagnostics.extend(self.found.kept_mut());
         diagnostics.extend(self.trouble.ours.iter_mut().chain(&mut self.trouble.foreign));
         for result in &mut self.transformed {
-            result.mapped.iter_mut().for_each(|mapped| place(&mut mapped.decision.source));
+            if let Some(mapped) = &mut result.mapped {
+                mapped.decision.source = to.source;
+                mapped.decision.document = moved(mapped.decision.document, from.document, to.document);
+            }
             diagnostics.extend(result.copy.iter_mut().flat_map(|found| found.kept_mut()));
         }
         for diagnostic in diagnostics {
-            diagnostic.location.iter_mut().for_each(|location| place(&mut location.source));
-            diagnostic.related.iter_mut().for_each(|related| place(&mut related.location.source));
+            let is_here = diagnostic.location.as_ref().is_some_and(|location| location.source == from.source);
+            diagnostic.location.iter_mut().for_each(place);
+            diagnostic.related.iter_mut().for_each(|related| place(&mut related.location));
+            // Edits are in the text that the finding is in.
+            for edit in diagnostic.fix.iter_mut().filter(|_| is_here).flat_map(|fix| &mut fix.edits) {
+                moves(&mut edit.range);
+            }
         }
-        self.suppressions.iter_mut().for_each(|suppression| place(&mut suppression.location.source));
-        if self.configured.remove(&from) {
-            self.configured.insert(to);
+        for suppression in &mut self.suppressions {
+            place(&mut suppression.location);
+            moves(&mut suppression.span);
+        }
+        if self.configured.remove(&from.source) {
+            self.configured.insert(to.source);
         }
     }
 

@@ -79,12 +79,6 @@ impl ReadPlan {
         Self { texts, keeps_set: true, skips: false, is_among_ours: is_among_ours(sources) }
     }
 
-    /// The same for one text alone.
-    pub(super) fn only(&self, id: SourceId) -> Self {
-        let only = |(number, turn): (usize, &Turn)| if number == id.0 { *turn } else { Turn::Never };
-        Self { texts: self.texts.iter().enumerate().map(only).collect(), ..*self }
-    }
-
     /// Whether a text is read before the others.
     pub(super) fn is_first(&self, id: SourceId) -> bool {
         self.texts.get(id.0) == Some(&Turn::First)

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::decision::{Decision, OutputRole};
 use super::environment::Environment;
 use super::map::{self, GeneratedObject, Mapped, Outcome};
 use super::results::{DocumentResults, ObjectResult, SetObject};
-use super::{Decision, Header, OutputRole};
 use crate::composition;
 use crate::composition::TRANSFORMS;
 use kubefoundry_diagnostics::Findings;
+use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_transform::{AnyTransform, Changed, Generated, Object, Set, Sink, Target};
 

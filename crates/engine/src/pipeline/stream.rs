@@ -8,6 +8,7 @@ use std::mem;
 
 use rayon::prelude::*;
 
+use super::accounting::{self, Accounting};
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::RunFindings;
@@ -21,10 +22,8 @@ use super::scan::ReadPlan;
 use super::subject::Subject;
 use super::suppress::Suppression;
 use super::survey::{Survey, comes_late, is_kustomization};
-use super::text::{Documents, Trouble};
 use crate::composition::{self, TRANSFORMS};
-use crate::trace::accounting;
-use crate::trace::accounting::Accounting;
+use crate::reading::{Documents, Trouble};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_model::select;
@@ -32,7 +31,7 @@ use kubefoundry_transform::{AnyTransform, Steps, Thoroughness};
 use kubefoundry_yaml as yaml;
 
 /// Bytes of text whose documents make a chunk: enough for threads to be worth it, few enough to stay in a cache.
-const CHUNK: usize = 64 * 1024;
+pub(super) const CHUNK: usize = 64 * 1024;
 
 /// Sends every document through. `kept` are the documents of the texts that were read before.
 pub(super) fn run<'t, O: Form>(
@@ -53,18 +52,20 @@ pub(super) fn run<'t, O: Form>(
         // Chunks come one after the other, however many threads there are: what is left is the same each time.
         let alone = chunk.iter().filter(|document| runs_alone(document).is_some()).count();
         let rule_steps = select::allowance(rule_limits, results.rule_steps, alone);
-        if let Some(accounting) = &mut accounting {
-            learn(accounting, &mut chunk, environment);
-        }
+        let written =
+            accounting.as_mut().map(|accounting| learn(accounting, &chunk, environment).0).unwrap_or_default();
         let accounting = accounting.as_ref();
         let mapper = Mapper { sources, environment, survey, rule_steps, accounting, keeps_set: plan.keeps_set };
         let made = if reading.is_done() {
             // Nothing to read meanwhile; and for the one chunk of a small input no thread is started.
             let parallel = !results.inputs.is_empty();
             let chunk = mem::take(&mut chunk);
-            if parallel { mapper.map_in_parallel(chunk) } else { mapper.map_in_turn(chunk) }
+            if parallel { mapper.map_in_parallel(chunk, &written) } else { mapper.map_in_turn(chunk, &written) }
         } else {
-            let (next, made) = rayon::join(|| reading.chunk(), || mapper.map_in_parallel(mem::take(&mut chunk)));
+            let (next, made) = {
+                let chunk = mem::take(&mut chunk);
+                rayon::join(|| reading.chunk(), || mapper.map_in_parallel(chunk, &written))
+            };
             chunk = next;
             made
         };
@@ -82,20 +83,27 @@ fn runs_alone(document: &Document<'_>) -> Option<&'static dyn AnyTransform> {
     composition::transform_of_kind(header.group(), &header.kind).filter(|transform| !transform.needs_set())
 }
 
-/// Tries the fields of objects that are written as none before.
-fn learn(accounting: &mut Accounting, chunk: &mut [Document<'_>], environment: &Environment<'_>) {
-    let mut work = Vec::new();
-    for document in &mut *chunk {
+/// How the objects among some documents are written that are whole and transformed alone, and how much work it takes to
+/// try their fields: one for each document.
+pub(super) type Written = Vec<Option<(accounting::Kind, usize)>>;
+
+/// Tries the fields of objects that are written as none before. Returns also the kinds that were new.
+pub(super) fn learn(
+    accounting: &mut Accounting,
+    documents: &[Document<'_>],
+    environment: &Environment<'_>,
+) -> (Written, Vec<accounting::Kind>) {
+    let written = |document: &Document<'_>| {
         let is_whole = runs_alone(document).is_some() && document.problems.is_empty();
-        let kind = is_whole.then(|| accounting::Kind::of(&document.root));
-        document.written = kind.map(|(kind, _)| kind);
-        work.push(kind);
-    }
-    let subjects = chunk.iter().zip(work).filter_map(|(document, kind)| {
-        let (kind, work) = kind?;
+        is_whole.then(|| accounting::Kind::of(&document.root))
+    };
+    let written: Written = documents.iter().map(written).collect();
+    let subjects = documents.iter().zip(&written).filter_map(|(document, written)| {
+        let (kind, work) = (*written)?;
         Some((kind, work, Subject::new(document, environment)))
     });
-    accounting.learn(subjects.collect());
+    let learned = accounting.learn(subjects.collect());
+    (written, learned)
 }
 
 /// The texts as chunks of documents.
@@ -163,23 +171,29 @@ impl<'t> Reading<'t> {
 }
 
 /// Sends documents through, each on its own.
-struct Mapper<'s, 't> {
-    sources: &'t SourceSet,
-    environment: &'s Environment<'s>,
-    survey: &'s Survey<'t>,
+pub(super) struct Mapper<'s, 't> {
+    pub(super) sources: &'t SourceSet,
+    pub(super) environment: &'s Environment<'s>,
+    pub(super) survey: &'s Survey<'t>,
     /// Steps that the rules may take for each object.
-    rule_steps: u64,
+    pub(super) rule_steps: u64,
     /// Where fields go that reach nothing, when that is looked for.
-    accounting: Option<&'s Accounting>,
+    pub(super) accounting: Option<&'s Accounting>,
     /// Whether objects are kept that transformations may need to see.
-    keeps_set: bool,
+    pub(super) keeps_set: bool,
 }
 
 impl<'t> Mapper<'_, 't> {
-    /// Sends documents through on as many threads as there are.
-    fn map_in_parallel<O: Form>(&self, documents: Vec<Document<'t>>) -> DocumentResults<'t, O> {
-        let parts = documents.into_par_iter().fold(DocumentResults::default, |mut results, document| {
-            self.map(document, &mut results);
+    /// Sends documents through on as many threads as there are. `written` is that of the documents, or empty without
+    /// accounting.
+    pub(super) fn map_in_parallel<O: Form>(
+        &self,
+        documents: Vec<Document<'t>>,
+        written: &[Option<(accounting::Kind, usize)>],
+    ) -> DocumentResults<'t, O> {
+        let documents = documents.into_par_iter().enumerate();
+        let parts = documents.fold(DocumentResults::default, |mut results, (position, document)| {
+            self.map(document, kind_at(written, position), &mut results);
             results
         });
         let mut all = DocumentResults::default();
@@ -187,16 +201,25 @@ impl<'t> Mapper<'_, 't> {
         all
     }
 
-    /// Sends documents through on this thread.
-    fn map_in_turn<O: Form>(&self, documents: Vec<Document<'t>>) -> DocumentResults<'t, O> {
+    /// The same on this thread.
+    pub(super) fn map_in_turn<O: Form>(
+        &self,
+        documents: Vec<Document<'t>>,
+        written: &[Option<(accounting::Kind, usize)>],
+    ) -> DocumentResults<'t, O> {
         let mut results = DocumentResults::default();
-        for document in documents {
-            self.map(document, &mut results);
+        for (position, document) in documents.into_iter().enumerate() {
+            self.map(document, kind_at(written, position), &mut results);
         }
         results
     }
 
-    fn map<O: Form>(&self, document: Document<'t>, results: &mut DocumentResults<'t, O>) {
+    fn map<O: Form>(
+        &self,
+        document: Document<'t>,
+        written: Option<accounting::Kind>,
+        results: &mut DocumentResults<'t, O>,
+    ) {
         let source = self.sources.get(document.source);
         let options = self.environment.options;
         let is_patch = self.survey.is_patch(source);
@@ -220,7 +243,7 @@ impl<'t> Mapper<'_, 't> {
                 let outcome = map::transform(transform, &document, self.environment, &mut steps, findings);
                 let Outcome { mapped, findings: found, .. } = outcome;
                 findings = found;
-                if let (Some(accounting), Some(kind)) = (self.accounting, document.written)
+                if let (Some(accounting), Some(kind)) = (self.accounting, written)
                     && !findings.has_errors()
                 {
                     accounting.report(kind, &document.root, &mut findings);
@@ -285,6 +308,10 @@ impl<O> DocumentResults<'_, O> {
         self.late.transformed = true;
         self.transformed.push(ObjectResult { input: self.inputs.len() - 1, mapped, copy });
     }
+}
+
+fn kind_at(written: &[Option<(accounting::Kind, usize)>], position: usize) -> Option<accounting::Kind> {
+    written.get(position).copied().flatten().map(|(kind, _)| kind)
 }
 
 /// Whether an earlier run changed an object of the input.

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use super::conformance::CrdSchemas;
 use super::context::{catalog_of, crds_of, options_of};
+use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::Environment;
 use super::map::{self, GeneratedObject, Mapped};
 use super::role::Role;
 use super::scan::ReadPlan;
 use super::survey::Survey;
-use super::{Decision, Providers, Thoroughness};
 use crate::composition::MODELS;
 use crate::options::Options;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
@@ -23,7 +23,7 @@ use kubefoundry_model::ir::Deployment;
 use kubefoundry_model::select::Steps;
 use kubefoundry_model::validate;
 use kubefoundry_model::wire::ModelDeployment;
-use kubefoundry_transform::Object;
+use kubefoundry_transform::{Object, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -220,7 +220,7 @@ impl<'p> Subject<'p> {
             ..own
         };
         let object = Object { source: *source, text, document: *document, header, root, problems: Vec::new() };
-        let document = Document { object, span: self.document.span, item: self.document.item, written: None };
+        let document = Document { object, span: self.document.span, item: self.document.item };
         Attempt::of(&document, &Environment { thoroughness, ..*self.environment }, steps)
     }
 

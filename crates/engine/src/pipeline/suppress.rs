@@ -4,7 +4,6 @@
 //! is then said nowhere. An error still stops the output, since what it flags cannot be rendered; only `lint` passes it.
 
 use super::document::Document;
-use super::findings::RunFindings;
 use super::role::annotation;
 use crate::codes;
 use crate::registry;
@@ -25,7 +24,7 @@ pub(super) struct Suppression {
     /// Where the annotation's value stands.
     pub(super) location: Location,
     /// The object's own bytes.
-    span: Span,
+    pub(super) span: Span,
     object: Option<ObjectRef>,
     entries: Vec<Entry>,
     /// Whether the object has an error: then what else there is in it was not all looked for.
@@ -72,7 +71,7 @@ impl Suppression {
     }
 
     /// What is wrong with the annotation itself, once all findings were seen.
-    fn complaints(&self) -> impl Iterator<Item = Diagnostic> {
+    pub(super) fn complaints(&self) -> impl Iterator<Item = Diagnostic> {
         let in_vain = |entry: &&Entry| !entry.used && (entry.code.is_none() || !self.is_broken);
         self.entries.iter().filter(in_vain).map(|entry| {
             let written = &entry.written;
@@ -91,25 +90,6 @@ impl Suppression {
             complaint
         })
     }
-}
-
-/// Marks what is to be ignored: errors among the findings, and takes the rest of it out of them. Adds, with
-/// `every_finding` there is, what is said to be ignored and was not found.
-pub(super) fn suppress(
-    found: &mut RunFindings,
-    mut suppressions: Vec<Suppression>,
-    every_finding: bool,
-) -> Vec<Diagnostic> {
-    if suppressions.is_empty() {
-        return Vec::new();
-    }
-    mark(found.kept_mut(), &mut suppressions);
-    let gone = |diagnostic: &mut Diagnostic| diagnostic.suppressed && diagnostic.code.severity != Severity::Error;
-    let suppressed = found.kept_mut().extract_if(.., gone).collect();
-    if every_finding {
-        suppressions.iter().flat_map(Suppression::complaints).for_each(|complaint| found.add(complaint));
-    }
-    suppressed
 }
 
 /// Marks the findings that are to be ignored, and that they were found. `suppressions` are in input order.

@@ -3,15 +3,15 @@
 //! A text that may hold such is read first, and its documents are kept for their turn. Every other text is read when it
 //! is its turn, a document at a time, and needs no room beyond that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::Document;
 use super::kustomize;
 use super::operations::Target;
 use super::scan::ReadPlan;
-use super::text::{Documents, Trouble};
 use crate::composition;
 use crate::options::Options;
+use crate::reading::{Documents, Trouble};
 use kubefoundry_diagnostics::source::{Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
@@ -27,6 +27,8 @@ pub(super) struct Survey<'t> {
     patched: BTreeMap<String, Option<Target>>,
     /// Whether the input has objects of ours; known where a kustomization may patch one without naming its group.
     pub(super) is_among_ours: bool,
+    /// Options that hold configurations.
+    pub(super) configured: BTreeSet<SourceId>,
     /// What was found wrong with those texts.
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) trouble: Trouble,

@@ -8,19 +8,17 @@
 //!                                                        └─ outputs: what moves each one
 //! ```
 
-pub(crate) mod accounting;
-pub(crate) mod change;
-mod difference;
-mod probe;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
 
+pub use crate::pipeline::Fate;
+pub(crate) use crate::pipeline::probe::change;
+use crate::pipeline::probe::change::FieldChange;
+use crate::pipeline::probe::difference::{Place, leaves};
+use crate::pipeline::probe::{Effect, Probe, fate, is_nothing, reference};
 use crate::pipeline::{Providers, Subject, prepared};
-use change::FieldChange;
-use difference::{Place, leaves};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_model::catalog::Catalog;
@@ -29,7 +27,6 @@ use kubefoundry_model::providers;
 use kubefoundry_model::select::Steps;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
-use probe::{Effect, Probe};
 
 /// Fields of one deployment that are tried, at the most. Each is a run or more of the whole deployment.
 pub const MOST_FIELDS: usize = 1000;
@@ -96,26 +93,6 @@ pub struct FieldTrace {
     /// Codes of the findings that name it, or that refuse its other values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<&'static str>,
-}
-
-/// What becomes of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fate {
-    /// Another value makes another output of the same provider.
-    Rendered,
-    /// Another value selects another provider.
-    Selects,
-    /// It has no effect, and a finding says so.
-    Reported,
-    /// Its other values, or its absence, are refused, and beyond that it has no effect.
-    Checked,
-    /// It says something of the ModelDeployment itself, and is no part of what it becomes.
-    Own,
-    /// It holds nothing: `null`, `{}`, `[]`.
-    Empty,
-    /// It has no effect, and nothing says so.
-    Nothing,
 }
 
 /// One change of a document.
@@ -314,39 +291,6 @@ fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, Origin)> {
     fields
 }
 
-/// Whether a value says nothing.
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    }
-}
-
-fn fate(effect: &Effect, path: &FieldPath) -> Fate {
-    let is_own = !path.starts_with(&FieldPath::parse("spec"));
-    let is_moved = !effect.moved.is_empty() || !effect.added.is_empty();
-    if is_moved && !effect.is_named {
-        Fate::Rendered
-    } else if !effect.selects.is_empty() {
-        Fate::Selects
-    } else if !effect.accepted && !effect.unneeded && !effect.refused_by.is_empty() {
-        // Nothing else was seen of it: what findings say of it is something else.
-        Fate::Checked
-    } else if !effect.codes.is_empty() || effect.is_default && !effect.other_codes.is_empty() {
-        Fate::Reported
-    } else if is_own {
-        Fate::Own
-    } else if effect.is_constraint {
-        Fate::Checked
-    } else if effect.unneeded && (effect.accepted || effect.refused_by.is_empty()) {
-        Fate::Nothing
-    } else {
-        Fate::Checked
-    }
-}
-
 fn reached(effect: &Effect, output: &Output) -> Vec<Reached> {
     let place = |added: bool| {
         move |place: &Place| {
@@ -449,15 +393,4 @@ pub fn changed(document: &Value, changes: &[Change]) -> Option<Value> {
         FieldChange { path, value }.apply(&mut root);
     }
     Some(root.to_json())
-}
-
-/// What tells an object from others.
-fn reference(object: &Value) -> ObjectRef {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-    ObjectRef {
-        api_version: text("/apiVersion").unwrap_or_default().into(),
-        kind: text("/kind").unwrap_or_default().into(),
-        namespace: text("/metadata/namespace").map(Into::into),
-        name: text("/metadata/name").unwrap_or_default().into(),
-    }
 }

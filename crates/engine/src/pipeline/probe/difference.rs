@@ -7,18 +7,18 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// A place in an object, or in a text of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Which object, by its position.
-    pub(super) object: usize,
+    pub(crate) object: usize,
     /// The field.
-    pub(super) path: FieldPath,
+    pub(crate) path: FieldPath,
     /// The field inside the text that the field holds.
-    pub(super) inside: Option<FieldPath>,
+    pub(crate) inside: Option<FieldPath>,
 }
 
 impl Place {
     /// A place in an object.
-    pub(super) fn of(object: usize) -> Self {
+    pub(crate) fn of(object: usize) -> Self {
         Self { object, path: FieldPath::root(), inside: None }
     }
 
@@ -64,14 +64,14 @@ fn structured(text: &str) -> Option<(&str, Value)> {
 
 /// Where `base` differs from `other`: `changed` are places of `base`, `added` what only `other` has.
 #[derive(Debug, Default)]
-pub(super) struct Difference {
-    pub(super) changed: Vec<Place>,
-    pub(super) added: Vec<Place>,
+pub(crate) struct Difference {
+    pub(crate) changed: Vec<Place>,
+    pub(crate) added: Vec<Place>,
 }
 
 impl Difference {
     /// Compares two values at a place.
-    pub(super) fn compare(&mut self, base: &Value, other: &Value, place: &Place) {
+    pub(crate) fn compare(&mut self, base: &Value, other: &Value, place: &Place) {
         match (base, other) {
             _ if base == other => {}
             (Value::Object(fields), Value::Object(others)) => {
@@ -122,13 +122,13 @@ impl Difference {
         self.changed.extend(leaves(value, place).into_iter().map(|(place, _)| place));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.added.is_empty()
     }
 }
 
 /// Every scalar of a value, and every empty collection, with its place; those of texts that are YAML or JSON, too.
-pub(super) fn leaves(value: &Value, place: &Place) -> Vec<(Place, Value)> {
+pub(crate) fn leaves(value: &Value, place: &Place) -> Vec<(Place, Value)> {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             fields.iter().flat_map(|(key, value)| leaves(value, &place.key(key))).collect()

@@ -1,21 +1,44 @@
 //! One field of one deployment: what comes of another value in it.
 
+pub(crate) mod change;
+pub(crate) mod difference;
+
+use serde::Serialize;
 use serde_json::Value;
 
-use super::change::{FieldChange, Variant, changes, edited};
-use super::difference::{Difference, Place};
-use super::reference;
-use crate::Thoroughness;
-use crate::pipeline::{Attempt, Subject};
+use super::subject::{Attempt, Subject};
+use change::{FieldChange, Variant, changes, edited};
+use difference::{Difference, Place};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_model::select::Steps;
+use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
+/// What becomes of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// Another value makes another output of the same provider.
+    Rendered,
+    /// Another value selects another provider.
+    Selects,
+    /// It has no effect, and a finding says so.
+    Reported,
+    /// Its other values, or its absence, are refused, and beyond that it has no effect.
+    Checked,
+    /// It says something of the ModelDeployment itself, and is no part of what it becomes.
+    Own,
+    /// It holds nothing: `null`, `{}`, `[]`.
+    Empty,
+    /// It has no effect, and nothing says so.
+    Nothing,
+}
+
 /// A deployment as it is, to be compared with what it would be.
-pub(super) struct Probe<'p> {
+pub(crate) struct Probe<'p> {
     subject: Subject<'p>,
-    pub(super) base: Attempt,
+    pub(crate) base: Attempt,
     providers: Vec<&'p str>,
     steps: Steps,
     /// Whether a field that selects is tried with the provider named, too.
@@ -27,58 +50,53 @@ pub(super) struct Probe<'p> {
 /// What comes of other values of a field.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that exclude none of the others")]
-pub(super) struct Effect {
+pub(crate) struct Effect {
     /// The edits that moved the output.
-    pub(super) edits: Vec<FieldChange>,
+    pub(crate) edits: Vec<FieldChange>,
     /// Where the output moved.
-    pub(super) moved: Difference,
+    pub(crate) moved: Difference,
     /// Objects that are only there with another value.
-    pub(super) added: Vec<ObjectRef>,
+    pub(crate) added: Vec<ObjectRef>,
     /// Whether the output moved only once the provider was named.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
     /// Providers that other values select.
-    pub(super) selects: Vec<String>,
+    pub(crate) selects: Vec<String>,
     /// Codes of findings that name the field.
-    pub(super) codes: Vec<&'static str>,
+    pub(crate) codes: Vec<&'static str>,
     /// Codes of findings that name the field when it has another value.
-    pub(super) other_codes: Vec<&'static str>,
+    pub(crate) other_codes: Vec<&'static str>,
     /// Codes of the errors that refuse other values.
-    pub(super) refused_by: Vec<&'static str>,
+    pub(crate) refused_by: Vec<&'static str>,
     /// Whether another value was accepted at all.
-    pub(super) accepted: bool,
+    pub(crate) accepted: bool,
     /// Whether another word, which may stand there as such, was refused: what the field says is held against the rest.
-    pub(super) is_constraint: bool,
+    pub(crate) is_constraint: bool,
     /// Whether the field has the same value without being written; known only where `other_codes` are of use.
-    pub(super) is_default: bool,
+    pub(crate) is_default: bool,
     /// Whether the deployment was accepted without the field.
-    pub(super) unneeded: bool,
+    pub(crate) unneeded: bool,
 }
 
 impl<'p> Probe<'p> {
     /// Runs the deployment as it is. `steps` is what its rules may take, all runs together.
-    pub(super) fn new(subject: Subject<'p>, mut steps: Steps) -> Self {
+    pub(crate) fn new(subject: Subject<'p>, mut steps: Steps) -> Self {
         let base = subject.run(Thoroughness::Needed, &mut steps);
         let providers = subject.catalog().candidates().iter().map(|candidate| candidate.name.as_str()).collect();
         Self { subject, base, providers, steps, names: false, named: None }
     }
 
     /// The same, and where a value selects another provider it is tried what it does when the provider is named.
-    pub(super) fn naming(self) -> Self {
+    pub(crate) fn naming(self) -> Self {
         Self { names: true, ..self }
     }
 
-    /// Steps that the rules took.
-    pub(super) fn spent(&self) -> u64 {
-        self.steps.spent()
-    }
-
     /// Whether options say which version of the provider's runtime it is.
-    pub(super) fn is_pinned(&self, provider: &str) -> bool {
+    pub(crate) fn is_pinned(&self, provider: &str) -> bool {
         self.subject.options().runtimes.contains_key(provider)
     }
 
     /// Tries other values of a field until one moves the output.
-    pub(super) fn field(&mut self, path: &FieldPath, value: &Value) -> Effect {
+    pub(crate) fn field(&mut self, path: &FieldPath, value: &Value) -> Effect {
         let mut effect = Effect::default();
         add_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
@@ -140,7 +158,7 @@ impl<'p> Probe<'p> {
     }
 
     /// Runs it with another version of the provider's runtime.
-    pub(super) fn runtime(&mut self, provider: &str, version: &str) -> Option<Difference> {
+    pub(crate) fn runtime(&mut self, provider: &str, version: &str) -> Option<Difference> {
         let mut options = self.subject.options().clone();
         options.runtimes.insert(provider.to_owned(), version.to_owned());
         let other = self.subject.attempt_with(&options, &mut self.steps);
@@ -211,4 +229,48 @@ pub(crate) fn names(found: &Diagnostic, path: &FieldPath) -> bool {
         let at = &location.path;
         at.segments().len() > 1 && (path.starts_with(at) || at.starts_with(path))
     })
+}
+
+/// Whether a value says nothing.
+pub(crate) fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+pub(crate) fn fate(effect: &Effect, path: &FieldPath) -> Fate {
+    let is_own = !path.starts_with(&FieldPath::parse("spec"));
+    let is_moved = !effect.moved.is_empty() || !effect.added.is_empty();
+    if is_moved && !effect.is_named {
+        Fate::Rendered
+    } else if !effect.selects.is_empty() {
+        Fate::Selects
+    } else if !effect.accepted && !effect.unneeded && !effect.refused_by.is_empty() {
+        // Nothing else was seen of it: what findings say of it is something else.
+        Fate::Checked
+    } else if !effect.codes.is_empty() || effect.is_default && !effect.other_codes.is_empty() {
+        Fate::Reported
+    } else if is_own {
+        Fate::Own
+    } else if effect.is_constraint {
+        Fate::Checked
+    } else if effect.unneeded && (effect.accepted || effect.refused_by.is_empty()) {
+        Fate::Nothing
+    } else {
+        Fate::Checked
+    }
+}
+
+/// What tells an object from others.
+pub(crate) fn reference(object: &Value) -> ObjectRef {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    ObjectRef {
+        api_version: text("/apiVersion").unwrap_or_default().into(),
+        kind: text("/kind").unwrap_or_default().into(),
+        namespace: text("/metadata/namespace").map(Into::into),
+        name: text("/metadata/name").unwrap_or_default().into(),
+    }
 }

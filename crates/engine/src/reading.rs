@@ -1,10 +1,12 @@
-//! One text to its documents, and what is wrong with the text as a whole.
+//! One text to its documents, and what is wrong with the text as a whole: for the pipeline, and for whatever reads texts
+//! beside it.
 
-use super::document::report_failure;
+use crate::codes;
 use crate::composition::speaks_of_us;
 use kubefoundry_diagnostics::source::{NotText, Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Scope};
 use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Document, Failure, FailureKind, Node, Span};
 
 /// The documents of a text, one after the other.
@@ -50,23 +52,23 @@ pub fn may_hold_ours(text: &str) -> bool {
 
 /// What is wrong with texts.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Trouble {
+pub(crate) struct Trouble {
     /// With those that may hold something of ours.
-    pub(super) ours: Vec<Diagnostic>,
+    pub(crate) ours: Vec<Diagnostic>,
     /// With the rest: none of our business, unless nothing else is there.
-    pub(super) foreign: Vec<Diagnostic>,
+    pub(crate) foreign: Vec<Diagnostic>,
 }
 
 impl Trouble {
     /// Adds what is wrong with a text.
-    pub(super) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
+    pub(crate) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
         if !failures.is_empty() {
             let found = if may_hold_ours(&source.text) { &mut self.ours } else { &mut self.foreign };
             found.extend(report(id, &source.text, 0, failures));
         }
     }
 
-    pub(super) fn append(&mut self, mut later: Self) {
+    pub(crate) fn append(&mut self, mut later: Self) {
         self.ours.append(&mut later.ours);
         self.foreign.append(&mut later.foreign);
     }
@@ -83,6 +85,24 @@ pub(crate) fn report(source: SourceId, text: &str, document: usize, failures: &[
         diagnostics.extend(findings.into_diagnostics());
     }
     diagnostics
+}
+
+/// Reports what reading refused.
+pub(crate) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
+    let code = match failure.kind {
+        FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
+        FailureKind::DuplicateKey | FailureKind::MergeOverride => &codes::DUPLICATE_KEY,
+        FailureKind::NotJson => &codes::NOT_JSON,
+        FailureKind::TooManyDocuments
+        | FailureKind::TooManyNodes
+        | FailureKind::TooDeep
+        | FailureKind::TooLarge
+        | FailureKind::TooManyAliases => &codes::LIMIT_EXCEEDED,
+    };
+    let reported = findings.report_at(code, &FieldPath::root(), failure.span, failure.sentence());
+    if let Some((span, message)) = &failure.related {
+        reported.related_at(*span, message.clone());
+    }
 }
 
 fn not_text(why: NotText, text: &str) -> Failure {

@@ -1,17 +1,18 @@
 //! Fields that reach nothing, and of which nobody says so: found while linting, for as much work as a run may take.
 //!
 //! Deployments that are written alike behave alike: the first of each kind is tried, field by field, and what was learned
-//! holds for the others. So the cost follows the number of kinds, not of deployments, and it is bounded.
+//! holds for the others. So the cost follows the number of kinds, not of deployments, and it is bounded. What is learned
+//! of a kind depends on its first deployment alone, and on how much work the kinds before it took.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::probe::{Probe, names};
-use super::{Fate, fate, is_nothing};
+use super::probe::{Fate, Probe, fate, is_nothing, names};
+use super::subject::Subject;
 use crate::codes;
-use crate::pipeline::Subject;
 use kubefoundry_cel as cel;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_model::select::Steps;
@@ -28,25 +29,29 @@ const TRIALS: usize = 2;
 /// Items of a list that are each tried; those behind them are as the first of these.
 const ITEMS: usize = 8;
 
-/// Of the steps that are left for rules, each kind of deployment gets one part in so many.
-const PART: u64 = 8;
+/// Steps of rules that all trials of a run may take, as a multiple of the steps of one evaluation. Each kind gets the share
+/// of them that it has in the work.
+const STEPS: u64 = 16;
 
 /// How a deployment is written: which fields it has, and which of the words that decide what else is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kind(u64);
+pub(super) struct Kind(u64);
+
+/// The fields of one kind of deployment that reach nothing.
+pub(super) type SilentFields = Arc<BTreeSet<String>>;
 
 /// What was learned so far.
-#[derive(Debug)]
-pub(crate) struct Accounting {
-    /// For each kind, the fields that reach nothing.
-    silent: BTreeMap<Kind, BTreeSet<String>>,
+#[derive(Debug, Clone)]
+pub(super) struct Accounting {
+    /// Every kind that was seen; nothing is known of those for which no work was left.
+    silent: BTreeMap<Kind, SilentFields>,
     work: usize,
     steps: u64,
 }
 
 impl Kind {
     /// The kind of a deployment, and about how much it takes to try its fields.
-    pub(crate) fn of(root: &Node<'_>) -> (Self, usize) {
+    pub(super) fn of(root: &Node<'_>) -> (Self, usize) {
         let mut walk = Walk { class: String::new(), traits: String::new(), leaves: 0, tried: 0 };
         walk.node(root);
         (Self(fnv1a_64(walk.traits.as_bytes())), walk.tried * TRIALS * walk.leaves)
@@ -170,42 +175,75 @@ fn is_word(class: &str) -> bool {
 
 impl Accounting {
     /// Nothing is known yet. `limits` are those of rules.
-    pub(crate) fn new(limits: cel::Limits) -> Self {
-        Self { silent: BTreeMap::new(), work: MOST_WORK, steps: limits.steps.saturating_mul(2) }
+    pub(super) fn new(limits: cel::Limits) -> Self {
+        Self { silent: BTreeMap::new(), work: MOST_WORK, steps: limits.steps.saturating_mul(STEPS) }
     }
 
     /// Learns of every kind that is new among deployments, as long as there is work left. What is learned does not
-    /// depend on the number of threads.
-    pub(crate) fn learn(&mut self, subjects: Vec<(Kind, usize, Subject<'_>)>) {
+    /// depend on the number of threads. Returns the kinds that were learned.
+    pub(super) fn learn(&mut self, subjects: Vec<(Kind, usize, Subject<'_>)>) -> Vec<Kind> {
         let mut new = Vec::new();
         for (kind, work, subject) in subjects {
-            if self.silent.contains_key(&kind) || work > self.work {
-                continue;
+            if self.admit(kind, work) {
+                new.push((kind, self.steps(work), subject));
             }
-            self.work -= work;
-            let steps = self.steps / PART;
-            self.steps -= steps;
-            self.silent.insert(kind, BTreeSet::new());
-            new.push((kind, steps, subject));
         }
         let learned = |(kind, steps, subject): (Kind, u64, Subject<'_>)| {
             let mut probe = Probe::new(subject, Steps::new(steps));
-            let silent = silent(subject, &mut probe);
-            (kind, silent, steps.saturating_sub(probe.spent()))
+            (kind, SilentFields::new(silent(subject, &mut probe)))
         };
         let learned: Vec<_> = if new.len() > 1 {
             new.into_par_iter().map(learned).collect()
         } else {
             new.into_iter().map(learned).collect()
         };
-        for (kind, silent, unspent) in learned {
-            self.steps += unspent;
-            self.silent.insert(kind, silent);
+        let kinds = learned.iter().map(|(kind, _)| *kind).collect();
+        self.silent.extend(learned);
+        kinds
+    }
+
+    /// Does what [`Accounting::learn`] does with a deployment of which is known what was learned. Returns false when its
+    /// kind is new and nothing was learned from it.
+    pub(super) fn adopt(&mut self, kind: Kind, work: usize, learned: Option<&SilentFields>) -> bool {
+        if self.silent.contains_key(&kind) {
+            return true;
         }
+        if work <= self.work && learned.is_none() {
+            return false;
+        }
+        if let (true, Some(learned)) = (self.admit(kind, work), learned) {
+            self.silent.insert(kind, Arc::clone(learned));
+        }
+        true
+    }
+
+    /// What is known of a kind.
+    pub(super) fn known(&self, kind: Kind) -> SilentFields {
+        self.silent.get(&kind).cloned().unwrap_or_default()
+    }
+
+    /// Whether a kind is new and there is work left for it. That work is then spent; without any the kind stays unknown,
+    /// whatever later deployments of it would take.
+    fn admit(&mut self, kind: Kind, work: usize) -> bool {
+        if self.silent.contains_key(&kind) {
+            return false;
+        }
+        self.silent.insert(kind, SilentFields::default());
+        let is_affordable = work <= self.work;
+        if is_affordable {
+            self.work -= work;
+        }
+        is_affordable
+    }
+
+    /// Steps that the rules may take while the fields of one kind are tried.
+    fn steps(&self, work: usize) -> u64 {
+        let share = u128::from(self.steps) * work as u128 / MOST_WORK as u128;
+        u64::try_from(share).unwrap_or(u64::MAX).max(1)
     }
 
     /// Reports the fields of a deployment that reach nothing, as those of its kind do, and that no finding names.
-    pub(crate) fn report(&self, kind: Kind, root: &Node<'_>, findings: &mut Findings<'_>) {
+    pub(super) fn report(&self, kind: Kind, root: &Node<'_>, findings: &mut Findings<'_>) {
         let Some(silent) = self.silent.get(&kind).filter(|silent| !silent.is_empty()) else { return };
         for (path, _) in root.leaves() {
             if silent.contains(&class(&path)) && !findings.iter().any(|found| names(found, &path)) {

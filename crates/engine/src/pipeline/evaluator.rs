@@ -1,31 +1,39 @@
-//! How a session sends one deployment through, and says what was found.
+//! One deployment at a time, with all that is known of a cluster: options, provider configurations, CRDs.
+
+use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::accounting::{self, Accounting};
 use super::conformance::CrdSchemas;
+use super::context::{catalog_of, crds_of, options_of};
+use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::Environment;
-use super::findings::RunFindings;
+use super::findings::{RunFindings, say_once};
 use super::role::Role;
-use super::session::{Evaluation, Session};
-use super::subject::Subject;
-use super::suppress::{self, Suppression};
-use super::{Attempt, Decision, Thoroughness, say_once};
+use super::scan::ReadPlan;
+use super::subject::{Attempt, Subject};
+use super::suppress::Suppression;
+use super::survey::Survey;
 use crate::codes;
 use crate::composition::MODELS;
-use crate::trace::accounting;
-use crate::trace::accounting::Accounting;
-use kubefoundry_diagnostics::source::Purpose;
-use kubefoundry_diagnostics::{Diagnostic, Findings, Severity};
+use crate::options::Options;
+use kubefoundry_crd::Crds;
+use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, Scope, Severity};
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::conformance;
 use kubefoundry_model::ir::Deployment;
 use kubefoundry_model::providers;
 use kubefoundry_model::select;
 use kubefoundry_model::select::{Chosen, Steps};
 use kubefoundry_model::validate;
 use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Entry, Node, Span};
@@ -33,9 +41,117 @@ use kubefoundry_yaml::{Entry, Node, Span};
 /// Fields of an object that say nothing of what is wanted, and may be most of it.
 const REPORTED: &[(&str, Option<&str>)] = &[("status", None), ("metadata", Some("managedFields"))];
 
-impl Session {
-    /// Sends a deployment through.
-    pub(super) fn run(&self, deployment: &Value, chosen: Option<&Chosen>, thoroughness: Thoroughness) -> Evaluation {
+/// Options, provider configurations and CRDs, and single deployments that are transformed with them. It borrows nothing,
+/// and a clone of it costs nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Evaluator {
+    options: Arc<Options>,
+    catalog: Arc<Catalog>,
+    crds: Option<Arc<Crds<'static>>>,
+    /// The source that deployments are said to stand in: the one behind all that were given.
+    source: SourceId,
+}
+
+/// What a deployment comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// What was decided; none when the deployment could not be read so far.
+    pub decision: Option<Decision>,
+    /// The objects to apply in this order: supporting ones first, the main one last. None with an error, and none for a
+    /// provider that this program does not render: its own controller makes them.
+    pub objects: Vec<Value>,
+    /// What was found, ordered by field: what the options turn off and what the deployment says to ignore is left out.
+    /// Places are paths of fields; there is no text with lines.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Evaluation {
+    /// Whether an error was found: then there are no objects.
+    pub fn has_errors(&self) -> bool {
+        self.errors().next().is_some()
+    }
+
+    /// The errors that were found, in order.
+    pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|found| found.severity == Severity::Error)
+    }
+
+    /// The provider that was chosen.
+    pub fn provider(&self) -> Option<&str> {
+        self.decision.as_ref()?.provider()
+    }
+}
+
+impl Evaluator {
+    /// With these parts.
+    pub(super) fn new(options: Options, catalog: Catalog, crds: Option<Crds<'static>>, sources: &SourceSet) -> Self {
+        let source = SourceId(sources.iter().count());
+        Self { options: Arc::new(options), catalog: Arc::new(catalog), crds: crds.map(Arc::new), source }
+    }
+
+    /// With the options and the CRDs of these texts, and no provider.
+    ///
+    /// # Errors
+    /// What is wrong with options or with texts that should hold CRDs.
+    pub(crate) fn read(sources: &SourceSet) -> Result<Self, Vec<Diagnostic>> {
+        let mut diagnostics = Vec::new();
+        let options = options_of(sources, &mut diagnostics);
+        let crds = crds_of(sources, &options, &mut diagnostics).map(Crds::into_owned);
+        if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+            return Err(diagnostics);
+        }
+        let catalog = Catalog::without_builtin(options.rule_limits);
+        Ok(Self::new(options, catalog, crds, sources))
+    }
+
+    /// The same with the provider configurations of these texts, and what is wrong with those.
+    pub(crate) fn with_providers(&self, sources: &SourceSet, providers: Providers) -> (Self, Vec<Diagnostic>) {
+        let mut survey = Survey::new(sources, &self.options, &ReadPlan::everything(sources));
+        let (catalog, problems) = catalog_of(sources, &self.options, providers, &mut survey);
+        let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.trouble.ours);
+        let source = SourceId(sources.iter().count());
+        (Self { catalog: Arc::new(catalog), source, ..self.clone() }, problems.collect())
+    }
+
+    /// The same with other options.
+    pub(crate) fn with_options(&self, options: Options) -> Self {
+        Self { options: Arc::new(options), ..self.clone() }
+    }
+
+    /// The same with the provider configurations of another one.
+    pub(super) fn with_catalog_of(&self, other: &Self) -> Self {
+        Self { catalog: Arc::clone(&other.catalog), ..self.clone() }
+    }
+
+    /// The same with the CRDs of another one.
+    pub(super) fn with_crds_of(&self, other: &Self) -> Self {
+        Self { crds: other.crds.clone(), ..self.clone() }
+    }
+
+    /// The options that apply.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The providers that can be chosen.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The CRDs, when it is known what is installed.
+    pub(crate) fn crds(&self) -> Option<&Crds<'static>> {
+        self.crds.as_deref()
+    }
+
+    /// Sends a deployment through. `problems` are what is wrong with provider configurations, which may be why none is
+    /// selected.
+    pub(crate) fn evaluate(
+        &self,
+        deployment: &Value,
+        chosen: Option<&Chosen>,
+        thoroughness: Thoroughness,
+        problems: &[Diagnostic],
+    ) -> Evaluation {
         let mut document = Document::without_text(self.source, wanted(deployment));
         let mut findings = Findings::new(document.scope());
         let role = Role::of(&document, Purpose::Input, false, &self.options, &mut findings);
@@ -64,7 +180,7 @@ impl Session {
         let is_undecided = decision.as_ref().is_some_and(|decision| decision.provider().is_none());
         if is_undecided && !found.has_errors() {
             // Nothing is said of the deployment when what could not be read may have been the one.
-            self.problems.iter().cloned().for_each(|problem| found.add(problem));
+            problems.iter().cloned().for_each(|problem| found.add(problem));
         }
         if decision.as_ref().and_then(Decision::provider).is_some_and(|name| providers::find(name).is_none()) {
             objects.clear();
@@ -89,11 +205,11 @@ impl Session {
         Attempt::of(document, &environment, &mut steps)
     }
 
-    pub(super) fn schemas(&self) -> Option<CrdSchemas<'_>> {
+    fn schemas(&self) -> Option<CrdSchemas<'_>> {
         self.crds.as_deref().map(CrdSchemas)
     }
 
-    pub(super) fn environment<'e>(&'e self, schemas: Option<&'e CrdSchemas<'e>>) -> Environment<'e> {
+    fn environment<'e>(&'e self, schemas: Option<&'e CrdSchemas<'e>>) -> Environment<'e> {
         let (catalog, options) = (&*self.catalog, &*self.options);
         Environment { catalog, schemas, options, thoroughness: Thoroughness::Needed, chosen: None }
     }
@@ -114,7 +230,7 @@ impl Session {
     /// What is said of all that was found.
     fn said(&self, mut found: RunFindings, document: &Document<'_>, thoroughness: Thoroughness) -> Vec<Diagnostic> {
         let suppressions = Suppression::of(document).into_iter().collect();
-        suppress::suppress(&mut found, suppressions, thoroughness != Thoroughness::Needed);
+        found.suppress(suppressions, thoroughness != Thoroughness::Needed);
         let found = found.into_parts().0.into_iter();
         let mut said: Vec<Diagnostic> = found.filter_map(|found| self.options.adjust(found)).collect();
         for found in &mut said {
@@ -129,7 +245,7 @@ impl Session {
     }
 
     /// A deployment with its defaults, as far as it can be read, and whether anything is wrong with it.
-    pub(super) fn read(&self, deployment: &Value) -> (Option<Deployment>, bool) {
+    pub(crate) fn read_deployment(&self, deployment: &Value) -> (Option<Deployment>, bool) {
         let document = Document::without_text(self.source, wanted(deployment));
         let mut findings = Findings::new(document.scope());
         let mut read = || {
@@ -141,6 +257,23 @@ impl Session {
         };
         let read = read();
         (read, findings.has_errors())
+    }
+
+    /// The CRD version that is written for a provider, and why there is none.
+    pub(crate) fn find_target(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
+        let Some(provider) = providers::find(provider) else { return (None, None) };
+        let root = Node { value: yaml::Value::Null, span: Span::default() };
+        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
+        let mut findings = Findings::new(scope);
+        let schemas = self.schemas();
+        let context = self.environment(schemas.as_ref()).context();
+        let target = conformance::target(provider, &context, &mut findings);
+        let problem = findings.into_diagnostics().into_iter().next().map(|problem| {
+            // Of what is missing there is no place.
+            let location = problem.location.filter(|location| location.source != self.source);
+            Diagnostic { location, ..problem }
+        });
+        (target, problem)
     }
 }
 

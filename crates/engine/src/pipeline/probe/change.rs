@@ -66,18 +66,18 @@ pub(crate) fn edited<'t>(root: &Node<'t>, edits: &[FieldChange]) -> Option<Node<
 
 /// Another value of a field.
 #[derive(Debug)]
-pub(super) struct Variant {
+pub(crate) struct Variant {
     /// How to come to it.
-    pub(super) edits: Vec<FieldChange>,
+    pub(crate) edits: Vec<FieldChange>,
     /// Whether it is a word of those that the field may have.
-    pub(super) is_word: bool,
+    pub(crate) is_word: bool,
     /// Whether it takes out what is around the field, and with it other fields.
-    pub(super) is_around: bool,
+    pub(crate) is_around: bool,
 }
 
 /// What a document may have in a field instead of `value`, the likeliest to be accepted first; at last nothing, and then
 /// without what is around the field.
-pub(super) fn changes(
+pub(crate) fn changes(
     path: &FieldPath,
     value: &Json,
     root: &Node<'_>,

@@ -1,0 +1,219 @@
+//! A text of many documents as parts of one document each, found without parsing.
+//!
+//! In YAML, `---` at the start of a line with blank space behind it ends whatever was open (a scalar, a collection) or is
+//! an error there; anchors do not reach across it. So each part can be read alone, with the same result, unless something
+//! is said about more than one document: by a directive (`%YAML`, which may follow `...`), or by the name of a `.json`
+//! file, which is checked as a whole. Such a text has one part, and so has one whose line breaks are those of old Macs, or
+//! with a byte order mark inside.
+//! A part that cannot be read ends the matter, too: where the next document starts is then for the parser to say, which
+//! goes on behind an error as well as it can.
+
+use std::ops::Range;
+
+use kubefoundry_diagnostics::source::Source;
+use kubefoundry_yaml::{Document, Node, Span, Value};
+
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Its bytes.
+    pub(super) bytes: Range<usize>,
+    /// Which document of the text its first one is.
+    pub(super) document: usize,
+}
+
+/// The parts of a text, at least two and at most `most`; none when it has to be read as a whole.
+pub(super) fn parts(source: &Source, most: usize) -> Option<Vec<Part>> {
+    let text = source.text.as_str();
+    let is_json = source.name.rsplit_once('.').is_some_and(|(_, extension)| extension == "json");
+    if source.not_text.is_some() || is_json {
+        return None;
+    }
+    let mut parts: Vec<Part> = Vec::new();
+    let (mut start, mut document, mut at) = (0, 0, 0);
+    // Whether only blank lines and comments were seen.
+    let mut is_bare = true;
+    for line in text.split_inclusive('\n') {
+        let line_text = if at == 0 { line.trim_start_matches(BYTE_ORDER_MARK) } else { line };
+        let is_special = line_text.starts_with('%') || line_text.starts_with("...");
+        if is_special || line_text.contains(BYTE_ORDER_MARK) || has_lone_return(line) {
+            return None;
+        }
+        if is_marker(line) {
+            if is_bare {
+                // What stands before the first marker belongs to its document; comments there count as one of their own.
+                document += usize::from(text.get(..at).is_some_and(|before| before.contains('#')));
+            } else {
+                parts.push(Part { bytes: start..at, document: if start == 0 { 0 } else { document } });
+                document += 1;
+                start = at;
+            }
+            is_bare = false;
+        } else if is_bare {
+            let content = line_text.trim_start();
+            is_bare = content.is_empty() || content.starts_with('#');
+        }
+        at += line.len();
+    }
+    parts.push(Part { bytes: start..at, document });
+    (2..=most).contains(&parts.len()).then_some(parts)
+}
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Whether a line starts a document.
+fn is_marker(line: &str) -> bool {
+    line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+/// Whether a carriage return stands in a line that does not end it, and would be a line break to YAML.
+fn has_lone_return(line: &str) -> bool {
+    line.strip_suffix("\r\n").unwrap_or(line).contains('\r')
+}
+
+/// Moves a document that was read from a part alone to its place in the text.
+pub(super) fn place(document: &mut Document<'_>, part: &Part) {
+    let by = part.bytes.start;
+    // Comments before the first marker are counted by the reader where it reads them.
+    document.index += if by == 0 { 0 } else { part.document };
+    shift(&mut document.span, by);
+    shift_node(&mut document.root, by);
+    for problem in &mut document.problems {
+        shift(&mut problem.span, by);
+        problem.related.iter_mut().for_each(|(span, _)| shift(span, by));
+    }
+}
+
+fn shift(span: &mut Span, by: usize) {
+    span.start += by;
+    span.end += by;
+}
+
+fn shift_node(node: &mut Node<'_>, by: usize) {
+    shift(&mut node.span, by);
+    match &mut node.value {
+        Value::Sequence(items) => items.iter_mut().for_each(|item| shift_node(item, by)),
+        Value::Mapping(entries) => {
+            for entry in entries {
+                shift(&mut entry.key_span, by);
+                shift_node(&mut entry.node, by);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kubefoundry_diagnostics::source::SourceSet;
+    use kubefoundry_yaml::{Limits, parse};
+    use proptest::prelude::*;
+
+    fn parts_of(name: &str, text: &str) -> Option<Vec<(String, usize)>> {
+        let mut sources = SourceSet::default();
+        let id = sources.add(name, text);
+        let parts = parts(sources.get(id), 9)?;
+        Some(parts.into_iter().map(|part| (text[part.bytes].to_owned(), part.document)).collect())
+    }
+
+    #[test]
+    fn a_text_is_split_at_the_markers_of_its_documents() {
+        let split = |text: &str| parts_of("x.yaml", text).unwrap_or_default();
+        let owned = |parts: &[(&str, usize)]| -> Vec<_> {
+            parts.iter().map(|(part, document)| ((*part).to_owned(), *document)).collect()
+        };
+        assert_eq!(split("a: 1\n---\nb: |\n  ---\n  x\n"), owned(&[("a: 1\n", 0), ("---\nb: |\n  ---\n  x\n", 1)]));
+        assert_eq!(split("---\na: 1\n--- # b\nb: 1"), owned(&[("---\na: 1\n", 0), ("--- # b\nb: 1", 1)]));
+        assert_eq!(split("# c\n\n---\na\n---\n---\nb"), owned(&[("# c\n\n---\na\n", 0), ("---\n", 2), ("---\nb", 3)]));
+        assert_eq!(split("\n---\na\n---\nb"), owned(&[("\n---\na\n", 0), ("---\nb", 1)]));
+    }
+
+    #[test]
+    fn a_text_that_says_something_of_several_documents_is_read_as_a_whole() {
+        for text in [
+            "a: 1\n",
+            "---\na: 1\n",
+            "a\n...\n---\nb\n",
+            "a\n---\n\u{feff}b\n---\nc\n",
+            "%YAML 1.2\n---\na\n---\nb\n",
+            "a\r---\rb\n---\nc\n",
+            "",
+        ] {
+            assert_eq!(parts_of("x.yaml", text), None, "{text:?}");
+        }
+        assert_eq!(parts_of("x.json", "{}\n---\n{}\n"), None);
+        assert_eq!(parts_of("x.yaml", &"---\na\n".repeat(10)), None, "there are more than may be");
+    }
+
+    /// Lines that mean something to the split, or to YAML around it.
+    const LINES: &[&str] = &[
+        "---\n",
+        "--- \n",
+        "--- # c\n",
+        "---\r\n",
+        "---a\n",
+        "--- {a: 1}\n",
+        "--- |\n",
+        "# c\n",
+        "\n",
+        "a: 1\n",
+        "a: &x 1\n",
+        "b: *x\n",
+        "b: \"x\n",
+        "  y\"\n",
+        "c: |\n",
+        "  ---\n",
+        "  text\n",
+        "- a\n",
+        "d: [\n",
+        "  1]\n",
+        "a: 1\na: 2\n",
+        "\u{feff}",
+        "x\r\n",
+        "key: 'it''s'\n",
+        "? k\n: v\n",
+        "%YAML 1.2\n",
+        "...\n",
+        "... # c\n",
+        "!!str t: 1\n",
+        "  # inner\n",
+        "e:\n  f: {g: [h]}\n",
+        "plain\n",
+        "u: 1\u{85}---\n",
+        "u: 1\u{2028}--- \n",
+        "\t\n",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 16384, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The documents of the parts are those of the text, with every place in it, wherever all parts can be read.
+        #[test]
+        fn parts_that_can_be_read_hold_the_documents_of_the_text(
+            chosen in proptest::collection::vec(0..LINES.len(), 0..14),
+        ) {
+            let text: String = chosen.iter().map(|line| LINES[*line]).collect();
+            let mut sources = SourceSet::default();
+            let id = sources.add("x.yaml", text.clone());
+            let limits = Limits::default();
+            if let Some(parts) = parts(sources.get(id), 100) {
+                let read: Vec<_> = parts.iter().map(|part| parse(&text[part.bytes.clone()], &limits)).collect();
+                let whole = parse(&text, &limits);
+                if read.iter().all(|parsed| parsed.failure.is_none()) {
+                    let mut documents = Vec::new();
+                    for (part, parsed) in parts.iter().zip(read) {
+                        for mut document in parsed.documents {
+                            place(&mut document, part);
+                            documents.push(document);
+                        }
+                    }
+                    prop_assert!(whole.failure.is_none(), "{:?} {:?}", text, whole.failure);
+                    prop_assert_eq!(documents, whole.documents, "{:?}", text);
+                } else {
+                    prop_assert!(whole.failure.is_some(), "{:?}", text);
+                }
+            }
+        }
+    }
+}
