@@ -74,7 +74,7 @@ impl FunctionConfig {
         match (api_version, kind) {
             (wire::RENDER_API_VERSION, "Render") => Self { options: Some(envelope.alone(config).0), ..Self::default() },
             ("v1", "ConfigMap") => Self::from_data(config.get("data")),
-            (_, "ModelDeployment") if is_ours => Self { is_deployment: true, ..Self::default() },
+            (_, wire::KIND) if is_ours => Self { is_deployment: true, ..Self::default() },
             _ => {
                 let found = match (kind, api_version) {
                     ("", _) => format!("{} without a kind", config.describe()),

@@ -69,7 +69,7 @@ pub(crate) fn type_of<'n>(object: &'n Node<'_>) -> (&'n str, &'n str) {
 /// Whether it is a ModelDeployment of a dialect that we know.
 pub(crate) fn is_model_deployment(object: &Node<'_>) -> bool {
     let (api_version, kind) = type_of(object);
-    kind == "ModelDeployment" && DIALECTS.iter().any(|dialect| dialect.api_version() == api_version)
+    kind == kubefoundry::wire::KIND && DIALECTS.iter().any(|dialect| dialect.api_version() == api_version)
 }
 
 /// Whether it is of a kind that is turned into objects.

@@ -56,7 +56,7 @@ fn is_empty_generator(envelope: &Envelope<'_>) -> bool {
     item::identity(only) == item::identity(config)
         && item::annotation(only, item::FUNCTION).is_some()
         && Origin::of(only).is_none()
-        && item::type_of(only).1 != "ModelDeployment"
+        && item::type_of(only).1 != kubefoundry::wire::KIND
 }
 
 /// The items that were rendered.
@@ -82,7 +82,7 @@ pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Enve
     let changed: BTreeSet<&Identity> = changed.map(|output| &output.identity).collect();
     for (position, object) in items.iter().enumerate() {
         let is_changed = || changed.contains(&item::identity(object));
-        if prune::owner(object).is_some() || item::type_of(object).1 == "ModelDeployment" || is_changed() {
+        if prune::owner(object).is_some() || item::type_of(object).1 == kubefoundry::wire::KIND || is_changed() {
             present.entry(item::identity(object)).or_insert(position);
         }
     }

@@ -157,14 +157,19 @@ mod tests {
     fn annotations() -> String {
         let ours = |name: &str| format!("…{name}");
         let rows = [
-            (ours(names::PAUSED), "ModelDeployment", "you", "`\"true\"`: it and its objects are left alone"),
+            (ours(names::PAUSED), kubefoundry::wire::KIND, "you", "`\"true\"`: it and its objects are left alone"),
             (
                 ours(names::DRY_RUN),
-                "ModelDeployment",
+                kubefoundry::wire::KIND,
                 "you",
                 "`\"true\"`: it is rendered and tried, and nothing applied",
             ),
-            (ours(names::DRY_RUN_RESULT), "ModelDeployment", "the operator", "what a dry run rendered, or why not"),
+            (
+                ours(names::DRY_RUN_RESULT),
+                kubefoundry::wire::KIND,
+                "the operator",
+                "what a dry run rendered, or why not",
+            ),
             (
                 names::ALLOWED_PROVIDERS.to_owned(),
                 "Namespace",

@@ -90,7 +90,7 @@ fn config(dialect: &Dialect, provider: &dyn Provider) -> Value {
     let config = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
     json!({
         "apiVersion": dialect.api_version(),
-        "kind": "InferenceProviderConfig",
+        "kind": kubefoundry::wire::CONFIGURATION_KIND,
         "metadata": {"name": provider.name()},
         "spec": config["spec"],
     })
@@ -129,7 +129,7 @@ fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Va
     }
     json!({
         "apiVersion": dialect.api_version(),
-        "kind": "InferenceProviderConfig",
+        "kind": kubefoundry::wire::CONFIGURATION_KIND,
         "metadata": {"name": name},
         "status": status,
     })

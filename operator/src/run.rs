@@ -357,7 +357,7 @@ fn deployment_resource(dialect: &Dialect) -> ApiResource {
         group: dialect.group.to_owned(),
         version: dialect.version.to_owned(),
         api_version: dialect.api_version(),
-        kind: "ModelDeployment".to_owned(),
+        kind: kubefoundry::wire::KIND.to_owned(),
         plural: "modeldeployments".to_owned(),
     }
 }

@@ -30,6 +30,7 @@ mod field_support;
 mod golden;
 mod import;
 mod injection;
+mod kind_literals;
 mod llamastack;
 mod llamastack_crd;
 mod llamastack_merge;

@@ -115,7 +115,8 @@ pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<Pi
     for input in compilation.inputs.iter().filter(|input| is_object(input)) {
         // An object that was generated earlier and is generated again, or a ModelDeployment that is passed on.
         let remade = made.contains(&identity(input));
-        let deployment = &*input.header.kind == "ModelDeployment" && Dialect::of_group(input.header.group()).is_some();
+        let deployment =
+            &*input.header.kind == kubefoundry::wire::KIND && Dialect::of_group(input.header.group()).is_some();
         let kept = if input.rendered { mode == OutputMode::Append } else { !deployment };
         if kept && !remade {
             pieces.push(Piece::Input(input));

@@ -202,8 +202,8 @@ fn report_unresolved(
             let message = format!("{path} is a {kind} of {api_version}, which has no pod template that is known here");
             findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(WAYS_OUT);
         }
-        Unresolved::Model => {
-            let message = format!("{path} is a ModelDeployment, expected the object that it becomes");
+        Unresolved::Source => {
+            let message = format!("{path} is a {kind}, expected the object that it becomes");
             let made = set.generated.iter().find(|made| {
                 *made.identity.name == **name && target::is_target(&made.identity.group, &made.identity.kind)
             });

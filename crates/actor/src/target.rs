@@ -10,7 +10,6 @@ use super::ir::Reference;
 use super::layout::{Knative, Layout};
 use super::options::{KserveMode, Settings};
 use crate::Set;
-use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_transform::Target;
 
 /// What a reference means.
@@ -63,8 +62,8 @@ pub(super) enum Keeper {
 pub(super) enum Unresolved {
     /// Of objects of this kind nobody knows where their pods are.
     Kind,
-    /// It is a ModelDeployment, which becomes other objects.
-    Model,
+    /// Objects of this kind become others, one of which may be meant.
+    Source,
     /// There is no such object in the set.
     Missing,
     /// It has no pod template; what it has instead.
@@ -96,8 +95,8 @@ pub(super) fn resolve(
 ) -> Result<Resolved, Unresolved> {
     let (group, kind, name) = (reference.group(), reference.kind.as_str(), reference.name.as_str());
     let Some(layout) = Layout::of(group, kind) else {
-        let is_model = Dialect::of_group(group).is_some() && kind == "ModelDeployment";
-        return Err(if is_model { Unresolved::Model } else { Unresolved::Kind });
+        let is_generated_from = (set.context.generates)(group, kind);
+        return Err(if is_generated_from { Unresolved::Source } else { Unresolved::Kind });
     };
     let own = find(set, group, kind, namespace, name);
     let mode = own.as_ref().map_or(Mode::default(), |own| Mode::of(&own.object));

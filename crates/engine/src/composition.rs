@@ -60,6 +60,11 @@ pub(crate) fn transform_of_kind(group: &str, kind: &str) -> Option<&'static dyn 
     TRANSFORMS.iter().copied().find(|transform| transform.kind().1 == kind && transform.has_group(group))
 }
 
+/// Whether objects of a kind are transformed alone, so that the transformations that need the set see what they become.
+pub(crate) fn generates(group: &str, kind: &str) -> bool {
+    transform_of_kind(group, kind).is_some_and(|transform| !transform.needs_set())
+}
+
 /// The transformation that a group belongs to, whatever the kind.
 pub(crate) fn owner_of_group(group: &str) -> Option<&'static dyn AnyTransform> {
     TRANSFORMS.iter().copied().find(|transform| transform.owns_groups() && transform.has_group(group))
@@ -81,14 +86,19 @@ pub(crate) fn kinds_of(transform: &dyn AnyTransform) -> impl Iterator<Item = &'s
     [transform.kind().1].into_iter().chain(transform.configuration_kind())
 }
 
-/// Whether a text may hold an object that needs to see others.
+/// Whether a text may hold an object that is turned into others, even if it cannot be read.
 ///
 /// ```
-/// assert!(!kubefoundry_engine::transform::may_hold_source("kind: Deployment"));
+/// use kubefoundry_engine::transform::may_hold_source;
+/// assert!(may_hold_source("kind: ModelDeployment\napiVersion: kubefoundry.ai/v1alpha1\nspec: ["));
+/// assert!(!may_hold_source("kind: Deployment"));
 /// ```
 pub fn may_hold_source(text: &str) -> bool {
-    let with_set = TRANSFORMS.iter().filter(|transform| transform.needs_set());
-    with_set.flat_map(|transform| transform.marks()).any(|mark| text.contains(mark))
+    TRANSFORMS.iter().any(|transform| {
+        // Labels of what was generated bear the marks of a transformation that owns its groups, too.
+        let is_named = !transform.owns_groups() || text.contains(transform.kind().1);
+        is_named && transform.marks().iter().any(|mark| text.contains(mark))
+    })
 }
 
 /// Whether a text may have something in it for a transformation. A broken text that has nothing is none of our business: a

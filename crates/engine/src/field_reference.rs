@@ -7,7 +7,7 @@ use kubefoundry_actor::AsyncActor;
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::wire::{Describe as _, Facet, FieldShape, ObjectShape, Shape, Syntax};
 use kubefoundry_llamastack::wire::LlamaStackDistribution;
-use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
+use kubefoundry_model::wire::{self, InferenceProviderConfig, ModelDeployment};
 use kubefoundry_yaml::text::closest;
 
 use crate::options::render;
@@ -24,8 +24,8 @@ pub struct Kind {
 
 /// Every kind, the one that is meant by a path without a kind first.
 pub static KINDS: &[Kind] = &[
-    Kind { name: "ModelDeployment", versions: own_versions, shape: || ModelDeployment::SHAPE },
-    Kind { name: "InferenceProviderConfig", versions: own_versions, shape: || InferenceProviderConfig::SHAPE },
+    Kind { name: wire::KIND, versions: own_versions, shape: || ModelDeployment::SHAPE },
+    Kind { name: wire::CONFIGURATION_KIND, versions: own_versions, shape: || InferenceProviderConfig::SHAPE },
     Kind { name: "Render", versions: || vec![render::API_VERSION.to_owned()], shape: render::shape },
     Kind {
         name: "LlamaStackDistribution",

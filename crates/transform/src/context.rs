@@ -44,6 +44,8 @@ pub struct RunContext<'r> {
     pub configuration: &'r (dyn Any + Send + Sync),
     /// What is installed in the cluster, when that is known.
     pub schemas: Option<&'r dyn InstalledSchemas>,
+    /// Whether objects of a kind, by group and kind, become what [`Set::generated`](crate::Set::generated) holds.
+    pub generates: fn(&str, &str) -> bool,
     /// How thorough the run is.
     pub thoroughness: Thoroughness,
     /// An earlier choice of a provider, which is kept unless the object names one.

@@ -68,7 +68,7 @@ impl Configs {
             group: dialect.group.to_owned(),
             version: dialect.version.to_owned(),
             api_version: dialect.api_version(),
-            kind: "InferenceProviderConfig".to_owned(),
+            kind: kubefoundry::wire::CONFIGURATION_KIND.to_owned(),
             plural: "inferenceproviderconfigs".to_owned(),
         }
     }

@@ -282,7 +282,7 @@ impl Upstream {
     fn owner(&self, object: &Cached) -> Option<(&Owners, Key)> {
         let references = object.metadata.owner_references.as_deref()?;
         let owner =
-            references.iter().find(|owner| owner.controller == Some(true) && owner.kind == "ModelDeployment")?;
+            references.iter().find(|owner| owner.controller == Some(true) && owner.kind == kubefoundry::wire::KIND)?;
         let (group, _) = owner.api_version.split_once('/')?;
         let owners = self.owners.iter().find(|owners| owners.dialect.group == group)?;
         Some((owners, Key::new(object.namespace(), &owner.name)))

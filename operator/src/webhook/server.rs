@@ -105,19 +105,21 @@ async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Respons
         Verdict::allow()
     } else {
         match (cluster.engine(&request.kind.group), request.kind.kind.as_str()) {
-            (Availability::Ready(evaluators), "ModelDeployment") => {
+            (Availability::Ready(evaluators), kubefoundry::wire::KIND) => {
                 match deployment(cluster, task, evaluators, request).await {
                     Some(verdict) => verdict,
                     None => return internal_error(),
                 }
             }
-            (Availability::Starting, "ModelDeployment") => {
+            (Availability::Starting, kubefoundry::wire::KIND) => {
                 return text_response(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "the operator is starting: its caches are not filled yet",
                 );
             }
-            (Availability::Ready(_) | Availability::Starting, "InferenceProviderConfig") if task == Task::Validate => {
+            (Availability::Ready(_) | Availability::Starting, kubefoundry::wire::CONFIGURATION_KIND)
+                if task == Task::Validate =>
+            {
                 match run_blocking(move || validate::configuration(&request)).await {
                     Some(outcome) => outcome.verdict,
                     None => return internal_error(),

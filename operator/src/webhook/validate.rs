@@ -141,7 +141,7 @@ impl Findings {
         for found in diagnostics {
             let is = |codes: &[&Code]| codes.iter().any(|code| code.id == found.code.id);
             // The configuration of a provider is not for the author of a deployment to mend.
-            let is_foreign = found.object.as_ref().is_some_and(|object| &*object.kind != "ModelDeployment");
+            let is_foreign = found.object.as_ref().is_some_and(|object| &*object.kind != kubefoundry::wire::KIND);
             let passes = is_foreign
                 || is(PASSING)
                 || (!has_providers && is(WITHOUT_PROVIDERS))

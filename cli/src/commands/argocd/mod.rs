@@ -11,7 +11,7 @@ mod served;
 use std::env;
 
 use kubefoundry::Purpose;
-use kubefoundry::dialect::DIALECTS;
+use kubefoundry::source::Source;
 use kubefoundry::transform;
 use serde_json::Map;
 
@@ -40,16 +40,13 @@ pub(super) fn run(command: ArgoCdCommand, console: &Console) -> Result<ExitStatu
     }
 }
 
-/// An application is ours when a file of it may hold a ModelDeployment, or another object that is turned into others. One that is broken counts: `generate` says what
-/// is wrong with it, while "not mine" would leave the application without a word. Everything else is somebody's whose
-/// YAML we need not understand.
+/// An application is ours when a file of it may hold an object that is turned into others. One that is broken counts:
+/// `generate` says what is wrong with it, while "not mine" would leave the application without a word. Everything else is
+/// somebody's whose YAML we need not understand.
 fn discover() -> Result<ExitStatus, CommandError> {
     let input = input::read_application(None, Map::new(), None)?;
-    let ours = |text: &str| {
-        let speaks = DIALECTS.iter().any(|dialect| text.contains(dialect.label_prefix));
-        (speaks && text.contains("ModelDeployment")) || transform::may_hold_source(text)
-    };
-    let files = input.sources.iter().filter(|(_, source)| source.purpose == Purpose::Input && ours(&source.text));
+    let is_ours = |source: &Source| source.purpose == Purpose::Input && transform::may_hold_source(&source.text);
+    let files = input.sources.iter().filter(|(_, source)| is_ours(source));
     let names: Vec<&str> = files.flat_map(|(_, source)| [source.name.as_str(), "\n"]).collect();
     console::print(names)?;
     Ok(ExitStatus::Success)

@@ -128,7 +128,7 @@ pub(super) fn name(object: &ObjectRef) -> String {
 
 /// The object that is planned; that it is a ModelDeployment goes without saying.
 pub(super) fn title(object: &ObjectRef) -> String {
-    if &*object.kind == "ModelDeployment" {
+    if &*object.kind == kubefoundry::wire::KIND {
         name(object)
     } else {
         format!("{} {}", printable(&object.kind), name(object))

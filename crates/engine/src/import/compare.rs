@@ -7,6 +7,7 @@ use kubefoundry_model::draft::PartNames;
 use kubefoundry_model::engines::{GivenFlag, flags_of};
 use kubefoundry_model::provider::FilledIn;
 use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::wire;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -67,7 +68,7 @@ fn tidy(object: &Value) -> Value {
         metadata.retain(|key, _| !WRITTEN_BY_OTHERS.contains(&key.as_str()));
         // Who renders the import will be the owner.
         if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
-            owners.retain(|owner| owner.get("kind").and_then(Value::as_str) != Some("ModelDeployment"));
+            owners.retain(|owner| owner.get("kind").and_then(Value::as_str) != Some(wire::KIND));
         }
     }
     if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {

@@ -8,6 +8,7 @@ use kubefoundry_model::draft::{Draft, WorkerDraft};
 use kubefoundry_model::engines::grammar::{ConfigValue, Grammar, Setting};
 use kubefoundry_model::engines::{GivenFlag, grammar};
 use kubefoundry_model::ir::Role;
+use kubefoundry_model::wire;
 
 /// What is said of the engine in fields of its own, and the flags that are left.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,7 +205,7 @@ impl Writing<'_> {
         insert_some(&mut spec, "tolerations", Value::Array(self.draft.tolerations.clone()));
         json!({
             "apiVersion": self.dialect.api_version(),
-            "kind": "ModelDeployment",
+            "kind": wire::KIND,
             "metadata": self.metadata,
             "spec": spec,
         })

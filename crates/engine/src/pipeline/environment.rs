@@ -1,6 +1,7 @@
 //! What every document of a run is transformed with.
 
 use super::conformance::CrdSchemas;
+use crate::composition;
 use crate::options::Options;
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_transform::{Chosen, InstalledSchemas, RunContext, Thoroughness};
@@ -29,6 +30,7 @@ impl<'s> Environment<'s> {
             settings: &options.settings,
             configuration: catalog,
             schemas: schemas.map(|schemas| schemas as &dyn InstalledSchemas),
+            generates: composition::generates,
             thoroughness,
             chosen,
         }

@@ -174,11 +174,7 @@ fn setting_changes(old: Run<'_>, new: Run<'_>) -> Vec<Single> {
         texts(old, &|id, source| is(old, id, source)) != texts(new, &|id, source| is(new, id, source))
     };
     let is_options = |_: Run<'_>, _, source: &Source| source.purpose == Purpose::Options;
-    // Options hold configurations, too.
-    let is_config = |run: Run<'_>, id, source: &Source| {
-        (source.purpose == Purpose::Options && source.text.contains("InferenceProviderConfig"))
-            || run.compilation.configured.contains(&id)
-    };
+    let is_config = |run: Run<'_>, id, _: &Source| run.compilation.configured.contains(&id);
     let is_crds = |_: Run<'_>, _, source: &Source| source.purpose == Purpose::Crds;
     let all = [
         (Single::Options, differ(&is_options)),

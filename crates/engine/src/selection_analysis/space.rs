@@ -9,7 +9,7 @@ use kubefoundry_cel::{Comparison, Holds};
 use kubefoundry_kubernetes::wire::{Shape, Syntax, Word as _};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::engines::grammar;
-use kubefoundry_model::wire::EngineType;
+use kubefoundry_model::wire::{self, EngineType};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
@@ -115,7 +115,7 @@ fn bases() -> Vec<Node<'static>> {
             for gpus in [1, 0] {
                 let mut document = json!({
                     "apiVersion": "kubefoundry.ai/v1alpha1",
-                    "kind": "ModelDeployment",
+                    "kind": wire::KIND,
                     "metadata": {"name": "witness"},
                     "spec": {"model": {"id": grammar.examples.model}, "engine": {"type": word}},
                 });

@@ -9,6 +9,7 @@ use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::status::text_at;
+use kubefoundry_model::wire;
 
 /// A ModelDeployment and an object that runs it, as far as they are there.
 #[derive(Clone)]
@@ -141,7 +142,7 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
         None => (namespace.clone(), name.as_str()),
     };
     let api_version = format!("{group}/");
-    let named_as = |namespace| deployments.get(&Identity::new(&api_version, "ModelDeployment", namespace, short));
+    let named_as = |namespace| deployments.get(&Identity::new(&api_version, wire::KIND, namespace, short));
     joined.by = Some(by);
     match named_as(named_in.as_deref()).or_else(|| named_as(None)) {
         Some(deployment) => joined.deployment = Some(deployment),
@@ -171,7 +172,7 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
 fn named(group: &str, namespace: Option<Arc<str>>, name: &str) -> ObjectRef {
     let version = kubefoundry_kubernetes::api_group::Dialect::of_group(group)
         .map_or_else(String::new, kubefoundry_kubernetes::api_group::Dialect::api_version);
-    ObjectRef { api_version: version.into(), kind: "ModelDeployment".into(), namespace, name: name.into() }
+    ObjectRef { api_version: version.into(), kind: wire::KIND.into(), namespace, name: name.into() }
 }
 
 #[cfg(test)]
