@@ -175,6 +175,18 @@ fn modules_keep_to_their_order() {
     }
 }
 
+/// To the pipeline, models are one of several transformations: only what runs single deployments knows more of them.
+#[test]
+fn the_pipeline_knows_models_only_where_single_deployments_are_tried() {
+    let folder = root().join("crates/engine/src/pipeline");
+    let mut files = Vec::new();
+    rust_files(&folder, &mut files);
+    let knows = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("kubefoundry_model");
+    let name = |file: PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
+    let found: Vec<String> = files.into_iter().filter(knows).map(name).collect();
+    assert_eq!(found, ["evaluator.rs", "probe/change.rs", "renderer.rs", "subject.rs"]);
+}
+
 /// A row names no module that is gone.
 #[test]
 fn the_order_of_modules_has_no_place_for_what_is_gone() {

@@ -6,9 +6,10 @@ use kubefoundry_diagnostics::Code;
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_model::ModelDeployments;
+use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::conformance;
 use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_transform::{AnyTransform, Section};
+use kubefoundry_transform::{AnyTransform, Configuration, Section};
 
 /// The transformations. Those that do not need the set come first: what their objects become is among what the others
 /// see, which run in this order.
@@ -17,6 +18,12 @@ pub static TRANSFORMS: &[&dyn AnyTransform] =
 
 /// The transformation of models, which the analyses of single deployments run.
 pub(crate) const MODELS: &dyn AnyTransform = &ModelDeployments;
+
+/// What is configured before any document is read: the providers of this program. `limits` are on the rules of
+/// configurations that are read.
+pub(crate) fn configuration(limits: kubefoundry_cel::Limits) -> impl Configuration {
+    Catalog::builtin(limits)
+}
 
 /// The sections of a `Render` document that belong to a provider or a transformation.
 pub fn sections() -> impl Iterator<Item = Section> {

@@ -9,7 +9,6 @@ pub mod engines;
 pub mod ir;
 pub mod provider;
 pub mod providers;
-mod rule_steps;
 pub mod rule_types;
 pub mod select;
 pub mod status;

@@ -7,7 +7,6 @@ use super::catalog::{Candidate, Catalog, EngineSupport};
 use super::engines::grammar;
 use super::ir::{Deployment, EngineType, ServingMode};
 use super::providers;
-pub use super::rule_steps::allowance;
 use super::rule_types::Variables;
 use crate::codes;
 use crate::wire;

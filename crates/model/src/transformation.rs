@@ -139,7 +139,7 @@ impl Transform for ModelDeployments {
 
     fn run(&self, object: &Object<'_>, set: &Set<'_, '_, NoSettings>, out: &mut Sink<'_>) {
         out.decision = None;
-        let Some(catalog) = set.context.configuration.downcast_ref::<Catalog>() else { return };
+        let Some(catalog) = Catalog::of(set.context.configuration) else { return };
         let Some(dialect) = Dialect::of_group(object.header.group()) else { return };
         let findings = &mut out.findings;
         let Some(wire) = ModelDeployment::read(&object.root, &FieldPath::root(), &mut Reader::strict(findings)) else {

@@ -41,7 +41,7 @@ pub struct RunContext<'r> {
     /// The settings of providers and transformations.
     pub settings: &'r AllSettings,
     /// What was read from configurations of the input; the transformation that they configure knows its type.
-    pub configuration: &'r (dyn Any + Send + Sync),
+    pub configuration: &'r dyn Configuration,
     /// What is installed in the cluster, when that is known.
     pub schemas: Option<&'r dyn InstalledSchemas>,
     /// Whether objects of a kind, by group and kind, become what [`Set::generated`](crate::Set::generated) holds.
@@ -50,6 +50,13 @@ pub struct RunContext<'r> {
     pub thoroughness: Thoroughness,
     /// An earlier choice of a provider, which is kept unless the object names one.
     pub chosen: Option<&'r Chosen>,
+}
+
+/// What the documents that configure a transformation say, read one after the other. As [`Any`] it is of the type that the
+/// transformation knows.
+pub trait Configuration: Any + Debug + Send + Sync {
+    /// Reads the configuration at a path of the document that `findings` look at.
+    fn read(&mut self, at: &FieldPath, findings: &mut Findings<'_>);
 }
 
 /// What is known of the schemas that a cluster serves.

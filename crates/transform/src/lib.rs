@@ -13,7 +13,7 @@ mod ownership;
 mod settings;
 mod steps;
 
-pub use context::{GroupKind, InstalledSchemas, RunContext, SchemaCheck, Thoroughness};
+pub use context::{Configuration, GroupKind, InstalledSchemas, RunContext, SchemaCheck, Thoroughness};
 pub use decision::{Assessment, Chosen, DecisionFacts, Field, Gpus, Origin, RuleValue, Selection};
 pub use endpoint::Endpoint;
 pub use erased::AnyTransform;

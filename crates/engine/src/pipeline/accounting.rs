@@ -15,7 +15,7 @@ use super::subject::Subject;
 use crate::codes;
 use kubefoundry_cel as cel;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_model::select::Steps;
+use kubefoundry_transform::Steps;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::fingerprint::fnv1a_64;
 use kubefoundry_yaml::{Node, Value};

@@ -16,21 +16,21 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::accounting::{Accounting, Kind, SilentFields};
-use super::context::catalog_of;
-use super::decision::Providers;
+use super::context::configure;
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::RunFindings;
 use super::parts::{self, Part};
 use super::results::{DocumentResults, TextPlace};
+use super::rule_steps::allowance;
 use super::run::Run;
 use super::scan::ReadPlan;
 use super::set;
 use super::stream::{self, CHUNK, Mapper, Written};
 use super::survey::{Survey, comes_late};
+use crate::composition;
 use crate::reading::Documents;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
-use kubefoundry_model::select;
 use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::fingerprint::sha256;
@@ -77,9 +77,10 @@ impl ResultCache {
         let known = if self.environment == environment_key { known } else { BTreeMap::new() };
         self.environment = environment_key;
         let mut survey = Survey::new(sources, options, &plan);
-        let (catalog, mut problems) = catalog_of(sources, options, Providers::All, &mut survey);
+        let mut configuration = composition::configuration(options.rule_limits);
+        let mut problems = configure(&mut configuration, sources, options, &mut survey);
         survey.diagnostics.append(&mut problems);
-        let environment = Environment { catalog: &catalog, schemas, options, thoroughness, chosen: None };
+        let environment = Environment { configuration: &configuration, schemas, options, thoroughness, chosen: None };
         let mut kept = mem::take(&mut survey.kept);
         let accounts = thoroughness != Thoroughness::Needed;
         let mut pass = Pass {
@@ -103,7 +104,7 @@ impl ResultCache {
         let Pass { mut all, units, mapped, .. } = pass;
         (self.units, self.mapped) = (units, mapped);
         // Of a run as a whole, later objects have fewer steps for their rules: where that may show, nothing is kept.
-        let least_steps = select::allowance(options.rule_limits, u64::MAX, usize::MAX);
+        let least_steps = allowance(options.rule_limits, u64::MAX, usize::MAX);
         if plan.is_refuted_by(all.late) || all.most_rule_steps >= least_steps {
             self.units.clear();
             let results = run.results();
@@ -281,7 +282,7 @@ impl<'t> Pass<'_, 't> {
     fn mapper(&self) -> Mapper<'_, 't> {
         let Self { sources, environment, survey, keeps_set, accounting, .. } = self;
         // The pass is given up when an object takes more steps than any object of a run may.
-        let rule_steps = select::allowance(environment.options.rule_limits, 0, 1);
+        let rule_steps = allowance(environment.options.rule_limits, 0, 1);
         let (sources, keeps_set, accounting) = (*sources, *keeps_set, accounting.as_ref());
         Mapper { sources, environment, survey, rule_steps, accounting, keeps_set }
     }

@@ -1,8 +1,7 @@
-//! What is known before the first deployment: options, CRDs, and the providers that can be chosen.
+//! What is known before the first deployment: options, CRDs, and what configurations say.
 
 use std::collections::BTreeSet;
 
-use super::decision::Providers;
 use super::survey::Survey;
 use crate::codes;
 use crate::options::Options;
@@ -12,7 +11,7 @@ use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Location, Scope};
 use kubefoundry_kubernetes::header::Header;
-use kubefoundry_model::catalog::Catalog;
+use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -65,27 +64,23 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
     }
 }
 
-/// The providers that can be chosen, and what is wrong with their configurations.
-pub(super) fn catalog_of(
+/// Reads the configurations among the texts and in options. Returns what is wrong with them.
+pub(super) fn configure(
+    configuration: &mut dyn Configuration,
     sources: &SourceSet,
     options: &Options,
-    providers: Providers,
     survey: &mut Survey<'_>,
-) -> (Catalog, Vec<Diagnostic>) {
-    let mut catalog = match providers {
-        Providers::All => Catalog::builtin(options.rule_limits),
-        Providers::Given => Catalog::without_builtin(options.rule_limits),
-    };
-    let mut problems = survey.add_configs(sources, &mut catalog);
-    survey.configured = read_inline_configs(sources, options, &mut catalog, &mut problems);
-    (catalog, problems)
+) -> Vec<Diagnostic> {
+    let mut problems = survey.configure(sources, configuration);
+    survey.configured = configure_inline(configuration, sources, options, &mut problems);
+    problems
 }
 
-/// Adds the configurations in options to the catalog. Returns the options that have any, whether or not they can be used.
-pub(super) fn read_inline_configs(
+/// Reads the configurations in options. Returns the options that have any, whether or not they can be used.
+pub(super) fn configure_inline(
+    configuration: &mut dyn Configuration,
     sources: &SourceSet,
     options: &Options,
-    catalog: &mut Catalog,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> BTreeSet<SourceId> {
     let mut configured = BTreeSet::new();
@@ -101,7 +96,7 @@ pub(super) fn read_inline_configs(
                 let mut findings = Findings::new(scope);
                 let at = FieldPath::parse("providers").index(position);
                 if is_provider_config(provider, &at, &mut findings) {
-                    catalog.add(&at, &mut findings);
+                    configuration.read(&at, &mut findings);
                 }
                 diagnostics.extend(findings.into_diagnostics());
             }

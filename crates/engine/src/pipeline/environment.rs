@@ -3,13 +3,12 @@
 use super::conformance::CrdSchemas;
 use crate::composition;
 use crate::options::Options;
-use kubefoundry_model::catalog::Catalog;
-use kubefoundry_transform::{Chosen, InstalledSchemas, RunContext, Thoroughness};
+use kubefoundry_transform::{Chosen, Configuration, InstalledSchemas, RunContext, Thoroughness};
 
 /// What every document of a run is transformed with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Environment<'s> {
-    pub(super) catalog: &'s Catalog,
+    pub(super) configuration: &'s dyn Configuration,
     pub(super) schemas: Option<&'s CrdSchemas<'s>>,
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
@@ -20,7 +19,7 @@ pub(super) struct Environment<'s> {
 impl<'s> Environment<'s> {
     /// The same as transformations see it.
     pub(super) fn context(&self) -> RunContext<'s> {
-        let Self { catalog, schemas, options, thoroughness, chosen } = *self;
+        let Self { configuration, schemas, options, thoroughness, chosen } = *self;
         RunContext {
             images: &options.images,
             targets: &options.targets,
@@ -28,7 +27,7 @@ impl<'s> Environment<'s> {
             runtimes: &options.runtimes,
             owner_references: options.owner_references,
             settings: &options.settings,
-            configuration: catalog,
+            configuration,
             schemas: schemas.map(|schemas| schemas as &dyn InstalledSchemas),
             generates: composition::generates,
             thoroughness,

@@ -6,14 +6,15 @@ use serde_json::Value;
 
 use super::accounting::{self, Accounting};
 use super::conformance::CrdSchemas;
-use super::context::{catalog_of, crds_of, options_of};
+use super::context::{configure, crds_of, options_of};
 use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::{RunFindings, say_once};
 use super::role::Role;
+use super::rule_steps::allowance;
 use super::scan::ReadPlan;
-use super::subject::{Attempt, Subject};
+use super::subject::{self, Attempt, Subject};
 use super::suppress::Suppression;
 use super::survey::Survey;
 use crate::codes;
@@ -107,7 +108,8 @@ impl Evaluator {
     /// The same with the provider configurations of these texts, and what is wrong with those.
     pub(crate) fn with_providers(&self, sources: &SourceSet, providers: Providers) -> (Self, Vec<Diagnostic>) {
         let mut survey = Survey::new(sources, &self.options, &ReadPlan::everything(sources));
-        let (catalog, problems) = catalog_of(sources, &self.options, providers, &mut survey);
+        let mut catalog = subject::catalog(&self.options, providers);
+        let problems = configure(&mut catalog, sources, &self.options, &mut survey);
         let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.trouble.ours);
         let source = SourceId(sources.iter().count());
         (Self { catalog: Arc::new(catalog), source, ..self.clone() }, problems.collect())
@@ -201,7 +203,7 @@ impl Evaluator {
     ) -> Attempt {
         let schemas = self.schemas();
         let environment = Environment { thoroughness, chosen, ..self.environment(schemas.as_ref()) };
-        let mut steps = Steps::new(select::allowance(self.options.rule_limits, 0, 1));
+        let mut steps = Steps::new(allowance(self.options.rule_limits, 0, 1));
         Attempt::of(document, &environment, &mut steps)
     }
 
@@ -210,8 +212,8 @@ impl Evaluator {
     }
 
     fn environment<'e>(&'e self, schemas: Option<&'e CrdSchemas<'e>>) -> Environment<'e> {
-        let (catalog, options) = (&*self.catalog, &*self.options);
-        Environment { catalog, schemas, options, thoroughness: Thoroughness::Needed, chosen: None }
+        let (configuration, options) = (&*self.catalog, &*self.options);
+        Environment { configuration, schemas, options, thoroughness: Thoroughness::Needed, chosen: None }
     }
 
     /// What `lint` says of fields that reach nothing and that nothing else is said of.
@@ -220,7 +222,8 @@ impl Evaluator {
         let schemas = self.schemas();
         let environment = self.environment(schemas.as_ref());
         let mut accounting = Accounting::new(self.options.rule_limits);
-        accounting.learn(vec![(kind, work, Subject::new(document, &environment))]);
+        let subject = Subject::new(document, &environment);
+        accounting.learn(subject.into_iter().map(|subject| (kind, work, subject)).collect());
         let mut findings = Findings::new(document.scope());
         said.iter().cloned().for_each(|said| findings.add(said));
         accounting.report(kind, &document.root, &mut findings);

@@ -35,6 +35,7 @@ pub(crate) mod probe;
 mod renderer;
 mod results;
 mod role;
+mod rule_steps;
 mod run;
 mod scan;
 mod set;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::compilation::Compilation;
-use super::context::read_inline_configs;
+use super::context::configure_inline;
 use super::decision::Decision;
 use super::document::Document;
 use super::evaluator::Evaluator;
@@ -18,7 +18,7 @@ use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Findings, ObjectRef, Severity};
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_transform::Thoroughness;
+use kubefoundry_transform::{Configuration as _, Thoroughness};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Span};
@@ -75,10 +75,10 @@ impl<'s> Renderer<'s> {
             for document in
                 documents(sources, *id, &options).iter().filter(|document| configured_by(&document.header).is_some())
             {
-                catalog.add(&FieldPath::root(), &mut Findings::new(document.scope()));
+                catalog.read(&FieldPath::root(), &mut Findings::new(document.scope()));
             }
         }
-        read_inline_configs(sources, &options, &mut catalog, &mut Vec::new());
+        configure_inline(&mut catalog, sources, &options, &mut Vec::new());
         let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
         let crds = dumped.then(|| Crds::read(sources, crate::composition::crd_kinds()).0.into_owned());
         let evaluator = Evaluator::new(options, catalog, crds, sources);

@@ -5,14 +5,14 @@ use std::mem;
 use serde_json::Value;
 
 use super::conformance::CrdSchemas;
-use super::context::catalog_of;
-use super::decision::Providers;
+use super::context::configure;
 use super::environment::Environment;
 use super::form::Form;
 use super::results::DocumentResults;
 use super::scan::ReadPlan;
 use super::survey::Survey;
 use super::{set, stream};
+use crate::composition;
 use crate::options::Options;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_transform::Thoroughness;
@@ -38,9 +38,10 @@ impl Run<'_> {
     fn results_of<O: Form>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
         let Self { sources, schemas, options, thoroughness } = *self;
         let mut survey = Survey::new(sources, options, plan);
-        let (catalog, mut problems) = catalog_of(sources, options, Providers::All, &mut survey);
+        let mut configuration = composition::configuration(options.rule_limits);
+        let mut problems = configure(&mut configuration, sources, options, &mut survey);
         survey.diagnostics.append(&mut problems);
-        let environment = Environment { catalog: &catalog, schemas, options, thoroughness, chosen: None };
+        let environment = Environment { configuration: &configuration, schemas, options, thoroughness, chosen: None };
         let kept = mem::take(&mut survey.kept);
         let mut results = if plan.keeps_set {
             let mut results: DocumentResults<'_, Value> = stream::run(sources, &environment, &survey, kept, plan);

@@ -18,6 +18,7 @@ use super::map::{self, Outcome};
 use super::operations::{self, Place};
 use super::results::{DocumentResults, ObjectResult, SetObject};
 use super::role::{InputDocument, Role};
+use super::rule_steps::allowance;
 use super::scan::ReadPlan;
 use super::subject::Subject;
 use super::suppress::Suppression;
@@ -26,7 +27,6 @@ use crate::composition::{self, TRANSFORMS};
 use crate::reading::{Documents, Trouble};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
-use kubefoundry_model::select;
 use kubefoundry_transform::{AnyTransform, Steps, Thoroughness};
 use kubefoundry_yaml as yaml;
 
@@ -51,7 +51,7 @@ pub(super) fn run<'t, O: Form>(
     while !chunk.is_empty() {
         // Chunks come one after the other, however many threads there are: what is left is the same each time.
         let alone = chunk.iter().filter(|document| runs_alone(document).is_some()).count();
-        let rule_steps = select::allowance(rule_limits, results.rule_steps, alone);
+        let rule_steps = allowance(rule_limits, results.rule_steps, alone);
         let written =
             accounting.as_mut().map(|accounting| learn(accounting, &chunk, environment).0).unwrap_or_default();
         let accounting = accounting.as_ref();
@@ -100,7 +100,7 @@ pub(super) fn learn(
     let written: Written = documents.iter().map(written).collect();
     let subjects = documents.iter().zip(&written).filter_map(|(document, written)| {
         let (kind, work) = (*written)?;
-        Some((kind, work, Subject::new(document, environment)))
+        Some((kind, work, Subject::new(document, environment)?))
     });
     let learned = accounting.learn(subjects.collect());
     (written, learned)

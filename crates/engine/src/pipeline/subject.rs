@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::conformance::CrdSchemas;
-use super::context::{catalog_of, crds_of, options_of};
+use super::context::{configure, crds_of, options_of};
 use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::Environment;
@@ -30,6 +30,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// A run before its first deployment: everything is read.
 pub(crate) struct Prepared<'p> {
     environment: &'p Environment<'p>,
+    catalog: &'p Catalog,
     /// The deployments of the input, in order.
     deployments: Vec<&'p Document<'p>>,
 }
@@ -51,14 +52,15 @@ pub(crate) fn prepared<T>(
     }
     let crds = crds_of(sources, &options, &mut diagnostics);
     let mut survey = Survey::new(sources, &options, &ReadPlan::everything(sources));
-    let (catalog, problems) = catalog_of(sources, &options, providers, &mut survey);
+    let mut catalog = catalog(&options, providers);
+    let problems = configure(&mut catalog, sources, &options, &mut survey);
     if problems.iter().any(is_error) {
         survey.diagnostics.extend(problems);
         return Err(survey.diagnostics);
     }
     let schemas = crds.as_ref().map(CrdSchemas);
     let environment = Environment {
-        catalog: &catalog,
+        configuration: &catalog,
         schemas: schemas.as_ref(),
         options: &options,
         thoroughness: Thoroughness::Needed,
@@ -71,18 +73,27 @@ pub(crate) fn prepared<T>(
         role.transform().is_some_and(|transform| !transform.needs_set())
     };
     let deployments = survey.kept.values().flatten().filter(is_deployment).collect();
-    Ok(work(&Prepared { environment: &environment, deployments }))
+    Ok(work(&Prepared { environment: &environment, catalog: &catalog, deployments }))
+}
+
+/// The providers that can be chosen, before any configuration is read.
+pub(super) fn catalog(options: &Options, providers: Providers) -> Catalog {
+    match providers {
+        Providers::All => Catalog::builtin(options.rule_limits),
+        Providers::Given => Catalog::without_builtin(options.rule_limits),
+    }
 }
 
 impl<'p> Prepared<'p> {
     /// The deployments of the input, in order.
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'p>> {
-        self.deployments.iter().map(|document| Subject { document, environment: self.environment })
+        let Self { environment, catalog, .. } = *self;
+        self.deployments.iter().map(move |document| Subject { document, environment, catalog })
     }
 
     /// The providers that can be chosen.
     pub(crate) fn catalog(&self) -> &'p Catalog {
-        self.environment.catalog
+        self.catalog
     }
 
     /// The options that apply.
@@ -102,6 +113,7 @@ impl<'p> Prepared<'p> {
 pub(crate) struct Subject<'p> {
     document: &'p Document<'p>,
     environment: &'p Environment<'p>,
+    catalog: &'p Catalog,
 }
 
 /// What a run of one deployment came to.
@@ -154,8 +166,10 @@ impl Attempt {
 }
 
 impl<'p> Subject<'p> {
-    pub(super) fn new(document: &'p Document<'p>, environment: &'p Environment<'p>) -> Self {
-        Self { document, environment }
+    /// None when it is not models that the run has configurations of.
+    pub(super) fn new(document: &'p Document<'p>, environment: &'p Environment<'p>) -> Option<Self> {
+        let catalog = Catalog::of(environment.configuration)?;
+        Some(Self { document, environment, catalog })
     }
 
     /// Which text it stands in.
@@ -180,7 +194,7 @@ impl<'p> Subject<'p> {
 
     /// The providers that can be chosen.
     pub(crate) fn catalog(&self) -> &'p Catalog {
-        self.environment.catalog
+        self.catalog
     }
 
     /// The options that apply.

@@ -15,7 +15,7 @@ use crate::reading::{Documents, Trouble};
 use kubefoundry_diagnostics::source::{Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
-use kubefoundry_model::catalog::Catalog;
+use kubefoundry_transform::Configuration;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// What was learned, and what was read on the way.
@@ -72,14 +72,14 @@ impl<'t> Survey<'t> {
         known.flatten()?.as_ref()
     }
 
-    /// Adds the configurations that were found to the catalog. Returns what is wrong with them.
-    pub(super) fn add_configs(&self, sources: &SourceSet, catalog: &mut Catalog) -> Vec<Diagnostic> {
+    /// Reads the configurations that were found. Returns what is wrong with them.
+    pub(super) fn configure(&self, sources: &SourceSet, configuration: &mut dyn Configuration) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for document in self.kept.values().flatten() {
             if composition::configured_by(&document.header).is_some() && !self.is_patch(sources.get(document.source)) {
                 let mut findings = Findings::new(document.scope());
                 document.report_problems(&mut findings);
-                catalog.add(&FieldPath::root(), &mut findings);
+                configuration.read(&FieldPath::root(), &mut findings);
                 problems.extend(findings.into_diagnostics());
             }
         }

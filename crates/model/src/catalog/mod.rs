@@ -3,6 +3,7 @@
 mod candidate;
 mod check;
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use kubefoundry_cel::Environment;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Findings, Scope};
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -39,6 +41,14 @@ pub struct Catalog {
     environment: Environment,
     /// Where built-in rules are compiled; no option may switch them off by a limit.
     builtin_environment: Environment,
+}
+
+impl Configuration for Catalog {
+    /// Reads the configuration of a provider and adds it; one of a built-in's name takes its place. Rules are compiled at
+    /// once, so that every mistake in them is found whether or not they are used.
+    fn read(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
+        self.add(at, findings);
+    }
 }
 
 impl Catalog {
@@ -64,9 +74,12 @@ impl Catalog {
         Self { candidates: Vec::new(), ..Self::builtin(limits) }
     }
 
-    /// Reads the configuration at `at` in the document that `findings` looks at, and adds it; one of a built-in's name
-    /// takes its place. Rules are compiled at once, so that every mistake in them is found whether or not they are used.
-    pub fn add(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
+    /// The catalog that a run was given.
+    pub fn of(configuration: &dyn Configuration) -> Option<&Self> {
+        (configuration as &dyn Any).downcast_ref()
+    }
+
+    fn add(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
         let before = findings.errors();
         if self.given == MOST_CONFIGURATIONS {
             let message = format!("more provider configurations than are read, expected at most {MOST_CONFIGURATIONS}");

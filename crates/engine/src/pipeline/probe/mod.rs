@@ -10,8 +10,7 @@ use super::subject::{Attempt, Subject};
 use change::{FieldChange, Variant, changes, edited};
 use difference::{Difference, Place};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
-use kubefoundry_model::select::Steps;
-use kubefoundry_transform::Thoroughness;
+use kubefoundry_transform::{Steps, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 

@@ -12,7 +12,7 @@ const OF_RUN: u64 = 16;
 const LEAST: u64 = 500;
 
 /// Steps that the rules may take for each of some deployments, when those before them took `spent`.
-pub fn allowance(limits: Limits, spent: u64, deployments: usize) -> u64 {
+pub(super) fn allowance(limits: Limits, spent: u64, deployments: usize) -> u64 {
     let left = limits.steps.saturating_mul(OF_RUN).saturating_sub(spent);
     let each = left / u64::try_from(deployments).unwrap_or(u64::MAX).max(1);
     each.max(limits.steps / LEAST).max(1).min(limits.steps.saturating_mul(OF_DEPLOYMENT))
