@@ -2,25 +2,30 @@
 
 use serde_json::{Map, Value};
 
+use super::references::Resolver;
+
 /// Fills in what is missing, and what is null where null is not allowed
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting`).
-pub(super) fn apply(schema: &Value, value: &mut Value) {
+pub(super) fn apply(schema: &Value, value: &mut Value, resolver: Resolver<'_>) {
+    let schema = resolver.resolve(schema);
     match value {
         Value::Object(fields) => {
             let properties = schema.get("properties").and_then(Value::as_object);
             for (name, property) in properties.into_iter().flatten() {
-                let Some(default) = property.get("default") else { continue };
-                let nullable = property.get("nullable").and_then(Value::as_bool).unwrap_or(false);
-                if fields.get(name).is_none_or(|value| value.is_null() && !nullable) {
+                let is_open = fields.get(name).is_none_or(Value::is_null);
+                if is_open
+                    && let Some((default, is_nullable)) = resolver.default_of(property)
+                    && !(is_nullable && fields.contains_key(name))
+                {
                     fields.insert(name.clone(), default.clone());
                 }
             }
-            children(schema, properties, fields);
+            children(schema, properties, fields, resolver);
         }
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
                 for item in items {
-                    apply(schema, item);
+                    apply(schema, item, resolver);
                 }
             }
         }
@@ -28,11 +33,16 @@ pub(super) fn apply(schema: &Value, value: &mut Value) {
     }
 }
 
-fn children(schema: &Value, properties: Option<&Map<String, Value>>, fields: &mut Map<String, Value>) {
-    let additional = schema.get("additionalProperties").filter(|schema| schema.is_object());
+fn children(
+    schema: &Value,
+    properties: Option<&Map<String, Value>>,
+    fields: &mut Map<String, Value>,
+    resolver: Resolver<'_>,
+) {
+    let additional = resolver.under(schema, "additionalProperties");
     for (name, value) in fields.iter_mut() {
         if let Some(schema) = properties.and_then(|properties| properties.get(name)).or(additional) {
-            apply(schema, value);
+            apply(schema, value, resolver);
         }
     }
 }

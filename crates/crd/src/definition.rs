@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use super::schema::{self, Schema};
+use super::references::References;
 use super::{Installed, Origin, Problem, well_formed};
 use crate::codes;
 use kubefoundry_yaml as yaml;
@@ -30,6 +31,7 @@ pub struct Version {
     kind: String,
     origin: Origin,
     schema: Arc<Value>,
+    references: Option<&'static dyn References>,
     /// Whether the schema comes from where it was looked at before.
     is_trusted: bool,
     built: OnceLock<Result<Schema, Problem>>,
@@ -89,6 +91,7 @@ impl Definition {
                 kind: kind.to_owned(),
                 origin: origin.clone(),
                 schema: Arc::new(lean(schema)),
+                references: None,
                 is_trusted: false,
                 built: OnceLock::new(),
             })
@@ -121,8 +124,25 @@ impl Definition {
     ///
     /// # Errors
     /// When it has no group, kind or version, or a version has no name or no schema.
-    pub fn from_value(mut crd: Value, file: impl Into<String>) -> Result<Self, Problem> {
-        let origin = Origin { source: None, file: file.into(), span: Span { start: 0, end: 0 } };
+    pub fn from_value(crd: Value, file: impl Into<String>) -> Result<Self, Problem> {
+        Self::of_json(crd, file.into(), None)
+    }
+
+    /// The same with schemas in which [`References`] may take the place of a schema. Of its rules
+    /// (`x-kubernetes-validations`) none is evaluated that stands behind a reference.
+    ///
+    /// # Errors
+    /// Those of [`Definition::from_value`].
+    pub fn with_references(
+        crd: Value,
+        file: impl Into<String>,
+        references: &'static dyn References,
+    ) -> Result<Self, Problem> {
+        Self::of_json(crd, file.into(), Some(references))
+    }
+
+    fn of_json(mut crd: Value, file: String, references: Option<&'static dyn References>) -> Result<Self, Problem> {
+        let origin = Origin { source: None, file, span: Span { start: 0, end: 0 } };
         let unusable = |what: &str| Problem::new(&codes::UNUSABLE_CRD, &origin, format!("the CRD has no {what}"));
         let text = |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let group = text(&crd, "/spec/group").ok_or_else(|| unusable("spec.group"))?;
@@ -140,6 +160,7 @@ impl Definition {
                 kind: kind.clone(),
                 origin: origin.clone(),
                 schema: Arc::new(schema),
+                references,
                 is_trusted: true,
                 built: OnceLock::new(),
             })
@@ -197,7 +218,7 @@ impl Version {
                     Problem::new(&codes::UNUSABLE_CRD, &self.origin, message)
                 })?;
             }
-            Ok(Schema::new(name, &self.schema, &self.origin))
+            Ok(Schema::new(name, &self.schema, self.references, &self.origin))
         };
         self.built.get_or_init(build).as_ref()
     }

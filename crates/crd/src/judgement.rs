@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::references::Resolver;
 use super::{Violation, schema_at};
 use crate::codes;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -22,8 +23,24 @@ pub(super) enum Reason<'s> {
     Keyword(&'static str),
 }
 
-/// A value that is refused; `schema` is that of the whole object.
-pub(super) fn refused(schema: &Value, reason: &Reason<'_>, value: &Value, path: FieldPath) -> Violation {
+/// The schema of what is checked, as messages ask for its parts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whole<'s> {
+    /// The schema of the whole object, or of the part of it that is checked.
+    pub(super) schema: &'s Value,
+    /// How many steps of a path lead to that part.
+    pub(super) depth: usize,
+    pub(super) resolver: Resolver<'s>,
+}
+
+impl<'s> Whole<'s> {
+    fn at(&self, path: &FieldPath) -> Option<&'s Value> {
+        schema_at(self.schema, path.segments().get(self.depth..)?, self.resolver)
+    }
+}
+
+/// A value that is refused.
+pub(super) fn refused(whole: Whole<'_>, reason: &Reason<'_>, value: &Value, path: FieldPath) -> Violation {
     let expected = match reason {
         Reason::Type(kinds) => format!("a value of type {}", kinds.join(" or ")),
         Reason::Enum(options) => {
@@ -33,8 +50,9 @@ pub(super) fn refused(schema: &Value, reason: &Reason<'_>, value: &Value, path: 
         Reason::Pattern(pattern) => format!("a text that matches {}", shorten(pattern)),
         Reason::Format(format) => format!("a text of format {format}"),
         Reason::Keyword(keyword) => {
-            let limit = schema_at(schema, &path).and_then(|schema| schema.get(keyword));
-            match limit.filter(|limit| !limit.is_object() && !limit.is_array()) {
+            let limit = whole.at(&path).and_then(|schema| schema.get(keyword));
+            // A schema, or a reference to one, is no limit.
+            match limit.filter(|limit| !limit.is_object() && !limit.is_array() && *keyword != "not") {
                 Some(limit) => format!("what {keyword} {} of the schema allows", shorten(&limit.to_string())),
                 None => format!("what {keyword} of the schema allows"),
             }
@@ -52,8 +70,8 @@ pub(super) fn missing(path: &FieldPath, name: &str) -> Violation {
 }
 
 /// A field that the schema does not have, with what may have been meant.
-pub(super) fn unknown(schema: &Value, path: &FieldPath, name: &str, value: &Value) -> Violation {
-    let known = schema_at(schema, path).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+pub(super) fn unknown(whole: Whole<'_>, path: &FieldPath, name: &str, value: &Value) -> Violation {
+    let known = whole.at(path).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let names: Vec<&str> = known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let help = closest(name, names.iter().copied()).map(|meant| format!("did you mean {meant:?}?"));
     Violation {

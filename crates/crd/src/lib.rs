@@ -19,6 +19,7 @@ mod metadata;
 mod number;
 mod pattern;
 mod place;
+mod references;
 mod rules;
 mod schema;
 mod slice;
@@ -32,7 +33,9 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 pub use definition::{Definition, Version};
+pub use references::References;
 pub use schema::Schema;
+use references::Resolver;
 use slot::Slot;
 
 use kubefoundry_diagnostics::source::{NotText, Purpose, Source, SourceId, SourceSet};
@@ -138,8 +141,12 @@ impl Violation {
 
     /// What is wrong with an object, in one line.
     pub fn sentence(&self, object: &str, schema: &Schema) -> String {
+        self.sentence_about(object, &schema.name, schema.file())
+    }
+
+    /// The same with a name for the schema: `core/v1 PodSpec`.
+    pub fn sentence_about(&self, object: &str, name: &str, file: &str) -> String {
         let Self { code, path, message, .. } = self;
-        let (name, file) = (&schema.name, &schema.origin.file);
         // The whole object has no path.
         let is_whole = path.segments().is_empty();
         let at = if is_whole { String::new() } else { format!(" at {path}") };
@@ -435,13 +442,12 @@ fn names_crds(source: &Source) -> Named {
     if is_named || source.text.replace('\0', "").contains(KIND) { Named::InUtf16 } else { Named::No }
 }
 
-/// The part of a schema that describes a field.
-fn schema_at<'s>(schema: &'s Value, path: &FieldPath) -> Option<&'s Value> {
-    path.segments().iter().try_fold(schema, |schema, segment| match segment {
+/// The part of a schema that describes a field, by the steps to it.
+fn schema_at<'s>(schema: &'s Value, steps: &[Segment], resolver: Resolver<'s>) -> Option<&'s Value> {
+    steps.iter().try_fold(resolver.resolve(schema), |schema, step| match step {
         Segment::Key(key) => {
-            let property = schema.get("properties").and_then(|properties| properties.get(key.as_ref()));
-            property.or_else(|| schema.get("additionalProperties"))
+            resolver.property(schema, key).or_else(|| resolver.under(schema, "additionalProperties"))
         }
-        Segment::Index(_) => schema.get("items"),
+        Segment::Index(_) => resolver.under(schema, "items"),
     })
 }

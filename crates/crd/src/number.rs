@@ -38,18 +38,31 @@ pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
     number % factor == 0.0 || nearest.abs() < EXACT && is_close()
 }
 
-/// Whether two values are the same to JSON Schema.
-pub(super) fn is_equal(one: &Value, two: &Value) -> bool {
-    match (one, two) {
-        (Value::Number(one), Value::Number(two)) => compare(one, two).is_eq(),
-        (Value::Array(one), Value::Array(two)) => {
-            one.len() == two.len() && one.iter().zip(two).all(|(one, two)| is_equal(one, two))
+/// Whether a value is one of an `enum`. A number is, however it is written: `1.0` is `1`. Inside of lists and mappings, the
+/// apiserver compares the types of Go: there `1.0` is not `1`, and an option that is a whole number is an integer
+/// (`k8s.io/kube-openapi/pkg/validation/validate`, `Enum`; `tests/conformance/check_apiserver.py` asks an apiserver).
+///
+/// By the conversions of Go it takes `1.5` for `1`, too, and `97` for `"a"`. These are refused here.
+pub(super) fn is_option(option: &Value, value: &Value) -> bool {
+    match (option, value) {
+        (Value::Number(option), Value::Number(number)) => compare(option, number).is_eq(),
+        _ => is_identical(option, value),
+    }
+}
+
+fn is_identical(option: &Value, value: &Value) -> bool {
+    match (option, value) {
+        (Value::Number(option), Value::Number(number)) => {
+            is_whole(option) != number.is_f64() && compare(option, number).is_eq()
         }
-        (Value::Object(one), Value::Object(two)) => {
-            let same = |(name, one): (&String, &Value)| two.get(name).is_some_and(|two| is_equal(one, two));
-            one.len() == two.len() && one.iter().all(same)
+        (Value::Array(option), Value::Array(items)) => {
+            option.len() == items.len() && option.iter().zip(items).all(|(option, item)| is_identical(option, item))
         }
-        _ => one == two,
+        (Value::Object(option), Value::Object(fields)) => {
+            let same = |(name, option): (&String, &Value)| fields.get(name).is_some_and(|it| is_identical(option, it));
+            option.len() == fields.len() && option.iter().all(same)
+        }
+        _ => option == value,
     }
 }
 
@@ -104,8 +117,33 @@ mod tests {
                 assert_eq!(compare(number(one), number(two)), at.cmp(&other), "{one} {two}");
             }
         }
-        assert!(is_equal(&json!({"a": [1.0], "b": -0.0}), &json!({"b": 0, "a": [1]})));
-        assert!(!is_equal(&json!([1]), &json!([1, 1])) && !is_equal(&json!({"a": 1}), &json!({"b": 1})));
+    }
+
+    /// What a kube-apiserver of 1.36.3 takes and refuses; see `tests/conformance/check_apiserver.py`.
+    #[test]
+    fn options_are_compared_as_the_apiserver_does() {
+        for (option, value) in [
+            (json!(1), json!(1.0)),
+            (json!(1.0), json!(1)),
+            (json!(1.5), json!(1.5)),
+            (json!([1]), json!([1])),
+            (json!([1.0]), json!([1])),
+            (json!({"a": 1.0, "b": [1.5]}), json!({"b": [1.5], "a": 1})),
+        ] {
+            assert!(is_option(&option, &value), "{option} {value}");
+        }
+        for (option, value) in [
+            (json!(1.5), json!(1)),
+            (json!(9_007_199_254_740_993_i64), json!(9_007_199_254_740_992.0)),
+            (json!([1]), json!([1.0])),
+            (json!([1.0]), json!([1.0])),
+            (json!({"a": 1}), json!({"a": 1.0})),
+            (json!([1]), json!([1, 1])),
+            (json!({"a": 1}), json!({"b": 1})),
+            (json!("1"), json!(1)),
+        ] {
+            assert!(!is_option(&option, &value), "{option} {value}");
+        }
     }
 
     #[test]

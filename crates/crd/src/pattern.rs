@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Violation;
 use super::place::Place;
+use super::references::Resolver;
 use crate::codes;
 use kubefoundry_cel::compile_pattern;
 use kubefoundry_yaml::text::shorten;
@@ -36,16 +37,17 @@ impl Patterns {
     }
 
     /// Whether everything in a schema that judges can be evaluated.
-    pub(super) fn are_usable(&self, schema: &Value) -> bool {
-        match schema {
-            Value::Object(fields) => fields.iter().all(|(key, value)| match value {
-                Value::String(pattern) if key == "pattern" => self.get(pattern).is_ok(),
-                Value::Object(_) | Value::Array(_) => self.are_usable(value),
-                _ => true,
-            }),
-            Value::Array(items) => items.iter().all(|item| self.are_usable(item)),
+    pub(super) fn are_usable(&self, schema: &Value, resolver: Resolver<'_>) -> bool {
+        let Some(keywords) = resolver.resolve(schema).as_object() else { return true };
+        keywords.iter().all(|(keyword, value)| match (keyword.as_str(), value) {
+            ("pattern", Value::String(pattern)) => self.get(pattern).is_ok(),
+            ("properties", Value::Object(schemas)) => schemas.values().all(|schema| self.are_usable(schema, resolver)),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
+                schemas.iter().all(|schema| self.are_usable(schema, resolver))
+            }
+            ("items" | "additionalProperties" | "not", schema) => self.are_usable(schema, resolver),
             _ => true,
-        }
+        })
     }
 
     /// Adds a finding when the pattern of a text cannot be compiled here.
@@ -62,14 +64,22 @@ impl Patterns {
     }
 
     /// Adds a finding for every text that has a pattern which cannot be compiled here, wherever in a schema it stands.
-    pub(super) fn report_below(&self, schema: &Value, value: &Value, at: &Place<'_>, out: &mut Vec<Violation>) {
+    pub(super) fn report_below(
+        &self,
+        schema: &Value,
+        value: &Value,
+        at: &Place<'_>,
+        resolver: Resolver<'_>,
+        out: &mut Vec<Violation>,
+    ) {
+        let schema = resolver.resolve(schema);
         for keyword in ["allOf", "anyOf", "oneOf"] {
             for schema in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-                self.report_below(schema, value, at, out);
+                self.report_below(schema, value, at, resolver, out);
             }
         }
         if let Some(schema) = schema.get("not") {
-            self.report_below(schema, value, at, out);
+            self.report_below(schema, value, at, resolver, out);
         }
         match value {
             Value::String(_) => {
@@ -79,16 +89,16 @@ impl Patterns {
             }
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    let property = schema.get("properties").and_then(|properties| properties.get(name));
-                    if let Some(schema) = property.or_else(|| schema.get("additionalProperties")) {
-                        self.report_below(schema, value, &at.key(name), out);
+                    let property = resolver.property(schema, name);
+                    if let Some(schema) = property.or_else(|| resolver.under(schema, "additionalProperties")) {
+                        self.report_below(schema, value, &at.key(name), resolver, out);
                     }
                 }
             }
             Value::Array(items) => {
                 for (position, item) in items.iter().enumerate() {
                     if let Some(schema) = schema.get("items") {
-                        self.report_below(schema, item, &at.index(position), out);
+                        self.report_below(schema, item, &at.index(position), resolver, out);
                     }
                 }
             }

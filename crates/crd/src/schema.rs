@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
 
+use super::judgement::Whole;
 use super::pattern::Patterns;
 use super::place::Place;
+use super::references::{References, Resolver};
 use super::rules::RuleNode;
-use super::structural::{Checker, Is};
+use super::structural::{Checker, Is, Judges};
 use super::{Origin, Problem, Violation, defaults, metadata, rules, structure};
 use crate::codes;
 use kubefoundry_cel::Limits;
@@ -27,6 +29,7 @@ pub struct Schema {
     pub origin: Origin,
     fingerprint: OnceLock<String>,
     raw: Arc<Value>,
+    references: Option<&'static dyn References>,
     patterns: Patterns,
     rules: OnceLock<RuleNode>,
     /// What evaluates rules; one for each thread that does at a time.
@@ -40,19 +43,26 @@ impl std::fmt::Debug for Schema {
 }
 
 impl Schema {
-    pub(super) fn new(name: String, raw: &Arc<Value>, origin: &Origin) -> Self {
+    pub(super) fn new(
+        name: String,
+        raw: &Arc<Value>,
+        references: Option<&'static dyn References>,
+        origin: &Origin,
+    ) -> Self {
         Self {
             name,
             origin: origin.clone(),
             fingerprint: OnceLock::new(),
             raw: Arc::clone(raw),
+            references,
             patterns: Patterns::default(),
             rules: OnceLock::new(),
             machines: Mutex::new(Vec::new()),
         }
     }
 
-    /// The same schema has the same fingerprint, however it is written and described.
+    /// The same schema has the same fingerprint, however it is written and described. Of a schema with references, they
+    /// count as they stand.
     pub fn fingerprint(&self) -> &str {
         self.fingerprint.get_or_init(|| fingerprint(&self.raw))
     }
@@ -62,24 +72,35 @@ impl Schema {
         Problem::new(code, &self.origin, message).diagnostic()
     }
 
-    /// The schema as the CRD has it, without what it says to people.
+    /// The schema as the CRD has it, with its references, and without what it says to people.
     pub fn raw(&self) -> &Value {
         &self.raw
     }
 
+    /// The text that messages say the schema is in: the name of a file, or where it comes from.
+    pub fn file(&self) -> &str {
+        &self.origin.file
+    }
+
     /// Whether a field is in the schema. `*` stands for any key of a map, or any item of a list.
     pub fn has_field(&self, path: &str) -> bool {
-        path.split('.').try_fold(&*self.raw, child).is_some()
+        self.part(path).is_some()
+    }
+
+    /// The schema of a field; `*` as in [`Schema::has_field`].
+    fn part(&self, path: &str) -> Option<&Value> {
+        let resolver = self.resolver();
+        path.split('.').try_fold(&*self.raw, |schema, name| child(resolver, schema, name))
     }
 
     /// What the apiserver would not take of an object that is created, or would drop from it.
     pub fn check(&self, object: &Value) -> Vec<Violation> {
         let mut object = object.clone();
-        defaults::apply(&self.raw, &mut object);
+        defaults::apply(&self.raw, &mut object, self.resolver());
         let root = FieldPath::root();
         let mut violations: Vec<Violation> = Vec::new();
         self.checker().check(&self.raw, &object, &Place::Start(&root), Is::AWholeObject, &mut violations);
-        structure::check(&self.raw, &object, &Place::Start(&root), &mut violations);
+        structure::check(&self.raw, &object, &Place::Start(&root), self.resolver(), &mut violations);
         metadata::check(&object, &mut violations);
         // A pattern that cannot be evaluated refuses nothing.
         if violations.iter().all(|violation| *violation.code == codes::CRD_RULE_NOT_EVALUATED) {
@@ -92,6 +113,63 @@ impl Schema {
             }
         }
         in_order(violations)
+    }
+
+    /// What the schema has against the outline of an object: fields that it does not have, fields that are missing, and
+    /// values of a wrong type. Two objects with the same fields of the same types get the same answer, but for the places
+    /// in lists; values, metadata and rules are not looked at.
+    ///
+    /// ```
+    /// use kubefoundry_crd::Definition;
+    /// let crd = serde_json::json!({"spec": {"group": "ray.io", "names": {"kind": "RayService"}, "versions": [{
+    ///     "name": "v1", "served": true,
+    ///     "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+    ///         "policy": {"type": "string", "enum": ["a", "b"]},
+    ///     }}}}},
+    /// }]}});
+    /// let definition = Definition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
+    /// let schema = definition.version("v1").unwrap().schema().unwrap();
+    /// assert!(schema.check_outline(&serde_json::json!({"spec": {"policy": "c"}})).is_empty());
+    /// let found = schema.check_outline(&serde_json::json!({"spec": {"policy": 1}}));
+    /// assert_eq!(found[0].path.to_string(), "spec.policy");
+    /// ```
+    pub fn check_outline(&self, object: &Value) -> Vec<Violation> {
+        let mut object = object.clone();
+        defaults::apply(&self.raw, &mut object, self.resolver());
+        let (root, mut violations) = (FieldPath::root(), Vec::new());
+        let checker = Checker { judges: Judges::Outline, ..self.checker() };
+        checker.check(&self.raw, &object, &Place::Start(&root), Is::AWholeObject, &mut violations);
+        in_order(violations)
+    }
+
+    /// What a part of the schema has against a value that stands elsewhere, at `path`: violations name that place. The
+    /// part is given as in [`Schema::has_field`]; `None` means that the schema does not have it.
+    ///
+    /// ```
+    /// use kubefoundry_crd::Definition;
+    /// use kubefoundry_yaml::field_path::FieldPath;
+    /// let crd = serde_json::json!({"spec": {"group": "ray.io", "names": {"kind": "RayService"}, "versions": [{
+    ///     "name": "v1", "served": true,
+    ///     "schema": {"openAPIV3Schema": {"type": "object", "properties": {"pod": {"type": "object", "properties": {
+    ///         "hostNetwork": {"type": "boolean"},
+    ///     }}}}},
+    /// }]}});
+    /// let definition = Definition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
+    /// let schema = definition.version("v1").unwrap().schema().unwrap();
+    /// let path = FieldPath::parse("spec.template.spec");
+    /// let found = schema.check_part("pod", &serde_json::json!({"hostNetwrok": true}), &path).unwrap();
+    /// assert_eq!(found[0].path.to_string(), "spec.template.spec.hostNetwrok");
+    /// assert_eq!(found[0].help.as_deref(), Some("did you mean \"hostNetwork\"?"));
+    /// ```
+    pub fn check_part(&self, part: &str, value: &Value, path: &FieldPath) -> Option<Vec<Violation>> {
+        let (schema, resolver) = (self.part(part)?, self.resolver());
+        let mut value = value.clone();
+        defaults::apply(schema, &mut value, resolver);
+        let whole = Whole { schema, depth: path.segments().len(), resolver };
+        let (place, mut violations) = (Place::Start(path), Vec::new());
+        Checker { whole, ..self.checker() }.check(schema, &value, &place, Is::AField, &mut violations);
+        structure::check(schema, &value, &place, resolver, &mut violations);
+        Some(in_order(violations))
     }
 
     /// What the schema has against some parts of an object, and all that is in them; the rest of the object is not looked
@@ -126,7 +204,12 @@ impl Schema {
     }
 
     fn checker(&self) -> Checker<'_> {
-        Checker { schema: &self.raw, patterns: &self.patterns }
+        let whole = Whole { schema: &self.raw, depth: 0, resolver: self.resolver() };
+        Checker { whole, patterns: &self.patterns, judges: Judges::Everything }
+    }
+
+    fn resolver(&self) -> Resolver<'_> {
+        self.references.map(Resolver::new).unwrap_or_default()
     }
 
     /// What the rules of the schema have against a change of an object (transition rules, those that read `oldSelf`).
@@ -136,7 +219,7 @@ impl Schema {
         if !rules.is_empty() {
             let with_defaults = |object: &Value| {
                 let mut object = object.clone();
-                defaults::apply(&self.raw, &mut object);
+                defaults::apply(&self.raw, &mut object, self.resolver());
                 object
             };
             let (old, new) = (with_defaults(old), with_defaults(new));
@@ -176,7 +259,8 @@ pub(super) fn fingerprint(raw: &Value) -> String {
 }
 
 /// The schema of a field of what a schema describes.
-fn child<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+fn child<'s>(resolver: Resolver<'s>, schema: &'s Value, name: &str) -> Option<&'s Value> {
+    let schema = resolver.resolve(schema);
     match name {
         "*" => schema.get("additionalProperties").or_else(|| schema.get("items")),
         _ => schema.get("properties").and_then(|properties| properties.get(name)),
@@ -227,7 +311,7 @@ mod tests {
             "pod": {"type": "object", "x-kubernetes-embedded-resource": true},
         }}}});
         let origin = Origin { source: None, file: "here".to_owned(), span: Span { start: 0, end: 0 } };
-        let schema = Schema::new("g/v1 K".to_owned(), &Arc::new(schema), &origin);
+        let schema = Schema::new("g/v1 K".to_owned(), &Arc::new(schema), None, &origin);
         let object = json!({"apiVersion": "g/v1", "kind": 1, "metadata": {"name": "A"}, "spec": {
             "list": [{"n": 1}, {"n": 9, "m": 1}], "set": [1, 1], "free": {"x": 1}, "pod": {"metadata": {"x": 1}}, "b": {"c": 1},
         }});

@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value};
 
-use super::judgement::{self, Reason};
+use super::judgement::{self, Reason, Whole};
 use super::pattern::Patterns;
 use super::place::Place;
+use super::references::Resolver;
 use super::{Violation, defaults, format, metadata, number, structure};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
@@ -22,9 +23,19 @@ const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "arr
 /// What a whole schema says about values.
 #[derive(Debug)]
 pub(super) struct Checker<'c> {
-    /// The schema of the whole object.
-    pub(super) schema: &'c Value,
+    /// The schema of the whole object, or of the part of one that is checked.
+    pub(super) whole: Whole<'c>,
     pub(super) patterns: &'c Patterns,
+    pub(super) judges: Judges,
+}
+
+/// What of a schema is held against a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judges {
+    /// All of it.
+    Everything,
+    /// Which fields there are, which are missing, and of which types they are: what all objects of one outline share.
+    Outline,
 }
 
 /// Whether a value is an object of Kubernetes, which has apiVersion, kind and metadata whatever its schema says.
@@ -99,13 +110,13 @@ impl<'s> Node<'s> {
     }
 
     /// What the schema says of a field.
-    fn field(&self, name: &str, is: Is) -> Field<'s> {
+    fn field(&self, name: &str, is: Is, resolver: Resolver<'s>) -> Field<'s> {
         let property = self.properties.and_then(|properties| properties.get(name));
         let is_object = is == Is::AWholeObject || self.is_embedded;
         if is_object && name == "metadata" {
             return Field::Metadata(property.or(self.additional));
         }
-        match (property, self.additional) {
+        match (property, self.additional.map(|schema| resolver.resolve(schema))) {
             (Some(schema), _) => Field::Declared(schema),
             (None, _) if is_object && matches!(name, "apiVersion" | "kind") => Field::TypeMeta,
             (None, Some(schema @ Value::Object(fields))) if !fields.is_empty() => Field::Declared(schema),
@@ -117,9 +128,10 @@ impl<'s> Node<'s> {
     }
 }
 
-impl Checker<'_> {
+impl<'c> Checker<'c> {
     /// Adds what a part of the schema has against a value: a part that declares what there is.
-    pub(super) fn check(&self, schema: &Value, value: &Value, at: &Place<'_>, is: Is, out: &mut Vec<Violation>) {
+    pub(super) fn check(&self, schema: &'c Value, value: &Value, at: &Place<'_>, is: Is, out: &mut Vec<Violation>) {
+        let schema = self.resolver().resolve(schema);
         let node = Node::of(schema);
         let allowed = match node.kind {
             _ if node.is_int_or_string => ["integer", "string"].as_slice(),
@@ -131,7 +143,7 @@ impl Checker<'_> {
             let null = node.is_nullable.then_some("null");
             self.refuse(&Reason::Type(null.into_iter().chain(allowed.iter().copied()).collect()), value, at, out);
         }
-        let bounds = node.kind.filter(|_| !node.is_int_or_string).zip(node.format);
+        let bounds = node.kind.filter(|_| !node.is_int_or_string && self.judges == Judges::Everything).zip(node.format);
         if let (Value::Number(number), Some((least, most))) =
             (value, bounds.and_then(|(kind, format)| format::range(kind, format)))
         {
@@ -156,21 +168,21 @@ impl Checker<'_> {
         }
     }
 
-    fn fields(&self, node: &Node<'_>, fields: &Map<String, Value>, at: &Place<'_>, is: Is, out: &mut Vec<Violation>) {
+    fn fields(&self, node: &Node<'c>, fields: &Map<String, Value>, at: &Place<'_>, is: Is, out: &mut Vec<Violation>) {
         for (name, value) in fields {
             let at_field = at.key(name);
-            match node.field(name, is) {
+            match node.field(name, is, self.resolver()) {
                 Field::Declared(schema) => self.check(schema, value, &at_field, Is::AField, out),
                 Field::Anything => {}
                 Field::TypeMeta => self.expect(value, "string", &at_field, out),
                 Field::Metadata(schema) => {
                     // What is in it is looked at elsewhere, field by field.
                     self.expect(value, "object", &at_field, out);
-                    if let Some(schema) = schema {
-                        self.patterns.report_below(schema, value, &at_field, out);
+                    if let Some(schema) = schema.filter(|_| self.judges == Judges::Everything) {
+                        self.patterns.report_below(schema, value, &at_field, self.resolver(), out);
                     }
                 }
-                Field::Unknown => out.push(judgement::unknown(self.schema, &at.path(), name, value)),
+                Field::Unknown => out.push(judgement::unknown(self.whole, &at.path(), name, value)),
             }
         }
         if node.is_embedded {
@@ -183,15 +195,15 @@ impl Checker<'_> {
     /// Adds what the schema has against one part of an object, and all that is in it. What lies on the way there is entered,
     /// not checked.
     pub(super) fn check_at(&self, object: &Value, path: &FieldPath, out: &mut Vec<Violation>) {
-        let (mut schema, mut value, mut is) = (self.schema, object, Is::AWholeObject);
+        let (mut schema, mut value, mut is) = (self.whole.schema, object, Is::AWholeObject);
         let mut at = FieldPath::root();
         for segment in path.segments() {
-            let node = Node::of(schema);
+            let node = Node::of(self.resolver().resolve(schema));
             match (segment, value) {
                 (Segment::Key(name), Value::Object(fields)) => {
                     let Some(below) = fields.get(name.as_ref()) else { return };
                     let here = Place::Start(&at);
-                    schema = match node.field(name, is) {
+                    schema = match node.field(name, is, self.resolver()) {
                         Field::Declared(schema) => schema,
                         Field::Anything => return,
                         Field::TypeMeta => return self.expect(below, "string", &here.key(name), out),
@@ -199,7 +211,7 @@ impl Checker<'_> {
                             let is_named = is == Is::AWholeObject;
                             return metadata::fields(below, &at.key("metadata"), is_named, out);
                         }
-                        Field::Unknown => return out.push(judgement::unknown(self.schema, &at, name, below)),
+                        Field::Unknown => return out.push(judgement::unknown(self.whole, &at, name, below)),
                     };
                     (value, at) = (below, at.key(name.clone()));
                 }
@@ -212,13 +224,17 @@ impl Checker<'_> {
             is = Is::AField;
         }
         let mut value = value.clone();
-        defaults::apply(schema, &mut value);
+        defaults::apply(schema, &mut value, self.resolver());
         let place = Place::Start(&at);
         self.check(schema, &value, &place, is, out);
-        structure::check(schema, &value, &place, out);
+        structure::check(schema, &value, &place, self.resolver(), out);
         if is == Is::AWholeObject {
             metadata::check(&value, out);
         }
+    }
+
+    fn resolver(&self) -> Resolver<'c> {
+        self.whole.resolver
     }
 
     fn expect(&self, value: &Value, kind: &'static str, at: &Place<'_>, out: &mut Vec<Violation>) {
@@ -230,8 +246,8 @@ impl Checker<'_> {
     /// The keywords of a schema that only judge: they say nothing about which fields there are. With `is_declared`, the
     /// schema is one that declares, whose types and fields are looked at elsewhere; without, it stands in `allOf`, `anyOf`,
     /// `oneOf` or `not`, where types and fields are judged, not declared.
-    fn judge(&self, schema: &Value, value: &Value, at: &Place<'_>, is_declared: bool, sink: &mut Sink<'_>) {
-        let Some(keywords) = schema.as_object() else { return };
+    fn judge(&self, schema: &'c Value, value: &Value, at: &Place<'_>, is_declared: bool, sink: &mut Sink<'_>) {
+        let Some(keywords) = self.resolver().resolve(schema).as_object() else { return };
         for (keyword, rule) in keywords {
             if sink.is_done() {
                 return;
@@ -258,7 +274,10 @@ impl Checker<'_> {
                 "type" | "properties" | "additionalProperties" | "items" | "default" | "nullable" => {}
                 extension if extension.starts_with("x-kubernetes-") => {}
                 "required" => Self::required(rule, value, at, sink),
-                "allOf" | "anyOf" | "oneOf" | "not" => self.junctor(keyword, rule, value, at, is_declared, sink),
+                "allOf" => self.junctor(keyword, rule, value, at, is_declared, sink),
+                // The rest judges values, or chooses by them.
+                _ if self.judges == Judges::Outline => {}
+                "anyOf" | "oneOf" | "not" => self.junctor(keyword, rule, value, at, is_declared, sink),
                 _ => {
                     if let Some(reason) = self.refused_by(keyword, rule, keywords, value) {
                         self.add(|| reason, value, at, sink);
@@ -294,7 +313,7 @@ impl Checker<'_> {
             ("maximum", _) => return bound(std::cmp::Ordering::is_gt, "exclusiveMaximum", "maximum"),
             ("enum", _) => {
                 let options = rule.as_array()?;
-                let is_known = options.iter().any(|option| number::is_equal(option, value));
+                let is_known = options.iter().any(|option| number::is_option(option, value));
                 return (!is_known).then_some(Reason::Enum(options));
             }
             ("pattern", Value::String(text)) => {
@@ -336,7 +355,7 @@ impl Checker<'_> {
     fn junctor(
         &self,
         keyword: &str,
-        rule: &Value,
+        rule: &'c Value,
         value: &Value,
         at: &Place<'_>,
         is_declared: bool,
@@ -346,13 +365,13 @@ impl Checker<'_> {
             Value::Array(schemas) => schemas.as_slice(),
             schema => std::slice::from_ref(schema),
         };
-        let is_usable = schemas.iter().all(|schema| self.patterns.are_usable(schema));
+        let is_usable = self.judges == Judges::Outline || schemas.iter().all(|schema| self.patterns.are_usable(schema, self.resolver()));
         if !is_usable
             && is_declared
             && let Sink::Report(out) = sink
         {
             for schema in schemas {
-                self.patterns.report_below(schema, value, at, out);
+                self.patterns.report_below(schema, value, at, self.resolver(), out);
             }
         }
         let fitting = || schemas.iter().filter(|schema| self.fits(schema, value, at));
@@ -377,7 +396,7 @@ impl Checker<'_> {
         &self,
         keyword: &str,
         keywords: &Map<String, Value>,
-        rule: &Value,
+        rule: &'c Value,
         value: &Value,
         at: &Place<'_>,
         sink: &mut Sink<'_>,
@@ -406,7 +425,7 @@ impl Checker<'_> {
         }
     }
 
-    fn fits(&self, schema: &Value, value: &Value, at: &Place<'_>) -> bool {
+    fn fits(&self, schema: &'c Value, value: &Value, at: &Place<'_>) -> bool {
         let mut sink = Sink::Ask { is_refused: false };
         self.judge(schema, value, at, false, &mut sink);
         !sink.is_done()
@@ -420,7 +439,7 @@ impl Checker<'_> {
     }
 
     fn refuse(&self, reason: &Reason<'_>, value: &Value, at: &Place<'_>, out: &mut Vec<Violation>) {
-        out.push(judgement::refused(self.schema, reason, value, at.path()));
+        out.push(judgement::refused(self.whole, reason, value, at.path()));
     }
 }
 

@@ -4,20 +4,28 @@
 use serde_json::Value;
 
 use super::place::Place;
+use super::references::Resolver;
 use super::{Violation, metadata};
 use kubefoundry_kubernetes::names;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
 /// Looks at every list and every embedded object, from a place of an object on.
-pub(super) fn check(schema: &Value, value: &Value, at: &Place<'_>, out: &mut Vec<Violation>) {
+pub(super) fn check(
+    schema: &Value,
+    value: &Value,
+    at: &Place<'_>,
+    resolver: Resolver<'_>,
+    out: &mut Vec<Violation>,
+) {
+    let schema = resolver.resolve(schema);
     match value {
         Value::Object(fields) => {
             let properties = schema.get("properties").and_then(Value::as_object);
-            let additional = schema.get("additionalProperties").filter(|schema| schema.is_object());
+            let additional = resolver.under(schema, "additionalProperties");
             for (name, value) in fields {
                 if let Some(schema) = properties.and_then(|properties| properties.get(name)).or(additional) {
-                    check(schema, value, &at.key(name), out);
+                    check(schema, value, &at.key(name), resolver, out);
                 }
             }
             if schema.get("x-kubernetes-embedded-resource").and_then(Value::as_bool) == Some(true) {
@@ -28,7 +36,7 @@ pub(super) fn check(schema: &Value, value: &Value, at: &Place<'_>, out: &mut Vec
             duplicates(schema, items, at, out);
             if let Some(schema) = schema.get("items") {
                 for (position, item) in items.iter().enumerate() {
-                    check(schema, item, &at.index(position), out);
+                    check(schema, item, &at.index(position), resolver, out);
                 }
             }
         }

@@ -10,13 +10,15 @@
 //! `<group>_<kind>/<commit>.json` is a CRD whose schemas are references. A reference is the key of a line in
 //! `subtrees.txt`; such a line holds a schema whose larger subschemas are references in turn. The key is the start of the
 //! SHA-256 of the line's JSON, so equal subtrees of different versions, kinds and releases share one line, and adding a
-//! release only adds lines. A line is parsed when a skeleton that needs it is asked for, and parsed once.
+//! release only adds lines. A line is parsed when a check or an expansion gets there, and parsed once.
 
+mod known;
 mod release;
 mod skeleton;
 mod subtrees;
 mod table;
 
+pub use known::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
 pub use skeleton::{Origin, Skeleton, Unreadable};
 pub use subtrees::map_subschemas;
 

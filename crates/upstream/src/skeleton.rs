@@ -9,7 +9,7 @@ use super::subtrees::Subtrees;
 use kubefoundry_yaml as yaml;
 
 /// The schemas that skeletons refer to.
-static SUBTREES: LazyLock<Subtrees<'static>> = LazyLock::new(|| Subtrees::new(include_str!("../schemas/subtrees.txt")));
+pub(super) static SUBTREES: LazyLock<Subtrees<'static>> = LazyLock::new(|| Subtrees::new(include_str!("../schemas/subtrees.txt")));
 
 /// Where a skeleton comes from.
 #[derive(Debug)]
@@ -38,6 +38,31 @@ pub struct Origin {
     pub rules: usize,
     /// The CRD, whose schemas are references.
     pub(super) head: &'static str,
+}
+
+impl Origin {
+    /// The CRD with a reference as the schema of each version.
+    ///
+    /// # Errors
+    /// With the place at which the embedded file is damaged.
+    pub(super) fn head(&self) -> Result<Value, &'static str> {
+        let head: Value = serde_json::from_str(self.head).map_err(|_| "its head")?;
+        let mut spec = match head.get("spec") {
+            Some(Value::Object(spec)) => spec.clone(),
+            _ => return Err("spec"),
+        };
+        spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
+        for version in spec.get_mut("versions").and_then(Value::as_array_mut).into_iter().flatten() {
+            let reference = version.get_mut("schema").ok_or("schema")?;
+            *reference = json!({"openAPIV3Schema": reference.take()});
+        }
+        let mut crd = Map::new();
+        crd.insert("apiVersion".to_owned(), Value::from("apiextensions.k8s.io/v1"));
+        crd.insert("kind".to_owned(), Value::from("CustomResourceDefinition"));
+        crd.insert("metadata".to_owned(), head.get("metadata").cloned().unwrap_or_default());
+        crd.insert("spec".to_owned(), Value::Object(spec));
+        Ok(Value::Object(crd))
+    }
 }
 
 #[cfg(test)]
@@ -120,25 +145,13 @@ impl Skeleton {
     /// assert_eq!(crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["type"], "object");
     /// ```
     pub fn to_crd(&self) -> Result<Value, Unreadable> {
-        let head: Value = serde_json::from_str(self.origin.head).map_err(|_| self.unreadable("its head"))?;
-        let mut spec = match head.get("spec") {
-            Some(Value::Object(spec)) => spec.clone(),
-            _ => return Err(self.unreadable("spec")),
-        };
-        spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
-        for version in spec.get_mut("versions").and_then(Value::as_array_mut).into_iter().flatten() {
-            let schema = version.get("schema").map(|reference| SUBTREES.expand(reference));
-            let schema = schema.ok_or_else(|| self.unreadable("schema"))?.map_err(|key| self.unreadable(&key))?;
-            if let Some(version) = version.as_object_mut() {
-                version.insert("schema".to_owned(), json!({ "openAPIV3Schema": schema }));
+        let mut crd = self.origin.head().map_err(|place| self.unreadable(place))?;
+        for version in crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
+                *schema = SUBTREES.expand(schema).map_err(|key| self.unreadable(&key))?;
             }
         }
-        let mut crd = Map::new();
-        crd.insert("apiVersion".to_owned(), Value::from("apiextensions.k8s.io/v1"));
-        crd.insert("kind".to_owned(), Value::from("CustomResourceDefinition"));
-        crd.insert("metadata".to_owned(), head.get("metadata").cloned().unwrap_or_default());
-        crd.insert("spec".to_owned(), Value::Object(spec));
-        Ok(Value::Object(crd))
+        Ok(crd)
     }
 
     /// The CustomResourceDefinition as YAML, after comments that say where it comes from.

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use kubefoundry_crd::References;
 use serde_json::{Map, Value};
 
 /// How deep schemas may nest: upstream's deepest nests 34 collections, and a damaged text may refer to itself.
@@ -55,10 +56,25 @@ impl<'t> Subtrees<'t> {
         }
     }
 
-    fn get(&self, key: &str) -> Option<&Value> {
+    fn line(&self, key: &str) -> Option<&Line<'t>> {
         let position = self.lines.binary_search_by_key(&key, |line| line.key).ok()?;
-        let line = self.lines.get(position)?;
+        self.lines.get(position)
+    }
+
+    fn get(&self, key: &str) -> Option<&Value> {
+        let line = self.line(key)?;
         line.schema.get_or_init(|| serde_json::from_str(line.json).ok()).as_ref()
+    }
+}
+
+impl References for Subtrees<'_> {
+    fn resolve(&self, reference: &str) -> Option<&Value> {
+        self.get(reference)
+    }
+
+    /// Looks at the text of a line, which costs less than to parse it.
+    fn may_have_default(&self, reference: &str) -> bool {
+        self.line(reference).is_none_or(|line| line.json.contains("\"default\":"))
     }
 }
 

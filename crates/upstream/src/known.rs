@@ -1,0 +1,150 @@
+//! The schemas that objects of a release are checked against.
+
+use std::sync::{LazyLock, OnceLock};
+
+use kubefoundry_crd::{Definition, Schema};
+
+use super::release::Release;
+use super::skeleton::{Origin, SUBTREES};
+use super::table::ORIGINS;
+
+/// A part of a skeleton that is core/v1 PodSpec: KubeRay takes over whole pods, and its CRD describes all of their fields.
+const POD_SPEC: (&str, &str, &str, &str) =
+    ("ray.io", "RayService", "v1", "spec.rayClusterConfig.headGroupSpec.template.spec");
+
+/// What each of [`ORIGINS`] defines; `None` inside when its head is damaged, which a test rules out.
+static DEFINITIONS: LazyLock<Vec<OnceLock<Option<Definition>>>> =
+    LazyLock::new(|| ORIGINS.iter().map(|_| OnceLock::new()).collect());
+
+/// The schema of one version of a skeleton. Its parts are parsed when an object that is checked has something there.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownSchema {
+    /// Where the skeleton comes from.
+    pub origin: &'static Origin,
+    /// The schema. It has no rules.
+    pub schema: &'static Schema,
+}
+
+/// What is known of the schema that a release has for a version of a kind.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownSchemas {
+    /// The schema of the release, or else of the nearest skeleton before it; of the oldest where all are newer, and of the
+    /// newest when the release is not known.
+    pub nearest: KnownSchema,
+    /// The schema of the first skeleton after the release, where the nearest one is from before it. What the release has is
+    /// between the two.
+    pub next: Option<KnownSchema>,
+    /// Whether the nearest schema is exactly that of the release.
+    pub is_exact: bool,
+}
+
+/// The schemas for objects of a version of a kind, as they were around a release of its project; `None` when no skeleton has
+/// that version.
+///
+/// ```
+/// use kubefoundry_upstream::known_schemas;
+/// let known = known_schemas("nvidia.com", "DynamoGraphDeployment", "v1alpha1", Some("1.4.0")).unwrap();
+/// assert_eq!(known.nearest.origin.release, Some("1.2.0"));
+/// assert_eq!(known.next.unwrap().origin.release, Some("1.5.0"));
+/// let graph = serde_json::json!({"metadata": {"name": "m"}, "spec": {"service": {}}});
+/// let found = known.nearest.schema.check(&graph);
+/// assert_eq!(found[0].help.as_deref(), Some("did you mean \"services\"?"));
+/// // The first skeleton that has the version is of a later release.
+/// let known = known_schemas("nvidia.com", "DynamoGraphDeployment", "v1beta1", Some("1.1.1")).unwrap();
+/// assert_eq!((known.nearest.origin.release, known.next.is_some()), (Some("1.2.0"), false));
+/// assert!(known_schemas("apps", "Deployment", "v1", None).is_none());
+/// ```
+pub fn known_schemas(group: &str, kind: &str, version: &str, release: Option<&str>) -> Option<KnownSchemas> {
+    let of_kind = ORIGINS.iter().enumerate().filter(|(_, origin)| origin.group == group && origin.kind == kind);
+    let known: Vec<KnownSchema> = of_kind
+        .filter_map(|(position, origin)| Some(KnownSchema { origin, schema: schema_of(position, origin, version)? }))
+        .collect();
+    choose(&known, release)
+}
+
+/// The schema of core/v1 PodSpec, as the newest skeleton that has one knows it, and the field that has it there.
+///
+/// ```
+/// use kubefoundry_yaml::field_path::FieldPath;
+/// let (known, part) = kubefoundry_upstream::pod_spec().unwrap();
+/// let pod = serde_json::json!({"containers": [{"name": "main", "imagePullPolicyy": "Always"}]});
+/// let found = known.schema.check_part(part, &pod, &FieldPath::parse("spec.template.spec")).unwrap();
+/// assert_eq!(found[0].path.to_string(), "spec.template.spec.containers[0].imagePullPolicyy");
+/// ```
+pub fn pod_spec() -> Option<(KnownSchema, &'static str)> {
+    let (group, kind, version, part) = POD_SPEC;
+    Some((known_schemas(group, kind, version, None)?.nearest, part))
+}
+
+fn schema_of(position: usize, origin: &'static Origin, version: &str) -> Option<&'static Schema> {
+    let definition = DEFINITIONS.get(position)?.get_or_init(|| {
+        let head = origin.head().ok()?;
+        Definition::with_references(head, format!("the schema of {origin}"), &*SUBTREES).ok()
+    });
+    definition.as_ref()?.version(version)?.schema().ok()
+}
+
+/// Chooses among the schemas of one version of a kind, which come from the oldest to the newest.
+fn choose(known: &[KnownSchema], release: Option<&str>) -> Option<KnownSchemas> {
+    let newest = *known.last()?;
+    let Some(asked) = release.and_then(Release::parse) else {
+        return Some(KnownSchemas { nearest: newest, next: None, is_exact: false });
+    };
+    let of = |known: &KnownSchema| known.origin.release.and_then(Release::parse);
+    let is_older = |known: &&KnownSchema| of(known).is_some_and(|release| release <= asked);
+    let (older, newer) = (known.iter().rev().find(is_older), known.iter().find(|known| !is_older(known)));
+    let nearest = *older.or(newer)?;
+    let is_exact = nearest.origin.is_tagged && of(&nearest).as_ref() == Some(&asked);
+    let next = newer.filter(|_| older.is_some() && !is_exact).copied();
+    Some(KnownSchemas { nearest, next, is_exact })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skeleton::Skeleton;
+
+    /// The releases of what is chosen among 0.9.0, which was tagged, 1.2.0, which was not, and 1.10.0, which was.
+    fn chosen(release: Option<&str>) -> (Option<&'static str>, Option<&'static str>, bool) {
+        static RELEASES: [Origin; 3] = [
+            Origin { release: Some("0.9.0"), is_tagged: true, ..Origin::EMPTY },
+            Origin { release: Some("1.2.0"), ..Origin::EMPTY },
+            Origin { release: Some("1.10.0"), is_tagged: true, ..Origin::EMPTY },
+        ];
+        let schema = pod_spec().unwrap().0.schema;
+        let known: Vec<KnownSchema> = RELEASES.iter().map(|origin| KnownSchema { origin, schema }).collect();
+        let KnownSchemas { nearest, next, is_exact } = choose(&known, release).unwrap();
+        (nearest.origin.release, next.and_then(|next| next.origin.release), is_exact)
+    }
+
+    #[test]
+    fn a_release_lies_between_its_two_skeletons() {
+        assert_eq!(chosen(Some("1.0.0")), (Some("0.9.0"), Some("1.2.0"), false));
+        assert_eq!(chosen(Some("1.2.0")), (Some("1.2.0"), Some("1.10.0"), false));
+        assert_eq!(chosen(Some("1.11.0")), (Some("1.10.0"), None, false));
+    }
+
+    #[test]
+    fn a_tagged_skeleton_is_all_that_its_release_needs() {
+        assert_eq!(chosen(Some("v0.9")), (Some("0.9.0"), None, true));
+        assert_eq!(chosen(Some("1.10.0")), (Some("1.10.0"), None, true));
+    }
+
+    #[test]
+    fn the_first_skeleton_stands_for_what_was_before_and_the_newest_for_what_is_not_known() {
+        assert_eq!(chosen(Some("0.1.0")), (Some("0.9.0"), None, false));
+        assert_eq!(chosen(None), (Some("1.10.0"), None, false));
+        assert_eq!(chosen(Some("main")), (Some("1.10.0"), None, false));
+    }
+
+    #[test]
+    fn every_served_version_of_every_skeleton_has_a_schema() {
+        for (position, origin) in ORIGINS.iter().enumerate() {
+            let crd = Skeleton::new(origin, false).to_crd().unwrap();
+            for version in crd["spec"]["versions"].as_array().unwrap() {
+                let name = version["name"].as_str().unwrap();
+                assert!(schema_of(position, origin, name).is_some(), "{origin} {name}");
+            }
+        }
+    }
+}
