@@ -13,6 +13,7 @@ pub mod image;
 pub mod labels;
 pub mod manifest;
 pub mod names;
+pub mod outline;
 pub mod pod;
 pub mod quantity;
 pub mod wire;

@@ -17,6 +17,9 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     /// The fields as JSON; empty when it does not serialize to a JSON object.
     fn fields(&self) -> Map<String, Value>;
 
+    /// The [outline](crate::outline) of the fields, when they have one.
+    fn outline(&self) -> Option<u64>;
+
     /// The fields as YAML, at no indentation; nothing when there are none.
     fn write_yaml(&self, out: &mut String);
 }
@@ -27,6 +30,10 @@ impl<T: Serialize + std::fmt::Debug + Send + Sync> Body for T {
             Ok(Value::Object(fields)) => fields,
             _ => Map::new(),
         }
+    }
+
+    fn outline(&self) -> Option<u64> {
+        crate::outline::outline(self)
     }
 
     fn write_yaml(&self, out: &mut String) {
