@@ -12,7 +12,7 @@ use super::wire::ActorWorkloadKind;
 use super::{MODE, RUNTIME};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{StringMap, WithSpec};
-use kubefoundry_transform::Sink;
+use kubefoundry_transform::{PodPart, Sink};
 use kubefoundry_yaml::field_path::FieldPath;
 
 #[derive(Debug, Serialize)]
@@ -43,6 +43,8 @@ struct PodTemplate {
 /// Makes the workload of an actor that brings it along; returns what an autoscaler scales.
 pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Sink<'_>) -> Scales {
     let mut spec = workload.spec.clone();
+    let path = FieldPath::from(AsyncActor::path().spec().workload().template().spec());
+    out.pod_parts.push(PodPart { path, field: "" });
     if let Some(account) = ["serviceAccountName", "serviceAccount"].into_iter().find_map(|key| {
         let account = spec.get(key)?.as_str()?;
         (!account.is_empty() && actor.service_account().is_some()).then(|| account.to_owned())

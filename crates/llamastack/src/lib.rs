@@ -37,8 +37,9 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_transform::Endpoint;
 use kubefoundry_transform::codes as shared;
-use kubefoundry_transform::{GroupKind, Object, Sink, Transform};
+use kubefoundry_transform::{GroupKind, Object, PodPart, Sink, Transform};
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 
 /// What the transformation sees.
 type Set<'s, 't> = kubefoundry_transform::Set<'s, 't, Settings>;
@@ -109,6 +110,11 @@ impl Transform for LlamaStack {
             .and_then(|wire| validate::validate(&wire, &Options::of(set), &mut Checker { dialect: None, findings }));
         findings.advise(|location| read::provider_at(&object.root, &location.path));
         let Some(server) = server else { return };
+        let fields = LlamaStackDistribution::path().spec().server();
+        out.pod_parts = vec![
+            PodPart { path: FieldPath::from(fields.pod_overrides().volumes()), field: "volumes" },
+            PodPart { path: fields.topology_spread_constraints().into(), field: "topologySpreadConstraints" },
+        ];
         render(&server, set, out);
     }
 }

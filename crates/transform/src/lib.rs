@@ -28,6 +28,7 @@ use kubefoundry_diagnostics::{Code, Findings, Scope};
 use kubefoundry_kubernetes::api_group::{self, Dialect};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{Identity, Manifest};
+use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Failure, Node};
 
 /// A transformation.
@@ -184,12 +185,23 @@ pub struct Sink<'d> {
     pub shared: Vec<Manifest>,
     /// Objects of the set as they are to be, changed.
     pub changed: Vec<Changed>,
+    /// Parts of it that go into pods as they are written: the pipeline checks them against core/v1 PodSpec.
+    pub pod_parts: Vec<PodPart>,
     /// Where it answers once it runs.
     pub endpoint: Option<Endpoint>,
     /// What else was decided; none when the object cannot be read so far.
     pub decision: Option<DecisionFacts>,
     /// Steps that are left for rules.
     pub steps: Steps,
+}
+
+/// A part of an object of the input that goes into pods as it is written, so that its transformation does not read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodPart {
+    /// Where it stands in the object that is transformed.
+    pub path: FieldPath,
+    /// The field of core/v1 PodSpec that it becomes, such as `volumes`; empty for a whole PodSpec.
+    pub field: &'static str,
 }
 
 /// An object of the set with changes.
@@ -239,6 +251,7 @@ impl<'d> Sink<'d> {
             passed_on: None,
             shared: Vec::new(),
             changed: Vec::new(),
+            pod_parts: Vec::new(),
             endpoint: None,
             decision: Some(DecisionFacts::default()),
             steps: Steps::default(),
