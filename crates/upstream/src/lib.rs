@@ -12,6 +12,8 @@
 //! SHA-256 of the line's JSON, so equal subtrees of different versions, kinds and releases share one line, and adding a
 //! release only adds lines. A line is parsed when a check or an expansion gets there, and parsed once.
 
+#[cfg(test)]
+mod by_reference;
 mod known;
 mod release;
 mod skeleton;

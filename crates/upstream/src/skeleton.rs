@@ -9,7 +9,8 @@ use super::subtrees::Subtrees;
 use kubefoundry_yaml as yaml;
 
 /// The schemas that skeletons refer to.
-pub(super) static SUBTREES: LazyLock<Subtrees<'static>> = LazyLock::new(|| Subtrees::new(include_str!("../schemas/subtrees.txt")));
+pub(super) static SUBTREES: LazyLock<Subtrees<'static>> =
+    LazyLock::new(|| Subtrees::new(include_str!("../schemas/subtrees.txt")));
 
 /// Where a skeleton comes from.
 #[derive(Debug)]

@@ -1,0 +1,138 @@
+//! Skeletons by reference against the CRDs that they expand to: both say the same of changed objects.
+
+use crate::{Origin, known_schemas, skeletons};
+use kubefoundry_crd::{Definition, Schema};
+use kubefoundry_yaml::field_path::FieldPath;
+use serde_json::{Map, Value, json};
+
+/// How many changed objects are compared, over all versions of all skeletons.
+const OBJECTS: usize = 1_000;
+
+/// Numbers that look like chance and are the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % limit
+    }
+}
+
+/// An object that fits a schema without references, for the most part; `size` bounds how many values it has.
+fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
+    *size = size.saturating_sub(1);
+    if let Some(options) = schema["enum"].as_array() {
+        return options[chance.below(options.len())].clone();
+    }
+    if schema["x-kubernetes-int-or-string"] == true {
+        return if chance.below(2) == 0 { json!(80) } else { json!("500m") };
+    }
+    match schema["type"].as_str() {
+        Some("string") => json!("text"),
+        Some("integer") => json!(1 + chance.below(40)),
+        Some("number") => json!(0.5),
+        Some("boolean") => json!(true),
+        Some("array") => {
+            let length = if *size == 0 { 0 } else { 1 + chance.below(2) };
+            (0..length).map(|_| sample(&schema["items"], chance, size)).collect()
+        }
+        Some("object") => {
+            let required: Vec<&str> =
+                schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let mut fields = Map::new();
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                if required.contains(&name.as_str()) || name == "spec" || *size > 0 && chance.below(4) == 0 {
+                    fields.insert(name.clone(), sample(property, chance, size));
+                }
+            }
+            if schema["additionalProperties"].is_object() && *size > 0 {
+                fields.insert("any-key".to_owned(), sample(&schema["additionalProperties"], chance, size));
+            }
+            Value::Object(fields)
+        }
+        _ => json!({"free": ["form"]}),
+    }
+}
+
+/// Changes one value of an object: into another, away, or to another name.
+fn change(value: &mut Value, chance: &mut Chance) {
+    let is_deeper = chance.below(5) > 0;
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            let at = chance.below(fields.len());
+            let name = fields.keys().nth(at).unwrap().clone();
+            match chance.below(4) {
+                _ if is_deeper => change(fields.get_mut(&name).unwrap(), chance),
+                0 => drop(fields.remove(&name)),
+                1 => drop(fields.insert(format!("{name}X"), json!(1))),
+                _ => drop(fields.insert(name, json!(null))),
+            }
+        }
+        Value::Array(items) if !items.is_empty() && is_deeper => {
+            let at = chance.below(items.len());
+            change(&mut items[at], chance);
+        }
+        Value::Array(items) if !items.is_empty() => items.push(items[0].clone()),
+        value => {
+            let others =
+                [json!(null), json!(true), json!(-1), json!(2.5), json!(1e300), json!("A b"), json!([]), json!({})];
+            *value = others[chance.below(others.len())].clone();
+        }
+    }
+}
+
+/// The fields of an object, each by its path, two levels deep.
+fn paths(object: &Value) -> Vec<FieldPath> {
+    let below = |value: &Value, path: &FieldPath| -> Vec<FieldPath> {
+        value.as_object().into_iter().flatten().map(|(name, _)| path.key(name.clone())).collect()
+    };
+    let first = below(object, &FieldPath::root());
+    let second = first.iter().flat_map(|path| {
+        let name = path.to_string();
+        object.get(&name).map(|value| below(value, path)).unwrap_or_default()
+    });
+    second.collect::<Vec<_>>().into_iter().chain(first.clone()).collect()
+}
+
+fn compare(origin: &Origin, by_reference: &Schema, expanded: &Schema, object: &Value) {
+    assert_eq!(by_reference.check(object), expanded.check(object), "{origin}: {object}");
+    assert_eq!(by_reference.check_outline(object), expanded.check_outline(object), "{origin}: {object}");
+    let paths = paths(object);
+    assert_eq!(by_reference.check_paths(object, &paths), expanded.check_paths(object, &paths), "{origin}: {object}");
+    let (at, spec) = (FieldPath::parse("elsewhere"), object.get("spec").unwrap_or(&Value::Null));
+    assert_eq!(
+        by_reference.check_part("spec", spec, &at),
+        expanded.check_part("spec", spec, &at),
+        "{origin}: {object}"
+    );
+}
+
+#[test]
+fn a_skeleton_says_by_reference_what_it_says_expanded() {
+    let (mut fitting, mut refused, mut chance) = (0, 0, Chance(20_261_122));
+    let versions: usize =
+        skeletons().map(|it| it.to_crd().unwrap()["spec"]["versions"].as_array().unwrap().len()).sum();
+    for skeleton in skeletons() {
+        let (origin, crd) = (skeleton.origin(), skeleton.to_crd().unwrap());
+        let expanded = Definition::from_value(crd.clone(), format!("the schema of {origin}")).unwrap();
+        for version in crd["spec"]["versions"].as_array().unwrap() {
+            let name = version["name"].as_str().unwrap();
+            let known = known_schemas(origin.group, origin.kind, name, origin.release).unwrap().nearest;
+            assert!(std::ptr::eq(known.origin, origin), "{origin}");
+            let expanded = expanded.version(name).unwrap().schema().unwrap();
+            for turn in 0..=OBJECTS / versions {
+                let mut object = sample(&version["schema"]["openAPIV3Schema"], &mut chance, &mut 60);
+                object["metadata"] = json!({"name": "m"});
+                // The first objects of each version stay as they are.
+                for _ in 0..(turn / 8).min(3) {
+                    change(&mut object, &mut chance);
+                }
+                compare(origin, known.schema, expanded, &object);
+                *if known.schema.check_outline(&object).is_empty() { &mut fitting } else { &mut refused } += 1;
+            }
+        }
+    }
+    assert!(fitting > 150 && refused > 500, "{fitting} fitting, {refused} refused");
+}
