@@ -27,6 +27,8 @@ pub struct ProviderInfo {
     pub targets: &'static [&'static str],
     /// The runtime versions whose flags it knows, the default first; none when it brings no image of its own.
     pub runtimes: &'static [&'static str],
+    /// Whether a runtime version is also the release of its operator, whose CRDs its objects are for.
+    pub is_released_with_runtime: bool,
     /// What its overrides look like: the keys of `spec.provider.overrides`.
     pub overrides: Shape,
     /// The section of a `Render` document that its settings are read from, if it has any.

@@ -68,6 +68,7 @@ static INFO: ProviderInfo = ProviderInfo {
     readme: include_str!("README.md"),
     targets: &[V1ALPHA1, V1BETA1],
     runtimes: RUNTIMES,
+    is_released_with_runtime: true,
     overrides: overrides::Overrides::SHAPE,
     section: None,
     codes: codes::CODES,

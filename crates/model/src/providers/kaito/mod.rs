@@ -51,6 +51,7 @@ static INFO: ProviderInfo = ProviderInfo {
     readme: include_str!("README.md"),
     targets: &[target::API_VERSION],
     runtimes: &[],
+    is_released_with_runtime: false,
     overrides: Overrides::SHAPE,
     section: Some(Section::of::<settings::Kaito>),
     codes: codes::CODES,

@@ -57,6 +57,7 @@ static INFO: ProviderInfo = ProviderInfo {
     readme: include_str!("README.md"),
     targets: &[V1],
     runtimes: RUNTIMES,
+    is_released_with_runtime: false,
     overrides: overrides::Overrides::SHAPE,
     section: None,
     codes: codes::CODES,
