@@ -268,6 +268,52 @@ def check_refusals(client, binary):
     print(f"ok   {refused} broken objects are refused in the words of lint")
 
 
+# Schemas with options, the values that the apiserver takes, and those that it refuses. `is_option` of crates/crd says the
+# same, but for the last two rows.
+OPTIONS = [
+    ({"type": "number", "enum": [1]}, [1, 1.0], [2]),
+    ({"type": "number", "enum": [1.5]}, [1.5], [1, 1.0]),
+    ({"type": "integer", "enum": [1]}, [1, 1.0], [1.5, 2]),
+    ({"x-kubernetes-int-or-string": True, "enum": [1]}, [1, 1.0], ["1"]),
+    ({"x-kubernetes-preserve-unknown-fields": True, "enum": [[1], {"a": 1}]}, [[1], {"a": 1}], [[1.0], {"a": 1.0}, [1, 1]]),
+    # Go converts the value to the type of the option.
+    ({"type": "number", "enum": [1]}, [1.5], []),
+    ({"x-kubernetes-int-or-string": True, "enum": ["a"]}, [97], []),
+]
+
+
+def check_options(client):
+    """How numbers compare with the options of an enum."""
+    group = "options.example.com"
+    for number, (schema, taken, refused) in enumerate(OPTIONS):
+        kind, plural = f"Option{number}", f"option{number}s"
+        client.install({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{group}"},
+            "spec": {
+                "group": group,
+                "scope": "Namespaced",
+                "names": {"kind": kind, "plural": plural},
+                "versions": [{
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"a": schema}}},
+                }],
+            },
+        })
+        path = f"/apis/{group}/v1/namespaces/default/{plural}?dryRun=All&fieldValidation=Strict"
+        for value, expected in [(value, 201) for value in taken] + [(value, 422) for value in refused]:
+            # As JSON: what reads YAML writes 1.0 as 1.
+            thing = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "it"}, "a": value}
+            deadline = time.monotonic() + 20
+            while (answer := client.request("POST", path, thing))[0] == 404 and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert answer[0] == expected, f"{schema} {value!r}: {answer}"
+    print(f"ok   {len(OPTIONS)} enums take and refuse numbers as crates/crd has it")
+
+
 def patched(definition, patch):
     """A CRD with a JSON patch of the operations that ours uses."""
     for operation in patch:
@@ -329,6 +375,7 @@ def main(binary, program, crds):
                     client.install(definition)
         print(f"ok   {len(upstream)} upstream CRDs are established")
         check_accepted(client)
+        check_options(client)
         check_output(client, binary)
         check_inputs(client, binary)
         check_refusals(client, binary)
