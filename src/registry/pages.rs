@@ -87,6 +87,8 @@ pub(super) static PAGES: &[(&str, &str)] = &[
     ("KF0555", include_str!("../../docs/codes/KF0555.md")),
     ("KF0556", include_str!("../../docs/codes/KF0556.md")),
     ("KF0557", include_str!("../../docs/codes/KF0557.md")),
+    ("KF0558", include_str!("../../docs/codes/KF0558.md")),
+    ("KF0559", include_str!("../../docs/codes/KF0559.md")),
     ("KF0601", include_str!("../../docs/codes/KF0601.md")),
     ("KF0602", include_str!("../../docs/codes/KF0602.md")),
     ("KF0603", include_str!("../../docs/codes/KF0603.md")),

@@ -43,6 +43,7 @@ mod registry;
 mod rules;
 mod schemas;
 mod session;
+mod skeletons;
 mod streaming;
 mod trace;
 mod yaml_documents;

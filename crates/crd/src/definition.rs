@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use super::schema::{self, Schema};
 use super::references::References;
+use super::schema::{self, Schema};
 use super::{Installed, Origin, Problem, well_formed};
 use crate::codes;
 use kubefoundry_yaml as yaml;

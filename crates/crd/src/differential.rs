@@ -611,7 +611,10 @@ impl Shared {
         let mut shared = Self::default();
         let by_reference = crd(&shared.share(schema, chance));
         let shared: &'static Self = Box::leak(Box::new(shared));
-        [Definition::from_value(crd(schema), "").unwrap(), Definition::with_references(by_reference, "", shared).unwrap()]
+        [
+            Definition::from_value(crd(schema), "").unwrap(),
+            Definition::with_references(by_reference, "", shared).unwrap(),
+        ]
     }
 }
 

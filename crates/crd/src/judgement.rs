@@ -60,6 +60,7 @@ pub(super) fn refused(whole: Whole<'_>, reason: &Reason<'_>, value: &Value, path
     };
     Violation {
         value: value.as_str().map(str::to_owned),
+        is_wrong_type: matches!(reason, Reason::Type(_)) && !value.is_null(),
         ..Violation::refused(path, &format!("is {}", found(value)), &expected)
     }
 }
@@ -80,6 +81,7 @@ pub(super) fn unknown(whole: Whole<'_>, path: &FieldPath, name: &str, value: &Va
         message: String::new(),
         help,
         value: value.as_str().map(str::to_owned),
+        is_wrong_type: false,
     }
 }
 

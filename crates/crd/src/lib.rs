@@ -34,8 +34,8 @@ use serde_json::Value;
 
 pub use definition::{Definition, Version};
 pub use references::References;
-pub use schema::Schema;
 use references::Resolver;
+pub use schema::Schema;
 use slot::Slot;
 
 use kubefoundry_diagnostics::source::{NotText, Purpose, Source, SourceId, SourceSet};
@@ -131,12 +131,14 @@ pub struct Violation {
     pub help: Option<String>,
     /// The text that is there, by which the field of the input that it comes from may be found.
     pub value: Option<String>,
+    /// Whether the value has another type than the schema says, and is not null.
+    pub is_wrong_type: bool,
 }
 
 impl Violation {
     fn refused(path: FieldPath, found: &str, expected: &str) -> Self {
         let message = format!("{found}, expected {expected}");
-        Self { code: &codes::SCHEMA_VIOLATED, path, message, help: None, value: None }
+        Self { code: &codes::SCHEMA_VIOLATED, path, message, help: None, value: None, is_wrong_type: false }
     }
 
     /// What is wrong with an object, in one line.
@@ -445,9 +447,7 @@ fn names_crds(source: &Source) -> Named {
 /// The part of a schema that describes a field, by the steps to it.
 fn schema_at<'s>(schema: &'s Value, steps: &[Segment], resolver: Resolver<'s>) -> Option<&'s Value> {
     steps.iter().try_fold(resolver.resolve(schema), |schema, step| match step {
-        Segment::Key(key) => {
-            resolver.property(schema, key).or_else(|| resolver.under(schema, "additionalProperties"))
-        }
+        Segment::Key(key) => resolver.property(schema, key).or_else(|| resolver.under(schema, "additionalProperties")),
         Segment::Index(_) => resolver.under(schema, "items"),
     })
 }

@@ -64,7 +64,14 @@ pub(super) fn fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut 
 
 fn unknown(name: &str, known: &[&'static str], path: FieldPath, out: &mut Vec<Violation>) {
     let help = closest(name, known.iter().copied()).map(|meant| format!("did you mean {meant:?}?"));
-    out.push(Violation { code: &codes::FIELD_NOT_IN_SCHEMA, path, message: String::new(), help, value: None });
+    out.push(Violation {
+        code: &codes::FIELD_NOT_IN_SCHEMA,
+        path,
+        message: String::new(),
+        help,
+        value: None,
+        is_wrong_type: false,
+    });
 }
 
 fn text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> Checked, out: &mut Vec<Violation>) {

@@ -59,6 +59,7 @@ impl Patterns {
                 message: format!("pattern {:?}: {reason}", shorten(pattern)),
                 help: None,
                 value: None,
+                is_wrong_type: false,
             });
         }
     }

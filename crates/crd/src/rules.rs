@@ -103,6 +103,7 @@ impl Rule {
                 message: format!("{:?}: {because}", squeeze(&self.text)),
                 help: None,
                 value: None,
+                is_wrong_type: false,
             });
             return;
         }
@@ -118,6 +119,7 @@ impl Rule {
             message: computed.or_else(|| self.message.clone()).unwrap_or_else(|| "a rule of the CRD".to_owned()),
             help: Some(format!("the rule is {:?}", squeeze(&self.text))),
             value: None,
+            is_wrong_type: false,
         });
     }
 }

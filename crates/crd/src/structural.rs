@@ -365,7 +365,8 @@ impl<'c> Checker<'c> {
             Value::Array(schemas) => schemas.as_slice(),
             schema => std::slice::from_ref(schema),
         };
-        let is_usable = self.judges == Judges::Outline || schemas.iter().all(|schema| self.patterns.are_usable(schema, self.resolver()));
+        let is_usable = self.judges == Judges::Outline
+            || schemas.iter().all(|schema| self.patterns.are_usable(schema, self.resolver()));
         if !is_usable
             && is_declared
             && let Sink::Report(out) = sink

@@ -11,13 +11,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
 /// Looks at every list and every embedded object, from a place of an object on.
-pub(super) fn check(
-    schema: &Value,
-    value: &Value,
-    at: &Place<'_>,
-    resolver: Resolver<'_>,
-    out: &mut Vec<Violation>,
-) {
+pub(super) fn check(schema: &Value, value: &Value, at: &Place<'_>, resolver: Resolver<'_>, out: &mut Vec<Violation>) {
     let schema = resolver.resolve(schema);
     match value {
         Value::Object(fields) => {

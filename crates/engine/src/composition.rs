@@ -8,8 +8,8 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_model::ModelDeployments;
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::conformance;
-use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_transform::{AnyTransform, Configuration, Section};
+use kubefoundry_model::providers::{self, PROVIDERS};
+use kubefoundry_transform::{AnyTransform, Configuration, DecisionFacts, Section};
 
 /// The transformations. Those that do not need the set come first: what their objects become is among what the others
 /// see, which run in this order.
@@ -53,6 +53,12 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     let of_transforms = TRANSFORMS.iter().flat_map(|transform| transform.codes());
     let of_analyses = [crate::codes::import::CODES, crate::codes::migrate::CODES].into_iter().flatten();
     shared.into_iter().chain(of_providers.chain(of_transforms).chain(of_analyses).copied())
+}
+
+/// The release of the operator that objects are for, where the decision about them knows it.
+pub(crate) fn operator_release(facts: &DecisionFacts) -> Option<&str> {
+    let provider = providers::find(facts.selection.as_ref()?.provider.as_deref()?)?;
+    facts.runtime.as_deref().filter(|_| provider.info().is_released_with_runtime)
 }
 
 /// The kinds whose CRDs say something about a run: every kind that a provider or a transformation writes and a CRD

@@ -70,7 +70,7 @@ impl ResultCache {
 
     /// What a run over the texts gives, as [`Run::results`] has it, from what is known of those that did not change.
     pub(super) fn results<'r>(&mut self, run: &'r Run<'_>) -> DocumentResults<'r, Value> {
-        let Run { sources, schemas, options, thoroughness } = *run;
+        let Run { sources, schemas, skeletons, options, thoroughness } = *run;
         let plan = ReadPlan::new(sources, options);
         let environment_key = environment_key(run, &plan);
         let known = mem::take(&mut self.units);
@@ -80,7 +80,8 @@ impl ResultCache {
         let mut configuration = composition::configuration(options.rule_limits);
         let mut problems = configure(&mut configuration, sources, options, &mut survey);
         survey.diagnostics.append(&mut problems);
-        let environment = Environment { configuration: &configuration, schemas, options, thoroughness, chosen: None };
+        let environment =
+            Environment { configuration: &configuration, schemas, skeletons, options, thoroughness, chosen: None };
         let mut kept = mem::take(&mut survey.kept);
         let accounts = thoroughness != Thoroughness::Needed;
         let mut pass = Pass {

@@ -137,7 +137,7 @@ fn report(violation: &Violation, name: &str, schema: &Schema, findings: &mut Fin
 }
 
 /// The field of the input whose text came out: where there is just one that holds it, or the deployment.
-fn origin(root: &Node<'_>, value: Option<&str>) -> Place {
+pub(super) fn origin(root: &Node<'_>, value: Option<&str>) -> Place {
     let mut found = Vec::new();
     if let (Some(value), Some(spec)) = (value, root.get("spec")) {
         holders(spec, value, &FieldPath::parse("spec"), &mut found);

@@ -1,6 +1,7 @@
 //! What every document of a run is transformed with.
 
 use super::conformance::CrdSchemas;
+use super::skeletons::Skeletons;
 use crate::composition;
 use crate::options::Options;
 use kubefoundry_transform::{Chosen, Configuration, InstalledSchemas, RunContext, Thoroughness};
@@ -10,6 +11,8 @@ use kubefoundry_transform::{Chosen, Configuration, InstalledSchemas, RunContext,
 pub(super) struct Environment<'s> {
     pub(super) configuration: &'s dyn Configuration,
     pub(super) schemas: Option<&'s CrdSchemas<'s>>,
+    /// The skeletons, in a run that is given no dump of CRDs.
+    pub(super) skeletons: Option<&'s Skeletons>,
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
     /// The choice that was made before, which is kept.
@@ -19,7 +22,7 @@ pub(super) struct Environment<'s> {
 impl<'s> Environment<'s> {
     /// The same as transformations see it.
     pub(super) fn context(&self) -> RunContext<'s> {
-        let Self { configuration, schemas, options, thoroughness, chosen } = *self;
+        let Self { configuration, schemas, options, thoroughness, chosen, .. } = *self;
         RunContext {
             images: &options.images,
             targets: &options.targets,

@@ -14,6 +14,7 @@ use super::findings::{RunFindings, say_once};
 use super::role::Role;
 use super::rule_steps::allowance;
 use super::scan::ReadPlan;
+use super::skeletons::Skeletons;
 use super::subject::{self, Attempt, Subject};
 use super::suppress::Suppression;
 use super::survey::Survey;
@@ -49,6 +50,8 @@ pub(crate) struct Evaluator {
     options: Arc<Options>,
     catalog: Arc<Catalog>,
     crds: Option<Arc<Crds<'static>>>,
+    /// What is asked without CRDs.
+    skeletons: Arc<Skeletons>,
     /// The source that deployments are said to stand in: the one behind all that were given.
     source: SourceId,
 }
@@ -87,7 +90,13 @@ impl Evaluator {
     /// With these parts.
     pub(super) fn new(options: Options, catalog: Catalog, crds: Option<Crds<'static>>, sources: &SourceSet) -> Self {
         let source = SourceId(sources.iter().count());
-        Self { options: Arc::new(options), catalog: Arc::new(catalog), crds: crds.map(Arc::new), source }
+        Self {
+            options: Arc::new(options),
+            catalog: Arc::new(catalog),
+            crds: crds.map(Arc::new),
+            skeletons: Arc::default(),
+            source,
+        }
     }
 
     /// With the options and the CRDs of these texts, and no provider.
@@ -213,7 +222,14 @@ impl Evaluator {
 
     fn environment<'e>(&'e self, schemas: Option<&'e CrdSchemas<'e>>) -> Environment<'e> {
         let (configuration, options) = (&*self.catalog, &*self.options);
-        Environment { configuration, schemas, options, thoroughness: Thoroughness::Needed, chosen: None }
+        Environment {
+            configuration,
+            schemas,
+            skeletons: (!options.crds).then_some(&*self.skeletons),
+            options,
+            thoroughness: Thoroughness::Needed,
+            chosen: None,
+        }
     }
 
     /// What `lint` says of fields that reach nothing and that nothing else is said of.

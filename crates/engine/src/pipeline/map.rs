@@ -8,6 +8,8 @@ use super::conformance::{check_change, check_objects};
 use super::decision::{Decision, OutputRole};
 use super::environment::Environment;
 use super::form::Form;
+use super::skeletons;
+use crate::composition;
 use crate::reading::report_failure;
 use kubefoundry_diagnostics::{Findings, ObjectRef};
 use kubefoundry_kubernetes::api_group;
@@ -15,7 +17,7 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest;
 use kubefoundry_kubernetes::manifest::{Identity, Manifest};
 use kubefoundry_transform::{
-    AllSettings, AnyTransform, Changed, DecisionFacts, Object, Set, Sink, Steps, Target, owner_reference,
+    AllSettings, AnyTransform, Changed, DecisionFacts, Object, Set, Sink, Steps, Target, Thoroughness, owner_reference,
 };
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -119,7 +121,18 @@ pub(super) fn finish<'d, O: Form>(
     set: &Set<'_, '_, AllSettings>,
     environment: &Environment<'_>,
 ) -> Outcome<'d, O> {
-    let Sink { mut findings, mut manifests, finished, passed_on, mut shared, changed, endpoint, decision, .. } = out;
+    let Sink {
+        mut findings,
+        mut manifests,
+        finished,
+        passed_on,
+        mut shared,
+        changed,
+        pod_parts,
+        endpoint,
+        decision,
+        ..
+    } = out;
     mark_owned(transform, object, &mut manifests, environment.options.owner_references, &mut findings);
     let namespace = object.header.namespace.as_deref();
     for manifest in &mut shared {
@@ -137,12 +150,20 @@ pub(super) fn finish<'d, O: Form>(
     if let Some(schemas) = environment.schemas {
         let made = shared.iter().chain(&manifests).cloned().map(Manifest::into_json);
         check_objects(&made.collect::<Vec<_>>(), schemas, &mut findings);
-        for Changed { target, object } in &changed {
-            let before = match target {
-                Target::Input(position) => set.inputs.get(*position).map(|input| input.root.to_json()),
-                Target::Generated(position) => set.generated.get(*position).map(|made| made.object.clone()),
-            };
-            check_change(&before.unwrap_or_default(), object, schemas, &mut findings);
+        for changed in &changed {
+            check_change(&before(changed, set), &changed.object, schemas, &mut findings);
+        }
+    }
+    if let Some(skeletons) = environment.skeletons {
+        skeletons::check_pod_parts(&pod_parts, &mut findings);
+        if environment.thoroughness != Thoroughness::Needed {
+            let release = decision.as_ref().and_then(composition::operator_release);
+            for manifest in shared.iter().chain(&manifests).chain(&finished) {
+                skeletons.check(manifest, release, &mut findings);
+            }
+            for changed in &changed {
+                skeletons.check_change(&before(changed, set), &changed.object, &mut findings);
+            }
         }
     }
     let Some(facts) = decision else { return Outcome { mapped: None, changed, findings } };
@@ -163,6 +184,15 @@ pub(super) fn finish<'d, O: Form>(
     let passed_on = passed_on.map(O::of);
     objects.extend(passed_on.map(|it| GeneratedObject::of_input(&object.header, it, OutputRole::PassedOn)));
     Outcome { mapped: Some(Mapped { decision, objects }), changed, findings }
+}
+
+/// An object of the set as it was before a change.
+fn before(changed: &Changed, set: &Set<'_, '_, AllSettings>) -> Value {
+    let before = match changed.target {
+        Target::Input(position) => set.inputs.get(position).map(Object::to_json),
+        Target::Generated(position) => set.generated.get(position).map(|made| made.object.clone()),
+    };
+    before.unwrap_or_default()
 }
 
 /// Adds namespace and ownership to objects.

@@ -39,6 +39,7 @@ mod rule_steps;
 mod run;
 mod scan;
 mod set;
+mod skeletons;
 mod stream;
 mod subject;
 mod suppress;
@@ -72,6 +73,7 @@ use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
 use results::DocumentResults;
 use run::Run;
+use skeletons::Skeletons;
 
 /// Runs the whole pipeline. Total: every mistake of the input is a diagnostic, and nothing panics.
 ///
@@ -152,7 +154,9 @@ fn compile_with<O>(
     }
     let crds = crds_of(sources, &options, &mut diagnostics);
     let schemas = crds.as_ref().map(CrdSchemas);
-    let run = Run { sources, schemas: schemas.as_ref(), options: &options, thoroughness };
+    let skeletons = (!options.crds).then(Skeletons::default);
+    let (schemas, skeletons) = (schemas.as_ref(), skeletons.as_ref());
+    let run = Run { sources, schemas, skeletons, options: &options, thoroughness };
     let mut results = results(&run);
     results.leave_out_copies();
     let DocumentResults { inputs, transformed, mut found, suppressions, configured, mut trouble, .. } = results;

@@ -10,6 +10,7 @@ use super::environment::Environment;
 use super::form::Form;
 use super::results::DocumentResults;
 use super::scan::ReadPlan;
+use super::skeletons::Skeletons;
 use super::survey::Survey;
 use super::{set, stream};
 use crate::composition;
@@ -21,6 +22,8 @@ use kubefoundry_transform::Thoroughness;
 pub(super) struct Run<'s> {
     pub(super) sources: &'s SourceSet,
     pub(super) schemas: Option<&'s CrdSchemas<'s>>,
+    /// Without a dump of CRDs: the skeletons.
+    pub(super) skeletons: Option<&'s Skeletons>,
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
 }
@@ -36,12 +39,13 @@ impl Run<'_> {
     /// Sends every document through. None when the plan was wrong. As long as a transformation may need to see the
     /// objects they stay values, and only then take the form that the caller asked for.
     fn results_of<O: Form>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
-        let Self { sources, schemas, options, thoroughness } = *self;
+        let Self { sources, schemas, skeletons, options, thoroughness } = *self;
         let mut survey = Survey::new(sources, options, plan);
         let mut configuration = composition::configuration(options.rule_limits);
         let mut problems = configure(&mut configuration, sources, options, &mut survey);
         survey.diagnostics.append(&mut problems);
-        let environment = Environment { configuration: &configuration, schemas, options, thoroughness, chosen: None };
+        let environment =
+            Environment { configuration: &configuration, schemas, skeletons, options, thoroughness, chosen: None };
         let kept = mem::take(&mut survey.kept);
         let mut results = if plan.keeps_set {
             let mut results: DocumentResults<'_, Value> = stream::run(sources, &environment, &survey, kept, plan);

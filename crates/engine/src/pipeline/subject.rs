@@ -62,6 +62,7 @@ pub(crate) fn prepared<T>(
     let environment = Environment {
         configuration: &catalog,
         schemas: schemas.as_ref(),
+        skeletons: None,
         options: &options,
         thoroughness: Thoroughness::Needed,
         chosen: None,
@@ -217,7 +218,12 @@ impl<'p> Subject<'p> {
 
     /// Runs it as it is.
     pub(crate) fn run(&self, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
-        Attempt::of(self.document, &Environment { thoroughness, ..*self.environment }, steps)
+        Attempt::of(self.document, &self.environment_for(thoroughness), steps)
+    }
+
+    /// What it is tried with. What skeletons say of the objects is for the run that writes them.
+    fn environment_for(&self, thoroughness: Thoroughness) -> Environment<'p> {
+        Environment { thoroughness, skeletons: None, ..*self.environment }
     }
 
     /// Runs it with another tree.
@@ -235,15 +241,11 @@ impl<'p> Subject<'p> {
         };
         let object = Object { source: *source, text, document: *document, header, root, problems: Vec::new() };
         let document = Document { object, span: self.document.span, item: self.document.item };
-        Attempt::of(&document, &Environment { thoroughness, ..*self.environment }, steps)
+        Attempt::of(&document, &self.environment_for(thoroughness), steps)
     }
 
     /// Runs it with other options.
     pub(crate) fn attempt_with(&self, options: &Options, steps: &mut Steps) -> Attempt {
-        Attempt::of(
-            self.document,
-            &Environment { options, thoroughness: Thoroughness::Needed, ..*self.environment },
-            steps,
-        )
+        Attempt::of(self.document, &Environment { options, ..self.environment_for(Thoroughness::Needed) }, steps)
     }
 }

@@ -1,0 +1,276 @@
+//! What the embedded skeletons of upstream CRDs say of objects, when there is no dump of CRDs.
+//!
+//! No skeleton is certain to be that of the release that a deployment is for. What a skeleton refuses is reported when the
+//! next one after the release refuses it as well: as an error where the type is wrong, which no release mends, and as a
+//! warning otherwise.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use super::conformance::origin;
+use crate::codes;
+use kubefoundry_crd::{Schema, Violation};
+use kubefoundry_diagnostics::{Code, Findings, Place};
+use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_transform::PodPart;
+use kubefoundry_upstream::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// How many outlines are remembered. Objects with further ones are checked each time.
+const MAX_OUTLINES: usize = 10_000;
+/// How messages call the schema of pods.
+const POD_SPEC: &str = "core/v1 PodSpec";
+
+/// The skeletons that a run asked for, and which outlines of objects were found to fit them.
+#[derive(Debug, Default)]
+pub(super) struct Skeletons(Mutex<Checked>);
+
+#[derive(Debug, Default)]
+struct Checked {
+    /// Few: a run has objects of few kinds.
+    kinds: Vec<Asked>,
+    /// The position of a kind, and an outline. Only outlines that fit are remembered; what is wrong with others is found
+    /// anew in each object, so that it does not matter which object comes first.
+    fitting: BTreeSet<(usize, u64)>,
+}
+
+/// A kind as objects for one release have it.
+#[derive(Debug)]
+struct Asked {
+    api_version: String,
+    kind: String,
+    release: Option<String>,
+    /// `None` for a kind without a skeleton.
+    known: Option<KnownSchemas>,
+}
+
+impl Skeletons {
+    /// Checks which fields a generated object has, and of which types; once for objects with the same outline.
+    pub(super) fn check(&self, manifest: &Manifest, release: Option<&str>, findings: &mut Findings<'_>) {
+        let Some((position, known)) = self.find(&manifest.api_version, &manifest.kind, release) else { return };
+        let outline = manifest.body.outline().map(|outline| (position, outline));
+        if outline.is_some_and(|outline| self.checked().fitting.contains(&outline)) {
+            return;
+        }
+        let object = manifest.clone().into_json();
+        let violations = refused_by_all(&known, |schema| schema.check_outline(&object));
+        if let Some(outline) = outline.filter(|_| violations.is_empty()) {
+            let fitting = &mut self.checked().fitting;
+            if fitting.len() < MAX_OUTLINES {
+                fitting.insert(outline);
+            }
+        }
+        let name = format!("{} {}", manifest.kind, manifest.metadata.name);
+        report_all(&violations, &name, &known, release, findings);
+    }
+
+    /// Checks what a change brings to an object that was there.
+    pub(super) fn check_change(&self, old: &Value, new: &Value, findings: &mut Findings<'_>) {
+        let text = |pointer: &str| new.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let Some((_, known)) = self.find(text("/apiVersion"), text("/kind"), None) else { return };
+        let mut violations = refused_by_all(&known, |schema| schema.check(new));
+        if !violations.is_empty() {
+            let before = known.nearest.schema.check(old);
+            violations.retain(|violation| !before.contains(violation));
+        }
+        let name = format!("{} {}", text("/kind"), text("/metadata/name"));
+        report_all(&violations, &name, &known, None, findings);
+    }
+
+    /// What is known of a kind, with its position.
+    fn find(&self, api_version: &str, kind: &str, release: Option<&str>) -> Option<(usize, KnownSchemas)> {
+        // The kinds that come with Kubernetes have no CRD; most of their groups are bare words.
+        let (group, version) = api_version.split_once('/').filter(|(group, _)| group.contains('.'))?;
+        let mut checked = self.checked();
+        let is_it = |it: &Asked| it.api_version == api_version && it.kind == kind && it.release.as_deref() == release;
+        if let Some(position) = checked.kinds.iter().position(is_it) {
+            return Some((position, checked.kinds.get(position)?.known?));
+        }
+        let known = known_schemas(group, kind, version, release);
+        checked.kinds.push(Asked {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            release: release.map(str::to_owned),
+            known,
+        });
+        Some((checked.kinds.len() - 1, known?))
+    }
+
+    fn checked(&self) -> MutexGuard<'_, Checked> {
+        // What was added is whole, even where the thread that added it panicked later.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the nearest schema has against an object, as far as the next one agrees.
+fn refused_by_all(known: &KnownSchemas, check: impl Fn(&'static Schema) -> Vec<Violation>) -> Vec<Violation> {
+    let mut violations = check(known.nearest.schema);
+    violations.retain(is_judgement);
+    if let Some(next) = known.next.filter(|_| !violations.is_empty()) {
+        let others = check(next.schema);
+        violations.retain_mut(|violation| {
+            let is_same = |other: &&Violation| other.code == violation.code && other.path == violation.path;
+            let other = others.iter().find(is_same);
+            violation.is_wrong_type &= other.is_some_and(|other| other.is_wrong_type);
+            other.is_some()
+        });
+    }
+    violations
+}
+
+/// That a pattern cannot be evaluated says nothing against an object.
+fn is_judgement(violation: &Violation) -> bool {
+    violation.code != &codes::CRD_RULE_NOT_EVALUATED
+}
+
+fn report_all(
+    violations: &[Violation],
+    name: &str,
+    known: &KnownSchemas,
+    release: Option<&str>,
+    findings: &mut Findings<'_>,
+) {
+    let KnownSchemas { nearest: KnownSchema { origin: skeleton, schema }, next, is_exact } = known;
+    for violation in violations {
+        let reach = match (release, next) {
+            _ if *is_exact => String::new(),
+            (Some(release), Some(KnownSchema { origin: next, .. })) => {
+                format!(", the last that is known here before {release}, and of {next}, the first after it")
+            }
+            (Some(release), None) => format!(", the nearest to {release} that is known here"),
+            (None, _) => ", the newest that is known here".to_owned(),
+        };
+        let help = format!(
+            "checked against the schema of {skeleton}{reach}; give the CRDs of the cluster with --crds to be certain"
+        );
+        let place = origin(findings.scope().root, violation.value.as_deref());
+        findings.report(code(violation, *is_exact), place, violation.sentence(name, schema)).help(help);
+    }
+}
+
+/// The code for a violation: by what is certain of it.
+fn code(violation: &Violation, is_exact: bool) -> &'static Code {
+    if is_exact || violation.is_wrong_type {
+        violation.code
+    } else if violation.code == &codes::FIELD_NOT_IN_SCHEMA {
+        &codes::FIELD_NOT_IN_NEAREST_SCHEMA
+    } else {
+        &codes::NEAREST_SCHEMA_VIOLATED
+    }
+}
+
+/// Checks the parts of an object of the input that go into pods as they are written.
+pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
+    for PodPart { path, field } in parts {
+        // Most objects have none of these fields; then no schema is looked at.
+        let Some(written) = findings.scope().root.at(path) else { continue };
+        let Some((KnownSchema { origin, schema }, pod)) = pod_spec() else { return };
+        let part = if field.is_empty() { pod.to_owned() } else { format!("{pod}.{field}") };
+        let violations = schema.check_part(&part, &without_null(written.to_json()), path).unwrap_or_default();
+        if violations.is_empty() {
+            continue;
+        }
+        let name = findings.scope().object.as_ref().map(ToString::to_string).unwrap_or_default();
+        // What is wrong with a field is said once.
+        let said: BTreeSet<FieldPath> =
+            findings.iter().filter_map(|found| Some(found.location.as_ref()?.path.clone())).collect();
+        for violation in violations.iter().filter(|it| is_judgement(it) && !said.contains(&it.path)) {
+            let checked = format!("checked against the schema of {origin}");
+            let help = violation.help.as_ref().map(|meant| format!("{meant} ({checked})")).unwrap_or(checked);
+            let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;
+            let place = if is_unknown { Place::key(&violation.path) } else { Place::value(&violation.path) };
+            let message = violation.sentence_about(&name, POD_SPEC, schema.file());
+            findings.report(code(violation, false), place, message).help(help);
+        }
+    }
+}
+
+/// A value without the fields that are null: in the kinds that come with Kubernetes, these are absent.
+fn without_null(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(|value| *value = without_null(value.take()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = without_null(item.take())),
+        _ => {}
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use kubefoundry_diagnostics::Scope;
+    use kubefoundry_diagnostics::source::SourceId;
+    use kubefoundry_yaml::Node;
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(check: impl FnOnce(&mut Findings<'_>)) -> Vec<(&'static str, String)> {
+        let object = json!({"metadata": {"name": "m"}});
+        let root = Node::from(&object);
+        let scope = Scope { source: SourceId::default(), text: "", document: 0, root: &root, object: None };
+        let mut findings = Findings::new(scope);
+        check(&mut findings);
+        findings.into_diagnostics().into_iter().map(|found| (found.code.id, found.message)).collect()
+    }
+
+    #[test]
+    fn of_a_change_only_what_it_brings_is_reported() {
+        let service = |spec: Value| {
+            let metadata = json!({"name": "m"});
+            json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": metadata, "spec": spec})
+        };
+        let (old, new) = (service(json!({"old": 1})), service(json!({"old": 1, "serveConfigV2": 1, "new": 1})));
+        let found = found(|findings| Skeletons::default().check_change(&old, &new, findings));
+        let codes: Vec<&str> = found.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes, ["KF0558", "KF0555"]);
+        assert!(found[0].1.starts_with("RayService m would have spec.new, "), "{found:?}");
+        assert!(found[1].1.starts_with("spec.serveConfigV2 of RayService m is 1, "), "{found:?}");
+    }
+
+    #[test]
+    fn what_the_schemas_before_and_after_a_release_refuse_is_refused() {
+        let known = known_schemas("nvidia.com", "DynamoGraphDeployment", "v1alpha1", Some("1.1.1")).unwrap();
+        let codes = |service: Value| {
+            let object = json!({"metadata": {"name": "m"}, "spec": {"services": {"x": service}}});
+            let violations = refused_by_all(&known, |schema| schema.check(&object));
+            violations.iter().map(|violation| code(violation, false).id).collect::<Vec<_>>()
+        };
+        assert!(known.next.is_some());
+        // The first of the two does not have this field.
+        assert!(codes(json!({"subComponentType": "prefill"})).is_empty());
+        assert_eq!(codes(json!({"subComponentTypes": "prefill"})), ["KF0558"]);
+        assert_eq!(codes(json!({"replicas": "two"})), ["KF0555"]);
+    }
+
+    #[test]
+    fn a_schema_that_is_exact_is_certain_and_another_one_of_types_alone() {
+        let violation = |code, is_wrong_type| Violation {
+            code,
+            path: FieldPath::root(),
+            message: String::new(),
+            help: None,
+            value: None,
+            is_wrong_type,
+        };
+        for (of, is_wrong_type, is_exact, expected) in [
+            (&codes::FIELD_NOT_IN_SCHEMA, false, true, "KF0554"),
+            (&codes::FIELD_NOT_IN_SCHEMA, false, false, "KF0558"),
+            (&codes::SCHEMA_VIOLATED, false, true, "KF0555"),
+            (&codes::SCHEMA_VIOLATED, true, false, "KF0555"),
+            (&codes::SCHEMA_VIOLATED, false, false, "KF0559"),
+        ] {
+            assert_eq!(code(&violation(of, is_wrong_type), is_exact).id, expected);
+        }
+    }
+
+    #[test]
+    fn fields_of_pods_that_are_null_are_absent() {
+        let value = json!({"a": null, "b": [{"c": null, "d": 1}], "e": {"f": null}});
+        assert_eq!(without_null(value), json!({"b": [{"d": 1}], "e": {}}));
+    }
+}

@@ -1,0 +1,134 @@
+//! What `render` and `lint` say by the embedded skeletons of upstream CRDs, without a dump of CRDs.
+
+use kubefoundry::compile::{Compilation, YamlText, compile_as};
+use kubefoundry::{Purpose, SourceSet, Thoroughness, compile};
+
+use crate::common::upstream;
+
+/// A deployment whose override becomes a field that no Dynamo around 1.1.1 has.
+const OVERRIDE: &str = "
+apiVersion: kubefoundry.ai/v1alpha1
+kind: ModelDeployment
+metadata: {name: qwen}
+spec:
+  model: {id: Qwen/Qwen3-8B}
+  engine: {type: vllm}
+  image: registry.example.com/team/vllm:stable
+  provider: {name: dynamo, overrides: {runtimeVersion: 1.1.1}}
+  resources: {gpu: {count: 1}}
+";
+
+/// An actor with pods of its own.
+const ACTOR: &str = "
+apiVersion: asya.sh/v1alpha1
+kind: AsyncActor
+metadata: {name: echo}
+spec:
+  transport: rabbitmq
+  workload:
+    template:
+      spec:
+        containers:
+        - name: asya-runtime
+          image: a:1
+          imagePullPolicyy: Always
+          stdin: \"true\"
+";
+
+/// What has an actor rendered here.
+const TRANSPORTS: &str = "
+actor: {transports: {rabbitmq: {type: rabbitmq, enabled: true, config: {host: rabbitmq, port: 5672, username: asya}}}}
+";
+
+fn sources(text: &str, options: &str) -> SourceSet {
+    let mut sources = SourceSet::default();
+    sources.add("input.yaml", text);
+    let head = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\n";
+    sources.add_for(Purpose::Options, "kubefoundry.yaml", format!("{head}{options}"));
+    sources
+}
+
+/// Findings by the skeletons: the code, and the end of the message.
+fn found(compilation: &Compilation) -> Vec<(&'static str, String)> {
+    let found = compilation.diagnostics.iter().filter(|found| found.message.contains(" in the schema of "));
+    found.map(|found| (found.code.id, found.location.as_ref().unwrap().path.to_string())).collect()
+}
+
+#[test]
+fn render_checks_what_goes_into_pods_as_it_is_written() {
+    let expected = [("KF0558", "imagePullPolicyy"), ("KF0555", "stdin")]
+        .map(|(code, field)| (code, format!("spec.workload.template.spec.containers[0].{field}")));
+    for thoroughness in [Thoroughness::Needed, Thoroughness::EveryRule, Thoroughness::Everything] {
+        assert_eq!(found(&compile(&sources(ACTOR, TRANSPORTS), thoroughness)), expected, "{thoroughness:?}");
+    }
+}
+
+#[test]
+fn lint_alone_checks_what_is_typed() {
+    assert_eq!(found(&compile(&sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::Needed)), []);
+    let found = found(&compile(&sources(OVERRIDE, "runtimes: {dynamo: 1.1.1}\n"), Thoroughness::EveryRule));
+    let expected = ("KF0558", "spec.provider.overrides.runtimeVersion".to_owned());
+    assert_eq!(found, [expected.clone(), expected]);
+}
+
+#[test]
+fn a_field_of_a_schema_around_the_release_is_not_reported() {
+    for runtime in ["1.4.0", "1.6.1"] {
+        let text = OVERRIDE.replace("1.1.1", runtime);
+        let compilation =
+            compile(&sources(&text, &format!("runtimes: {{dynamo: {runtime}}}\n")), Thoroughness::EveryRule);
+        assert_eq!(found(&compilation), [], "{runtime}");
+    }
+}
+
+#[test]
+fn a_dump_of_crds_takes_the_place_of_all_skeletons() {
+    let text = [OVERRIDE, ACTOR].join("---");
+    let options = format!("runtimes: {{dynamo: 1.1.1}}{TRANSPORTS}");
+    let mut sources = sources(&text, &options);
+    assert_eq!(found(&compile(&sources, Thoroughness::EveryRule)).len(), 4);
+    for (_, dump) in upstream::newest_dump().iter() {
+        sources.add_for(Purpose::Crds, dump.name.clone(), dump.text.clone());
+    }
+    assert_eq!(found(&compile(&sources, Thoroughness::EveryRule)), []);
+}
+
+#[test]
+fn a_kind_without_a_skeleton_is_not_checked() {
+    let text = "
+apiVersion: kubefoundry.ai/v1alpha1
+kind: InferenceProviderConfig
+metadata: {name: edge}
+spec: {capabilities: {engines: [vllm], servingModes: [aggregated], gpuSupport: true}}
+---
+apiVersion: kubefoundry.ai/v1alpha1
+kind: ModelDeployment
+metadata: {name: qwen}
+spec: {model: {id: org/qwen}, engine: {type: vllm}, provider: {name: edge}, resources: {gpu: {count: 1}}}
+";
+    let compilation = compile(&sources(text, ""), Thoroughness::EveryRule);
+    assert_eq!((compilation.outputs.len(), found(&compilation)), (1, vec![]));
+}
+
+/// Documents with one outline share one check; each has its own findings nevertheless, whichever is looked at first.
+#[test]
+fn every_document_has_its_findings_on_any_number_of_threads() {
+    let fine = OVERRIDE.replace(", overrides: {runtimeVersion: 1.1.1}", "");
+    let documents = (0..600).map(|number| {
+        let text = if number % 3 == 0 { OVERRIDE } else { &fine };
+        text.replace("name: qwen", &format!("name: qwen-{number}"))
+    });
+    let text = documents.collect::<Vec<_>>().join("---");
+    assert!(text.len() > 2 * 64 * 1024, "it is more than a chunk");
+    let said = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let sources = sources(&text, "runtimes: {dynamo: 1.1.1}\n");
+        let compilation: Compilation<YamlText> = pool.install(|| compile_as(&sources, Thoroughness::EveryRule));
+        compilation.diagnostics.into_iter().filter(|found| found.code.id == "KF0558").collect::<Vec<_>>()
+    };
+    let alone = said(1);
+    assert_eq!(alone.len(), 2 * 200);
+    for threads in [2, 5] {
+        assert_eq!(said(threads), alone, "{threads} threads");
+    }
+}
