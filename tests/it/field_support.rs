@@ -79,12 +79,12 @@ fn values(field: &str, start: Start) -> (Value, Value) {
 
 /// Two values of a field that its declaration tells, so that a new number, switch or word needs none above.
 fn values_of_shape(field: &str) -> (Value, Value) {
-    let entry = find(field).unwrap_or_else(|error| panic!("support::DEFAULTS has {field}: {error}"));
+    let entry = find(field).unwrap_or_else(|error| panic!("support::defaults() has {field}: {error}"));
     match entry.field.map(|field| field.full_shape()) {
         Some(Shape::Integer(_)) => (json!(1), json!(3)),
         Some(Shape::Boolean) => (json!(false), json!(true)),
         Some(Shape::Words(words)) if words.words.len() > 1 => (json!(words.words[0].0), json!(words.words[1].0)),
-        _ => panic!("support::DEFAULTS has {field}: add two values of it to values() in tests/it/field_support.rs"),
+        _ => panic!("support::defaults() has {field}: add two values of it to values() in tests/it/field_support.rs"),
     }
 }
 
@@ -193,7 +193,7 @@ fn no_field_is_dropped_in_silence_and_every_table_tells_the_truth() {
             }
         };
         for row in provider.info().field_support() {
-            let field = row.field;
+            let field = row.field.as_str();
             let mut fates: BTreeMap<Start, Fate> = BTreeMap::new();
             for start in starts {
                 let fate = fate(*start, field);
@@ -235,7 +235,7 @@ fn no_field_is_dropped_in_silence_and_every_table_tells_the_truth() {
                     "Translate it, report it, or state otherwise"
                 };
                 wrong.push(format!(
-                    "{name}: {field} is stated as {:?}, found {}. {advice} in `DEVIATIONS` of \
+                    "{name}: {field} is stated as {:?}, found {}. {advice} in `deviations()` of \
                      crates/model/src/providers/{name}/support.rs",
                     row.support,
                     found.join("; ")

@@ -202,7 +202,7 @@ impl Record {
             format!("{pod_spec}.volumes"),
             format!("{pod_metadata}.labels"),
             pod_metadata,
-            "metadata.annotations".to_owned(),
+            kubefoundry_kubernetes::wire::metadata().annotations().to_string(),
         ];
         let scalars =
             [format!("{pod_spec}.{GRACE_PERIOD}"), format!("{pod_spec}.{SERVICE_ACCOUNT}"), format!("spec.{REPLICAS}")];

@@ -50,7 +50,7 @@ pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Sink<'_>)
         (!account.is_empty() && actor.service_account().is_some()).then(|| account.to_owned())
     }) {
         let message = super::service_account_message(&account);
-        let at = FieldPath::parse("spec.workload.template.spec.serviceAccountName");
+        let at = AsyncActor::path().spec().workload().template().spec().key("serviceAccountName");
         out.findings
             .report(&codes::SERVICE_ACCOUNT, &at, message)
             .help("the service account with the role is made here, and is named asya-<actor>");

@@ -8,6 +8,7 @@ use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::wire::{Describe as _, Facet, FieldShape, ObjectShape, Shape, Syntax};
 use kubefoundry_llamastack::wire::LlamaStackDistribution;
 use kubefoundry_model::wire::{self, InferenceProviderConfig, ModelDeployment};
+use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 
 use crate::options::render;
@@ -51,11 +52,13 @@ impl Kind {
 
     /// The `apiVersion`s under which a field exists. `path` is dotted, as `spec.engine.type`.
     pub fn versions_with(&self, path: &str) -> Vec<String> {
-        let is_absent = |dialect: &&Dialect| {
-            self.name == KINDS[0].name && dialect.absent_fields.iter().any(|absent| path.starts_with(absent))
+        let Some(path) = FieldPath::read(path) else { return (self.versions)() };
+        let is_absent = |version: &String| {
+            let group = version.split('/').next().unwrap_or_default();
+            let absent = self.object().map(|object| object.absent_in(group)).unwrap_or_default();
+            absent.iter().any(|absent| path.starts_with(absent))
         };
-        let absent: Vec<String> = DIALECTS.iter().filter(is_absent).map(Dialect::api_version).collect();
-        (self.versions)().into_iter().filter(|version| !absent.contains(version)).collect()
+        (self.versions)().into_iter().filter(|version| !is_absent(version)).collect()
     }
 }
 

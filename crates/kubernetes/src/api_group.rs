@@ -41,8 +41,6 @@ pub struct Dialect {
     /// Whether the further storage rules of the live system hold: claims of a size keep their name and are written to, one
     /// volume of each cache, no claim twice, no system path.
     pub restricts_storage: bool,
-    /// Fields that other dialects have and this one has not.
-    pub absent_fields: &'static [&'static str],
 }
 
 /// The largest amounts that a deployment may ask for.
@@ -57,6 +55,9 @@ pub struct Ceilings {
     /// Memory of one worker: a quantity.
     pub memory: &'static str,
 }
+
+/// The API group of kaito-project/airunway.
+pub const AIRUNWAY: &str = "airunway.ai";
 
 /// What the specification says.
 const SPECIFIED: Dialect = Dialect {
@@ -74,7 +75,6 @@ const SPECIFIED: Dialect = Dialect {
     labels_claims: true,
     ceilings: None,
     restricts_storage: false,
-    absent_fields: &[],
 };
 
 /// Every dialect there is.
@@ -86,7 +86,7 @@ pub static DIALECTS: &[Dialect] = &[
     SPECIFIED,
     Dialect { group: "kubeairunway.ai", manager: "kubeairunway", label_prefix: "kubeairunway.ai/", ..SPECIFIED },
     Dialect {
-        group: "airunway.ai",
+        group: AIRUNWAY,
         label_prefix: "airunway.ai/",
         has_crds: false,
         chooses_engine: true,
@@ -98,7 +98,6 @@ pub static DIALECTS: &[Dialect] = &[
         labels_claims: false,
         ceilings: Some(Ceilings { gpus: 64, replicas: 32, cpu: "512", memory: "4Ti" }),
         restricts_storage: true,
-        absent_fields: &["spec.imagePullSecrets"],
         ..SPECIFIED
     },
 ];

@@ -9,7 +9,7 @@ use super::pod::Mode;
 use super::server::{Provider, Server};
 use super::{codes, external, objects};
 use crate::Set;
-use kubefoundry_diagnostics::Findings;
+use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_transform::Object;
 use kubefoundry_transform::codes as shared;
@@ -130,19 +130,20 @@ pub(super) fn merged(
 }
 
 fn missing_base(server: &Server, findings: &mut Findings<'_>) {
-    let (path, message) = match &server.user_config {
+    let at = LlamaStackDistribution::path().spec().server();
+    let (place, message) = match &server.user_config {
         None => (
-            "spec.server",
+            Place::from(at),
             "mergeMode static needs the configuration in the input, and spec.server.userConfig is absent: that of a distribution is in its image"
                 .to_owned(),
         ),
         Some(name) => (
-            "spec.server.userConfig.configMapName",
+            at.user_config().config_map_name().into(),
             format!("mergeMode static needs ConfigMap {name} in the input, and it is not there"),
         ),
     };
     findings
-        .report(&codes::MERGE_IMPOSSIBLE, path, message)
+        .report(&codes::MERGE_IMPOSSIBLE, place, message)
         .help("give the ConfigMap with run.yaml together with the distribution, or set llamaStack.mergeMode to init");
 }
 

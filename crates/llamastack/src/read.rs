@@ -49,7 +49,7 @@ fn misplaced_service_account(server: &mut Node<'_>, findings: &mut Findings<'_>)
     if take_out(server, |key| key == "serviceAccountName").is_empty() {
         return;
     }
-    let path = FieldPath::parse("spec.server.serviceAccountName");
+    let path = LlamaStackDistribution::path().spec().server().key("serviceAccountName");
     findings
         .report(&codes::UNKNOWN_FIELD, Place::key(&path), "unknown field \"serviceAccountName\" in spec.server")
         .help("the ServiceAccount of the pod is spec.server.podOverrides.serviceAccountName");

@@ -14,6 +14,7 @@ pub(super) use config_maps::ca_key;
 use super::server::{ContainerSpec, Network, Server};
 use super::{codes, wire};
 use crate::options::Options;
+use kubefoundry_diagnostics::Place;
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::environment::environment;
 use kubefoundry_kubernetes::check::{Checker, text};
@@ -111,7 +112,7 @@ fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut C
         fits
     });
     let env = wire.env.clone().unwrap_or_default();
-    environment(&path.join("env"), &env, check);
+    environment(&wire::LlamaStackDistribution::path().spec().server().container_spec().env(), &env, check);
     ContainerSpec {
         name: name.unwrap_or("llama-stack").to_owned(),
         port,
@@ -167,10 +168,11 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
         } else {
             "no Service is made: spec.server.containerSpec has neither port nor env"
         };
-        let path = if exposed { "spec.network.exposeRoute" } else { "spec.server" };
+        let spec = wire::LlamaStackDistribution::path().spec();
+        let place: Place = if exposed { spec.network().expose_route().into() } else { spec.server().into() };
         check
             .findings
-            .report(&codes::NO_SERVICE, path, message)
+            .report(&codes::NO_SERVICE, place, message)
             .help("give spec.server.containerSpec.port, such as 8321");
     }
     if server.providers.is_empty() {

@@ -2,6 +2,7 @@
 //! and whether its objects fit them.
 
 use super::provider::Provider;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_transform::{GroupKind, InstalledSchemas, RunContext, SchemaCheck};
@@ -68,9 +69,9 @@ fn report_missing(
     schemas: &dyn InstalledSchemas,
     findings: &mut Findings<'_>,
 ) {
-    let name = FieldPath::parse("spec.provider.name");
+    let name = FieldPath::from(ModelDeployment::path().spec().provider().name());
     let is_named = findings.scope().root.at(&name).is_some();
-    let place = if is_named { name } else { FieldPath::parse("spec") };
+    let place = if is_named { name } else { ModelDeployment::path().spec().into() };
     let message = format!("Provider '{}' CRD not installed in cluster", provider.name());
     schemas.report_missing(&crd_kinds(provider), expected, &place, &message, findings);
 }

@@ -1,6 +1,7 @@
 //! What an import reads out of an object of a provider: the parts of a deployment, before it is known which of them a
 //! rendering would make by itself.
 
+use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value};
 
 use super::engines::GivenFlag;
@@ -119,7 +120,7 @@ pub struct Draft {
     /// Parts of the object that have other names than in a rendering.
     pub names: PartNames,
     /// Fields that had to be made up, and why.
-    pub assumed: Vec<(&'static str, &'static str)>,
+    pub assumed: Vec<(FieldPath, &'static str)>,
 }
 
 /// Names of an object's parts, such as components, that differ from those that a rendering gives them.

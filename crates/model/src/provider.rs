@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::draft::{Draft, NotImportable, Subject};
 use super::ir::Deployment;
 pub use super::status::{Status, StatusError};
-use super::support::{DEFAULTS, FieldSupport};
+use super::support::{self, FieldSupport};
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::Shape;
@@ -36,8 +36,8 @@ pub struct ProviderInfo {
     /// The diagnostic codes that only it uses.
     pub codes: &'static [&'static Code],
     /// What becomes of those fields of the specification that it treats otherwise than
-    /// [most providers](super::support::DEFAULTS).
-    pub deviations: &'static [FieldSupport],
+    /// [most providers](super::support::defaults).
+    pub deviations: fn() -> Vec<FieldSupport>,
     /// What the upstream controller does when an output field changes.
     pub behaviors: &'static [Behavior],
     /// The kinds of its main objects: those that its CRDs define, and that a deployment can be read back from.
@@ -54,10 +54,11 @@ impl ProviderInfo {
         self.kinds.iter().any(|own| own.group == group && own.kind == kind)
     }
 
-    /// What becomes of every field of the specification, in the order of [`DEFAULTS`].
-    pub fn field_support(&self) -> impl Iterator<Item = &'static FieldSupport> {
-        let deviations = self.deviations;
-        DEFAULTS.iter().map(|row| deviations.iter().find(|deviation| deviation.field == row.field).unwrap_or(row))
+    /// What becomes of every field of the specification, in the order of [`support::defaults`].
+    pub fn field_support(&self) -> Vec<FieldSupport> {
+        let deviations = (self.deviations)();
+        let of = |row: FieldSupport| deviations.iter().find(|own| own.field == row.field).cloned().unwrap_or(row);
+        support::defaults().into_iter().map(of).collect()
     }
 }
 

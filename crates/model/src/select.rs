@@ -236,7 +236,7 @@ fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &
             .report(&codes::MODE_NOT_SUPPORTED, &wire::ModelDeployment::path().spec().serving().mode(), message)
             .help(who_can(deployment, catalog));
     }
-    let gpus = "spec.resources.gpu.count";
+    let gpus = &wire::ModelDeployment::path().spec().resources().gpu().count();
     if deployment.workload.uses_gpu() {
         if !support.iter().any(|support| support.gpu) {
             findings.report(&codes::FIELD_NOT_SUPPORTED, gpus, format!("{display} does not support GPUs"));

@@ -142,7 +142,9 @@ impl Transform for ModelDeployments {
         let Some(catalog) = Catalog::of(set.context.configuration) else { return };
         let Some(dialect) = Dialect::of_group(object.header.group()) else { return };
         let findings = &mut out.findings;
-        let Some(wire) = ModelDeployment::read(&object.root, &FieldPath::root(), &mut Reader::strict(findings)) else {
+        let Some(wire) =
+            ModelDeployment::read(&object.root, &FieldPath::root(), &mut Reader::strict(findings).in_group(dialect))
+        else {
             return;
         };
         let engine = select::default_engine(&wire, dialect, catalog);
@@ -198,7 +200,11 @@ impl Run<'_> {
                 let display = providers::find(name).map_or(name, |provider| provider.display_name());
                 let (engine, mode) = (self.deployment.engine.kind, self.deployment.workload.mode());
                 let message = format!("{display} cannot render {engine} in {mode} mode");
-                findings.report(&codes::ENGINE_NOT_SUPPORTED, "spec.engine.type", message);
+                findings.report(
+                    &codes::ENGINE_NOT_SUPPORTED,
+                    ModelDeployment::path().spec().engine().engine_type(),
+                    message,
+                );
             }
             return rendering;
         }
@@ -328,10 +334,11 @@ fn fields(deployment: &Deployment) -> Vec<Field> {
 /// The ModelDeployment with the annotations that its provider's own function, further down a pipeline, takes it by.
 fn pass_on(object: &Object<'_>, dialect: &Dialect, selection: &Selection, findings: &mut Findings<'_>) -> Value {
     let provider = selection.provider.as_deref().unwrap_or_default();
+    let spec = ModelDeployment::path().spec();
     findings
         .report(
             &codes::PASSED_ON,
-            if selection.explicit { "spec.provider.name" } else { "spec" },
+            if selection.explicit { Place::from(spec.provider().name()) } else { spec.into() },
             format!("provider {provider:?} is not rendered here; the {KIND} is passed on to it"),
         )
         .help(format!("its own controller, or its function in the pipeline, takes it by {}", dialect.label(PROVIDER)));

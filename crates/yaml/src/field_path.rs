@@ -14,6 +14,16 @@ pub enum Segment {
     Index(usize),
 }
 
+impl Segment {
+    /// The key, if it is one.
+    pub fn as_key(&self) -> Option<&str> {
+        match self {
+            Self::Key(key) => Some(key),
+            Self::Index(_) => None,
+        }
+    }
+}
+
 /// A path from the root of a document to one of its fields, written as Kubernetes writes it.
 ///
 /// ```
@@ -94,13 +104,27 @@ impl FieldPath {
     /// This path and one more key.
     #[must_use]
     pub fn key(&self, key: impl Into<Cow<'static, str>>) -> Self {
-        self.with(Segment::Key(key.into()))
+        self.clone().with_key(key)
     }
 
     /// This path and one more index.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        self.with(Segment::Index(index))
+        self.clone().with_index(index)
+    }
+
+    /// This path with one more key; what is before it is moved, not copied.
+    #[must_use]
+    pub fn with_key(mut self, key: impl Into<Cow<'static, str>>) -> Self {
+        self.0.push(Segment::Key(key.into()));
+        self
+    }
+
+    /// This path with one more index; what is before it is moved, not copied.
+    #[must_use]
+    pub fn with_index(mut self, index: usize) -> Self {
+        self.0.push(Segment::Index(index));
+        self
     }
 
     /// This path followed by the plain keys of `dotted`.
@@ -111,10 +135,19 @@ impl FieldPath {
         path
     }
 
-    fn with(&self, segment: Segment) -> Self {
-        let mut path = self.clone();
-        path.0.push(segment);
-        path
+    /// The path as a JSON pointer (RFC 6901).
+    ///
+    /// ```
+    /// use kubefoundry_yaml::field_path::FieldPath;
+    /// assert_eq!(FieldPath::parse("spec.env").index(0).json_pointer(), "/spec/env/0");
+    /// assert_eq!(FieldPath::root().key("a/b~c").json_pointer(), "/a~1b~0c");
+    /// ```
+    pub fn json_pointer(&self) -> String {
+        let step = |segment: &Segment| match segment {
+            Segment::Key(key) => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
+            Segment::Index(index) => format!("/{index}"),
+        };
+        self.0.iter().map(step).collect()
     }
 
     /// The steps from the root.

@@ -8,6 +8,7 @@ use kubefoundry::codes;
 use kubefoundry::diagnostic::{Code, Diagnostic, Severity};
 use kubefoundry::engine::{Chosen, Evaluation};
 use kubefoundry::model::providers;
+use kubefoundry::wire::ModelDeployment;
 use kubefoundry::{SourceSet, Thoroughness};
 use serde_json::Value;
 
@@ -74,7 +75,10 @@ pub(super) fn deployment(request: &Request, evaluators: &Evaluators, allowed: Op
     let Findings { mut errors, warnings } = Findings::of(&diagnostics, evaluators);
     let provider = evaluation.provider();
     if let Some(allowed) = allowed.filter(|_| provider.is_none() && !errors.is_empty()) {
-        errors.push(("spec.provider.name".to_owned(), allow_list::choice(&request.namespace, allowed)));
+        errors.push((
+            ModelDeployment::path().spec().provider().name().to_string(),
+            allow_list::choice(&request.namespace, allowed),
+        ));
     }
     if let Some(refusal) = provider.and_then(|name| allow_list::refusal(name, &request.namespace, allowed)) {
         let mut lines = vec![refusal];

@@ -209,9 +209,9 @@ fn matrix(catalog: &Catalog) -> Result<String, Failure> {
     }
 
     let mut fields = head(&["field"]);
-    for field in support::fields() {
+    for field in support::defaults().into_iter().map(|row| row.field) {
         let support = PROVIDERS.iter().map(|provider| {
-            let mut rows = provider.info().field_support();
+            let mut rows = provider.info().field_support().into_iter();
             rows.find(|row| row.field == field).map_or("", |row| word(row.support))
         });
         let name = format!("`{field}`");
@@ -271,7 +271,7 @@ mod tests {
     fn every_field_and_override_has_a_row() {
         for provider in PROVIDERS {
             let text = page(*provider, candidate(&Catalog::builtin(cel::Limits::default()), *provider).unwrap());
-            for field in support::fields() {
+            for support::FieldSupport { field, .. } in support::defaults() {
                 assert_eq!(text.matches(&format!("| `{field}` |")).count(), 1, "{}: {field}", provider.name());
             }
             assert!(!text.contains("It has none."), "{}", provider.name());

@@ -154,12 +154,12 @@ fn sidecar(
         None => kubefoundry_kubernetes::image::mirrored(images, DEFAULT_SIDECAR_IMAGE),
     };
     let env = wire.env.unwrap_or_default();
-    let at = path.key("env");
+    let at = AsyncActor::path().spec().sidecar().env();
     environment::environment(&at, &env, check);
     for (index, variable) in env.iter().enumerate() {
         let name = variable.name.as_deref().unwrap_or_default();
         if RESERVED_ENVIRONMENT.contains(&name) {
-            let at = at.index(index).key("name");
+            let at = at.clone().index(index).name();
             let message = format!("{at} is {name}, which is set here and cannot be replaced");
             check.findings.report(&codes::RESERVED_NAME, &at, message).help("remove it");
         }

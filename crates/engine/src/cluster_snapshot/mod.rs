@@ -13,6 +13,7 @@ use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Location, ObjectRef, Related, Scope};
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::header::Header;
+use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_model::wire;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -130,9 +131,9 @@ impl Reader {
 
     fn object(&mut self, node: &Node<'_>, header: &Header, findings: &mut Findings<'_>) {
         let scope = findings.scope();
-        let span = node.locate(&FieldPath::parse("metadata.name"), Target::Value);
-        let location =
-            Location { source: scope.source, document: scope.document, span, path: FieldPath::parse("metadata.name") };
+        let path = FieldPath::from(metadata().name());
+        let span = node.locate(&path, Target::Value);
+        let location = Location { source: scope.source, document: scope.document, span, path };
         let mut value = node.to_json();
         // Items of a typed list do not say it themselves.
         if let Some(fields) = value.as_object_mut() {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_model::draft::PartNames;
 use kubefoundry_model::engines::{GivenFlag, flags_of};
 use kubefoundry_model::provider::FilledIn;
@@ -142,9 +143,8 @@ impl Comparison<'_> {
 
     /// Something that only the rendered object has; of labels and annotations, each.
     fn added(&mut self, path: &FieldPath, rendered: &Value) {
-        let text = path.to_string();
         match rendered {
-            Value::Object(entries) if matches!(text.as_str(), "metadata.labels" | "metadata.annotations") => {
+            Value::Object(entries) if *path == *metadata().labels() || *path == *metadata().annotations() => {
                 for (key, value) in entries {
                     self.add(&path.key(key.clone()), None, Some(value));
                 }
@@ -341,8 +341,7 @@ fn is_mark(path: &FieldPath) -> bool {
     else {
         return false;
     };
-    let text = path.to_string();
-    let of_metadata = text.starts_with("metadata.labels") || text.starts_with("metadata.annotations");
+    let of_metadata = path.starts_with(&metadata().labels()) || path.starts_with(&metadata().annotations());
     of_metadata && DIALECTS.iter().any(|dialect| MARKS.iter().any(|mark| *dialect.label(mark) == *key))
 }
 

@@ -4,11 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::compare::same_values;
 use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_model::draft::{Draft, WorkerDraft};
 use kubefoundry_model::engines::grammar::{ConfigValue, Grammar, Setting};
 use kubefoundry_model::engines::{GivenFlag, grammar};
 use kubefoundry_model::ir::Role;
-use kubefoundry_model::wire;
+use kubefoundry_model::wire::{self, ModelDeployment};
 
 /// What is said of the engine in fields of its own, and the flags that are left.
 #[derive(Debug, Clone, PartialEq)]
@@ -179,8 +180,14 @@ pub(super) struct Writing<'w> {
 }
 
 impl Writing<'_> {
-    /// The `ModelDeployment`, fields in the order of the specification.
+    /// The `ModelDeployment`, fields in the order in which they are declared.
     pub(super) fn document(&self) -> Value {
+        let mut document = self.fields();
+        sort_as_declared(&mut document, &ModelDeployment::SHAPE);
+        document
+    }
+
+    fn fields(&self) -> Value {
         let mut spec = Map::new();
         spec.insert("model".to_owned(), Value::Object(self.model()));
         let mut provider = Map::new();
@@ -324,6 +331,25 @@ impl Writing<'_> {
         }
         spec.insert("serving".to_owned(), json!({"mode": "disaggregated"}));
         spec.insert("scaling".to_owned(), Value::Object(scaling));
+    }
+}
+
+/// Sorts the fields of an object, at every depth, as its declaration has them. Keys of mappings stay as they are.
+fn sort_as_declared(value: &mut Value, shape: &Shape) {
+    match (value, shape) {
+        (Value::Object(fields), Shape::Object(object)) => {
+            let position = |key: &String| object.fields.iter().position(|field| field.key == *key);
+            let mut sorted: Vec<(String, Value)> = std::mem::take(fields).into_iter().collect();
+            sorted.sort_by_key(|(key, _)| position(key));
+            for (key, value) in &mut sorted {
+                if let Some(field) = object.field(key) {
+                    sort_as_declared(value, &field.full_shape());
+                }
+            }
+            *fields = sorted.into_iter().collect();
+        }
+        (Value::Array(items), Shape::List(shape)) => items.iter_mut().for_each(|item| sort_as_declared(item, shape)),
+        _ => {}
     }
 }
 

@@ -28,12 +28,14 @@ use input::Object;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_model::draft::{Draft, Subject, entries, text};
 use kubefoundry_model::engines::GivenFlag;
 use kubefoundry_model::provider::Provider;
+use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
-use kubefoundry_yaml::field_path::FieldPath;
-use report::{KEEP, at, residue};
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use report::{KEEP, residue};
 
 /// What an import came to. Nothing in it may be used as output when [`Import::has_errors`].
 #[derive(Debug)]
@@ -243,7 +245,7 @@ impl<'s> Bench<'s> {
             }
         };
         for (field, why) in &draft.assumed {
-            let value = at(&deployment, field).cloned().unwrap_or_default();
+            let value = deployment.pointer(&field.json_pointer()).cloned().unwrap_or_default();
             let message = format!("the import says {field}: {value}, which is made up: {why}");
             findings.report(&codes::IMPORT_ASSUMES, &object.base, message).help("write what is meant");
         }
@@ -381,31 +383,29 @@ fn is_hugging_face(object: &Value) -> bool {
 
 /// The part of a deployment that can do without it: a flag, a variable, a label.
 fn separable(path: &FieldPath) -> Option<FieldPath> {
-    let of = |above: &'static str| {
-        let above = FieldPath::parse(above);
-        let length = above.segments().len() + 1;
-        (path.starts_with(&above) && path.segments().len() >= length).then_some(length)
-    };
-    let length = SEPARABLE.iter().find_map(|above| of(above))?;
-    let mut part = path.clone();
-    while part.segments().len() > length {
-        part = part.parent();
+    // The model may lie on a volume.
+    if path.starts_with(&ModelDeployment::path().spec().model().storage()) {
+        return None;
     }
-    Some(part)
+    let mut part = FieldPath::root();
+    let mut shape = ModelDeployment::SHAPE;
+    for segment in path.segments() {
+        let is_entry = matches!(shape, Shape::List(_) | Shape::Map(_));
+        part = match segment {
+            Segment::Key(key) => {
+                if let Shape::Object(object) = shape {
+                    shape = object.field(key)?.full_shape();
+                }
+                part.with_key(key.clone())
+            }
+            Segment::Index(index) => part.with_index(*index),
+        };
+        if is_entry {
+            return Some(part);
+        }
+    }
+    None
 }
-
-/// The fields whose entries do not depend on each other.
-const SEPARABLE: &[&str] = &[
-    "metadata.labels",
-    "spec.engine.args",
-    "spec.engine.extraArgs",
-    "spec.env",
-    "spec.podTemplate.metadata.labels",
-    "spec.podTemplate.metadata.annotations",
-    "spec.imagePullSecrets",
-    "spec.nodeSelector",
-    "spec.tolerations",
-];
 
 /// Name, namespace, and the labels that a rendering copies.
 fn metadata(object: &Value, dialect: &Dialect) -> Value {

@@ -90,8 +90,3 @@ pub(super) const KEEP: &str =
     "if it is needed, patch the rendered object, with kustomize for instance; else leave it out";
 const CHANGE: &str = "see that the rendered value does as well, or patch the rendered object";
 const ADD: &str = "see that it does no harm, or patch the rendered object";
-
-/// The value at a dotted path.
-pub(super) fn at<'v>(value: &'v Value, dotted: &str) -> Option<&'v Value> {
-    dotted.split('.').try_fold(value, |value, key| value.get(key))
-}

@@ -15,7 +15,9 @@ use crate::pipeline::{Compilation, normalize, options_of, patch_files};
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::{ValuePath, metadata};
 use kubefoundry_model::draft::{PartNames, items, text};
+use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
 use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEdit, ValueStyle, apply_edits};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{Limits, Node};
@@ -151,7 +153,7 @@ fn report_conditions(object: &Object<'_>, target: &Dialect, findings: &mut Findi
     for (index, rule) in items(&object.value, "/spec/selectionRules").iter().enumerate() {
         let condition = text(rule, "/condition").unwrap_or_default();
         if condition.contains(dialect.label_prefix) {
-            let path = FieldPath::parse("spec.selectionRules").index(index).key("condition");
+            let path = InferenceProviderConfig::path().spec().selection_rules().index(index).condition();
             let message = format!(
                 "{path} names {:?}, which labels and annotations of ModelDeployments have no more: it is {:?} now",
                 dialect.label_prefix, target.label_prefix
@@ -234,7 +236,7 @@ impl Case<'_> {
         let mut editor = self.object.editor().with_style(style);
         editor.set(&self.object.place(&FieldPath::parse("apiVersion")), self.target.api_version())?;
         if let (Some(dialect), Some(node)) = (self.object.dialect(), self.object.node()) {
-            for path in MAPPINGS.iter().copied().map(FieldPath::parse) {
+            for path in mappings() {
                 for entry in node.at(&path).map(Node::entries).unwrap_or_default() {
                     if let Some(name) = entry.key.strip_prefix(dialect.label_prefix) {
                         let field = path.key(entry.key.clone().into_owned());
@@ -297,20 +299,21 @@ impl Case<'_> {
 
     /// Fields that may have to be written out: what the old group takes for granted.
     fn optional(&self, before: &Compilation) -> Vec<Addition> {
-        let field = |dotted: &'static str, value: Value| Addition { field: FieldPath::parse(dotted), value };
+        let spec = || ModelDeployment::path().spec();
+        let field = |path: ValuePath, value: Value| Addition { field: path.into(), value };
         let mut optional = Vec::new();
         // First, since without it there may be no provider to compare with.
         if let Some(provider) = before.decisions.iter().find_map(crate::Decision::provider) {
-            optional.push(field("spec.provider.name", json!(provider)));
+            optional.push(field(spec().provider().name(), json!(provider)));
         }
         let enabled = self.object.dialect().and_then(|dialect| dialect.prefix_caching);
         let is_said = self.object.value.pointer("/spec/engine/enablePrefixCaching").is_some_and(Value::is_boolean);
         if let Some(enabled) = enabled.filter(|_| !is_said) {
-            optional.push(field("spec.engine.enablePrefixCaching", json!(enabled)));
+            optional.push(field(spec().engine().enable_prefix_caching(), json!(enabled)));
         }
         let is_named = text(&self.object.value, "/spec/model/servedName").is_some();
         if let Some(id) = text(&self.object.value, "/spec/model/id").filter(|_| !is_named) {
-            optional.push(field("spec.model.servedName", json!(id)));
+            optional.push(field(spec().model().served_name(), json!(id)));
         }
         optional
     }
@@ -369,12 +372,15 @@ impl Case<'_> {
 }
 
 /// The mappings with keys of ours.
-const MAPPINGS: &[&str] = &[
-    "metadata.labels",
-    "metadata.annotations",
-    "spec.podTemplate.metadata.labels",
-    "spec.podTemplate.metadata.annotations",
-];
+fn mappings() -> [FieldPath; 4] {
+    let of_pods = || ModelDeployment::path().spec().pod_template().metadata();
+    [
+        metadata().labels().into(),
+        metadata().annotations().into(),
+        of_pods().labels().into(),
+        of_pods().annotations().into(),
+    ]
+}
 
 /// A field that is added, and its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -388,13 +394,14 @@ fn needed(before: &Compilation) -> Vec<Addition> {
     use kubefoundry_model::ir::Origin;
     let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
     let needed = fields.filter_map(|field| {
-        let dotted = match (field.path.as_str(), field.origin) {
-            ("spec.engine.type", Origin::Derived) => "spec.engine.type",
-            ("spec.resources.gpu.count", Origin::Defaulted) if field.value != "0" => "spec.resources.gpu.count",
-            _ => return None,
-        };
+        let spec = || ModelDeployment::path().spec();
+        let must_be_said = [
+            (spec().engine().engine_type(), field.origin == Origin::Derived),
+            (spec().resources().gpu().count(), field.origin == Origin::Defaulted && field.value != "0"),
+        ];
+        let (path, _) = must_be_said.into_iter().find(|(path, must)| *must && path.to_string() == field.path)?;
         let value = serde_json::from_str(&field.value).unwrap_or_default();
-        Some(Addition { field: FieldPath::parse(dotted), value })
+        Some(Addition { field: path.into(), value })
     });
     needed.collect()
 }
@@ -420,9 +427,8 @@ fn renamed(object: &Value, from: Option<&'static Dialect>, to: &Dialect) -> Valu
     let mut object = object.clone();
     object["apiVersion"] = json!(to.api_version());
     let Some(from) = from else { return object };
-    for path in MAPPINGS {
-        let pointer = format!("/{}", path.replace('.', "/"));
-        rename_keys(&mut object, &pointer, from, to);
+    for path in mappings() {
+        rename_keys(&mut object, &path.json_pointer(), from, to);
     }
     object
 }
@@ -440,8 +446,8 @@ fn rename_keys(object: &mut Value, pointer: &str, from: &Dialect, to: &Dialect) 
 fn renamed_marks(object: &Value, from: Option<&'static Dialect>, to: &Dialect) -> Value {
     let mut object = object.clone();
     let Some(from) = from else { return object };
-    for pointer in MAPPINGS.iter().take(2).map(|path| format!("/{}", path.replace('.', "/"))) {
-        rename_keys(&mut object, &pointer, from, to);
+    for path in [metadata().labels(), metadata().annotations()] {
+        rename_keys(&mut object, &path.json_pointer(), from, to);
     }
     let manager = to.label("managed-by");
     if let Some(value) = object.pointer_mut("/metadata/labels").and_then(|labels| labels.get_mut(&manager)) {

@@ -20,8 +20,10 @@ use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::draft::{Subject, text};
 use kubefoundry_model::engines::{GivenFlag, grammar};
+use kubefoundry_model::ir::ProviderRequest;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers;
+use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// What a migration came to. Nothing in it may be used as output when [`Migration::has_errors`].
@@ -219,17 +221,16 @@ impl Case<'_> {
         }
         let overrides = new.pointer("/spec/provider/overrides").and_then(Value::as_object).cloned().unwrap_or_default();
         for (key, value) in &overrides {
-            let path = FieldPath::parse("spec.provider.overrides").key(key.clone());
+            let path = ProviderRequest::overrides_path().with_key(key.clone());
             let message = format!("{path} is {value}, a setting of {leaves}: {display} does not get it");
             self.report(&codes::MIGRATION_LOSES, &path, &message, None, findings);
             losses.push(message);
         }
-        for path in ["spec.image", "spec.engine.image"] {
-            let image = text(&new, &format!("/{}", path.replace('.', "/"))).filter(|image| !image.is_empty());
+        let spec = ModelDeployment::path().spec();
+        for path in [spec.clone().image(), spec.engine().image()] {
+            let image = text(&new, &path.json_pointer()).filter(|image| !image.is_empty());
             if let Some(image) = image {
                 let message = format!("{path} is {image:?}, an image for {leaves}, and is kept for {display}");
-                let path =
-                    FieldPath::root().join(if path == "spec.image" { "spec.image" } else { "spec.engine.image" });
                 let help = format!("see that what {display} starts is in it, or give another image");
                 self.report(&codes::MIGRATION_KEEPS, &path, &message, Some(help), findings);
                 losses.push(message);

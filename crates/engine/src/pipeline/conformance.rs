@@ -6,6 +6,7 @@ use crate::codes;
 use kubefoundry_crd::{Crds, Schema, Violation};
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::manifest::Manifest;
+use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{GroupKind, InstalledSchemas, SchemaCheck};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
@@ -84,7 +85,7 @@ pub(super) fn check_objects(objects: &[Value], schemas: &CrdSchemas<'_>, finding
             Err(None) => {
                 let message = format!("CRD of {kind} ({api_version}) is not installed in the cluster");
                 findings
-                    .report(&codes::CRD_NOT_INSTALLED, "metadata.name", message)
+                    .report(&codes::CRD_NOT_INSTALLED, metadata().name(), message)
                     .help("install what brings it, or leave out what needs it");
             }
         }
@@ -144,7 +145,7 @@ pub(super) fn origin(root: &Node<'_>, value: Option<&str>) -> Place {
     }
     match found.as_slice() {
         [path] => Place::value(path),
-        _ => Place::value(&FieldPath::parse("metadata.name")),
+        _ => metadata().name().into(),
     }
 }
 

@@ -269,7 +269,7 @@ impl Evaluator {
         let mut findings = Findings::new(document.scope());
         let mut read = || {
             let dialect = Dialect::of_group(document.header.group())?;
-            let reader = &mut Reader::strict(&mut findings);
+            let reader = &mut Reader::strict(&mut findings).in_group(dialect);
             let wire = ModelDeployment::read(&document.root, &FieldPath::root(), reader)?;
             let engine = select::default_engine(&wire, dialect, &self.catalog);
             validate::validate_for(&wire, dialect, engine, &mut findings)

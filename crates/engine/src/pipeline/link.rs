@@ -13,6 +13,7 @@ use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Code, Findings, Scope};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
+use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_yaml::{Node, Span, Value};
 
 /// Where an object was first seen.
@@ -161,7 +162,7 @@ impl Report<'_> {
         let mut findings =
             Findings::new(Scope { source: input.source, text, document: input.index, root: &root, object });
         findings
-            .report_at(code, "metadata.name", input.name_span, message)
+            .report_at(code, metadata().name(), input.name_span, message)
             .related_in(first.source, first.document, first.span, label)
             .help("rename one of them, or put them into different namespaces");
         findings.into_diagnostics().into_iter().for_each(|found| self.found.add(found));

@@ -16,10 +16,10 @@ use kubefoundry_kubernetes::api_group;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest;
 use kubefoundry_kubernetes::manifest::{Identity, Manifest};
+use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{
     AllSettings, AnyTransform, Changed, DecisionFacts, Object, Set, Sink, Steps, Target, Thoroughness, owner_reference,
 };
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// What the owner annotation of a shared object says: it is no single object's.
 const ALL: &str = "*";
@@ -205,7 +205,7 @@ fn mark_owned(
 ) {
     let header = &object.header;
     let owner = (owner_references && !manifests.is_empty()).then(|| {
-        let uid = object.root.at(&FieldPath::parse("metadata.uid")).and_then(|uid| uid.as_str());
+        let uid = object.root.at(&metadata().uid()).and_then(|uid| uid.as_str());
         owner_reference(header.api_version.to_string(), &header.kind, &header.name, uid, findings)
     });
     let owner = owner.flatten();

@@ -9,8 +9,8 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::header::Header;
+use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{AllSettings, AnyTransform};
-use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Span, Target};
 
 /// Where a document that is not ours stands, so that it can be passed through byte for byte.
@@ -46,7 +46,7 @@ impl InputDocument {
             span: document.span,
             item: document.item,
             header: header.clone(),
-            name_span: document.root.locate(&FieldPath::parse("metadata.name"), Target::Value),
+            name_span: document.root.locate(&metadata().name(), Target::Value),
             rendered: transform.is_some_and(|transform| transform.takes(&document.root, settings)),
             patch: is_patch,
             owner: owner_of(&document.root),

@@ -212,7 +212,8 @@ impl<'p> Subject<'p> {
     pub(crate) fn deployment_of(&self, root: &Node<'_>) -> Option<Deployment> {
         let dialect = Dialect::of_group(self.document.header.group())?;
         let mut findings = Findings::new(self.document.scope());
-        let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
+        let mut reader = Reader::strict(&mut findings).in_group(dialect);
+        let wire = ModelDeployment::read(root, &FieldPath::root(), &mut reader)?;
         validate::validate(&wire, dialect, &mut findings)
     }
 

@@ -10,8 +10,8 @@ use crate::registry;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Code, Diagnostic, Location, ObjectRef, Place, Severity};
 use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_yaml::Span;
-use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::text::one_line;
 
@@ -43,9 +43,9 @@ impl Suppression {
     /// Reads the annotation, where there is one.
     pub(super) fn of(document: &Document<'_>) -> Option<Self> {
         let value = annotation(&document.root, DIALECTS, NAME)?;
-        let annotations = FieldPath::parse("metadata.annotations");
+        let annotations = metadata().annotations();
         let keys = DIALECTS.iter().map(|dialect| dialect.label(NAME));
-        let path = keys.map(|key| annotations.key(key)).find(|path| document.root.at(path).is_some())?;
+        let path = keys.map(|key| annotations.clone().key(key)).find(|path| document.root.at(path).is_some())?;
         let words = value.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
         let entries = words.map(|word| {
             let code = registry::code(word).or_else(|| registry::code(&word.to_ascii_uppercase()));

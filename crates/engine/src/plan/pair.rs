@@ -15,7 +15,9 @@ use crate::Thoroughness;
 use crate::pipeline::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_model::providers;
+use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -24,10 +26,6 @@ const MOST_CHANGES: usize = 64;
 const MOST_CHANGES_OF_LARGE: usize = 4;
 /// Bytes from which on a document is large.
 const LARGE: usize = 64 * 1024;
-
-/// Fields whose change makes the operator delete the main object and make it anew (docs/specification.md OP-3.1).
-static IDENTITY: &[&str] =
-    &["spec.model.id", "spec.model.source", "spec.engine.type", "spec.provider.name", "spec.serving.mode"];
 
 /// What every pair is looked at with.
 pub(super) struct Setting<'s> {
@@ -249,14 +247,20 @@ fn base<'s>(old: &Side<'_>, new: &Side<'_>, before: &Value, setting: &Setting<'s
     as_it_was()
 }
 
+/// Whether a field is declared as one that says what the deployment is.
+fn is_identity(path: &str) -> bool {
+    let (Shape::Object(deployment), Some(path)) = (ModelDeployment::SHAPE, FieldPath::read(path)) else { return false };
+    deployment.field_at(&path).is_some_and(|field| field.facets.identity)
+}
+
 /// Whether what the deployment is changes, and not only how it is set up.
 fn changes_identity(old: &Side<'_>, new: &Side<'_>, changes: &[Change]) -> bool {
     let group = |side: &Side<'_>| side.decision.object.api_version.clone();
-    let is_identity = |change: &Change| {
-        matches!(&change.cause, Cause::Field { path, .. } if IDENTITY.contains(&path.as_str()))
+    let is_other = |change: &Change| {
+        matches!(&change.cause, Cause::Field { path, .. } if is_identity(path))
             && change.outputs.iter().any(|output| output.class != Class::None)
     };
-    old.provider() != new.provider() || group(old) != group(new) || changes.iter().any(is_identity)
+    old.provider() != new.provider() || group(old) != group(new) || changes.iter().any(is_other)
 }
 
 /// What the rules of a cluster's own CRDs refuse is refused, whatever the provider's table knows.

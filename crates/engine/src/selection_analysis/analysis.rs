@@ -13,8 +13,8 @@ use crate::trace::change::{FieldChange, edited};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_model::select::Steps;
+use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// Deployments that are judged, at the most. Past it they are a part of all, spread over them.
 pub const MOST_POINTS: usize = 10_000;
@@ -494,5 +494,5 @@ impl<'p> Judged<'p> {
 
 /// A deployment that asks for a provider by name.
 fn named(root: &Node<'static>, provider: &str) -> Option<Node<'static>> {
-    edited(root, &[FieldChange::set(FieldPath::parse("spec.provider.name"), provider)])
+    edited(root, &[FieldChange::set(ModelDeployment::path().spec().provider().name(), provider)])
 }

@@ -47,7 +47,7 @@ pub(super) fn judge(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut Steps)
     let mut findings = Findings::new(scope);
     let group = root.get("apiVersion").and_then(Node::as_str)?.split('/').next()?;
     let dialect = Dialect::of_group(group)?;
-    let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
+    let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings).in_group(dialect))?;
     let deployment: Deployment = validate::validate(&wire, dialect, &mut findings)?;
     if findings.has_errors() {
         return None;

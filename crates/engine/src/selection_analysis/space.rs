@@ -9,12 +9,9 @@ use kubefoundry_cel::{Comparison, Holds};
 use kubefoundry_kubernetes::wire::{Shape, Syntax, Word as _};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::engines::grammar;
-use kubefoundry_model::wire::{self, EngineType};
+use kubefoundry_model::wire::{self, EngineType, ModelDeployment};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
-
-/// GPUs of each replica, by the field that rules read.
-pub(super) const GPU_COUNT: &str = "spec.resources.gpu.count";
 
 /// A field that rules read, and the values that are tried in it. The first changes nothing.
 #[derive(Debug, Clone)]
@@ -50,7 +47,7 @@ impl Space {
         let mut space = Self { bases: bases(), dimensions: Vec::new(), unvaried: Vec::new() };
         for (name, comparisons) in comparisons {
             let Some(first) = comparisons.first() else { continue };
-            let (values, is_all) = values(&name, &comparisons);
+            let (values, is_all) = values(&first.field, &comparisons);
             if !values.is_empty() {
                 let mut all = vec![None];
                 all.extend(values);
@@ -81,18 +78,19 @@ impl Space {
 /// How a field comes to a value in a document.
 pub(super) fn edits(field: &FieldPath, value: Option<&Value>, root: &Node<'_>) -> Option<Vec<FieldChange>> {
     let is_disaggregated = mode_of(root) == "disaggregated";
-    if field.to_string() == GPU_COUNT && is_disaggregated {
+    let spec = || ModelDeployment::path().spec();
+    if *field == *spec().resources().gpu().count() && is_disaggregated {
         // Rules see the GPUs of both roles together.
         let count = value?.as_i64().filter(|count| *count >= 2)?;
-        let path = FieldPath::parse;
+        let scaling = || spec().scaling();
         return Some(vec![
-            FieldChange::set(path("spec.scaling.prefill.gpu.count"), count - 1),
-            FieldChange::set(path("spec.scaling.decode.gpu.count"), 1),
-            FieldChange::set(path("spec.scaling.prefill.replicas"), 1),
-            FieldChange::set(path("spec.scaling.decode.replicas"), 1),
+            FieldChange::set(scaling().prefill().gpu().count(), count - 1),
+            FieldChange::set(scaling().decode().gpu().count(), 1),
+            FieldChange::set(scaling().prefill().replicas(), 1),
+            FieldChange::set(scaling().decode().replicas(), 1),
         ]);
     }
-    if field.to_string() == "spec.serving.mode" {
+    if *field == *spec().serving().mode() {
         let wanted = value.and_then(Value::as_str).unwrap_or("aggregated");
         return if wanted == mode_of(root) { None } else { other_mode(root) };
     }
@@ -103,7 +101,7 @@ pub(super) fn edits(field: &FieldPath, value: Option<&Value>, root: &Node<'_>) -
 }
 
 fn mode_of<'n>(root: &'n Node<'_>) -> &'n str {
-    root.at(&FieldPath::parse("spec.serving.mode")).and_then(Node::as_str).unwrap_or("aggregated")
+    root.at(&ModelDeployment::path().spec().serving().mode()).and_then(Node::as_str).unwrap_or("aggregated")
 }
 
 /// Every engine in every mode, with and without GPUs. Those that no engine could run are found when they are judged.
@@ -138,8 +136,15 @@ fn bases() -> Vec<Node<'static>> {
 }
 
 /// The values of a field among which rules can tell, and whether these are all; none when the bases have them.
-pub(super) fn values(field: &str, comparisons: &[Comparison]) -> (Vec<Option<Value>>, bool) {
-    if matches!(field, "spec.engine.type" | "spec.serving.mode" | "spec.resources" | "spec.resources.gpu") {
+pub(super) fn values(field: &FieldPath, comparisons: &[Comparison]) -> (Vec<Option<Value>>, bool) {
+    let spec = || ModelDeployment::path().spec();
+    let of_bases: [FieldPath; 4] = [
+        spec().engine().engine_type().into(),
+        spec().serving().mode().into(),
+        spec().resources().into(),
+        spec().resources().gpu().into(),
+    ];
+    if of_bases.contains(field) {
         return (Vec::new(), true);
     }
     let constants = || comparisons.iter().flat_map(|comparison| &comparison.constants);
@@ -216,16 +221,17 @@ fn texts<'t>(constants: impl Iterator<Item = &'t str>) -> Vec<Value> {
 }
 
 /// A list with one entry that holds a constant where entries are told apart.
-fn list(field: &str, constant: &Value) -> Option<Value> {
+fn list(field: &FieldPath, constant: &Value) -> Option<Value> {
     let text = constant.as_str()?;
-    Some(match field {
-        "spec.env" => json!([{"name": text, "value": text}]),
-        "spec.tolerations" => json!([{"key": text, "operator": "Exists"}]),
-        "spec.imagePullSecrets" => json!([{"name": text}]),
-        "spec.engine.extraArgs" => json!([text]),
-        "spec.model.storage.volumes" => json!([{"name": text, "mountPath": "/data", "claimName": text}]),
-        _ => return None,
-    })
+    let spec = || ModelDeployment::path().spec();
+    let entries: [(FieldPath, Value); 5] = [
+        (spec().env().into(), json!({"name": text, "value": text})),
+        (spec().tolerations().into(), json!({"key": text, "operator": "Exists"})),
+        (spec().image_pull_secrets().into(), json!({"name": text})),
+        (spec().engine().extra_args().into(), json!(text)),
+        (spec().model().storage().volumes().into(), json!({"name": text, "mountPath": "/data", "claimName": text})),
+    ];
+    entries.into_iter().find(|(path, _)| path == field).map(|(_, entry)| json!([entry]))
 }
 
 /// Something that may stand in a field of which a rule asks whether it is there.

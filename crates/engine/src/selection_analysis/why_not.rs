@@ -14,7 +14,7 @@ use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_model::catalog::Candidate;
 use kubefoundry_model::engines::grammar;
 use kubefoundry_model::select::{Assessment, Selection, Steps};
-use kubefoundry_model::wire::EngineType;
+use kubefoundry_model::wire::{EngineType, ModelDeployment};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 
@@ -164,7 +164,7 @@ impl<'p> Search<'p> {
             answer.by_rules = self.fewest(&without_name, &changes, false);
             answer.obstacle = answer.by_rules.is_none().then_some(Obstacle::NothingFound);
         }
-        let named = vec![FieldChange::set(FieldPath::parse("spec.provider.name"), name)];
+        let named = vec![FieldChange::set(ModelDeployment::path().spec().provider().name(), name)];
         self.trials = 0;
         answer.by_name = self.fewest(&named, &changes, true);
         answer
@@ -195,7 +195,7 @@ impl<'p> Search<'p> {
 
     /// What takes away the name of another provider, and what was said to it alone.
     fn without_name(&self) -> Vec<FieldChange> {
-        let path = FieldPath::parse("spec.provider");
+        let path = FieldPath::from(ModelDeployment::path().spec().provider());
         if self.subject.root().at(&path).is_some_and(|node| !node.entries().is_empty()) {
             vec![FieldChange::remove(path)]
         } else {
@@ -206,16 +206,16 @@ impl<'p> Search<'p> {
     /// The changes that may matter to a rule, a gate or the provider: those of engine, mode, GPUs and image first.
     fn changes(&self, space: &Space) -> Vec<Vec<FieldChange>> {
         let root = self.subject.root();
-        let path = FieldPath::parse;
+        let spec = || ModelDeployment::path().spec();
         let mut changes: Vec<Vec<FieldChange>> = Vec::new();
         for (engine, _) in EngineType::WORDS {
-            changes.push(vec![FieldChange::set(path("spec.engine.type"), *engine)]);
+            changes.push(vec![FieldChange::set(spec().engine().engine_type(), *engine)]);
         }
         changes.extend(crate::trace::change::other_mode(root));
         for count in [0, 1, 2] {
-            changes.extend(edits(&path(super::space::GPU_COUNT), Some(&Value::from(count)), root));
+            changes.extend(edits(&spec().resources().gpu().count(), Some(&Value::from(count)), root));
         }
-        changes.push(vec![FieldChange::remove(path("spec.resources.gpu"))]);
+        changes.push(vec![FieldChange::remove(spec().resources().gpu())]);
         // What other providers' rules read may keep them from winning.
         for dimension in &space.dimensions {
             for value in dimension.values.iter().skip(1) {
@@ -226,10 +226,10 @@ impl<'p> Search<'p> {
             }
         }
         for image in EngineType::WORDS.iter().filter_map(|(_, engine)| grammar(*engine).examples.image) {
-            changes.push(vec![FieldChange::set(path("spec.image"), image)]);
+            changes.push(vec![FieldChange::set(spec().image(), image)]);
         }
-        changes.push(vec![FieldChange::remove(path("spec.image"))]);
-        changes.push(vec![FieldChange::remove(path("spec.engine.args"))]);
+        changes.push(vec![FieldChange::remove(spec().image())]);
+        changes.push(vec![FieldChange::remove(spec().engine().args())]);
         let mut useful: Vec<Vec<FieldChange>> = Vec::new();
         for change in changes {
             if !useful.contains(&change) && edited(root, &change).is_some() {

@@ -5,7 +5,10 @@
 
 use super::{Checked, Checker, text};
 use crate::codes;
-use crate::wire::{ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, ResourceFieldSelector};
+use crate::wire::{
+    ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, ListPath, PathOf,
+    ResourceFieldSelector, ValuePath,
+};
 use crate::{labels, names, quantity};
 use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -28,17 +31,17 @@ const FIELD: &str = "metadata.name, metadata.namespace, metadata.uid, metadata.l
 const RESOURCE: &str = "limits or requests, '.', and cpu, memory, ephemeral-storage or hugepages-<size>";
 
 /// Checks all variables of the list at `path`.
-pub fn environment(path: &FieldPath, variables: &[EnvVar], check: &mut Checker<'_, '_>) {
+pub fn environment(path: &ListPath<PathOf<EnvVar>>, variables: &[EnvVar], check: &mut Checker<'_, '_>) {
     for (index, variable) in variables.iter().enumerate() {
-        variable_at(&path.index(index), variable, check);
+        variable_at(&path.clone().index(index), variable, check);
     }
     let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_deref().unwrap_or_default()).collect();
     check.unique(path, "name", &names);
 }
 
-fn variable_at(path: &FieldPath, variable: &EnvVar, check: &mut Checker<'_, '_>) {
+fn variable_at(path: &PathOf<EnvVar>, variable: &EnvVar, check: &mut Checker<'_, '_>) {
     let EnvVar { name, value, value_from } = variable;
-    let name_path = path.join("name");
+    let name_path = path.clone().name();
     if check.missing(name.as_deref(), &name_path) {
         check.required(&name_path);
     } else if let Some(name) = name {
@@ -46,9 +49,9 @@ fn variable_at(path: &FieldPath, variable: &EnvVar, check: &mut Checker<'_, '_>)
     }
     let value = text(value.as_deref());
     if let Some(value) = value {
-        check.lines(&path.join("value"), value);
+        check.lines(&path.clone().value(), value);
     }
-    let source_path = path.join("valueFrom");
+    let source_path = path.clone().value_from();
     if value.is_some() && check.given(&source_path) {
         let message = format!("{path} has both value and valueFrom, expected one of them");
         check.findings.report(&codes::INVALID_ENVIRONMENT, &source_path, message);
@@ -58,7 +61,7 @@ fn variable_at(path: &FieldPath, variable: &EnvVar, check: &mut Checker<'_, '_>)
     }
 }
 
-fn source_at(path: &FieldPath, source: &EnvVarSource, check: &mut Checker<'_, '_>) {
+fn source_at(path: &PathOf<EnvVarSource>, source: &EnvVarSource, check: &mut Checker<'_, '_>) {
     let EnvVarSource { field_ref, resource_field_ref, config_map_key_ref, secret_key_ref, file_key_ref } = source;
     // Counted in the document, so that a source that is misspelt or could not be read draws no second finding.
     let node = check.findings.scope().root.at(path);
@@ -69,31 +72,34 @@ fn source_at(path: &FieldPath, source: &EnvVarSource, check: &mut Checker<'_, '_
         check.findings.report(&codes::INVALID_ENVIRONMENT, path, message);
     }
     if let Some(field) = field_ref {
-        field_reference(&path.join("fieldRef"), field, check);
+        field_reference(&path.clone().field_ref(), field, check);
     }
     if let Some(resource) = resource_field_ref {
-        resource_reference(&path.join("resourceFieldRef"), resource, check);
+        resource_reference(&path.clone().resource_field_ref(), resource, check);
     }
     if let Some(ConfigMapKeySelector { name, key, optional: _ }) = config_map_key_ref {
-        key_reference(&path.join("configMapKeyRef"), name.as_deref(), key.as_deref(), check);
+        let at = path.clone().config_map_key_ref();
+        key_reference([at.clone().name(), at.key()], name.as_deref(), key.as_deref(), check);
     }
     if let Some(secret) = secret_key_ref {
-        key_reference(&path.join("secretKeyRef"), secret.name.as_deref(), secret.key.as_deref(), check);
+        let at = path.clone().secret_key_ref();
+        key_reference([at.clone().name(), at.key()], secret.name.as_deref(), secret.key.as_deref(), check);
     }
     if let Some(file) = file_key_ref {
-        file_reference(&path.join("fileKeyRef"), file, check);
+        file_reference(&path.clone().file_key_ref(), file, check);
     }
 }
 
-fn key_reference(path: &FieldPath, name: Option<&str>, key: Option<&str>, check: &mut Checker<'_, '_>) {
-    check.required_name(&path.join("name"), name, names::dns_1123_subdomain);
-    required(&path.join("key"), key, names::config_key, check);
+fn key_reference(at: [ValuePath; 2], name: Option<&str>, key: Option<&str>, check: &mut Checker<'_, '_>) {
+    let [name_path, key_path] = at;
+    check.required_name(&name_path, name, names::dns_1123_subdomain);
+    required(&key_path, key, names::config_key, check);
 }
 
-fn file_reference(path: &FieldPath, file: &FileKeySelector, check: &mut Checker<'_, '_>) {
-    check.required_name(&path.join("volumeName"), file.volume_name.as_deref(), names::dns_1123_label);
-    required(&path.join("path"), file.path.as_deref(), relative_path, check);
-    required(&path.join("key"), file.key.as_deref(), names::environment_variable, check);
+fn file_reference(path: &PathOf<FileKeySelector>, file: &FileKeySelector, check: &mut Checker<'_, '_>) {
+    check.required_name(&path.clone().volume_name(), file.volume_name.as_deref(), names::dns_1123_label);
+    required(&path.clone().path(), file.path.as_deref(), relative_path, check);
+    required(&path.clone().key(), file.key.as_deref(), names::environment_variable, check);
 }
 
 fn relative_path(path: &str) -> Checked {
@@ -102,10 +108,10 @@ fn relative_path(path: &str) -> Checked {
     if fits { Ok(()) } else { Err("a relative path without \"..\"") }
 }
 
-fn field_reference(path: &FieldPath, field: &FieldSelector, check: &mut Checker<'_, '_>) {
-    required(&path.join("fieldPath"), field.field_path.as_deref(), field_path, check);
+fn field_reference(path: &PathOf<FieldSelector>, field: &FieldSelector, check: &mut Checker<'_, '_>) {
+    required(&path.clone().field_path(), field.field_path.as_deref(), field_path, check);
     if let Some(version) = text(field.api_version.as_deref()) {
-        check.word(&codes::INVALID_ENVIRONMENT, &path.join("apiVersion"), version, &["v1"]);
+        check.word(&codes::INVALID_ENVIRONMENT, &path.clone().api_version(), version, &["v1"]);
     }
 }
 
@@ -117,13 +123,17 @@ fn field_path(path: &str) -> Checked {
     if FIELDS.contains(&path) || label || annotation { Ok(()) } else { Err(FIELD) }
 }
 
-fn resource_reference(path: &FieldPath, resource: &ResourceFieldSelector, check: &mut Checker<'_, '_>) {
-    required(&path.join("resource"), resource.resource.as_deref(), container_resource, check);
+fn resource_reference(
+    path: &PathOf<ResourceFieldSelector>,
+    resource: &ResourceFieldSelector,
+    check: &mut Checker<'_, '_>,
+) {
+    required(&path.clone().resource(), resource.resource.as_deref(), container_resource, check);
     if let Some(container) = text(resource.container_name.as_deref()) {
-        check.name(&path.join("containerName"), container, names::dns_1123_label);
+        check.name(&path.clone().container_name(), container, names::dns_1123_label);
     }
     if let Some(divisor) = &resource.divisor {
-        check.expect(&codes::INVALID_QUANTITY, &path.join("divisor"), &divisor.0, quantity::quantity(&divisor.0));
+        check.expect(&codes::INVALID_QUANTITY, &path.clone().divisor(), &divisor.0, quantity::quantity(&divisor.0));
     }
 }
 

@@ -127,21 +127,6 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Reports the fields that this dialect does not have.
-    pub fn absent_fields(&mut self) {
-        for path in self.habits().absent_fields.iter().copied().map(FieldPath::parse) {
-            if self.given(&path) {
-                let group = self.habits().group;
-                let message =
-                    format!("{path} is no field of {group}, whose apiserver drops it, expected no such field");
-                self.findings.report(&codes::UNKNOWN_FIELD, Place::key(&path), message).help(format!(
-                    "remove it, or write the object in the group {}",
-                    crate::api_group::DIALECTS.first().map_or("", |dialect| dialect.group)
-                ));
-            }
-        }
-    }
-
     /// Reports a number above the dialect's ceiling.
     pub fn most(&mut self, path: &FieldPath, value: u32, most: Option<u32>) {
         if let Some(most) = most.filter(|most| value > *most) {

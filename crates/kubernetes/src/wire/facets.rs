@@ -106,6 +106,10 @@ pub struct Facets {
     pub words: Option<&'static [&'static str]>,
     /// The shape of a value that is kept as it is while reading.
     pub shape: Option<Shape>,
+    /// Whether the field says what an object is, and not only how it is set up.
+    pub identity: bool,
+    /// The API groups whose objects do not have the field.
+    pub not_in: &'static [&'static str],
     /// For each kind of facet the code of the rule that checks it instead of the reader.
     rules: [Option<&'static Code>; Facet::ALL.len()],
     /// The facet that was declared last.
@@ -126,6 +130,8 @@ impl Facets {
         syntax: None,
         words: None,
         shape: None,
+        identity: false,
+        not_in: &[],
         rules: [None; Facet::ALL.len()],
         last: None,
     };
@@ -194,6 +200,19 @@ impl Facets {
     #[must_use]
     pub const fn shape(self, shape: Shape) -> Self {
         Self { shape: Some(shape), ..self }
+    }
+
+    /// The field says what the object is: with another value the operator deletes what was made of it, and makes it again
+    /// (docs/specification.md, OP-3.1).
+    #[must_use]
+    pub const fn identity(self) -> Self {
+        Self { identity: true, ..self }
+    }
+
+    /// Objects of these API groups do not have the field: there the reader refuses it, and schemas leave it out.
+    #[must_use]
+    pub const fn not_in(self, groups: &'static [&'static str]) -> Self {
+        Self { not_in: groups, ..self }
     }
 
     /// A rule checks the facet before this one instead of the reader, and reports `code`: where the specification says

@@ -40,6 +40,9 @@ macro_rules! wire_object {
                                 $crate::wire::Facets::NONE $($(.$facet($($facet_value)?))*)?;
                             if entry.node.value != $crate::__private::Value::Null {
                                 let at = path.key($key);
+                                if const { !FACETS.not_in.is_empty() } {
+                                    $crate::wire::refuse_absent_in_group(&FACETS, &at, reader);
+                                }
                                 if !const { FACETS.has_read_checks() }
                                     || $crate::check::facets::check_value(&FACETS, &entry.node, &at, reader)
                                 {
@@ -96,8 +99,8 @@ macro_rules! wire_object {
             impl Path {
                 $($(#[doc = $field_doc])*
                 #[must_use]
-                $vis fn $field(&self) -> <$ty as $crate::wire::Located>::Path {
-                    self.0.key($key).into()
+                $vis fn $field(self) -> <$ty as $crate::wire::Located>::Path {
+                    self.0.with_key($key).into()
                 })*
             }
 
@@ -119,6 +122,12 @@ macro_rules! wire_object {
 
             impl From<&Path> for $crate::__private::Place {
                 fn from(path: &Path) -> Self {
+                    Self::value(&path.0)
+                }
+            }
+
+            impl From<Path> for $crate::__private::Place {
+                fn from(path: Path) -> Self {
                     Self::value(&path.0)
                 }
             }

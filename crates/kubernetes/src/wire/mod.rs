@@ -12,8 +12,10 @@ pub use condition::{Condition, ConditionStatus, Timestamp};
 pub use facets::{Facet, Facets, Syntax};
 pub use objects::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, LocalObjectReference, ObjectMeta,
-    ResourceFieldSelector, SecretKeySelector, Toleration,
+    ResourceFieldSelector, SecretKeySelector, Toleration, metadata,
 };
-pub use path::{ListPath, Located, MapPath, ValuePath, located_at};
-pub use reader::{IntegerOrString, Map, Read, Reader, Word, read_word, unknown_field, wrong_type};
+pub use path::{ListPath, Located, MapPath, PathOf, Pattern, ValuePath, located_at};
+pub use reader::{
+    IntegerOrString, Map, Read, Reader, Word, read_word, refuse_absent_in_group, unknown_field, wrong_type,
+};
 pub use shape::{Describe, FieldShape, ObjectShape, Shape, WordsShape};

@@ -3,9 +3,11 @@
 use serde::Serialize;
 
 use super::facets::Syntax;
+use super::path::PathOf;
 use super::reader::{IntegerOrString, Map};
 use crate::{codes, wire_object};
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
 
 wire_object! {
     /// Object metadata. What only the apiserver fills in is accepted, so that `kubectl get -o yaml` can be read.
@@ -41,6 +43,17 @@ wire_object! {
         /// Set by controllers.
         owner_references: Node<'static> = "ownerReferences",
     }
+}
+
+/// The path of the metadata of an object of any kind.
+///
+/// ```
+/// use kubefoundry_kubernetes::wire::metadata;
+/// assert_eq!(metadata().name().to_string(), "metadata.name");
+/// ```
+#[must_use]
+pub fn metadata() -> PathOf<ObjectMeta> {
+    FieldPath::root().with_key("metadata").into()
 }
 
 /// Gives wire objects their Kubernetes form on output: present fields only, keys as written in YAML.

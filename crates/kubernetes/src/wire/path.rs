@@ -22,6 +22,9 @@ pub trait Located {
     type Path: From<FieldPath>;
 }
 
+/// The type of the path of a `T`: `PathOf<EnvVar>` has a method for each field of an environment variable.
+pub type PathOf<T> = <T as Located>::Path;
+
 /// The path of an object that stands at a path, with a method for each of its fields.
 ///
 /// ```
@@ -50,16 +53,46 @@ pub struct MapPath<P>(FieldPath, PhantomData<fn() -> P>);
 impl<P: From<FieldPath>> ListPath<P> {
     /// The path of an entry, counted from 0.
     #[must_use]
-    pub fn index(&self, index: usize) -> P {
-        self.0.index(index).into()
+    pub fn index(self, index: usize) -> P {
+        self.0.with_index(index).into()
     }
 }
 
 impl<P: From<FieldPath>> MapPath<P> {
     /// The path of the value of a key.
     #[must_use]
-    pub fn key(&self, key: impl Into<std::borrow::Cow<'static, str>>) -> P {
-        self.0.key(key).into()
+    pub fn key(self, key: impl Into<std::borrow::Cow<'static, str>>) -> P {
+        self.0.with_key(key).into()
+    }
+}
+
+/// The path of a field as tables of fields show it.
+pub trait Pattern {
+    /// The path, with `*` for any key of a mapping and `[]` for any item of a list.
+    ///
+    /// ```
+    /// use kubefoundry_kubernetes::wire::{ObjectMeta, Pattern as _};
+    /// assert_eq!(ObjectMeta::path().name().pattern(), "name");
+    /// assert_eq!(ObjectMeta::path().labels().pattern(), "labels.*");
+    /// ```
+    fn pattern(&self) -> String;
+}
+
+impl Pattern for ValuePath {
+    fn pattern(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl<P> Pattern for ListPath<P> {
+    fn pattern(&self) -> String {
+        format!("{self}[]")
+    }
+}
+
+impl<P> Pattern for MapPath<P> {
+    fn pattern(&self) -> String {
+        format!("{self}.*")
     }
 }
 
@@ -78,6 +111,11 @@ macro_rules! convert {
         }
         impl<$($generic)?> From<&$name> for Place {
             fn from(path: &$name) -> Self {
+                Self::value(&path.0)
+            }
+        }
+        impl<$($generic)?> From<$name> for Place {
+            fn from(path: $name) -> Self {
                 Self::value(&path.0)
             }
         }

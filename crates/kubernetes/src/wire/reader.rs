@@ -3,6 +3,8 @@
 //! A wire type is as close to the YAML as it can be: every field optional, nothing resolved. `null` means absent, as it
 //! does to the apiserver.
 
+use super::facets::Facets;
+use crate::api_group::{self, Dialect};
 use crate::codes;
 use kubefoundry_diagnostics::{Code, Findings, Place};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -18,12 +20,14 @@ pub struct Reader<'r, 'd> {
     pub unknown_field: &'static Code,
     /// Whether this is a patch, which may hold directives (`$patch: delete`) beside fields.
     pub patch: bool,
+    /// The API group of the object, where groups differ in their fields.
+    pub dialect: Option<&'static Dialect>,
 }
 
 impl<'r, 'd> Reader<'r, 'd> {
     /// A strict reader: unknown fields are errors.
     pub fn strict(findings: &'r mut Findings<'d>) -> Self {
-        Self { findings, unknown_field: &codes::UNKNOWN_FIELD, patch: false }
+        Self { findings, unknown_field: &codes::UNKNOWN_FIELD, patch: false, dialect: None }
     }
 
     /// A strict reader of a patch: a part of an object, with the directives of a strategic merge.
@@ -31,10 +35,28 @@ impl<'r, 'd> Reader<'r, 'd> {
         Self { patch: true, ..Self::strict(findings) }
     }
 
+    /// The same for an object of an API group: a field that the group does not have is refused.
+    #[must_use]
+    pub fn in_group(self, dialect: &'static Dialect) -> Self {
+        Self { dialect: Some(dialect), ..self }
+    }
+
     /// A reader of provider overrides: unknown fields are warnings.
     pub fn of_overrides(findings: &'r mut Findings<'d>) -> Self {
         Self { unknown_field: &codes::UNKNOWN_OVERRIDE, ..Self::strict(findings) }
     }
+}
+
+/// Reports a field that the API group of the object does not have. Its value is read all the same, so that whatever else
+/// is wrong with it is found in the same run.
+pub fn refuse_absent_in_group(facets: &Facets, path: &FieldPath, reader: &mut Reader<'_, '_>) {
+    let Some(dialect) = reader.dialect.filter(|dialect| facets.not_in.contains(&dialect.group)) else { return };
+    let group = dialect.group;
+    let message = format!("{path} is no field of {group}, whose apiserver drops it, expected no such field");
+    reader
+        .findings
+        .report(&codes::UNKNOWN_FIELD, Place::key(path), message)
+        .help(format!("remove it, or write the object in the group {}", api_group::DEFAULT.group));
 }
 
 /// A type that can be read from a tree. `None` means that a finding says why not.

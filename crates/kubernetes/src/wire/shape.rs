@@ -8,6 +8,7 @@
 use super::facets::{Facet, Facets};
 use super::reader::{IntegerOrString, Map};
 use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A type that can say what it looks like.
 ///
@@ -108,9 +109,49 @@ impl ObjectShape {
         false
     }
 
+    /// The fields, at any depth, that an API group does not have: their paths, without the indexes of lists.
+    pub fn absent_in(&self, group: &str) -> Vec<FieldPath> {
+        let mut absent = Vec::new();
+        self.add_absent(group, &FieldPath::root(), &mut absent);
+        absent
+    }
+
+    fn add_absent(&self, group: &str, path: &FieldPath, absent: &mut Vec<FieldPath>) {
+        for field in self.fields {
+            let at = path.key(field.key);
+            if field.facets.not_in.contains(&group) {
+                absent.push(at);
+            } else if let Some(object) = field.full_shape().object() {
+                object.add_absent(group, &at, absent);
+            }
+        }
+    }
+
+    /// The field at a path, at any depth.
+    pub fn field_at(&self, path: &FieldPath) -> Option<&'static FieldShape> {
+        let mut keys = path.segments().iter().filter_map(Segment::as_key);
+        let mut field = self.field(keys.next()?)?;
+        for key in keys {
+            field = field.full_shape().object()?.field(key)?;
+        }
+        Some(field)
+    }
+
     /// The field with a key.
     pub fn field(&self, key: &str) -> Option<&'static FieldShape> {
         self.fields.iter().find(|field| field.key == key)
+    }
+}
+
+impl Shape {
+    /// The object that a value is, or that the items of a list or the values of a mapping are.
+    pub fn object(&self) -> Option<&'static ObjectShape> {
+        match self {
+            Self::Object(object) => Some(object),
+            Self::List(items) | Self::Map(items) => items.object(),
+            Self::OneOf(shapes) => shapes.iter().find_map(Self::object),
+            _ => None,
+        }
     }
 }
 

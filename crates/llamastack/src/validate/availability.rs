@@ -20,7 +20,11 @@ pub(super) fn autoscaling(
     let min = given.max(replicas).max(1);
     if max < min {
         let max_path = path.join("maxReplicas");
-        let source = if given >= replicas { "minReplicas" } else { "spec.replicas" };
+        let source = if given >= replicas {
+            "minReplicas".to_owned()
+        } else {
+            wire::LlamaStackDistribution::path().spec().replicas().to_string()
+        };
         let message = format!("{max_path} is {max}, expected at least {min}, which {source} asks for");
         check.findings.report(&shared::INVALID_VALUE, &max_path, message);
     }

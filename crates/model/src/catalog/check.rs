@@ -23,19 +23,19 @@ const MOST_RULES_OF_ALL: usize = 1024;
 pub(super) fn names(config: &InferenceProviderConfig, at: &FieldPath, findings: &mut Findings<'_>) {
     let name = config.metadata.as_ref().and_then(|metadata| metadata.name.as_ref());
     let path = located_at::<InferenceProviderConfig>(at);
-    require(name, &path.metadata().name(), findings);
+    require(name, &path.clone().metadata().name(), findings);
     if let Some(name) = name {
-        Checker { dialect: None, findings }.name(&path.metadata().name(), name, names::dns_1123_subdomain);
+        Checker { dialect: None, findings }.name(&path.clone().metadata().name(), name, names::dns_1123_subdomain);
     }
     let capabilities = config.spec.as_ref().and_then(|spec| spec.capabilities.as_ref());
     let mut seen = BTreeSet::new();
     for (index, engine) in capabilities.and_then(|all| all.engines.as_ref()).into_iter().flatten().enumerate() {
-        let path = path.spec().capabilities().engines().index(index);
+        let path = path.clone().spec().capabilities().engines().index(index);
         let name = match engine {
             EngineEntry::Name(name) => Some(name),
             EngineEntry::Capability(capability) => capability.name.as_ref(),
         };
-        require(name, &path.name(), findings);
+        require(name, &path.clone().name(), findings);
         let Some(name) = name else { continue };
         if !seen.insert(name) {
             let message = format!("{path} is {name:?} again, expected one entry for each engine");
@@ -81,8 +81,8 @@ pub(super) fn rules(
     *before += count;
     let mut spans = Vec::new();
     for (index, rule) in rules.into_iter().flatten().enumerate() {
-        let path = list.index(index);
-        let condition = path.condition();
+        let path = list.clone().index(index);
+        let condition = path.clone().condition();
         require(rule.condition.as_ref(), &condition, findings);
         if rule.priority.is_some_and(|priority| priority < 0) {
             let path = path.priority();

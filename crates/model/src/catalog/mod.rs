@@ -17,7 +17,7 @@ use kubefoundry_cel as cel;
 use kubefoundry_cel::Environment;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Findings, Scope};
-use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_kubernetes::wire::{Read as _, Reader, located_at};
 use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -83,7 +83,11 @@ impl Catalog {
         let before = findings.errors();
         if self.given == MOST_CONFIGURATIONS {
             let message = format!("more provider configurations than are read, expected at most {MOST_CONFIGURATIONS}");
-            findings.report(&codes::LIMIT_EXCEEDED, &at.join("metadata.name"), message);
+            findings.report(
+                &codes::LIMIT_EXCEEDED,
+                located_at::<InferenceProviderConfig>(at).metadata().name(),
+                message,
+            );
             return;
         }
         self.given += 1;
@@ -97,7 +101,7 @@ impl Catalog {
             self.failed.insert(name);
             return;
         }
-        let path = at.join("metadata.name");
+        let path = located_at::<InferenceProviderConfig>(at).metadata().name();
         let scope = findings.scope();
         let span = root.locate(&path, yaml::Target::Value);
         let place = ConfigPlace { source: scope.source, document: scope.document, span };

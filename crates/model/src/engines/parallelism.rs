@@ -25,7 +25,7 @@ pub(super) fn resolve(
     let data = if sizes.data_inside_tensor { 1 } else { sizes.data.unwrap_or(1) };
     let pipeline = sizes.pipeline.unwrap_or(1);
     let outer = u64::from(pipeline) * u64::from(data);
-    let at = said_at(flags, invocation).unwrap_or_else(|| worker.gpu_count_path());
+    let at = said_at(flags, invocation).unwrap_or_else(|| worker.gpu_path().count().into());
     let tensor = if let Some(tensor) = sizes.tensor {
         tensor
     } else {
@@ -54,7 +54,7 @@ pub(super) fn resolve(
                     worker.role.as_str()
                 ),
             )
-            .help(format!("lower the sizes, or raise {}", worker.gpu_count_path()));
+            .help(format!("lower the sizes, or raise {}", worker.gpu_path().count()));
         return;
     }
     if ranks < u64::from(gpus) {
@@ -69,7 +69,7 @@ pub(super) fn resolve(
                     worker.role.as_str()
                 ),
             )
-            .help(format!("raise the sizes, or lower {}", worker.gpu_count_path()));
+            .help(format!("raise the sizes, or lower {}", worker.gpu_path().count()));
     }
     if sizes.tensor.is_none() && tensor > 1 {
         // Before the user's own flags, beside the other settings that come from fields.
@@ -83,7 +83,7 @@ pub(super) fn resolve(
             Argument {
                 name: flags.tensor.to_owned(),
                 value: ArgumentValue::Number(tensor.into()),
-                path: worker.gpu_count_path(),
+                path: worker.gpu_path().count().into(),
             },
         );
     }

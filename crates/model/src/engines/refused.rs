@@ -5,6 +5,7 @@ use super::given::Given;
 use super::grammar::Grammar;
 use super::launcher::{Launcher, NoServerFlags};
 use crate::codes;
+use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{Findings, Place};
 
 /// Flags with which a program prints something and exits: those of Python's argument parsers, and of llama.cpp
@@ -59,10 +60,11 @@ pub(super) fn is_refused(
         }
         return true;
     }
+    let model = ModelDeployment::path().spec().model();
     let field = if name == grammar.model {
-        "spec.model.id"
+        model.id()
     } else if name == grammar.served_name {
-        "spec.model.servedName"
+        model.served_name()
     } else {
         return false;
     };

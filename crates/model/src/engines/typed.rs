@@ -19,57 +19,33 @@ pub(super) fn add(
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
+    let (model, path) = (|| ModelDeployment::path().spec().model(), || ModelDeployment::path().spec().engine());
     if launcher.takes_model {
         if let Some(id) = &deployment.model.id {
-            text(invocation, grammar.model, id, "spec.model.id");
+            text(invocation, grammar.model, id, &model().id());
         }
         if let Some(name) = &deployment.model.served_name {
             // A name that follows from the id is mended there.
-            let path = if name.is_written() { "spec.model.servedName" } else { "spec.model.id" };
-            text(invocation, grammar.served_name, &name.value, path);
+            let path = if name.is_written() { model().served_name() } else { model().id() };
+            text(invocation, grammar.served_name, &name.value, &path);
         }
     }
     let engine = &deployment.engine;
     if let Some(length) = engine.context_length {
         if let Some((warning, help)) = grammar.context_length_warning {
-            findings
-                .report(
-                    &codes::CONTEXT_LENGTH_LIMITED,
-                    &ModelDeployment::path().spec().engine().context_length(),
-                    warning,
-                )
-                .help(help);
+            findings.report(&codes::CONTEXT_LENGTH_LIMITED, path().context_length(), warning).help(help);
         }
-        push(invocation, grammar.context_length, ArgumentValue::Number(length.into()), "spec.engine.contextLength");
+        push(invocation, grammar.context_length, ArgumentValue::Number(length.into()), &path().context_length());
     }
     if engine.trust_remote_code.value {
-        setting(grammar, launcher, grammar.trust_remote_code, "spec.engine.trustRemoteCode", invocation, findings);
+        setting(grammar, launcher, grammar.trust_remote_code, &path().trust_remote_code(), invocation, findings);
     }
-    match engine.enable_prefix_caching.map(|enabled| enabled.value) {
-        Some(true) => {
-            setting(
-                grammar,
-                launcher,
-                grammar.prefix_caching_on,
-                "spec.engine.enablePrefixCaching",
-                invocation,
-                findings,
-            );
-        }
-        Some(false) => {
-            setting(
-                grammar,
-                launcher,
-                grammar.prefix_caching_off,
-                "spec.engine.enablePrefixCaching",
-                invocation,
-                findings,
-            );
-        }
-        None => {}
+    if let Some(enabled) = engine.enable_prefix_caching {
+        let how = if enabled.value { grammar.prefix_caching_on } else { grammar.prefix_caching_off };
+        setting(grammar, launcher, how, &path().enable_prefix_caching(), invocation, findings);
     }
     if engine.enforce_eager.value {
-        setting(grammar, launcher, grammar.enforce_eager, "spec.engine.enforceEager", invocation, findings);
+        setting(grammar, launcher, grammar.enforce_eager, &path().enforce_eager(), invocation, findings);
     }
 }
 
@@ -77,7 +53,7 @@ fn setting(
     grammar: &Grammar,
     launcher: &Launcher,
     setting: Setting,
-    path: &'static str,
+    path: &FieldPath,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
@@ -95,7 +71,7 @@ fn setting(
                 ConfigValue::Bool(value) => Value::Bool(value),
                 ConfigValue::Null => Value::Null,
             };
-            invocation.set_key(keys, value, FieldPath::parse(path));
+            invocation.set_key(keys, value, path.clone());
         }
         Setting::Default => {}
         Setting::Ignored(why) => {
@@ -108,10 +84,10 @@ fn setting(
     }
 }
 
-fn text(invocation: &mut Invocation, name: &str, value: &str, path: &'static str) {
+fn text(invocation: &mut Invocation, name: &str, value: &str, path: &FieldPath) {
     push(invocation, name, ArgumentValue::Text(value.to_owned()), path);
 }
 
-fn push(invocation: &mut Invocation, name: &str, value: ArgumentValue, path: &'static str) {
-    invocation.arguments.push(Argument { name: name.to_owned(), value, path: FieldPath::parse(path) });
+fn push(invocation: &mut Invocation, name: &str, value: ArgumentValue, path: &FieldPath) {
+    invocation.arguments.push(Argument { name: name.to_owned(), value, path: path.clone() });
 }

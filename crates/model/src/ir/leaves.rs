@@ -2,12 +2,12 @@
 //!
 //! Structs are taken apart field by field, so that a new field does not compile until it is listed here.
 
-use crate::wire::ModelDeployment;
+use crate::wire::{ModelDeployment, StorageVolume};
 use serde_json::Value as Json;
 
 use super::{Deployment, Engine, Leaf, Metadata, Model, NewClaim, Origin, ProviderRequest, Volume, Worker, Workload};
 use kubefoundry_kubernetes::wire::{
-    ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, ResourceFieldSelector,
+    ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, PathOf, ResourceFieldSelector,
     SecretKeySelector, Toleration,
 };
 use kubefoundry_yaml::field_path::FieldPath;
@@ -46,34 +46,34 @@ impl Deployment {
             tolerations,
         } = self;
         let mut leaves = Leaves(Vec::new());
-        let spec = FieldPath::from(ModelDeployment::path().spec());
-        leaves.written(FieldPath::from(ModelDeployment::path().api_version()), dialect.api_version());
-        leaves.written(FieldPath::from(ModelDeployment::path().kind()), crate::wire::KIND);
+        let spec = || ModelDeployment::path().spec();
+        leaves.written(ModelDeployment::path().api_version(), dialect.api_version());
+        leaves.written(ModelDeployment::path().kind(), crate::wire::KIND);
         leaves.metadata(metadata);
         leaves.model(model);
         leaves.provider(provider);
-        let in_engine = FieldPath::from(ModelDeployment::path().spec().engine().image());
+        let in_engine = FieldPath::from(spec().engine().image());
         let (engine_image, spec_image) = match image {
             Some((image, path)) if *path == in_engine => (Some(image), None),
             Some((image, _)) => (None, Some(image)),
             None => (None, None),
         };
         leaves.engine(engine, engine_image);
-        leaves.add(spec.join("serving.mode"), workload.mode().as_str(), *mode_origin);
+        leaves.add(spec().serving().mode(), workload.mode().as_str(), *mode_origin);
         leaves.workload(workload);
-        leaves.optional(spec.join("image"), spec_image.cloned());
+        leaves.optional(spec().image(), spec_image.cloned());
         for (index, variable) in env.iter().enumerate() {
-            leaves.variable(&spec.join("env").index(index), variable);
+            leaves.variable(&spec().env().index(index), variable);
         }
-        leaves.pairs(&spec.join("podTemplate.metadata.labels"), pod_labels);
-        leaves.pairs(&spec.join("podTemplate.metadata.annotations"), pod_annotations);
-        leaves.optional(spec.join("secrets.huggingFaceToken"), hugging_face_token.clone());
+        leaves.pairs(&spec().pod_template().metadata().labels(), pod_labels);
+        leaves.pairs(&spec().pod_template().metadata().annotations(), pod_annotations);
+        leaves.optional(spec().secrets().hugging_face_token(), hugging_face_token.clone());
         for (index, name) in image_pull_secrets.iter().enumerate() {
-            leaves.written(spec.join("imagePullSecrets").index(index).key("name"), name.clone());
+            leaves.written(spec().image_pull_secrets().index(index).name(), name.clone());
         }
-        leaves.pairs(&spec.join("nodeSelector"), node_selector);
+        leaves.pairs(&spec().node_selector(), node_selector);
         for (index, toleration) in tolerations.iter().enumerate() {
-            leaves.toleration(&spec.join("tolerations").index(index), toleration);
+            leaves.toleration(&spec().tolerations().index(index), toleration);
         }
         leaves.0
     }
@@ -82,21 +82,21 @@ impl Deployment {
 struct Leaves(Vec<LeafEntry>);
 
 impl Leaves {
-    fn add(&mut self, path: FieldPath, value: impl Into<Json>, origin: Origin) {
-        self.0.push(LeafEntry { path, value: value.into().to_string(), origin });
+    fn add(&mut self, path: impl Into<FieldPath>, value: impl Into<Json>, origin: Origin) {
+        self.0.push(LeafEntry { path: path.into(), value: value.into().to_string(), origin });
     }
 
-    fn written(&mut self, path: FieldPath, value: impl Into<Json>) {
+    fn written(&mut self, path: impl Into<FieldPath>, value: impl Into<Json>) {
         self.add(path, value, Origin::Written);
     }
 
-    fn optional<T: Into<Json>>(&mut self, path: FieldPath, value: Option<T>) {
+    fn optional<T: Into<Json>>(&mut self, path: impl Into<FieldPath>, value: Option<T>) {
         if let Some(value) = value {
             self.written(path, value);
         }
     }
 
-    fn leaf<T: Clone + Into<Json>>(&mut self, path: FieldPath, leaf: &Leaf<T>) {
+    fn leaf<T: Clone + Into<Json>>(&mut self, path: impl Into<FieldPath>, leaf: &Leaf<T>) {
         self.add(path, leaf.value.clone(), leaf.origin);
     }
 
@@ -108,46 +108,46 @@ impl Leaves {
 
     fn metadata(&mut self, metadata: &Metadata) {
         let Metadata { name, namespace, uid, labels, annotations } = metadata;
-        let path = FieldPath::from(ModelDeployment::path().metadata());
-        self.written(path.join("name"), name.clone());
-        self.optional(path.join("namespace"), namespace.clone());
-        self.optional(path.join("uid"), uid.clone());
-        self.pairs(&path.join("labels"), labels);
-        self.pairs(&path.join("annotations"), annotations);
+        let path = || ModelDeployment::path().metadata();
+        self.written(path().name(), name.clone());
+        self.optional(path().namespace(), namespace.clone());
+        self.optional(path().uid(), uid.clone());
+        self.pairs(&path().labels(), labels);
+        self.pairs(&path().annotations(), annotations);
     }
 
     fn model(&mut self, model: &Model) {
         let Model { id, served_name, source, volumes } = model;
-        let path = FieldPath::from(ModelDeployment::path().spec().model());
-        self.optional(path.join("id"), id.clone());
+        let path = || ModelDeployment::path().spec().model();
+        self.optional(path().id(), id.clone());
         if let Some(served_name) = served_name {
-            self.leaf(path.join("servedName"), served_name);
+            self.leaf(path().served_name(), served_name);
         }
-        self.add(path.join("source"), source.value.as_str(), source.origin);
+        self.add(path().source(), source.value.as_str(), source.origin);
         for (index, volume) in volumes.iter().enumerate() {
-            self.volume(&path.join("storage.volumes").index(index), volume);
+            self.volume(&path().storage().volumes().index(index), volume);
         }
     }
 
-    fn volume(&mut self, path: &FieldPath, volume: &Volume) {
+    fn volume(&mut self, path: &PathOf<StorageVolume>, volume: &Volume) {
         let Volume { name, purpose, mount_path, claim_name, new_claim, read_only } = volume;
-        self.written(path.join("name"), name.clone());
-        self.add(path.join("purpose"), purpose.value.as_str(), purpose.origin);
-        self.leaf(path.join("mountPath"), mount_path);
-        self.leaf(path.join("claimName"), claim_name);
+        self.written(path.clone().name(), name.clone());
+        self.add(path.clone().purpose(), purpose.value.as_str(), purpose.origin);
+        self.leaf(path.clone().mount_path(), mount_path);
+        self.leaf(path.clone().claim_name(), claim_name);
         if let Some(NewClaim { size, storage_class_name, access_mode }) = new_claim {
-            self.written(path.join("size"), size.clone());
-            self.optional(path.join("storageClassName"), storage_class_name.clone());
-            self.add(path.join("accessMode"), access_mode.value.as_str(), access_mode.origin);
+            self.written(path.clone().size(), size.clone());
+            self.optional(path.clone().storage_class_name(), storage_class_name.clone());
+            self.add(path.clone().access_mode(), access_mode.value.as_str(), access_mode.origin);
         }
-        self.leaf(path.join("readOnly"), read_only);
+        self.leaf(path.clone().read_only(), read_only);
     }
 
     fn provider(&mut self, provider: &ProviderRequest) {
         let ProviderRequest { name, overrides } = provider;
-        self.optional(FieldPath::from(ModelDeployment::path().spec().provider().name()), name.clone());
+        self.optional(ModelDeployment::path().spec().provider().name(), name.clone());
         if let Some(overrides) = overrides {
-            self.tree(FieldPath::parse(ProviderRequest::OVERRIDES), overrides);
+            self.tree(ModelDeployment::path().spec().provider().overrides().into(), overrides);
         }
     }
 
@@ -179,18 +179,18 @@ impl Leaves {
             args,
             extra_args,
         } = engine;
-        let path = FieldPath::from(ModelDeployment::path().spec().engine());
-        self.add(path.join("type"), kind.as_str(), *kind_origin);
-        self.optional(path.join("contextLength"), *context_length);
-        self.leaf(path.join("trustRemoteCode"), trust_remote_code);
+        let path = || ModelDeployment::path().spec().engine();
+        self.add(path().engine_type(), kind.as_str(), *kind_origin);
+        self.optional(path().context_length(), *context_length);
+        self.leaf(path().trust_remote_code(), trust_remote_code);
         if let Some(enabled) = enable_prefix_caching {
-            self.leaf(path.join("enablePrefixCaching"), enabled);
+            self.leaf(path().enable_prefix_caching(), enabled);
         }
-        self.leaf(path.join("enforceEager"), enforce_eager);
-        self.optional(path.join("image"), image.cloned());
-        self.pairs(&path.join("args"), args);
+        self.leaf(path().enforce_eager(), enforce_eager);
+        self.optional(path().image(), image.cloned());
+        self.pairs(&path().args(), args);
         for (index, element) in extra_args.iter().enumerate() {
-            self.written(path.join("extraArgs").index(index), element.clone());
+            self.written(path().extra_args().index(index), element.clone());
         }
     }
 
@@ -207,56 +207,59 @@ impl Leaves {
     fn worker(&mut self, worker: &Worker) {
         let Worker { role: _, replicas, gpu_count, gpu_type, memory, cpu } = worker;
         self.leaf(worker.replicas_path(), replicas);
-        self.leaf(worker.path("gpu.count"), gpu_count);
-        self.leaf(worker.path("gpu.type"), gpu_type);
-        self.optional(worker.path("memory"), memory.clone());
-        self.optional(worker.path("cpu"), cpu.clone());
+        self.leaf(worker.gpu_path().count(), gpu_count);
+        self.leaf(worker.gpu_path().gpu_type(), gpu_type);
+        self.optional(worker.memory_path(), memory.clone());
+        self.optional(worker.cpu_path(), cpu.clone());
     }
 
-    fn variable(&mut self, path: &FieldPath, variable: &EnvVar) {
+    fn variable(&mut self, path: &PathOf<EnvVar>, variable: &EnvVar) {
         let EnvVar { name, value, value_from } = variable;
-        self.optional(path.join("name"), name.clone());
-        self.optional(path.join("value"), value.clone());
+        self.optional(path.clone().name(), name.clone());
+        self.optional(path.clone().value(), value.clone());
         if let Some(source) = value_from {
-            self.variable_source(&path.join("valueFrom"), source);
+            self.variable_source(&path.clone().value_from(), source);
         }
     }
 
-    fn variable_source(&mut self, path: &FieldPath, source: &EnvVarSource) {
+    fn variable_source(&mut self, path: &PathOf<EnvVarSource>, source: &EnvVarSource) {
         let EnvVarSource { field_ref, resource_field_ref, config_map_key_ref, secret_key_ref, file_key_ref } = source;
         if let Some(FieldSelector { api_version, field_path }) = field_ref {
-            self.optional(path.join("fieldRef.apiVersion"), api_version.clone());
-            self.optional(path.join("fieldRef.fieldPath"), field_path.clone());
+            self.optional(path.clone().field_ref().api_version(), api_version.clone());
+            self.optional(path.clone().field_ref().field_path(), field_path.clone());
         }
         if let Some(ResourceFieldSelector { container_name, resource, divisor }) = resource_field_ref {
-            self.optional(path.join("resourceFieldRef.containerName"), container_name.clone());
-            self.optional(path.join("resourceFieldRef.resource"), resource.clone());
-            self.optional(path.join("resourceFieldRef.divisor"), divisor.as_ref().map(|divisor| divisor.0.clone()));
+            self.optional(path.clone().resource_field_ref().container_name(), container_name.clone());
+            self.optional(path.clone().resource_field_ref().resource(), resource.clone());
+            self.optional(
+                path.clone().resource_field_ref().divisor(),
+                divisor.as_ref().map(|divisor| divisor.0.clone()),
+            );
         }
         if let Some(ConfigMapKeySelector { name, key, optional }) = config_map_key_ref {
-            self.optional(path.join("configMapKeyRef.name"), name.clone());
-            self.optional(path.join("configMapKeyRef.key"), key.clone());
-            self.optional(path.join("configMapKeyRef.optional"), *optional);
+            self.optional(path.clone().config_map_key_ref().name(), name.clone());
+            self.optional(path.clone().config_map_key_ref().key(), key.clone());
+            self.optional(path.clone().config_map_key_ref().optional(), *optional);
         }
         if let Some(SecretKeySelector { name, key, optional }) = secret_key_ref {
-            self.optional(path.join("secretKeyRef.name"), name.clone());
-            self.optional(path.join("secretKeyRef.key"), key.clone());
-            self.optional(path.join("secretKeyRef.optional"), *optional);
+            self.optional(path.clone().secret_key_ref().name(), name.clone());
+            self.optional(path.clone().secret_key_ref().key(), key.clone());
+            self.optional(path.clone().secret_key_ref().optional(), *optional);
         }
         if let Some(FileKeySelector { volume_name, path: file, key, optional }) = file_key_ref {
-            self.optional(path.join("fileKeyRef.volumeName"), volume_name.clone());
-            self.optional(path.join("fileKeyRef.path"), file.clone());
-            self.optional(path.join("fileKeyRef.key"), key.clone());
-            self.optional(path.join("fileKeyRef.optional"), *optional);
+            self.optional(path.clone().file_key_ref().volume_name(), volume_name.clone());
+            self.optional(path.clone().file_key_ref().path(), file.clone());
+            self.optional(path.clone().file_key_ref().key(), key.clone());
+            self.optional(path.clone().file_key_ref().optional(), *optional);
         }
     }
 
-    fn toleration(&mut self, path: &FieldPath, toleration: &Toleration) {
+    fn toleration(&mut self, path: &PathOf<Toleration>, toleration: &Toleration) {
         let Toleration { key, operator, value, effect, toleration_seconds } = toleration;
-        self.optional(path.join("key"), key.clone());
-        self.optional(path.join("operator"), operator.clone());
-        self.optional(path.join("value"), value.clone());
-        self.optional(path.join("effect"), effect.clone());
-        self.optional(path.join("tolerationSeconds"), *toleration_seconds);
+        self.optional(path.clone().key(), key.clone());
+        self.optional(path.clone().operator(), operator.clone());
+        self.optional(path.clone().value(), value.clone());
+        self.optional(path.clone().effect(), effect.clone());
+        self.optional(path.clone().toleration_seconds(), *toleration_seconds);
     }
 }

@@ -4,10 +4,11 @@ mod leaves;
 
 pub use leaves::LeafEntry;
 
-use crate::wire::ModelDeployment;
 pub use crate::wire::{AccessMode, EngineType, ModelSource, ServingMode, VolumePurpose};
+use crate::wire::{Gpu, ModelDeployment};
 use kubefoundry_kubernetes::api_group::Dialect;
 pub use kubefoundry_kubernetes::wire::{EnvVar, Toleration};
+use kubefoundry_kubernetes::wire::{PathOf, ValuePath};
 pub use kubefoundry_transform::Origin;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -144,13 +145,15 @@ pub struct NewClaim {
 pub struct ProviderRequest {
     /// Its name; absent means that it is selected.
     pub name: Option<String>,
-    /// Its own settings; the provider reads them, at [`ProviderRequest::OVERRIDES`].
+    /// Its own settings; the provider reads them, at [`ProviderRequest::overrides_path`].
     pub overrides: Option<Node<'static>>,
 }
 
 impl ProviderRequest {
     /// Where overrides stand.
-    pub const OVERRIDES: &'static str = "spec.provider.overrides";
+    pub fn overrides_path() -> FieldPath {
+        ModelDeployment::path().spec().provider().overrides().into()
+    }
 }
 
 /// The engine and how it is set.
@@ -231,37 +234,39 @@ pub struct Worker {
 pub const NVIDIA_GPU: &str = "nvidia.com/gpu";
 
 impl Worker {
-    /// Where its GPU count is written.
-    pub fn gpu_count_path(&self) -> FieldPath {
+    /// Where its GPUs are written.
+    pub fn gpu_path(&self) -> PathOf<Gpu> {
         let spec = ModelDeployment::path().spec();
-        let gpu = match self.role {
+        match self.role {
             Role::Aggregated => spec.resources().gpu(),
             Role::Prefill => spec.scaling().prefill().gpu(),
             Role::Decode => spec.scaling().decode().gpu(),
-        };
-        gpu.count().into()
+        }
     }
 
-    /// Where one of its resource fields (`gpu.count`, `gpu.type`, `memory`, `cpu`) is written.
-    pub fn path(&self, field: &'static str) -> FieldPath {
+    /// Where its memory is written.
+    pub fn memory_path(&self) -> ValuePath {
         let spec = ModelDeployment::path().spec();
-        let base: FieldPath = match self.role {
-            Role::Aggregated => spec.resources().into(),
-            Role::Prefill => spec.scaling().prefill().into(),
-            Role::Decode => spec.scaling().decode().into(),
-        };
-        base.join(field)
+        match self.role {
+            Role::Aggregated => spec.resources().memory(),
+            Role::Prefill => spec.scaling().prefill().memory(),
+            Role::Decode => spec.scaling().decode().memory(),
+        }
+    }
+
+    /// Where its CPU is written. A worker of a role has none.
+    pub fn cpu_path(&self) -> ValuePath {
+        ModelDeployment::path().spec().resources().cpu()
     }
 
     /// Where its replica count is written.
-    pub fn replicas_path(&self) -> FieldPath {
+    pub fn replicas_path(&self) -> ValuePath {
         let scaling = ModelDeployment::path().spec().scaling();
-        let replicas = match self.role {
+        match self.role {
             Role::Aggregated => scaling.replicas(),
             Role::Prefill => scaling.prefill().replicas(),
             Role::Decode => scaling.decode().replicas(),
-        };
-        replicas.into()
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn check_default(
     for worker in deployment.workload.workers() {
         let gpu = &worker.gpu_type.value;
         if worker.gpu_count.value > 0 && !is_nvidia(gpu) {
-            let path = worker.path("gpu.type");
+            let path = worker.gpu_path().gpu_type();
             let message = format!("{path} is {gpu}, which the default image cannot drive: expected nvidia.com/gpu");
             findings
                 .report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message)

@@ -4,13 +4,13 @@ use crate::codes;
 use crate::ir::{Deployment, ProviderRequest};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::quantity::positive_quantity;
-use kubefoundry_kubernetes::wire::{Read, Reader};
+use kubefoundry_kubernetes::wire::{Located, PathOf, Read, Reader};
 use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Where an override stands: `frontend.resources.cpu`.
-pub(super) fn path(field: &'static str) -> FieldPath {
-    FieldPath::parse(ProviderRequest::OVERRIDES).join(field)
+/// Where the overrides of a provider stand: its folder calls this with its own type.
+pub(super) fn path<T: Located>() -> PathOf<T> {
+    ProviderRequest::overrides_path().into()
 }
 
 /// Reads the overrides; all of them are absent when there are none, or when they cannot be read, which is reported.
@@ -18,7 +18,7 @@ pub(super) fn path(field: &'static str) -> FieldPath {
 pub(super) fn read<T: Default + Read>(deployment: &Deployment, findings: &mut Findings<'_>) -> T {
     let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
         let mut reader = Reader::of_overrides(findings);
-        T::read(node, &FieldPath::parse(ProviderRequest::OVERRIDES), &mut reader)
+        T::read(node, &ProviderRequest::overrides_path(), &mut reader)
     });
     overrides.unwrap_or_default()
 }
@@ -30,11 +30,10 @@ pub(super) fn is_written(deployment: &Deployment, key: &str) -> bool {
 }
 
 /// An amount of CPU or memory; a wrong one is reported, and absent.
-pub(super) fn quantity(given: Option<String>, field: &'static str, findings: &mut Findings<'_>) -> Option<String> {
+pub(super) fn quantity(given: Option<String>, path: &FieldPath, findings: &mut Findings<'_>) -> Option<String> {
     let text = given?;
     let Err(expected) = positive_quantity(&text) else { return Some(text) };
-    let path = path(field);
     let message = format!("{path} is {text:?}, expected {expected}");
-    findings.report(&codes::INVALID_QUANTITY, &path, message).help("write cpu as 2 or 500m, memory as 4Gi");
+    findings.report(&codes::INVALID_QUANTITY, path, message).help("write cpu as 2 or 500m, memory as 4Gi");
     None
 }

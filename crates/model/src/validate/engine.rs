@@ -18,8 +18,8 @@ pub(super) fn engine(
 ) -> Option<Engine> {
     let empty = wire::Engine::default();
     let wire = wire.unwrap_or(&empty);
-    let path = FieldPath::from(wire::ModelDeployment::path().spec().engine());
-    let type_path = path.join("type");
+    let path = wire::ModelDeployment::path().spec().engine();
+    let type_path = path.clone().engine_type();
     let default = default.filter(|_| check.absent(&type_path));
     if wire.engine_type.is_none() && default.is_none() && check.absent(&type_path) {
         let message = if check.habits().chooses_engine {
@@ -34,17 +34,13 @@ pub(super) fn engine(
     }
     let context_length = wire.context_length.and_then(|length| context_length(length, check));
     let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
-    let args = at_most(args, wire::MAX_ARGUMENTS, "spec.engine.args", check);
+    let args = at_most(args, wire::MAX_ARGUMENTS, &path.clone().args(), check);
     let keys: BTreeSet<&str> = args.iter().map(|(key, _)| key.as_str()).collect();
     for key in &keys {
         argument_key(key, &keys, check);
     }
-    let extra_args = at_most(
-        wire.extra_args.as_deref().unwrap_or_default(),
-        wire::MAX_EXTRA_ARGUMENTS,
-        "spec.engine.extraArgs",
-        check,
-    );
+    let extra_args =
+        at_most(wire.extra_args.as_deref().unwrap_or_default(), wire::MAX_EXTRA_ARGUMENTS, &path.extra_args(), check);
     extra_arguments(extra_args, check);
     Some(Engine {
         kind: wire.engine_type.or(default)?,
@@ -62,10 +58,10 @@ pub(super) fn engine(
 }
 
 /// The first entries of a list of arguments, with a finding when there are more than are looked at.
-fn at_most<'w, T>(given: &'w [T], max: usize, field: &'static str, check: &mut Checker<'_, '_>) -> &'w [T] {
+fn at_most<'w, T>(given: &'w [T], max: usize, path: &FieldPath, check: &mut Checker<'_, '_>) -> &'w [T] {
     if given.len() > max {
-        let message = format!("{field} has {} entries, expected at most {max}", given.len());
-        check.findings.report(&codes::LIMIT_EXCEEDED, field, message);
+        let message = format!("{path} has {} entries, expected at most {max}", given.len());
+        check.findings.report(&codes::LIMIT_EXCEEDED, path, message);
     }
     given.get(..max).unwrap_or(given)
 }
@@ -73,12 +69,9 @@ fn at_most<'w, T>(given: &'w [T], max: usize, field: &'static str, check: &mut C
 fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
     let positive = u32::try_from(length).ok().filter(|length| *length > 0);
     if positive.is_none() {
-        let message = format!("spec.engine.contextLength is {length}, expected a number above 0");
-        check.findings.report(
-            &codes::OUT_OF_RANGE,
-            &wire::ModelDeployment::path().spec().engine().context_length(),
-            message,
-        );
+        let path = wire::ModelDeployment::path().spec().engine().context_length();
+        let message = format!("{path} is {length}, expected a number above 0");
+        check.findings.report(&codes::OUT_OF_RANGE, &path, message);
     }
     positive
 }

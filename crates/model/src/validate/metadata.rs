@@ -15,23 +15,23 @@ pub(super) const RESERVED: &[&str] = &["managed-by", "model-deployment", "select
 pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -> Option<Metadata> {
     let empty = ObjectMeta::default();
     let wire = wire.unwrap_or(&empty);
-    let path = FieldPath::from(ModelDeployment::path().metadata());
-    let name = name(wire, &path.join("name"), check);
+    let path = || ModelDeployment::path().metadata();
+    let name = name(wire, &path().name(), check);
     let namespace = text(wire.namespace.as_deref());
     if let Some(namespace) = namespace {
-        check.name(&path.join("namespace"), namespace, names::dns_1123_label);
+        check.name(&path().namespace(), namespace, names::dns_1123_label);
     }
     let uid = text(wire.uid.as_deref());
     if let Some(uid) = uid {
-        check.one_line(&path.join("uid"), uid);
+        check.one_line(&path().uid(), uid);
     }
     let labels = pairs(wire.labels.as_ref());
-    check.labels(&path.join("labels"), labels);
-    check.reserved(&path.join("labels"), RESERVED, labels);
+    check.labels(&path().labels(), labels);
+    check.reserved(&path().labels(), RESERVED, labels);
     let annotations = pairs(wire.annotations.as_ref());
-    check.annotations(&path.join("annotations"), annotations);
+    check.annotations(&path().annotations(), annotations);
     // A ModelDeployment that was passed on says why it was; passed on again, it does still.
-    check.reserved(&path.join("annotations"), &["managed-by", "model-deployment"], annotations);
+    check.reserved(&path().annotations(), &["managed-by", "model-deployment"], annotations);
     Some(Metadata {
         name: name?.to_owned(),
         namespace: namespace.map(str::to_owned),

@@ -51,7 +51,6 @@ pub fn validate_for(
     let empty = wire::ModelDeploymentSpec::default();
     let spec = wire.spec.as_ref().unwrap_or(&empty);
     let mut check = Checker { dialect: Some(dialect), findings };
-    check.absent_fields();
     let metadata = metadata::metadata(wire.metadata.as_ref(), &mut check);
     let image = pod::image(spec, &mut check);
     let name = metadata.as_ref().map_or("", |metadata| metadata.name.as_str());

@@ -9,6 +9,7 @@ use crate::wire::{Storage, StorageVolume};
 use kubefoundry_diagnostics::{Code, Place};
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::wire::{ListPath, PathOf};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
@@ -17,14 +18,17 @@ const LIMIT: usize = 8;
 
 /// Checks the volumes of the deployment that is called `deployment`.
 pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut Checker<'_, '_>) -> Vec<Volume> {
-    let path = FieldPath::from(ModelDeployment::path().spec().model().storage().volumes());
+    let path = ModelDeployment::path().spec().model().storage().volumes();
     let wire = storage.and_then(|storage| storage.volumes.as_deref()).unwrap_or_default();
     if wire.len() > LIMIT {
         let message = format!("{path} has {} entries, expected at most {LIMIT}", wire.len());
         check.findings.report(&codes::INVALID_VOLUME, &path, message);
     }
-    let volumes: Vec<Volume> =
-        wire.iter().enumerate().map(|(index, entry)| volume(entry, &path.index(index), deployment, check)).collect();
+    let volumes: Vec<Volume> = wire
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| volume(entry, &path.clone().index(index), deployment, check))
+        .collect();
     let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
     let mounts: Vec<&str> = volumes.iter().map(|volume| volume.mount_path.value.trim_end_matches('/')).collect();
     // Existing claims may be mounted twice; a new one can be made once only.
@@ -47,7 +51,7 @@ pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut C
 const SYSTEM_PATHS: &[&str] = &["/dev", "/proc", "/sys", "/etc", "/var/run"];
 
 /// What only the live system's webhook refuses (`modeldeployment_storage_validation.go`).
-fn restrict(volumes: &[Volume], deployment: &str, list: &FieldPath, check: &mut Checker<'_, '_>) {
+fn restrict(volumes: &[Volume], deployment: &str, list: &ListPath<PathOf<StorageVolume>>, check: &mut Checker<'_, '_>) {
     let group = check.habits().group;
     let mut refuse = |path: &FieldPath, found: &str, expected: &str| {
         let message = format!("{path} {found}, expected {expected} in {group}");
@@ -56,35 +60,39 @@ fn restrict(volumes: &[Volume], deployment: &str, list: &FieldPath, check: &mut 
     let mut claims: BTreeMap<&str, usize> = BTreeMap::new();
     let mut caches: BTreeMap<VolumePurpose, usize> = BTreeMap::new();
     for (index, volume) in volumes.iter().enumerate() {
-        let path = list.index(index);
+        let path = list.clone().index(index);
         let own = format!("{deployment}-{}", volume.name);
         if volume.new_claim.is_some() && volume.read_only.value {
-            refuse(&path.join("readOnly"), "is true", "a claim of a size to be written to");
+            refuse(&path.clone().read_only(), "is true", "a claim of a size to be written to");
         }
         if volume.new_claim.is_some() && volume.claim_name.value != own {
             let found = format!("is {:?} beside a size", shorten(&volume.claim_name.value));
             refuse(
-                &path.join("claimName"),
+                &path.clone().claim_name(),
                 &found,
                 "none: a claim of a size is named after the deployment and the volume,",
             );
         }
         let at = volume.mount_path.value.as_str();
         if let Some(system) = SYSTEM_PATHS.iter().find(|system| holds(system, at)) {
-            refuse(&path.join("mountPath"), &format!("is {:?}", shorten(at)), &format!("a path outside of {system}"));
+            refuse(
+                &path.clone().mount_path(),
+                &format!("is {:?}", shorten(at)),
+                &format!("a path outside of {system}"),
+            );
         }
         if volume.new_claim.is_none()
             && !volume.claim_name.value.is_empty()
             && *claims.entry(&volume.claim_name.value).or_insert(index) != index
         {
             let found = format!("is {:?} again", shorten(&volume.claim_name.value));
-            refuse(&path.join("claimName"), &found, "every claim once");
+            refuse(&path.clone().claim_name(), &found, "every claim once");
         }
         if volume.purpose.value != VolumePurpose::Custom
             && *caches.entry(volume.purpose.value).or_insert(index) != index
         {
             let found = format!("is {} again", volume.purpose.value.as_str());
-            refuse(&path.join("purpose"), &found, "one volume of each cache");
+            refuse(&path.clone().purpose(), &found, "one volume of each cache");
         }
     }
 }
@@ -95,9 +103,9 @@ pub(super) fn holds(mount: &str, path: &str) -> bool {
     path.strip_prefix(mount).is_some_and(|rest| !mount.is_empty() && (rest.is_empty() || rest.starts_with('/')))
 }
 
-fn volume(wire: &StorageVolume, path: &FieldPath, deployment: &str, check: &mut Checker<'_, '_>) -> Volume {
+fn volume(wire: &StorageVolume, path: &PathOf<StorageVolume>, deployment: &str, check: &mut Checker<'_, '_>) -> Volume {
     let name = wire.name.clone().unwrap_or_default();
-    let purpose_unread = wire.purpose.is_none() && !check.absent(&path.join("purpose"));
+    let purpose_unread = wire.purpose.is_none() && !check.absent(&path.clone().purpose());
     let purpose = Leaf::or_default(wire.purpose, VolumePurpose::Custom);
     let mount_path = mount_path(wire, path, (!purpose_unread).then_some(purpose.value), check);
     let new_claim = new_claim(wire, path, check);
@@ -107,11 +115,11 @@ fn volume(wire: &StorageVolume, path: &FieldPath, deployment: &str, check: &mut 
 
 fn mount_path(
     wire: &StorageVolume,
-    path: &FieldPath,
+    path: &PathOf<StorageVolume>,
     purpose: Option<VolumePurpose>,
     check: &mut Checker<'_, '_>,
 ) -> Leaf<String> {
-    let path = path.join("mountPath");
+    let path = path.clone().mount_path();
     if let Some(mount_path) = text(wire.mount_path.as_deref()) {
         check.expect(&codes::INVALID_VOLUME, &path, mount_path, check_mount_path(mount_path));
         return Leaf::written(mount_path.to_owned());
@@ -144,12 +152,17 @@ fn check_mount_path(path: &str) -> Checked {
     }
 }
 
-fn claim_name(wire: &StorageVolume, path: &FieldPath, default: String, check: &mut Checker<'_, '_>) -> Leaf<String> {
-    let path_to_name = path.join("claimName");
+fn claim_name(
+    wire: &StorageVolume,
+    path: &PathOf<StorageVolume>,
+    default: String,
+    check: &mut Checker<'_, '_>,
+) -> Leaf<String> {
+    let path_to_name = path.clone().claim_name();
     if let Some(claim) = text(wire.claim_name.as_deref()) {
         return Leaf::written(claim.to_owned());
     }
-    if check.absent(&path.join("size")) && check.missing(wire.claim_name.as_deref(), &path_to_name) {
+    if check.absent(&path.clone().size()) && check.missing(wire.claim_name.as_deref(), &path_to_name) {
         check
             .findings
             .report(&codes::REQUIRED_FIELD, &path_to_name, format!("{path_to_name} is required without a size"))
@@ -158,11 +171,11 @@ fn claim_name(wire: &StorageVolume, path: &FieldPath, default: String, check: &m
     Leaf::derived(default)
 }
 
-fn new_claim(wire: &StorageVolume, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<NewClaim> {
+fn new_claim(wire: &StorageVolume, path: &PathOf<StorageVolume>, check: &mut Checker<'_, '_>) -> Option<NewClaim> {
     let class = wire.storage_class_name.as_deref();
-    if check.absent(&path.join("size")) {
-        only_with_size(&codes::INVALID_VOLUME, &path.join("storageClassName"), check);
-        only_with_size(&codes::INVALID_VOLUME, &path.join("accessMode"), check);
+    if check.absent(&path.clone().size()) {
+        only_with_size(&codes::INVALID_VOLUME, &path.clone().storage_class_name(), check);
+        only_with_size(&codes::INVALID_VOLUME, &path.clone().access_mode(), check);
         return None;
     }
     let size = wire.size.as_ref()?;

@@ -8,35 +8,35 @@ use kubefoundry_diagnostics::Place;
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_kubernetes::labels;
+use kubefoundry_kubernetes::wire::PathOf;
 use kubefoundry_kubernetes::wire::Toleration;
-use kubefoundry_yaml::field_path::FieldPath;
 
 const OPERATORS: &[&str] = &["Exists", "Equal", "Lt", "Gt"];
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// Checks all tolerations.
 pub(super) fn tolerations(tolerations: &[Toleration], check: &mut Checker<'_, '_>) {
-    let path = FieldPath::from(ModelDeployment::path().spec().tolerations());
+    let path = ModelDeployment::path().spec().tolerations();
     for (index, entry) in tolerations.iter().enumerate() {
-        toleration(&path.index(index), entry, check);
+        toleration(&path.clone().index(index), entry, check);
     }
 }
 
-fn toleration(path: &FieldPath, toleration: &Toleration, check: &mut Checker<'_, '_>) {
+fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Checker<'_, '_>) {
     let Toleration { key, operator, value, effect, toleration_seconds } = toleration;
     let code = &codes::INVALID_TOLERATION;
-    let operator_unread = operator.is_none() && !check.absent(&path.join("operator"));
+    let operator_unread = operator.is_none() && !check.absent(&path.clone().operator());
     let operator = text(operator.as_deref());
     if let Some(operator) = operator {
-        check.word(code, &path.join("operator"), operator, OPERATORS);
+        check.word(code, &path.clone().operator(), operator, OPERATORS);
     }
     if let Some(key) = text(key.as_deref()) {
-        check.expect(code, &path.join("key"), key, labels::label_key(key));
-    } else if operator != Some("Exists") && !operator_unread && check.missing(key.as_deref(), &path.join("key")) {
+        check.expect(code, &path.clone().key(), key, labels::label_key(key));
+    } else if operator != Some("Exists") && !operator_unread && check.missing(key.as_deref(), &path.clone().key()) {
         let message = format!("{path} has no key, expected operator Exists, which then tolerates every taint");
         check.findings.report(code, path, message);
     }
-    let value_path = path.join("value");
+    let value_path = path.clone().value();
     let missing = check.missing(value.as_deref(), &value_path);
     match (operator, text(value.as_deref())) {
         (Some("Exists"), Some(_)) => {
@@ -56,11 +56,11 @@ fn toleration(path: &FieldPath, toleration: &Toleration, check: &mut Checker<'_,
         _ => {}
     }
     if let Some(effect) = text(effect.as_deref()) {
-        check.word(code, &path.join("effect"), effect, EFFECTS);
+        check.word(code, &path.clone().effect(), effect, EFFECTS);
     }
-    let effect_unread = effect.is_none() && !check.absent(&path.join("effect"));
+    let effect_unread = effect.is_none() && !check.absent(&path.clone().effect());
     if toleration_seconds.is_some() && !effect_unread && effect.as_deref() != Some("NoExecute") {
-        let seconds = path.join("tolerationSeconds");
+        let seconds = path.clone().toleration_seconds();
         let message = format!("{seconds} is given, expected it with effect NoExecute only");
         check.findings.report(code, Place::key(&seconds), message);
     }

@@ -37,7 +37,7 @@ pub(super) fn workload(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_,
     let scaling_path = wire::ModelDeployment::path().spec().scaling();
     let workload = match mode.value {
         ServingMode::Aggregated => {
-            ignored(&[scaling_path.prefill().into(), scaling_path.decode().into()], mode.value, check);
+            ignored(&[scaling_path.clone().prefill().into(), scaling_path.decode().into()], mode.value, check);
             require_gpu(engine, Role::Aggregated, all.as_ref(), check);
             Workload::Aggregated(all?)
         }
@@ -100,21 +100,22 @@ fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Opt
     };
     let ceilings = check.habits().ceilings.as_ref();
     let replicas = count(written.replicas, &worker.replicas_path(), 1, check);
-    let gpu_count = count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_count_path(), written.assumed_gpus, check);
+    let gpu_count =
+        count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_path().count(), written.assumed_gpus, check);
     if let Some(gpu_type) = written.gpu.and_then(|gpu| text(gpu.gpu_type.as_deref())) {
         worker.gpu_type = Leaf::written(gpu_type.to_owned());
     }
-    for (field, quantity) in [("memory", &worker.memory), ("cpu", &worker.cpu)] {
-        if let Some(quantity) = quantity {
-            let most = ceilings.map(|most| if field == "memory" { most.memory } else { most.cpu });
-            check.most_quantity(&worker.path(field), quantity, most);
-        }
+    if let Some(memory) = &worker.memory {
+        check.most_quantity(&worker.memory_path(), memory, ceilings.map(|most| most.memory));
+    }
+    if let Some(cpu) = &worker.cpu {
+        check.most_quantity(&worker.cpu_path(), cpu, ceilings.map(|most| most.cpu));
     }
     if let Some(replicas) = &replicas {
         check.most(&worker.replicas_path(), replicas.value, ceilings.map(|most| most.replicas));
     }
     if let Some(count) = &gpu_count {
-        check.most(&worker.gpu_count_path(), count.value, ceilings.map(|most| most.gpus));
+        check.most(&worker.gpu_path().count(), count.value, ceilings.map(|most| most.gpus));
     }
     Some(Worker { replicas: replicas?, gpu_count: gpu_count?, ..worker })
 }
@@ -138,10 +139,10 @@ fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, 
     let message = format!("{} engine requires GPU (set resources.gpu.count > 0)", grammar.display_name);
     let Some(worker) = worker.filter(|worker| worker.gpu_count.value == 0) else { return };
     if role == Role::Aggregated {
-        check.findings.report(&codes::ENGINE_REQUIRES_GPU, &worker.gpu_count_path(), message);
+        check.findings.report(&codes::ENGINE_REQUIRES_GPU, &worker.gpu_path().count(), message);
     } else if worker.gpu_count.is_written() {
         let help = format!("set scaling.{}.gpu.count > 0", role.as_str());
-        check.findings.report(&codes::ENGINE_REQUIRES_GPU, &worker.gpu_count_path(), message).help(help);
+        check.findings.report(&codes::ENGINE_REQUIRES_GPU, &worker.gpu_path().count(), message).help(help);
     }
 }
 
@@ -168,7 +169,7 @@ fn refuse_resources(check: &mut Checker<'_, '_>) {
         check.findings.report(&codes::RESOURCES_AND_ROLES, Place::key(&gpu), message);
     }
     let resources = wire::ModelDeployment::path().spec().resources();
-    for (field, path) in [("memory", resources.memory()), ("cpu", resources.cpu())] {
+    for (field, path) in [("memory", resources.clone().memory()), ("cpu", resources.cpu())] {
         if check.given(&path) && !check.is_empty_text(&path) {
             let message = format!(
                 "Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"
@@ -180,7 +181,7 @@ fn refuse_resources(check: &mut Checker<'_, '_>) {
 
 fn require_roles(check: &mut Checker<'_, '_>) {
     let scaling = wire::ModelDeployment::path().spec().scaling();
-    let roles = [("prefill", scaling.prefill()), ("decode", scaling.decode())];
+    let roles = [("prefill", scaling.clone().prefill()), ("decode", scaling.clone().decode())];
     let mut incomplete = false;
     for (role, path) in roles {
         if check.absent(&path) {
@@ -214,7 +215,7 @@ fn one_vendor(prefill: &Worker, decode: &Worker, check: &mut Checker<'_, '_>) {
         let message = format!(
             "prefill runs on GPUs of {of_prefill} and decode on GPUs of {of_decode}, expected one vendor for both"
         );
-        let (path, other) = (at.path("gpu.type"), other.path("gpu.type"));
+        let (path, other) = (at.gpu_path().gpu_type(), other.gpu_path().gpu_type());
         check.findings.report(&codes::GPU_VENDOR_MISMATCH, &path, message).related(&other, "the other one");
     }
 }

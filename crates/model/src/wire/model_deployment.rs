@@ -1,5 +1,6 @@
 //! `ModelDeployment` v1alpha1 (docs/specification.md, MD-1) with the additive fields that users of airunway write.
 
+use kubefoundry_kubernetes::api_group::AIRUNWAY;
 use kubefoundry_kubernetes::wire::{
     EnvVar, IntegerOrString, LocalObjectReference, Map, ObjectMeta, Syntax, Toleration,
 };
@@ -59,7 +60,7 @@ wire_object! {
         /// Secrets in the same namespace, by name.
         secrets: Secrets = "secrets",
         /// Secrets in the same namespace to pull images with.
-        image_pull_secrets: Vec<LocalObjectReference> = "imagePullSecrets" [max_items(256), list_key("name")],
+        image_pull_secrets: Vec<LocalObjectReference> = "imagePullSecrets" [max_items(256), list_key("name"), not_in(&[AIRUNWAY])],
         /// Labels that a node must have for pods to run on it.
         node_selector: Map<String> = "nodeSelector" [max_entries(512)],
         /// Taints of nodes that the pods tolerate.
@@ -73,12 +74,12 @@ wire_object! {
     pub struct Model {
         /// A HuggingFace id (`org/name`, `org/name/file.gguf` or a bare name), or an absolute path on a volume of `storage`.
         /// Required when `source` is `huggingface`; otherwise left out, or an absolute path inside the image.
-        id: String = "id" [max_length(1024)],
+        id: String = "id" [identity(), max_length(1024)],
         /// The model's name in the API; the last part of `id` by default. Without commas and spaces. No effect when `source`
         /// is `custom`.
         served_name: String = "servedName" [max_length(1024)],
         /// Where the model comes from.
-        source: ModelSource = "source" [default("\"huggingface\"")],
+        source: ModelSource = "source" [identity(), default("\"huggingface\"")],
         /// Volumes for its weights and for caches.
         storage: Storage = "storage",
     }
@@ -151,7 +152,7 @@ wire_object! {
     pub struct Provider {
         /// The provider: `dynamo`, `kaito`, `kuberay`, or one of which an InferenceProviderConfig is given. Absent means that
         /// one is selected; `kuberay` never is.
-        name: String = "name" [max_length(253)],
+        name: String = "name" [identity(), max_length(253)],
         /// Settings that only this provider knows; unknown keys are warned about.
         overrides: Node<'static> = "overrides",
     }
@@ -173,7 +174,7 @@ wire_object! {
     /// The engine and how it is set.
     pub struct Engine {
         /// Which engine runs the model. `vllm`, `sglang` and `trtllm` need GPUs.
-        engine_type: EngineType = "type",
+        engine_type: EngineType = "type" [identity()],
         /// The longest context in tokens, prompt and answer together; the model's own limit by default. Becomes
         /// `--max-model-len` (vLLM), `--context-length` (SGLang), `--max-seq-len` (TensorRT-LLM) or `--ctx-size` (llama.cpp).
         context_length: i32 = "contextLength" [minimum(1), checked_by(&codes::OUT_OF_RANGE)],
@@ -197,7 +198,7 @@ wire_object! {
     /// Serving mode.
     pub struct Serving {
         /// Whether one kind of worker does prefill and decode, or two do.
-        mode: ServingMode = "mode" [default("\"aggregated\"")],
+        mode: ServingMode = "mode" [identity(), default("\"aggregated\"")],
     }
 }
 string_enum! {

@@ -9,6 +9,7 @@ use kubefoundry::wire::{
     Describe as _, EngineType, Facets, FieldShape, InferenceProviderConfig, ModelDeployment, ObjectShape,
     RENDER_API_VERSION, Shape, Word as _,
 };
+use kubefoundry::yaml::field_path::Segment;
 use serde_json::{Value, json};
 
 use super::{Object, arguments, description, json as parse, syntax};
@@ -66,13 +67,17 @@ fn root(shape: &Shape, kind: &str, versions: &[String]) -> Result<Value, Failure
 
 /// What a dialect asks for beside what all do.
 fn of_dialect(dialect: &Dialect) -> Value {
-    let mut spec = json!({"properties": {}});
-    for field in dialect.absent_fields {
-        spec["properties"][field.trim_start_matches("spec.")] = json!(false);
+    let mut then = json!({"properties": {"spec": {"properties": {}}}});
+    if let Shape::Object(deployment) = ModelDeployment::SHAPE {
+        for path in deployment.absent_in(dialect.group) {
+            let keys = path.segments().iter().filter_map(Segment::as_key);
+            *keys.fold(&mut then, |schema, key| &mut schema["properties"][key]) = json!(false);
+        }
     }
+    let spec = &mut then["properties"]["spec"];
     if !dialect.chooses_engine {
         spec["required"] = json!(["engine"]);
-        spec["properties"]["engine"] = json!({"required": ["type"]});
+        spec["properties"]["engine"]["required"] = json!(["type"]);
     }
     if dialect.requires_role_memory && !dialect.assumes_gpu {
         spec["allOf"] = workload().into();
@@ -80,13 +85,15 @@ fn of_dialect(dialect: &Dialect) -> Value {
     if let Some(most) = &dialect.ceilings {
         let gpu = json!({"properties": {"count": {"maximum": most.gpus}}});
         let role = json!({"properties": {"replicas": {"maximum": most.replicas}, "gpu": gpu}});
-        spec["properties"]["resources"] = json!({"properties": {"gpu": gpu}});
-        spec["properties"]["scaling"] =
-            json!({"properties": {"replicas": {"maximum": most.replicas}, "prefill": role, "decode": role}});
+        spec["properties"]["resources"]["properties"]["gpu"] = gpu;
+        let scaling = &mut spec["properties"]["scaling"]["properties"];
+        scaling["replicas"] = json!({"maximum": most.replicas});
+        scaling["prefill"] = role.clone();
+        scaling["decode"] = role;
     }
     json!({
         "if": {"required": ["apiVersion"], "properties": {"apiVersion": {"enum": [dialect.api_version()]}}},
-        "then": {"properties": {"spec": spec}},
+        "then": then,
     })
 }
 

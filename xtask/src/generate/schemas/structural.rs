@@ -12,7 +12,7 @@ use crate::Failure;
 /// The schema of a whole object.
 pub(super) fn object(shape: &ObjectShape, dialect: &Dialect) -> Result<Value, Failure> {
     let mut properties = Object::default();
-    for field in shape.fields {
+    for field in shape.fields.iter().filter(|field| !field.facets.not_in.contains(&dialect.group)) {
         properties = properties.with(field.key, property(shape, field, dialect)?);
     }
     let required: Vec<&str> =

@@ -20,13 +20,13 @@ pub(crate) struct FieldChange {
 
 impl FieldChange {
     /// A field gets a value.
-    pub(crate) fn set(path: FieldPath, value: impl Into<Json>) -> Self {
-        Self { path, value: Some(value.into()) }
+    pub(crate) fn set(path: impl Into<FieldPath>, value: impl Into<Json>) -> Self {
+        Self { path: path.into(), value: Some(value.into()) }
     }
 
     /// A field is taken out.
-    pub(crate) fn remove(path: FieldPath) -> Self {
-        Self { path, value: None }
+    pub(crate) fn remove(path: impl Into<FieldPath>) -> Self {
+        Self { path: path.into(), value: None }
     }
 
     /// Makes it. Whether it changed anything.
@@ -85,21 +85,22 @@ pub(crate) fn changes(
     provider: Option<&str>,
 ) -> Vec<Variant> {
     let mut values = Vec::new();
-    let name = path.to_string();
     let mut is_word = false;
     let mut changes: Vec<Variant> = Vec::new();
-    match name.as_str() {
-        "kind" => return changes,
-        "apiVersion" => values.extend(DIALECTS.iter().map(|dialect| Json::from(dialect.api_version()))),
-        "spec.provider.name" => values.extend(providers.iter().map(|name| Json::from(*name))),
-        "spec.serving.mode" => {
-            changes.extend(other_mode(root).map(|edits| Variant { edits, is_word: true, is_around: false }));
-        }
-        _ => {
-            let (shape, facets) = shape_at(path, provider);
-            is_word = facets.words.is_some() || matches!(shape, Shape::Words(_));
-            values.extend(other_values(shape, facets, value));
-        }
+    let deployment = ModelDeployment::path;
+    if *path == *deployment().kind() {
+        return changes;
+    }
+    if *path == *deployment().api_version() {
+        values.extend(DIALECTS.iter().map(|dialect| Json::from(dialect.api_version())));
+    } else if *path == *deployment().spec().provider().name() {
+        values.extend(providers.iter().map(|name| Json::from(*name)));
+    } else if *path == *deployment().spec().serving().mode() {
+        changes.extend(other_mode(root).map(|edits| Variant { edits, is_word: true, is_around: false }));
+    } else {
+        let (shape, facets) = shape_at(path, provider);
+        is_word = facets.words.is_some() || matches!(shape, Shape::Words(_));
+        values.extend(other_values(shape, facets, value));
     }
     values.retain(|other| other != value);
     changes.extend(values.into_iter().map(|value| Variant {
@@ -123,37 +124,37 @@ pub(crate) fn changes(
 
 /// The other serving mode, with the sizes moved to where it has them.
 pub(crate) fn other_mode(root: &Node<'_>) -> Option<Vec<FieldChange>> {
-    let at = |path: &'static str| root.at(&FieldPath::parse(path)).map(Node::to_json);
-    let is_disaggregated = at("spec.serving.mode") == Some(json!("disaggregated"));
-    let path = FieldPath::parse;
+    let at = |path: &FieldPath| root.at(path).map(Node::to_json);
+    let spec = || ModelDeployment::path().spec();
+    let is_disaggregated = at(&spec().serving().mode()) == Some(json!("disaggregated"));
     if is_disaggregated {
-        let prefill = at("spec.scaling.prefill")?;
+        let prefill = at(&spec().scaling().prefill())?;
         let mut resources = json!({"gpu": prefill.get("gpu")?});
         if let (Some(memory), Some(fields)) = (prefill.get("memory"), resources.as_object_mut()) {
             fields.insert("memory".to_owned(), memory.clone());
         }
         return Some(vec![
-            FieldChange::set(path("spec.serving.mode"), "aggregated"),
-            FieldChange::remove(path("spec.scaling.prefill")),
-            FieldChange::remove(path("spec.scaling.decode")),
-            FieldChange::set(path("spec.resources"), resources),
+            FieldChange::set(spec().serving().mode(), "aggregated"),
+            FieldChange::remove(spec().scaling().prefill()),
+            FieldChange::remove(spec().scaling().decode()),
+            FieldChange::set(spec().resources(), resources),
         ]);
     }
-    let gpu = at("spec.resources.gpu").unwrap_or_else(|| json!({"count": 1}));
-    let memory = at("spec.resources.memory").unwrap_or_else(|| json!("32Gi"));
+    let gpu = at(&spec().resources().gpu()).unwrap_or_else(|| json!({"count": 1}));
+    let memory = at(&spec().resources().memory()).unwrap_or_else(|| json!("32Gi"));
     let role = json!({"gpu": gpu, "memory": memory});
     Some(vec![
-        FieldChange::set(path("spec.serving.mode"), "disaggregated"),
-        FieldChange::remove(path("spec.resources")),
-        FieldChange::remove(path("spec.scaling.replicas")),
-        FieldChange::set(path("spec.scaling.prefill"), role.clone()),
-        FieldChange::set(path("spec.scaling.decode"), role),
+        FieldChange::set(spec().serving().mode(), "disaggregated"),
+        FieldChange::remove(spec().resources()),
+        FieldChange::remove(spec().scaling().replicas()),
+        FieldChange::set(spec().scaling().prefill(), role.clone()),
+        FieldChange::set(spec().scaling().decode(), role),
     ])
 }
 
 /// What the value of a field looks like.
 pub(crate) fn shape_at(path: &FieldPath, provider: Option<&str>) -> (Shape, Facets) {
-    let overrides = FieldPath::parse("spec.provider.overrides");
+    let overrides = FieldPath::from(ModelDeployment::path().spec().provider().overrides());
     let mut shape = ModelDeployment::SHAPE;
     let mut facets = Facets::NONE;
     for (depth, segment) in path.segments().iter().enumerate() {

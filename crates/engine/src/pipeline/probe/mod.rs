@@ -10,6 +10,7 @@ use super::subject::{Attempt, Subject};
 use change::{FieldChange, Variant, changes, edited};
 use difference::{Difference, Place};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
+use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_transform::{Steps, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -170,8 +171,8 @@ impl<'p> Probe<'p> {
         path: &FieldPath,
         edits: Vec<FieldChange>,
     ) -> Option<(Vec<FieldChange>, Difference, Vec<ObjectRef>)> {
-        let name = FieldPath::parse("spec.provider.name");
-        if path.starts_with(&FieldPath::parse("spec.provider")) {
+        let name = FieldPath::from(ModelDeployment::path().spec().provider().name());
+        if path.starts_with(&ModelDeployment::path().spec().provider()) {
             return None;
         }
         let root = self.subject.root();

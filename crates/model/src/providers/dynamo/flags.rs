@@ -160,7 +160,7 @@ fn prefixes_cached(
     let Some(cause) = prefix_cache_switch(invocation, stack.engine, deployment) else {
         return true;
     };
-    let path = overrides::path("routerMode");
+    let path = overrides::path().router_mode();
     let message = format!("{path} is kv, but {cause} turns prefix caching off: expected one or the other");
     findings
         .report(&codes::KV_ROUTING_WITHOUT_PREFIX_CACHE, &path, message)

@@ -80,6 +80,6 @@ pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
         let message = format!("{path} is {ROUTER_MODE}, but spec.env is for the workers and the frontend routes");
         findings
             .report(&ROUTER_MODE_IN_ENVIRONMENT, &path, message)
-            .help(format!("set {} instead", overrides::path("routerMode")));
+            .help(format!("set {} instead", overrides::path().router_mode()));
     }
 }

@@ -64,11 +64,11 @@ fn custom_version<'v>(
     if let Some(known) = RUNTIMES.iter().find(|known| **known == version) {
         return known;
     }
-    let override_path = overrides::path("runtimeVersion");
+    let override_path = overrides::path().runtime_version();
     let (place, found, help) = if declared.is_some() {
         let help =
             format!("choose the runtime whose flags come closest: runtimes: {{{NAME}: <version>}} in the options");
-        (&override_path, format!("{override_path} is {version}"), help)
+        (&*override_path, format!("{override_path} is {version}"), help)
     } else {
         let help = format!("if that is not its Dynamo version, say which is with {override_path}");
         (path, format!("the image's tag says {version}"), help)
@@ -84,7 +84,7 @@ fn custom_version<'v>(
 /// A custom image of which nobody says the version. Operators from 1.5 refuse it; with a dump of CRDs it is known whether
 /// the cluster's does, by the field that came with it.
 fn without_version(image: &str, path: &FieldPath, context: &Context<'_>, findings: &mut Findings<'_>) {
-    let help = format!("say which Dynamo is in it with {}", overrides::path("runtimeVersion"));
+    let help = format!("say which Dynamo is in it with {}", overrides::path().runtime_version());
     let (code, what) = match context.schema_has("DynamoGraphDeployment", override_field(context.target)) {
         None => (&IMAGE_WITHOUT_VERSION, "Dynamo operators from 1.5 refuse it"),
         Some(true) => (&RUNTIME_VERSION_REQUIRED, "the operator of this cluster refuses it"),
@@ -104,7 +104,7 @@ fn override_field(target: &str) -> &'static str {
 
 fn check_override(settings: &Settings, runtime: &str, findings: &mut Findings<'_>) {
     if let Some(version) = settings.runtime_version.as_deref().filter(|version| *version != runtime) {
-        let path = overrides::path("runtimeVersion");
+        let path = overrides::path().runtime_version();
         let message = format!("{path} is {version}, but the default image is of {runtime}");
         findings
             .report(&RUNTIME_VERSION_MISMATCH, &path, message)

@@ -72,7 +72,7 @@ static INFO: ProviderInfo = ProviderInfo {
     overrides: overrides::Overrides::SHAPE,
     section: None,
     codes: codes::CODES,
-    deviations: support::DEVIATIONS,
+    deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
     kinds: &[CustomKind { group: "nvidia.com", kind: "DynamoGraphDeployment", plural: "dynamographdeployments" }],
     filled_in: &[FilledIn { kind: "DynamoGraphDeployment", path: "useAsCompilationCache", value: "false" }],

@@ -5,10 +5,9 @@ use crate::codes;
 use crate::ir::Deployment;
 use crate::providers::image;
 use crate::providers::overrides;
-pub(super) use crate::providers::overrides::path;
 use crate::providers::overrides::quantity;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_kubernetes::wire::Syntax;
+use kubefoundry_kubernetes::wire::{PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 
 wire_object! {
@@ -85,6 +84,11 @@ impl Settings {
     }
 }
 
+/// Where the overrides stand.
+pub(super) fn path() -> PathOf<Overrides> {
+    overrides::path::<Overrides>()
+}
+
 /// Reads and checks the overrides. What is wrong is reported, and its default is used meanwhile, so that the rest of
 /// the deployment is still looked at.
 pub(super) fn settings(deployment: &Deployment, findings: &mut Findings<'_>) -> Settings {
@@ -94,8 +98,9 @@ pub(super) fn settings(deployment: &Deployment, findings: &mut Findings<'_>) -> 
     Settings {
         router_mode: router_mode.map(|mode| known_mode(mode, findings)),
         frontend_replicas: replicas.and_then(|count| non_negative(count, findings)).unwrap_or(1),
-        frontend_cpu: quantity(cpu, "frontend.resources.cpu", findings).unwrap_or_else(|| "2".to_owned()),
-        frontend_memory: quantity(memory, "frontend.resources.memory", findings).unwrap_or_else(|| "4Gi".to_owned()),
+        frontend_cpu: quantity(cpu, &path().frontend().resources().cpu(), findings).unwrap_or_else(|| "2".to_owned()),
+        frontend_memory: quantity(memory, &path().frontend().resources().memory(), findings)
+            .unwrap_or_else(|| "4Gi".to_owned()),
         runtime_version: runtime_version.filter(|version| is_version(version, findings)),
     }
 }
@@ -104,7 +109,7 @@ fn known_mode(mode: RouterMode, findings: &mut Findings<'_>) -> RouterMode {
     if mode != RouterMode::None {
         return mode;
     }
-    let path = path("routerMode");
+    let path = path().router_mode();
     let message = format!("{path} is \"none\", which Dynamo does not have: requests are routed round-robin");
     findings.report(&ROUTER_MODE_NONE, &path, message).help("write round-robin, or leave routerMode out");
     RouterMode::RoundRobin
@@ -113,7 +118,7 @@ fn known_mode(mode: RouterMode, findings: &mut Findings<'_>) -> RouterMode {
 fn non_negative(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
     let checked = u32::try_from(count).ok();
     if checked.is_none() {
-        let path = path("frontend.replicas");
+        let path = path().frontend().replicas();
         let message = format!("{path} is {count}, expected 0 or more");
         findings.report(&codes::OUT_OF_RANGE, &path, message).help("leave it out for one frontend");
     }
@@ -124,7 +129,7 @@ fn non_negative(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
 fn is_version(version: &str, findings: &mut Findings<'_>) -> bool {
     let valid = image::is_version(version) && version.split('.').all(|part| part.len() <= 4);
     if !valid {
-        let path = path("runtimeVersion");
+        let path = path().runtime_version();
         let message = format!("{path} is {version:?}, expected MAJOR.MINOR.PATCH such as 1.4.0");
         findings.report(&codes::INVALID_VALUE, &path, message).help("give the Dynamo version in the image");
     }

@@ -7,6 +7,7 @@ use crate::draft::{Draft, NotImportable, Subject, WorkerDraft, count, entries, t
 use crate::engines::{GivenFlag, flags_of, flags_of_keywords};
 use crate::ir::{EngineType, Role};
 use crate::providers::reading;
+use crate::wire::ModelDeployment;
 use kubefoundry_yaml as yaml;
 
 /// Why a preset's GPUs are made up.
@@ -60,7 +61,7 @@ fn preset(name: &str, inference: &Value, subject: &Subject<'_>) -> Draft {
     draft.hugging_face_token = text(inference, "/preset/presetOptions/modelAccessSecret").map(str::to_owned);
     let mut worker = WorkerDraft::new(Role::Aggregated);
     worker.gpu_count = 1;
-    draft.assumed.push(("spec.resources.gpu.count", PRESET_GPUS));
+    draft.assumed.push((ModelDeployment::path().spec().resources().gpu().count().into(), PRESET_GPUS));
     let config = text(inference, "/config").and_then(|config| subject.beside("ConfigMap", config));
     if let Some((position, config)) = config {
         draft.parts.push(position);
@@ -140,7 +141,7 @@ fn made_up_id(image: &str, subject: &Subject<'_>, draft: &mut Draft) {
     }
     let name = image.split('@').next().unwrap_or(image).rsplit('/').next().unwrap_or_default();
     draft.model_id = Some(name.split(':').next().unwrap_or(name).to_owned());
-    draft.assumed.push(("spec.model.id", ID_IN_IMAGE));
+    draft.assumed.push((ModelDeployment::path().spec().model().id().into(), ID_IN_IMAGE));
 }
 
 /// The id of a model that a runner downloads.

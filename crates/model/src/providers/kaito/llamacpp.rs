@@ -32,7 +32,7 @@ pub(super) fn command(
             format!("the image {:?} does not say how it is started, expected a runner for it", shorten(image));
         findings
             .report(&UNKNOWN_RUNNER, image_place(deployment), message)
-            .help(format!("set {} to llama-server, llama-cpp-runner or aikit", overrides::path("runner")));
+            .help(format!("set {} to llama-server, llama-cpp-runner or aikit", overrides::path().runner()));
         return None;
     };
     match runner {
@@ -43,7 +43,10 @@ pub(super) fn command(
 }
 
 fn image_place(deployment: &Deployment) -> Place {
-    deployment.image.as_ref().map_or_else(|| Place::from("spec.image"), |(_, path)| Place::value(path))
+    deployment
+        .image
+        .as_ref()
+        .map_or_else(|| ModelDeployment::path().spec().image().into(), |(_, path)| Place::value(path))
 }
 
 /// An image with its model in it starts itself; AIKit's still has to be told KAITO's port.
@@ -57,7 +60,7 @@ fn without_model(
         return aikit(deployment, findings);
     }
     if overrides.runner.is_some() {
-        let path = overrides::path("runner");
+        let path = overrides::path().runner();
         findings.report(&codes::FIELD_IGNORED, &path, format!("{path} has no effect: {NO_ID}")).help(NO_ID_HELP);
     }
     ignore_engine_settings(deployment, NO_ID, NO_ID_HELP, findings);

@@ -55,7 +55,7 @@ static INFO: ProviderInfo = ProviderInfo {
     overrides: Overrides::SHAPE,
     section: Some(Section::of::<settings::Kaito>),
     codes: codes::CODES,
-    deviations: support::DEVIATIONS,
+    deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
     kinds: &[
         CustomKind { group: "kaito.sh", kind: "Workspace", plural: "workspaces" },

@@ -71,7 +71,7 @@ impl Nodes {
 /// Whether KAITO's webhook takes the instance type, or its absence (api/v1beta1/workspace_validation.go,
 /// validateCreate): it is required where nodes are provisioned, which is KAITO's default, and refused elsewhere.
 fn check_instance_type(given: Option<&str>, missing: bool, context: &Context<'_>, findings: &mut Findings<'_>) {
-    let path = overrides::path("instanceType");
+    let path = overrides::path().instance_type();
     match (node_auto_provisioning(context), given) {
         (Some(true), None) if missing => {
             let message = format!("{path} is required: KAITO provisions the nodes (kaito.nodeAutoProvisioning: true)");

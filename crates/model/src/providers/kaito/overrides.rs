@@ -3,9 +3,9 @@
 use crate::codes;
 use crate::ir::Deployment;
 use crate::providers::overrides;
-pub(super) use crate::providers::overrides::{is_written, path};
+pub(super) use crate::providers::overrides::is_written;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_kubernetes::wire::Syntax;
+use kubefoundry_kubernetes::wire::{PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::text::shorten;
 
@@ -43,12 +43,17 @@ string_enum! {
     }
 }
 
+/// Where the overrides stand.
+pub(super) fn path() -> PathOf<Overrides> {
+    overrides::path::<Overrides>()
+}
+
 /// Reads and checks the overrides. What is wrong is reported and left out, so that the rest of the deployment is still
 /// looked at.
 pub(super) fn read(deployment: &Deployment, findings: &mut Findings<'_>) -> Overrides {
     let mut overrides: Overrides = overrides::read(deployment, findings);
     if let Some(instance_type) = overrides.instance_type.take_if(|name| !is_instance_type(name)) {
-        let path = path("instanceType");
+        let path = path().instance_type();
         let message = format!("{path} is {:?}, expected an instance type", shorten(&instance_type));
         findings.report(&codes::INVALID_VALUE, &path, message).help("such as Standard_NC24ads_A100_v4 or g5.4xlarge");
     }

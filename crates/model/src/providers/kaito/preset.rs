@@ -85,7 +85,7 @@ fn settings(deployment: &Deployment, worker: &Worker, findings: &mut Findings<'_
         let invocation = engines::resolve(deployment, worker, &launcher(), findings);
         return config_map::settings(&invocation, findings);
     }
-    refuse("spec.engine.extraArgs", findings);
+    refuse(&ModelDeployment::path().spec().engine().extra_args(), findings);
     let mut deployment = deployment.clone();
     deployment.engine.extra_args.clear();
     let invocation = engines::resolve(&deployment, worker, &launcher(), findings);
@@ -95,44 +95,45 @@ fn settings(deployment: &Deployment, worker: &Worker, findings: &mut Findings<'_
 
 /// A preset has no place for anything of a pod.
 fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
-    let fields = [
-        (!deployment.env.is_empty(), "spec.env"),
-        (!deployment.model.volumes.is_empty(), "spec.model.storage.volumes"),
-        (!deployment.tolerations.is_empty(), "spec.tolerations"),
-        (!deployment.image_pull_secrets.is_empty(), "spec.imagePullSecrets"),
+    let spec = || ModelDeployment::path().spec();
+    let fields: [(bool, FieldPath); 4] = [
+        (!deployment.env.is_empty(), spec().env().into()),
+        (!deployment.model.volumes.is_empty(), spec().model().storage().volumes().into()),
+        (!deployment.tolerations.is_empty(), spec().tolerations().into()),
+        (!deployment.image_pull_secrets.is_empty(), spec().image_pull_secrets().into()),
     ];
-    for (_, field) in fields.into_iter().filter(|(given, _)| *given) {
-        refuse(field, findings);
+    for (_, path) in fields.into_iter().filter(|(given, _)| *given) {
+        refuse(&path, findings);
     }
-    let metadata = [(&deployment.pod_labels, "labels"), (&deployment.pod_annotations, "annotations")];
-    for (_, field) in metadata.into_iter().filter(|(entries, _)| !entries.is_empty()) {
-        let path = FieldPath::from(ModelDeployment::path().spec().pod_template().metadata()).key(field);
+    let metadata = spec().pod_template().metadata();
+    let metadata =
+        [(&deployment.pod_labels, metadata.clone().labels()), (&deployment.pod_annotations, metadata.annotations())];
+    for (_, path) in metadata.into_iter().filter(|(entries, _)| !entries.is_empty()) {
         let message = format!("{path} has no effect on a KAITO preset, whose pods are KAITO's own");
         findings.report(&codes::FIELD_IGNORED, &path, message).help(WAY_OUT);
     }
 }
 
-fn refuse(field: &'static str, findings: &mut Findings<'_>) {
-    let message = format!("{field} has no place in a KAITO preset, expected an image with it");
-    findings.report(&codes::FIELD_NOT_SUPPORTED, field, message).help(WAY_OUT);
+fn refuse(path: &FieldPath, findings: &mut Findings<'_>) {
+    let message = format!("{path} has no place in a KAITO preset, expected an image with it");
+    findings.report(&codes::FIELD_NOT_SUPPORTED, path, message).help(WAY_OUT);
 }
 
 /// KAITO sizes a preset by the instance type, and drives NVIDIA GPUs only.
 fn check_resources(worker: &Worker, findings: &mut Findings<'_>) {
     let gpu_type = &worker.gpu_type;
     if !is_nvidia(&gpu_type.value) {
-        let path = worker.path("gpu.type");
+        let path = worker.gpu_path().gpu_type();
         let message = format!("{path} is {:?}, and KAITO presets run on NVIDIA GPUs", gpu_type.value);
         findings.report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message).help(WAY_OUT);
     }
     let fields = [
-        (worker.gpu_count.is_written(), "gpu.count"),
-        (gpu_type.is_written() && is_nvidia(&gpu_type.value), "gpu.type"),
-        (worker.memory.is_some(), "memory"),
-        (worker.cpu.is_some(), "cpu"),
+        (worker.gpu_count.is_written(), worker.gpu_path().count()),
+        (gpu_type.is_written() && is_nvidia(&gpu_type.value), worker.gpu_path().gpu_type()),
+        (worker.memory.is_some(), worker.memory_path()),
+        (worker.cpu.is_some(), worker.cpu_path()),
     ];
-    for (_, field) in fields.into_iter().filter(|(given, _)| *given) {
-        let path = worker.path(field);
+    for (_, path) in fields.into_iter().filter(|(given, _)| *given) {
         let message = format!("{path} is not part of a KAITO preset: the instance type decides");
         findings.report(&PRESET_RESOURCES, &path, message);
     }

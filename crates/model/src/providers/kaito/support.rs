@@ -1,121 +1,123 @@
 //! What becomes of the fields of a deployment. "preset" is vLLM without an image, "template" everything with one.
 
 use crate::support::Support::{Partly, Rendered};
-use crate::support::{FieldSupport, refused_role, row};
+use crate::support::{FieldSupport, refused_role, row, spec};
 
-/// The fields that are not treated as [`DEFAULTS`](crate::support::DEFAULTS) says.
-pub(super) static DEVIATIONS: &[FieldSupport] = &[
-    row(
-        "spec.model.id",
-        Partly,
-        "preset: the preset's name (org/name, or one of KAITO's own); template: --model, --hf-repo and --hf-file, or \
+/// The fields that are not treated as [`defaults`](crate::support::defaults) says.
+pub(super) fn deviations() -> Vec<FieldSupport> {
+    vec![
+        row(
+            spec().model().id(),
+            Partly,
+            "preset: the preset's name (org/name, or one of KAITO's own); template: --model, --hf-repo and --hf-file, or \
          huggingface://; an AIKit image has its model in it: ignored with a warning",
-    ),
-    row(
-        "spec.model.servedName",
-        Partly,
-        "vLLM template: --served-model-name; llama-server: --alias; preset, llama-cpp-runner and AIKit name the model \
+        ),
+        row(
+            spec().model().served_name(),
+            Partly,
+            "vLLM template: --served-model-name; llama-server: --alias; preset, llama-cpp-runner and AIKit name the model \
          themselves: ignored with a warning",
-    ),
-    row(
-        "spec.model.source",
-        Partly,
-        "label model-source; custom without an id: a template without command and args; custom with an id is refused for \
+        ),
+        row(
+            spec().model().source(),
+            Partly,
+            "label model-source; custom without an id: a template without command and args; custom with an id is refused for \
          llama-cpp-runner, which downloads",
-    ),
-    row(
-        "spec.model.storage.volumes[]",
-        Partly,
-        "template: volumes and mounts, claims to make first; the first modelCache sets HF_HOME or LLAMA_CACHE, the first \
+        ),
+        row(
+            spec().model().storage().volumes(),
+            Partly,
+            "template: volumes and mounts, claims to make first; the first modelCache sets HF_HOME or LLAMA_CACHE, the first \
          compilationCache VLLM_CACHE_ROOT, and further ones (llamacpp: all) are mounted with a warning; preset: refused",
-    ),
-    row("spec.provider.overrides", Rendered, "instanceType, runner, workload; other keys are warned about"),
-    row(
-        "spec.engine.type",
-        Partly,
-        "preset or template, and the command; llamacpp needs an image; sglang and trtllm are not run",
-    ),
-    row(
-        "spec.engine.contextLength",
-        Partly,
-        "preset: max-model-len in the ConfigMap; template: --max-model-len, --ctx-size, LocalAI's --context-size; ignored \
+        ),
+        row(spec().provider().overrides(), Rendered, "instanceType, runner, workload; other keys are warned about"),
+        row(
+            spec().engine().engine_type(),
+            Partly,
+            "preset or template, and the command; llamacpp needs an image; sglang and trtllm are not run",
+        ),
+        row(
+            spec().engine().context_length(),
+            Partly,
+            "preset: max-model-len in the ConfigMap; template: --max-model-len, --ctx-size, LocalAI's --context-size; ignored \
          with a warning where the image starts itself",
-    ),
-    row(
-        "spec.engine.trustRemoteCode",
-        Partly,
-        "vLLM template: --trust-remote-code; preset: refused, it is a switch; llamacpp: ignored with a warning",
-    ),
-    row(
-        "spec.engine.enablePrefixCaching",
-        Partly,
-        "vLLM template and llama-server: the engine's switch; preset: refused, it is a switch; else ignored with a warning",
-    ),
-    row(
-        "spec.engine.enforceEager",
-        Partly,
-        "vLLM template: --enforce-eager; preset: refused, it is a switch; llamacpp: ignored with a warning",
-    ),
-    row(
-        "spec.engine.args.*",
-        Partly,
-        "preset: settings in the ConfigMap, switches and KAITO's own keys refused; vLLM template and llama-server: flags, \
+        ),
+        row(
+            spec().engine().trust_remote_code(),
+            Partly,
+            "vLLM template: --trust-remote-code; preset: refused, it is a switch; llamacpp: ignored with a warning",
+        ),
+        row(
+            spec().engine().enable_prefix_caching(),
+            Partly,
+            "vLLM template and llama-server: the engine's switch; preset: refused, it is a switch; else ignored with a warning",
+        ),
+        row(
+            spec().engine().enforce_eager(),
+            Partly,
+            "vLLM template: --enforce-eager; preset: refused, it is a switch; llamacpp: ignored with a warning",
+        ),
+        row(
+            spec().engine().args(),
+            Partly,
+            "preset: settings in the ConfigMap, switches and KAITO's own keys refused; vLLM template and llama-server: flags, \
          addresses refused; llama-cpp-runner: LocalAI's flags, llama-server's own ignored with a warning; AIKit: ignored \
          with a warning",
-    ),
-    row("spec.engine.extraArgs[]", Partly, "template: as engine.args; preset: refused"),
-    row("spec.serving.mode", Partly, "aggregated; disaggregated is refused"),
-    row(
-        "spec.scaling.replicas",
-        Rendered,
-        "1: Workspace; else InferenceSet.spec.replicas, 0 included; other than 1 is refused with workload: Workspace",
-    ),
-    refused_role("spec.scaling.prefill.replicas"),
-    refused_role("spec.scaling.prefill.gpu.count"),
-    refused_role("spec.scaling.prefill.gpu.type"),
-    refused_role("spec.scaling.prefill.memory"),
-    refused_role("spec.scaling.decode.replicas"),
-    refused_role("spec.scaling.decode.gpu.count"),
-    refused_role("spec.scaling.decode.gpu.type"),
-    refused_role("spec.scaling.decode.memory"),
-    row(
-        "spec.resources.gpu.count",
-        Partly,
-        "template: GPU limit, /dev/shm from 2 on, vLLM's parallelism; preset: the instance type decides, an info says so",
-    ),
-    row(
-        "spec.resources.gpu.type",
-        Partly,
-        "template: the GPU's resource name; preset: other than NVIDIA's is refused, else an info",
-    ),
-    row(
-        "spec.resources.memory",
-        Partly,
-        "template: memory request and limit; preset: an info, the instance type decides",
-    ),
-    row("spec.resources.cpu", Partly, "template: CPU request; preset: an info, the instance type decides"),
-    row("spec.image", Rendered, "the template's image; needed for llamacpp; without it vLLM is a preset"),
-    row("spec.env[]", Partly, "template: environment of the container; preset: refused"),
-    row(
-        "spec.podTemplate.metadata.labels.*",
-        Partly,
-        "template: labels of the pod, KAITO's own ignored with a warning; preset: ignored with a warning",
-    ),
-    row(
-        "spec.podTemplate.metadata.annotations.*",
-        Partly,
-        "template: annotations of the pod; preset: ignored with a warning",
-    ),
-    row(
-        "spec.secrets.huggingFaceToken",
-        Rendered,
-        "preset: modelAccessSecret (its key must be HF_TOKEN); template: all keys of the secret as environment",
-    ),
-    row("spec.imagePullSecrets[]", Partly, "template: pull secrets of the pod; preset: refused"),
-    row(
-        "spec.nodeSelector.*",
-        Partly,
-        "the label selector, which KAITO makes a node affinity; KAITO's own labels are ignored with a warning",
-    ),
-    row("spec.tolerations[]", Partly, "template: tolerations of the pod; preset: refused"),
-];
+        ),
+        row(spec().engine().extra_args(), Partly, "template: as engine.args; preset: refused"),
+        row(spec().serving().mode(), Partly, "aggregated; disaggregated is refused"),
+        row(
+            spec().scaling().replicas(),
+            Rendered,
+            "1: Workspace; else InferenceSet.spec.replicas, 0 included; other than 1 is refused with workload: Workspace",
+        ),
+        refused_role(spec().scaling().prefill().replicas()),
+        refused_role(spec().scaling().prefill().gpu().count()),
+        refused_role(spec().scaling().prefill().gpu().gpu_type()),
+        refused_role(spec().scaling().prefill().memory()),
+        refused_role(spec().scaling().decode().replicas()),
+        refused_role(spec().scaling().decode().gpu().count()),
+        refused_role(spec().scaling().decode().gpu().gpu_type()),
+        refused_role(spec().scaling().decode().memory()),
+        row(
+            spec().resources().gpu().count(),
+            Partly,
+            "template: GPU limit, /dev/shm from 2 on, vLLM's parallelism; preset: the instance type decides, an info says so",
+        ),
+        row(
+            spec().resources().gpu().gpu_type(),
+            Partly,
+            "template: the GPU's resource name; preset: other than NVIDIA's is refused, else an info",
+        ),
+        row(
+            spec().resources().memory(),
+            Partly,
+            "template: memory request and limit; preset: an info, the instance type decides",
+        ),
+        row(spec().resources().cpu(), Partly, "template: CPU request; preset: an info, the instance type decides"),
+        row(spec().image(), Rendered, "the template's image; needed for llamacpp; without it vLLM is a preset"),
+        row(spec().env(), Partly, "template: environment of the container; preset: refused"),
+        row(
+            spec().pod_template().metadata().labels(),
+            Partly,
+            "template: labels of the pod, KAITO's own ignored with a warning; preset: ignored with a warning",
+        ),
+        row(
+            spec().pod_template().metadata().annotations(),
+            Partly,
+            "template: annotations of the pod; preset: ignored with a warning",
+        ),
+        row(
+            spec().secrets().hugging_face_token(),
+            Rendered,
+            "preset: modelAccessSecret (its key must be HF_TOKEN); template: all keys of the secret as environment",
+        ),
+        row(spec().image_pull_secrets(), Partly, "template: pull secrets of the pod; preset: refused"),
+        row(
+            spec().node_selector(),
+            Partly,
+            "the label selector, which KAITO makes a node affinity; KAITO's own labels are ignored with a warning",
+        ),
+        row(spec().tolerations(), Partly, "template: tolerations of the pod; preset: refused"),
+    ]
+}

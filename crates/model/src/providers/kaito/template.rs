@@ -81,7 +81,7 @@ pub(super) fn template(
 /// Warns about a llamacpp runner where another engine runs.
 pub(super) fn ignore_runner(overrides: &Overrides, findings: &mut Findings<'_>) {
     if overrides.runner.is_some() {
-        let path = overrides::path("runner");
+        let path = overrides::path().runner();
         let message = format!("{path} has no effect on vLLM, expected it with llamacpp only");
         findings.report(&codes::FIELD_IGNORED, &path, message).help("remove it");
     }
@@ -196,7 +196,7 @@ fn add_cache_environment(
 
 fn check_gpu_type(worker: &Worker, findings: &mut Findings<'_>) {
     if worker.gpu_count.value == 0 && worker.gpu_type.is_written() {
-        let path = worker.path("gpu.type");
+        let path = worker.gpu_path().gpu_type();
         let message = format!("{path} has no effect: no GPU is asked for");
         findings.report(&codes::FIELD_IGNORED, &path, message).help("set gpu.count, or remove gpu.type");
     }

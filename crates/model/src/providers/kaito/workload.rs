@@ -65,7 +65,7 @@ pub(super) fn choose(
             );
             findings
                 .report(&WORKLOAD_KIND_CHANGES, &at, message)
-                .help(format!("to scale in place, set {}: InferenceSet", overrides::path("workload")));
+                .help(format!("to scale in place, set {}: InferenceSet", overrides::path().workload()));
             Kind::InferenceSet
         }
         WorkloadKind::Workspace => {
@@ -73,7 +73,7 @@ pub(super) fn choose(
                 let message = format!("{at} is {replicas}, expected 1: a KAITO Workspace serves from one pod");
                 findings
                     .report(&WORKSPACE_REPLICAS, &at, message)
-                    .related(&overrides::path("workload"), "pinned here")
+                    .related(&overrides::path().workload(), "pinned here")
                     .help("set workload to InferenceSet, or leave it out");
             }
             Kind::Workspace

@@ -61,7 +61,7 @@ static INFO: ProviderInfo = ProviderInfo {
     overrides: overrides::Overrides::SHAPE,
     section: None,
     codes: codes::CODES,
-    deviations: support::DEVIATIONS,
+    deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
     kinds: &[CustomKind { group: "ray.io", kind: "RayService", plural: "rayservices" }],
     filled_in: &[

@@ -4,9 +4,9 @@ use super::start_params;
 use crate::codes;
 use crate::ir::Deployment;
 use crate::providers::overrides;
-use crate::providers::overrides::{path, quantity};
+use crate::providers::overrides::quantity;
 use kubefoundry_diagnostics::{Findings, Place};
-use kubefoundry_kubernetes::wire::{Map, Syntax};
+use kubefoundry_kubernetes::wire::{Map, PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
 
@@ -118,6 +118,11 @@ pub(super) struct Settings {
     pub(super) accelerator: Option<AcceleratorType>,
 }
 
+/// Where the overrides stand.
+pub(super) fn path() -> PathOf<Overrides> {
+    overrides::path::<Overrides>()
+}
+
 /// Reads and checks the overrides. What is wrong is reported, and its default is used meanwhile, so that the rest of the
 /// deployment is still looked at.
 pub(super) fn settings(deployment: &Deployment, ray: &str, findings: &mut Findings<'_>) -> Settings {
@@ -129,15 +134,16 @@ pub(super) fn settings(deployment: &Deployment, ray: &str, findings: &mut Findin
     let HeadResources { cpu, memory } = resources.unwrap_or_default();
     let given = ray_start_params.unwrap_or_default();
     let mut head_params = vec![pair("num-cpus", "0"), pair("dashboard-host", "0.0.0.0")];
-    for (key, value) in start_params::checked(&given.0, &path("head.rayStartParams"), ray, findings) {
+    for (key, value) in start_params::checked(&given.0, &path().head().ray_start_params(), ray, findings) {
         match head_params.iter_mut().find(|(existing, _)| *existing == key) {
             Some(entry) => entry.1 = value,
             None => head_params.push((key, value)),
         }
     }
     Settings {
-        head_cpu: quantity(cpu, "head.resources.cpu", findings).unwrap_or_else(|| "2".to_owned()),
-        head_memory: quantity(memory, "head.resources.memory", findings).unwrap_or_else(|| "4Gi".to_owned()),
+        head_cpu: quantity(cpu, &path().head().resources().cpu(), findings).unwrap_or_else(|| "2".to_owned()),
+        head_memory: quantity(memory, &path().head().resources().memory(), findings)
+            .unwrap_or_else(|| "4Gi".to_owned()),
         head_params,
         accelerator: accelerator_type,
     }
@@ -150,7 +156,7 @@ fn pair(key: &str, value: &str) -> (String, String) {
 /// Ray's KV-aware router is alpha, is not for prefill and decode, and needs packages that its images lack
 /// (docs/design/0013).
 fn refuse_routing(findings: &mut Findings<'_>) {
-    let path = path("routerMode");
+    let path = path().router_mode();
     let message = format!("{path} is Dynamo's: on KubeRay, Ray Serve routes to the less loaded of two replicas");
     findings
         .report(&codes::FIELD_NOT_SUPPORTED, Place::key(&path), message)

@@ -1,42 +1,56 @@
 //! What becomes of the fields of a deployment.
 
 use crate::support::Support::{Partly, Rendered};
-use crate::support::{FieldSupport, row};
+use crate::support::{FieldSupport, row, spec};
 
-/// The fields that are not treated as [`DEFAULTS`](crate::support::DEFAULTS) says.
-pub(super) static DEVIATIONS: &[FieldSupport] = &[
-    row("spec.model.id", Partly, "model_source; GGUF files are refused, and so is a model without an id"),
-    row(
-        "spec.model.servedName",
-        Partly,
-        "model_id, derived from the id when absent; with source custom the id itself; colons are refused",
-    ),
-    row("spec.model.source", Partly, "custom makes the id the model's name in the API, and is refused without an id"),
-    row(
-        "spec.model.storage.volumes[]",
-        Partly,
-        "volumes of the worker pods (the head loads no model), claims to make first; the first modelCache sets HF_HOME, \
+/// The fields that are not treated as [`defaults`](crate::support::defaults) says.
+pub(super) fn deviations() -> Vec<FieldSupport> {
+    vec![
+        row(spec().model().id(), Partly, "model_source; GGUF files are refused, and so is a model without an id"),
+        row(
+            spec().model().served_name(),
+            Partly,
+            "model_id, derived from the id when absent; with source custom the id itself; colons are refused",
+        ),
+        row(
+            spec().model().source(),
+            Partly,
+            "custom makes the id the model's name in the API, and is refused without an id",
+        ),
+        row(
+            spec().model().storage().volumes(),
+            Partly,
+            "volumes of the worker pods (the head loads no model), claims to make first; the first modelCache sets HF_HOME, \
          the first compilationCache VLLM_CACHE_ROOT, and further compilation caches are warned about",
-    ),
-    row(
-        "spec.provider.overrides",
-        Partly,
-        "head.resources, head.rayStartParams, acceleratorType; routerMode is refused, other keys are warned about",
-    ),
-    row("spec.engine.type", Partly, "vllm; others are not run"),
-    row("spec.engine.contextLength", Rendered, "engine_kwargs.max_model_len"),
-    row("spec.engine.trustRemoteCode", Rendered, "engine_kwargs.trust_remote_code"),
-    row("spec.engine.enablePrefixCaching", Rendered, "engine_kwargs.enable_prefix_caching"),
-    row("spec.engine.enforceEager", Rendered, "engine_kwargs.enforce_eager"),
-    row("spec.engine.args.*", Partly, "engine_kwargs; flags of vLLM's own program and HTTP server are refused"),
-    row("spec.engine.extraArgs[]", Partly, "engine_kwargs; flags of vLLM's own program and HTTP server are refused"),
-    row("spec.serving.mode", Rendered, "build_openai_app and one worker group, or build_pd_openai_app and two"),
-    row("spec.scaling.replicas", Rendered, "Serve replicas and worker pods; 0 scales from zero on the first request"),
-    row("spec.image", Rendered, "image of head and workers, and rayVersion when its tag says one"),
-    row(
-        "spec.podTemplate.metadata.labels.*",
-        Partly,
-        "labels of head and workers; a warning for those that KubeRay sets itself",
-    ),
-    row("spec.nodeSelector.*", Rendered, "of the workers; the head needs no GPU node and would hold one"),
-];
+        ),
+        row(
+            spec().provider().overrides(),
+            Partly,
+            "head.resources, head.rayStartParams, acceleratorType; routerMode is refused, other keys are warned about",
+        ),
+        row(spec().engine().engine_type(), Partly, "vllm; others are not run"),
+        row(spec().engine().context_length(), Rendered, "engine_kwargs.max_model_len"),
+        row(spec().engine().trust_remote_code(), Rendered, "engine_kwargs.trust_remote_code"),
+        row(spec().engine().enable_prefix_caching(), Rendered, "engine_kwargs.enable_prefix_caching"),
+        row(spec().engine().enforce_eager(), Rendered, "engine_kwargs.enforce_eager"),
+        row(spec().engine().args(), Partly, "engine_kwargs; flags of vLLM's own program and HTTP server are refused"),
+        row(
+            spec().engine().extra_args(),
+            Partly,
+            "engine_kwargs; flags of vLLM's own program and HTTP server are refused",
+        ),
+        row(spec().serving().mode(), Rendered, "build_openai_app and one worker group, or build_pd_openai_app and two"),
+        row(
+            spec().scaling().replicas(),
+            Rendered,
+            "Serve replicas and worker pods; 0 scales from zero on the first request",
+        ),
+        row(spec().image(), Rendered, "image of head and workers, and rayVersion when its tag says one"),
+        row(
+            spec().pod_template().metadata().labels(),
+            Partly,
+            "labels of head and workers; a warning for those that KubeRay sets itself",
+        ),
+        row(spec().node_selector(), Rendered, "of the workers; the head needs no GPU node and would hold one"),
+    ]
+}

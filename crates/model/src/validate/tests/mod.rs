@@ -29,7 +29,9 @@ fn run(text: &str) -> (Option<Deployment>, Vec<Diagnostic>) {
     let dialect = Dialect::of_group(dialect.split('/').next().unwrap()).unwrap();
     let scope = Scope { source: SourceId(0), text, document: 0, root: &document.root, object: None };
     let mut findings = Findings::new(scope);
-    let wire = ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(&mut findings)).unwrap();
+    let wire =
+        ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(&mut findings).in_group(dialect))
+            .unwrap();
     let deployment = validate(&wire, dialect, &mut findings);
     let mut diagnostics = findings.into_diagnostics();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
