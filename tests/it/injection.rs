@@ -578,11 +578,16 @@ fn program(start: Start, image: &str) -> Program {
         ("dynamo", "vllm") => Program::Argparse(vec![wrapper("dynamo-vllm"), flags::vllm("0.26.0").unwrap()]),
         ("dynamo", "sglang") => Program::Argparse(vec![wrapper("dynamo-sglang"), flags::sglang("0.5.16").unwrap()]),
         ("dynamo", "trtllm") => Program::Argparse(vec![wrapper("dynamo-trtllm")]),
-        ("kaito", "vllm") => Program::Argparse(vec![flags::vllm_of_image(image)]),
-        ("kaito", "llamacpp") if image.contains("llama.cpp:server") || image.contains("/llama-server:") => {
+        (_, "llamacpp") if image.contains("llama.cpp:server") || image.contains("/llama-server:") => {
             Program::LlamaServer(flags::llama_server())
         }
-        _ => Program::LocalAi,
+        ("kaito", "llamacpp") => Program::LocalAi,
+        // Every other provider starts the server of the engine's own image.
+        (_, "vllm") => Program::Argparse(vec![flags::vllm_of_image(image)]),
+        (provider, engine) => panic!(
+            "{provider} starts {engine} by a program that is not known here: add how it reads its command line to \
+             `program` in tests/it/injection.rs"
+        ),
     }
 }
 

@@ -7,6 +7,8 @@ pub mod kuberay;
 mod metadata;
 mod nixl;
 mod overrides;
+#[cfg(test)]
+mod pins;
 pub mod pod;
 mod reading;
 

@@ -89,6 +89,16 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
 mod tests {
     use super::super::RUNTIMES;
     use super::*;
+    use crate::providers::pins;
+
+    #[test]
+    fn releases_are_those_that_were_read_from_wheels() {
+        let stated = |version: &str| {
+            let release = RELEASES.iter().find(|release| release.version == version)?;
+            Some(vec![("vllm", release.vllm), ("sglang", release.sglang)])
+        };
+        assert_eq!(pins::differences("ai-dynamo", "dynamo", stated), Vec::<String>::new());
+    }
 
     #[test]
     fn every_runtime_has_tables() {

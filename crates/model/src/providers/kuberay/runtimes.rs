@@ -24,6 +24,16 @@ pub(crate) fn launcher(version: &str) -> Launcher {
 mod tests {
     use super::super::RUNTIMES;
     use super::*;
+    use crate::providers::pins;
+
+    #[test]
+    fn releases_are_those_that_were_read_from_wheels() {
+        let stated = |version: &str| {
+            let (_, vllm) = RELEASES.iter().find(|(release, _)| *release == version)?;
+            Some(vec![("vllm", *vllm)])
+        };
+        assert_eq!(pins::differences("ray", "kuberay", stated), Vec::<String>::new());
+    }
 
     #[test]
     fn every_runtime_has_a_table() {
