@@ -82,10 +82,9 @@ mod tests {
         for role in Role::all() {
             assert_eq!(Role::parse(role.name()), Ok(role));
         }
-        assert_eq!(
-            Role::parse("vllm").unwrap_err(),
-            "expected one of webhooks, core, selector, kaito, dynamo, kuberay"
-        );
+        let names: Vec<&str> = Role::all().into_iter().map(Role::name).collect();
+        assert_eq!(names[..3], ["webhooks", "core", "selector"]);
+        assert_eq!(Role::parse("vllm").unwrap_err(), format!("expected one of {}", names.join(", ")));
     }
 
     #[test]

@@ -69,7 +69,8 @@ fn read(provider: &dyn Provider) -> Result<Testing, String> {
     let text = fs::read_to_string(root.join(&file)).map_err(|error| {
         format!(
             "{file}: {error}. Write it, as crates/model/src/providers/kuberay/testing.yaml is written: `starts` with an \
-             engine and a mode for each of {:?}, and `overrides` with two values that are rendered differently",
+             engine and a mode for each of {:?}, and `overrides` with two values that are rendered differently, if \
+             it has any",
             cells(provider)
         )
     })?;

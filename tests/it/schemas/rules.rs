@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use kubefoundry::diagnostic::Severity;
+use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry::wire::{EngineType, Word as _};
 use kubefoundry::{Compilation, Purpose, SourceSet, yaml};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::crd::{CRDS, Refusal};
 use super::{documents, kind_of, schema_file};
@@ -89,14 +91,54 @@ fn every_rule_says_what_the_engine_says() {
             }
         }
     }
+    for (group, text) in beyond_capabilities() {
+        let compilation = compile_text(&text);
+        for refusal in refusals(&text) {
+            let said = messages(&compilation).iter().any(|message| refusal.is_said_by(message));
+            assert!(said, "{refusal:#?} is not among {:#?} for\n{text}", messages(&compilation));
+            tripped.insert((group, refusal.rule.unwrap()));
+        }
+    }
     for group in ["kubefoundry", "kubeairunway"] {
         let text = schema_file(&format!("{group}.ai_modeldeployments.yaml"));
         let mut all = BTreeSet::new();
         collect_rules(&documents(&text)[0], &mut all);
         assert!(all.len() > 50, "{}", all.len());
         let missing: Vec<_> = all.iter().filter(|rule| !tripped.contains(&(group, (*rule).clone()))).collect();
-        assert!(missing.is_empty(), "nothing trips {missing:#?}");
+        assert!(
+            missing.is_empty(),
+            "nothing trips {missing:#?}: add an object that does to tests/it/schemas/broken/workload.yaml"
+        );
     }
+}
+
+/// Deployments that ask each provider for every engine and mode, with and without GPUs: what it does not run is refused.
+fn beyond_capabilities() -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    for group in ["kubefoundry", "kubeairunway"] {
+        for provider in PROVIDERS {
+            for (engine, _) in EngineType::WORDS {
+                for (mode, gpus) in [("aggregated", 1), ("aggregated", 0), ("disaggregated", 1)] {
+                    let mut spec = json!({
+                        "model": {"id": "a/b"}, "image": "a/b:1", "engine": {"type": engine},
+                        "provider": {"name": provider.name()}, "serving": {"mode": mode},
+                    });
+                    if mode == "aggregated" {
+                        spec["resources"] = json!({"gpu": {"count": gpus}});
+                    } else {
+                        let role = json!({"gpu": {"count": gpus}, "memory": "8Gi"});
+                        spec["scaling"] = json!({"prefill": role, "decode": role});
+                    }
+                    let object = json!({
+                        "apiVersion": format!("{group}.ai/v1alpha1"), "kind": "ModelDeployment",
+                        "metadata": {"name": "m"}, "spec": spec,
+                    });
+                    all.push((group, yaml::to_yaml_stream(&[object])));
+                }
+            }
+        }
+    }
+    all
 }
 
 fn collect_rules(value: &Value, all: &mut BTreeSet<String>) {
