@@ -56,7 +56,9 @@ fn sources(folder: &Path, all: &mut Vec<std::path::PathBuf>) {
 fn no_path_of_a_declared_field_is_a_literal() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
-    SOURCES.iter().for_each(|folder| sources(&root.join(folder), &mut all));
+    for folder in SOURCES {
+        sources(&root.join(folder), &mut all);
+    }
     let mut wrong = Vec::new();
     let mut used = Vec::new();
     for file in all {

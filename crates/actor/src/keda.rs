@@ -257,7 +257,7 @@ fn username_key(actor: &Actor, it: &RabbitMq, set: &Set<'_, '_>, findings: &mut 
     } else {
         format!("Secret {name} must have the key username, from which KEDA takes the user")
     };
-    findings.report(&codes::USERNAME_KEY, &AsyncActor::path().spec().transport(), message).help(format!(
+    findings.report(&codes::USERNAME_KEY, AsyncActor::path().spec().transport(), message).help(format!(
         "add the key to Secret {name}{}, with the username of the transport",
         super::in_namespace(actor)
     ));

@@ -195,7 +195,7 @@ fn runtime_script(actor: &Actor, set: &Set<'_, '_>, out: &mut Sink<'_>) {
     let Some((_, given)) = set.input("", "ConfigMap", actor.namespace.as_deref(), name) else {
         let message =
             format!("the ConfigMap {name} with {RUNTIME_SCRIPT} is not in the input, and must be in the cluster");
-        out.findings.report(&codes::RUNTIME_SCRIPT, &AsyncActor::path().metadata().name(), message).help(format!(
+        out.findings.report(&codes::RUNTIME_SCRIPT, AsyncActor::path().metadata().name(), message).help(format!(
             "the Asya operator makes it{}; otherwise give it in the input, or its text as actor.runtimeScript",
             in_namespace(actor)
         ));
@@ -207,7 +207,7 @@ fn runtime_script(actor: &Actor, set: &Set<'_, '_>, out: &mut Sink<'_>) {
         let message = format!("the ConfigMap {name} of the input has no {RUNTIME_SCRIPT}, which the actor runs");
         let span = given.root.locate(&FieldPath::parse("data"), kubefoundry_yaml::Target::Key);
         out.findings
-            .report(&codes::RUNTIME_SCRIPT_MISSING, &AsyncActor::path().metadata().name(), message)
+            .report(&codes::RUNTIME_SCRIPT_MISSING, AsyncActor::path().metadata().name(), message)
             .related_in(given.source, given.document, span, "expected here")
             .help("the script comes with the Asya operator: src/asya-runtime/asya_runtime.py");
     }

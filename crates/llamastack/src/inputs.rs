@@ -71,7 +71,7 @@ pub(super) fn user_config<'n>(
         findings
             .report(
                 &codes::UNUSABLE_USER_CONFIG,
-                &LlamaStackDistribution::path().spec().server().user_config().config_map_name(),
+                LlamaStackDistribution::path().spec().server().user_config().config_map_name(),
                 message,
             )
             .related_in(object.source, object.document, object.root.span, "the ConfigMap")
@@ -119,7 +119,7 @@ pub(super) fn merged(
                 findings
                     .report(
                         &codes::MERGE_IMPOSSIBLE,
-                        &LlamaStackDistribution::path().spec().server().user_config().config_map_name(),
+                        LlamaStackDistribution::path().spec().server().user_config().config_map_name(),
                         message,
                     )
                     .help("correct the run.yaml in the user ConfigMap");
@@ -268,7 +268,7 @@ fn run_config(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (
         findings
             .report(
                 &codes::MERGE_IMPOSSIBLE,
-                &LlamaStackDistribution::path().spec().server().external_providers(),
+                LlamaStackDistribution::path().spec().server().external_providers(),
                 message,
             )
             .help("set llamaStack.mergeMode to init: the pod has no such limit");

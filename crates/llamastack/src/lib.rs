@@ -183,7 +183,7 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
     if mode == Mode::Native && server.workers.is_some() {
         let message = "spec.server.workers is set, expected it absent with llamaStack.nativeExtraProviders: uvicorn is not told of external providers";
         findings
-            .report(&shared::INVALID_VALUE, &LlamaStackDistribution::path().spec().server().workers(), message)
+            .report(&shared::INVALID_VALUE, LlamaStackDistribution::path().spec().server().workers(), message)
             .help("remove it, or let nativeExtraProviders be false");
     }
     let renderer = settings.renderer();
@@ -193,7 +193,7 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
         findings
             .report(
                 &shared::UNPINNED_RUNTIME,
-                &LlamaStackDistribution::path().spec().server().external_providers(),
+                LlamaStackDistribution::path().spec().server().external_providers(),
                 message,
             )
             .help(format!(

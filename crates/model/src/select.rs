@@ -181,7 +181,7 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
         };
         let message = format!("there is no provider {name:?}, {expected}");
         let reported =
-            findings.report(&codes::UNKNOWN_PROVIDER, &wire::ModelDeployment::path().spec().provider().name(), message);
+            findings.report(&codes::UNKNOWN_PROVIDER, wire::ModelDeployment::path().spec().provider().name(), message);
         match closest(name, names) {
             Some(meant) => reported.help(format!("did you mean {meant:?}?")),
             None => reported.help("a third-party provider is known once its InferenceProviderConfig is in the input"),
@@ -190,7 +190,7 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
     };
     if candidate.ready == Some(false) {
         let message = format!("provider {name:?} reports ready: false");
-        findings.report(&codes::PROVIDER_NOT_READY, &wire::ModelDeployment::path().spec().provider().name(), message).help(
+        findings.report(&codes::PROVIDER_NOT_READY, wire::ModelDeployment::path().spec().provider().name(), message).help(
             "what is rendered runs once the provider does; if it does already, take status.ready out of its configuration",
         );
     }
@@ -225,7 +225,7 @@ fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &
     if of_engine.is_empty() {
         let message = format!("{display} does not support {engine} engine");
         findings
-            .report(&codes::ENGINE_NOT_SUPPORTED, &wire::ModelDeployment::path().spec().engine().engine_type(), message)
+            .report(&codes::ENGINE_NOT_SUPPORTED, wire::ModelDeployment::path().spec().engine().engine_type(), message)
             .help(who_can(deployment, catalog));
     }
     let support = if of_engine.is_empty() { candidate.engines.iter().collect() } else { of_engine };
@@ -233,7 +233,7 @@ fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &
     if !support.iter().any(|support| support.modes.contains(&mode)) {
         let message = format!("{display} does not support {mode} mode");
         findings
-            .report(&codes::MODE_NOT_SUPPORTED, &wire::ModelDeployment::path().spec().serving().mode(), message)
+            .report(&codes::MODE_NOT_SUPPORTED, wire::ModelDeployment::path().spec().serving().mode(), message)
             .help(who_can(deployment, catalog));
     }
     let gpus = &wire::ModelDeployment::path().spec().resources().gpu().count();
@@ -265,7 +265,7 @@ fn who_can(deployment: &Deployment, catalog: &Catalog) -> String {
 pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     if let Some(gate) = catalog.get(name).and_then(|candidate| candidate.closed_gate(deployment)) {
         let message = format!("provider {name:?} {gate}, by its configuration; expected one that does");
-        findings.report(&codes::CAPABILITY_NOT_CLAIMED, &wire::ModelDeployment::path().spec().provider().name(), message).help(
+        findings.report(&codes::CAPABILITY_NOT_CLAIMED, wire::ModelDeployment::path().spec().provider().name(), message).help(
             "if it does run it, add that to spec.capabilities of its InferenceProviderConfig; else choose another provider",
         );
     }
@@ -273,7 +273,7 @@ pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, find
 
 fn report_none(deployment: &Deployment, catalog: &Catalog, selection: &Selection, findings: &mut Findings<'_>) {
     if catalog.candidates().iter().all(|candidate| candidate.ready == Some(false)) {
-        findings.report(&codes::NO_HEALTHY_PROVIDER, &wire::ModelDeployment::path().spec(), "No healthy providers available").help(
+        findings.report(&codes::NO_HEALTHY_PROVIDER, wire::ModelDeployment::path().spec(), "No healthy providers available").help(
             "correct status.ready of a provider that does work, or choose one with spec.provider.name, which is only warned of",
         );
         return;
@@ -294,6 +294,6 @@ fn report_none(deployment: &Deployment, catalog: &Catalog, selection: &Selection
         gates.join("; ")
     );
     findings
-        .report(&codes::NO_COMPATIBLE_PROVIDER, &wire::ModelDeployment::path().spec(), message)
+        .report(&codes::NO_COMPATIBLE_PROVIDER, wire::ModelDeployment::path().spec(), message)
         .help("change the engine or the mode, or set spec.provider.name for a provider that is only chosen explicitly");
 }

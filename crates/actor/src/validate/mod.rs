@@ -97,7 +97,7 @@ fn transport(
     if matches!(transport.kind, TransportKind::Sqs(_)) && !fits_sqs {
         let message =
             format!("metadata.name is {actor:?}, expected letters, digits and '-', which SQS takes in queues");
-        findings.report(&shared::INVALID_NAME, &AsyncActor::path().metadata().name(), message);
+        findings.report(&shared::INVALID_NAME, AsyncActor::path().metadata().name(), message);
     }
     Some(transport.clone())
 }

@@ -56,7 +56,7 @@ fn needs(transport: &TransportKind, check: &mut Checker<'_, '_>) {
     for (_, message, field) in missing.iter().filter(|(missing, ..)| *missing) {
         check
             .findings
-            .report(&SCALING_NEEDS, &AsyncActor::path().spec().transport(), *message)
+            .report(&SCALING_NEEDS, AsyncActor::path().spec().transport(), *message)
             .help(format!("set config.{field} of the transport under actor.transports in the Render options"));
     }
 }

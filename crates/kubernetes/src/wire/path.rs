@@ -75,23 +75,23 @@ pub trait Pattern {
     /// assert_eq!(ObjectMeta::path().name().pattern(), "name");
     /// assert_eq!(ObjectMeta::path().labels().pattern(), "labels.*");
     /// ```
-    fn pattern(&self) -> String;
+    fn pattern(self) -> String;
 }
 
 impl Pattern for ValuePath {
-    fn pattern(&self) -> String {
+    fn pattern(self) -> String {
         self.to_string()
     }
 }
 
 impl<P> Pattern for ListPath<P> {
-    fn pattern(&self) -> String {
+    fn pattern(self) -> String {
         format!("{self}[]")
     }
 }
 
 impl<P> Pattern for MapPath<P> {
-    fn pattern(&self) -> String {
+    fn pattern(self) -> String {
         format!("{self}.*")
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn check_default(
             context.runtime
         );
         findings
-            .report(&codes::UNPINNED_RUNTIME, &ModelDeployment::path().spec().engine().engine_type(), message)
+            .report(&codes::UNPINNED_RUNTIME, ModelDeployment::path().spec().engine().engine_type(), message)
             .help(format!("pin it: runtimes: {{{provider}: {}}} in the Render options", context.runtime));
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn name_fits(
         return true;
     }
     let message = format!("metadata.name has {length} characters, expected at most {most} for {what_for}");
-    findings.report(&codes::NAME_TOO_LONG, &ModelDeployment::path().metadata().name(), message).help(help);
+    findings.report(&codes::NAME_TOO_LONG, ModelDeployment::path().metadata().name(), message).help(help);
     false
 }
 

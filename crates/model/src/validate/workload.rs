@@ -139,10 +139,10 @@ fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, 
     let message = format!("{} engine requires GPU (set resources.gpu.count > 0)", grammar.display_name);
     let Some(worker) = worker.filter(|worker| worker.gpu_count.value == 0) else { return };
     if role == Role::Aggregated {
-        check.findings.report(&codes::ENGINE_REQUIRES_GPU, &worker.gpu_path().count(), message);
+        check.findings.report(&codes::ENGINE_REQUIRES_GPU, worker.gpu_path().count(), message);
     } else if worker.gpu_count.is_written() {
         let help = format!("set scaling.{}.gpu.count > 0", role.as_str());
-        check.findings.report(&codes::ENGINE_REQUIRES_GPU, &worker.gpu_path().count(), message).help(help);
+        check.findings.report(&codes::ENGINE_REQUIRES_GPU, worker.gpu_path().count(), message).help(help);
     }
 }
 

@@ -159,7 +159,7 @@ fn model_has_id(deployment: &Deployment, findings: &mut Findings<'_>) -> bool {
     findings
         .report(
             &shared_codes::MODEL_ID_NEEDED,
-            &ModelDeployment::path().spec().model(),
+            ModelDeployment::path().spec().model(),
             format!("a model{source} has no id: Dynamo's workers expect one"),
         )
         .help("give model.id the absolute path of the model inside the image");

@@ -74,7 +74,7 @@ fn aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> Start {
         findings
             .report(
                 &codes::FIELD_IGNORED,
-                &ModelDeployment::path().spec().model().id(),
+                ModelDeployment::path().spec().model().id(),
                 format!("spec.model.id has no effect: {WHY}"),
             )
             .help("set source: custom, and leave model.id out");
@@ -93,7 +93,7 @@ fn ignore_served_name(deployment: &Deployment, why: &str, findings: &mut Finding
     if deployment.model.served_name.as_ref().is_some_and(Leaf::is_written) {
         let message = format!("spec.model.servedName has no effect: {why}");
         findings
-            .report(&codes::FIELD_IGNORED, &ModelDeployment::path().spec().model().served_name(), message)
+            .report(&codes::FIELD_IGNORED, ModelDeployment::path().spec().model().served_name(), message)
             .help(WITH_LLAMA_SERVER);
     }
 }
@@ -113,7 +113,7 @@ fn local_ai(
                 findings
                     .report(
                         &MODEL_FILE_NOT_NAMED,
-                        &ModelDeployment::path().spec().model().id(),
+                        ModelDeployment::path().spec().model().id(),
                         format!("spec.model.id is {id:?}, which names no file: the runner takes what it finds there"),
                     )
                     .help(format!("name the file to run: {id}/<file>.gguf"));
@@ -123,14 +123,14 @@ fn local_ai(
         ModelRef::Path(_) if deployment.model.source.value == ModelSource::Custom => {
             let message = "spec.model.source is custom with a model.id, and this runner downloads the model";
             findings
-                .report(&codes::FIELD_NOT_SUPPORTED, &ModelDeployment::path().spec().model().source(), message)
+                .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().source(), message)
                 .help(WITH_LLAMA_SERVER);
             None
         }
         ModelRef::Path(_) | ModelRef::Bare => {
             let message = format!("spec.model.id is {id:?}, expected org/name or org/name/file.gguf for this runner");
             findings
-                .report(&codes::FIELD_NOT_SUPPORTED, &ModelDeployment::path().spec().model().id(), message)
+                .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().id(), message)
                 .help(WITH_LLAMA_SERVER);
             None
         }
@@ -195,7 +195,7 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
         ModelRef::Bare => {
             let message = format!("spec.model.id is {id:?}, expected org/name, org/name/file.gguf or an absolute path");
             findings
-                .report(&codes::FIELD_NOT_SUPPORTED, &ModelDeployment::path().spec().model().id(), message)
+                .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().id(), message)
                 .help("llama-server takes a repository by its organization and name");
             None
         }

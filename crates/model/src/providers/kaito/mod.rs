@@ -86,7 +86,7 @@ impl Provider for Kaito {
     ) -> Option<Translation> {
         let Workload::Aggregated(worker) = &deployment.workload else {
             let message = "KAITO does not support disaggregated mode";
-            findings.report(&common::MODE_NOT_SUPPORTED, &ModelDeployment::path().spec().serving().mode(), message);
+            findings.report(&common::MODE_NOT_SUPPORTED, ModelDeployment::path().spec().serving().mode(), message);
             return None;
         };
         let errors = findings.errors();
@@ -161,7 +161,7 @@ fn inference(
             findings
                 .report(
                     &codes::LLAMACPP_IMAGE_REQUIRED,
-                    &ModelDeployment::path().spec().image(),
+                    ModelDeployment::path().spec().image(),
                     "spec.image is required for llamacpp: KAITO has no default image for it",
                 )
                 .help("such as ghcr.io/ggml-org/llama.cpp:server, or an AIKit image with the model in it");

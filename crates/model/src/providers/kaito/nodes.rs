@@ -43,7 +43,7 @@ impl Nodes {
             findings
                 .report(
                     &SELECTS_EVERY_NODE,
-                    &ModelDeployment::path().spec().node_selector(),
+                    ModelDeployment::path().spec().node_selector(),
                     "without spec.nodeSelector a KAITO preset selects every Linux node, expected labels of GPU nodes: KAITO \
                      rejects it when one of the nodes has no NVIDIA GPU, or another",
                 )

@@ -45,7 +45,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String>
         findings
             .report(
                 &codes::FIELD_IGNORED,
-                &ModelDeployment::path().spec().model().served_name(),
+                ModelDeployment::path().spec().model().served_name(),
                 "spec.model.servedName has no effect on a KAITO preset, which names the model itself",
             )
             .help(format!("requests name the model as KAITO does (an InferenceSet by its own name); or {WAY_OUT}"));
@@ -55,7 +55,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String>
         findings
             .report(
                 &codes::FIELD_NOT_SUPPORTED,
-                &ModelDeployment::path().spec().model().id(),
+                ModelDeployment::path().spec().model().id(),
                 format!("spec.model.id is {id:?}, expected org/name or one of KAITO's own names for a preset"),
             )
             .help(WAY_OUT);

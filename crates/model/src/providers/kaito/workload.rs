@@ -73,7 +73,7 @@ pub(super) fn choose(
                 let message = format!("{at} is {replicas}, expected 1: a KAITO Workspace serves from one pod");
                 findings
                     .report(&WORKSPACE_REPLICAS, &at, message)
-                    .related(&overrides::path().workload(), "pinned here")
+                    .related(overrides::path().workload(), "pinned here")
                     .help("set workload to InferenceSet, or leave it out");
             }
             Kind::Workspace

@@ -41,7 +41,7 @@ fn name(deployment: &Deployment, findings: &mut Findings<'_>) {
         findings
             .report(
                 &codes::INVALID_NAME,
-                &ModelDeployment::path().metadata().name(),
+                ModelDeployment::path().metadata().name(),
                 format!("metadata.name is {name:?}, expected it to start with a letter"),
             )
             .help("KubeRay names Services after it, which are DNS-1035 labels");
@@ -55,7 +55,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
             findings
                 .report(
                     &codes::MODEL_ID_NEEDED,
-                    &ModelDeployment::path().spec().model(),
+                    ModelDeployment::path().spec().model(),
                     "a model without an id: Ray Serve expects one",
                 )
                 .help("give model.id the absolute path of the model inside the image");
@@ -64,7 +64,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
             findings
                 .report(
                     &codes::FIELD_NOT_SUPPORTED,
-                    &ModelDeployment::path().spec().model().id(),
+                    ModelDeployment::path().spec().model().id(),
                     "spec.model.id names a GGUF file, which Ray Serve does not serve",
                 )
                 .help("use engine llamacpp on kaito, or the id of the model's original weights");
@@ -78,7 +78,7 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
             name.value
         );
         findings
-            .report(&codes::INVALID_SERVED_NAME, &ModelDeployment::path().spec().model().served_name(), message)
+            .report(&codes::INVALID_SERVED_NAME, ModelDeployment::path().spec().model().served_name(), message)
             .help("use a name without colons");
     }
 }
