@@ -39,7 +39,6 @@ use kubefoundry_transform::Endpoint;
 use kubefoundry_transform::codes as shared;
 use kubefoundry_transform::{GroupKind, Object, PodPart, Sink, Transform};
 use kubefoundry_yaml::Node;
-use kubefoundry_yaml::field_path::FieldPath;
 
 /// What the transformation sees.
 type Set<'s, 't> = kubefoundry_transform::Set<'s, 't, Settings>;
@@ -110,10 +109,10 @@ impl Transform for LlamaStack {
             .and_then(|wire| validate::validate(&wire, &Options::of(set), &mut Checker { dialect: None, findings }));
         findings.advise(|location| read::provider_at(&object.root, &location.path));
         let Some(server) = server else { return };
-        let fields = LlamaStackDistribution::path().spec().server();
+        let fields = || LlamaStackDistribution::path().spec().server();
         out.pod_parts = vec![
-            PodPart { path: FieldPath::from(fields.pod_overrides().volumes()), field: "volumes" },
-            PodPart { path: fields.topology_spread_constraints().into(), field: "topologySpreadConstraints" },
+            PodPart { path: fields().pod_overrides().volumes().into(), field: "volumes" },
+            PodPart { path: fields().topology_spread_constraints().into(), field: "topologySpreadConstraints" },
         ];
         render(&server, set, out);
     }
