@@ -6,20 +6,23 @@ mod documents;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use kubefoundry::compile::{Compilation, YamlText, compile_as};
-use kubefoundry::diagnostic::{Findings, Scope};
-use kubefoundry::dialect::DIALECTS;
-use kubefoundry::model::catalog::Catalog;
-use kubefoundry::model::ir::Deployment;
-use kubefoundry::model::provider::{Context, Provider};
-use kubefoundry::model::rule_types::Variables;
-use kubefoundry::model::{providers, select, validate};
-use kubefoundry::path::FieldPath;
-use kubefoundry::plan::{Applier, Run, plan};
-use kubefoundry::source::SourceId;
-use kubefoundry::wire::{ModelDeployment, Read as _, Reader};
-use kubefoundry::yaml::{self, Limits, Parsed};
-use kubefoundry::{SourceSet, Thoroughness, compile};
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_diagnostics::{Findings, Scope};
+use kubefoundry_engine::pipeline::{Compilation, YamlText, compile_as};
+use kubefoundry_engine::plan::{Applier, Run, plan};
+use kubefoundry_engine::{Thoroughness, compile};
+use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::wire::{Read as _, Reader};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::ir::Deployment;
+use kubefoundry_model::provider::{Context, Provider};
+use kubefoundry_model::rule_types::Variables;
+use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_model::{providers, select, validate};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{Limits, Parsed};
 
 /// Documents in a round: each kind twenty times.
 const DOCUMENTS: usize = 100;
@@ -65,7 +68,7 @@ fn d_select(bencher: Bencher<'_, '_>) {
     let text = documents::documents(0..DOCUMENTS);
     let parsed = yaml::parse(&text, &Limits::default());
     let deployments = deployments(&text, &parsed);
-    let catalog = Catalog::builtin(kubefoundry::cel::Limits::default());
+    let catalog = Catalog::builtin(kubefoundry_cel::Limits::default());
     bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {
         for (position, deployment) in deployments.iter().enumerate() {
             let mut findings = findings(&text, &parsed, position);
@@ -87,7 +90,7 @@ fn e_translate(bencher: Bencher<'_, '_>) {
     let text = documents::documents(0..DOCUMENTS);
     let parsed = yaml::parse(&text, &Limits::default());
     let deployments = deployments(&text, &parsed);
-    let catalog = Catalog::builtin(kubefoundry::cel::Limits::default());
+    let catalog = Catalog::builtin(kubefoundry_cel::Limits::default());
     let chosen: Vec<&dyn Provider> = deployments
         .iter()
         .enumerate()
@@ -114,7 +117,7 @@ fn e_translate(bencher: Bencher<'_, '_>) {
                 runtime_pinned: true,
                 images: &[],
                 schemas: None,
-                settings: &kubefoundry::transform::AllSettings::default(),
+                settings: &kubefoundry_transform::AllSettings::default(),
             };
             black_box(provider.translate(deployment, &context, &mut findings).unwrap());
         }

@@ -5,6 +5,3 @@
 
 pub mod registry;
 pub mod schemas;
-
-pub use kubefoundry_engine::*;
-pub use kubefoundry_upstream as upstream;

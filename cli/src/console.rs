@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
 
-use kubefoundry::diagnostic::render::Style;
+use kubefoundry_diagnostics::render::Style;
 
 use crate::args::ColorChoice;
 

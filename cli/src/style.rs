@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kubefoundry::diagnostic::render::Style;
+use kubefoundry_diagnostics::render::Style;
 
 /// How a word stands out.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Tables in text: columns aligned, whatever is in them.
 
-use kubefoundry::diagnostic::render::Style;
+use kubefoundry_diagnostics::render::Style;
 
 use crate::style::{Paint, paint, printable};
 

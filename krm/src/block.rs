@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use kubefoundry::yaml::edit::{BlockItem, block_items};
-use kubefoundry::yaml::{Node, Value};
+use kubefoundry_yaml::edit::{BlockItem, block_items};
+use kubefoundry_yaml::{Node, Value};
 
 use crate::envelope::Envelope;
 

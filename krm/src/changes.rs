@@ -1,8 +1,8 @@
 //! Changes to a `ResourceList`, made in its text: what is not changed keeps every byte.
 
-use kubefoundry::path::FieldPath;
-use kubefoundry::yaml;
-use kubefoundry::yaml::edit::{EditError, TextEditor};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::edit::{EditError, TextEditor};
+use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::Value;
 
 use crate::block;

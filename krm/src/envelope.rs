@@ -1,7 +1,8 @@
 //! The `ResourceList`: what it must be before anything in it is looked at.
 
-use kubefoundry::diagnostic::render::LineIndex;
-use kubefoundry::yaml::{self, Document, Failure, FailureKind, Limits, Node, Value};
+use kubefoundry_diagnostics::render::LineIndex;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::{Document, Failure, FailureKind, Limits, Node, Value};
 
 /// The group of a `ResourceList`.
 const GROUP: &str = "config.kubernetes.io";

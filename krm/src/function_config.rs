@@ -1,10 +1,11 @@
 //! The functionConfig: options as a `Render`, options as a ConfigMap's text values, or a ModelDeployment.
 
-use kubefoundry::codes;
-use kubefoundry::diagnostic::Diagnostic;
-use kubefoundry::dialect::Dialect;
-use kubefoundry::wire::{self, closest};
-use kubefoundry::yaml::{Node, Value};
+use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_engine::codes;
+use kubefoundry_engine::options::render;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_yaml::text::closest;
+use kubefoundry_yaml::{Node, Value};
 use serde_json::{Map, Value as Json};
 
 use crate::envelope::Envelope;
@@ -72,7 +73,7 @@ impl FunctionConfig {
         let (api_version, kind) = item::type_of(config);
         let is_ours = Dialect::of_group(api_version.split('/').next().unwrap_or_default()).is_some();
         match (api_version, kind) {
-            (wire::RENDER_API_VERSION, "Render") => Self { options: Some(envelope.alone(config).0), ..Self::default() },
+            (render::API_VERSION, "Render") => Self { options: Some(envelope.alone(config).0), ..Self::default() },
             ("v1", "ConfigMap") => Self::from_data(config.get("data")),
             (_, wire::KIND) if is_ours => Self { is_deployment: true, ..Self::default() },
             _ => {
@@ -83,7 +84,7 @@ impl FunctionConfig {
                 };
                 let message = format!(
                     "functionConfig is {found}, expected a Render of {}, a ConfigMap of v1, or a ModelDeployment",
-                    wire::RENDER_API_VERSION
+                    render::API_VERSION
                 );
                 Self { diagnostics: vec![Diagnostic::new(&codes::INVALID_OPTION, message)], ..Self::default() }
             }
@@ -94,7 +95,7 @@ impl FunctionConfig {
     pub(crate) fn may_be(config: &Node<'_>) -> bool {
         let (api_version, kind) = item::type_of(config);
         match (api_version, kind) {
-            (wire::RENDER_API_VERSION, "Render") => true,
+            (render::API_VERSION, "Render") => true,
             ("v1", "ConfigMap") => Self::may_be_data(config.get("data")),
             _ => item::is_model_deployment(config),
         }
@@ -108,7 +109,7 @@ impl FunctionConfig {
     fn from_data(data: Option<&Node<'_>>) -> Self {
         let mut read = Self { from_config_map: true, ..Self::default() };
         let mut render = Map::new();
-        render.insert("apiVersion".to_owned(), Json::from(wire::RENDER_API_VERSION));
+        render.insert("apiVersion".to_owned(), Json::from(render::API_VERSION));
         render.insert("kind".to_owned(), Json::from("Render"));
         if let Some(data) = data
             && !matches!(data.value, Value::Mapping(_) | Value::Null)
@@ -197,7 +198,9 @@ mod tests {
             fields
         };
         let not_text = ["apiVersion", "kind", "metadata", "providers"];
-        let wire::Shape::Object(shape) = kubefoundry::options::render::shape() else { panic!("an object") };
+        let kubefoundry_kubernetes::wire::Shape::Object(shape) = kubefoundry_engine::options::render::shape() else {
+            panic!("an object")
+        };
         let mut render: Vec<&str> =
             shape.fields.iter().map(|field| field.key).filter(|field| !not_text.contains(field)).collect();
         render.sort_unstable();
@@ -211,7 +214,7 @@ mod tests {
         };
         let mut limits = under("limits");
         limits.sort_unstable();
-        let mut known = wire::Limits::FIELDS.to_vec();
+        let mut known = render::Limits::FIELDS.to_vec();
         known.sort_unstable();
         assert_eq!(limits, known);
         assert_eq!(under("kaito"), ["nodeAutoProvisioning"]);
@@ -219,13 +222,13 @@ mod tests {
         let mut actor = under("actor");
         actor.push("transports");
         actor.sort_unstable();
-        let mut known = kubefoundry::actor::options::ActorOptions::FIELDS.to_vec();
+        let mut known = kubefoundry_actor::options::ActorOptions::FIELDS.to_vec();
         known.sort_unstable();
         assert_eq!(actor, known);
         let mut llama_stack: Vec<&str> = under("llamaStack").iter().map(|key| key.split('.').next().unwrap()).collect();
         llama_stack.extend(["baseConfigPaths", "initResources"]);
         llama_stack.sort_unstable();
-        let mut known = kubefoundry::llamastack::options::LlamaStackSettings::FIELDS.to_vec();
+        let mut known = kubefoundry_llamastack::options::LlamaStackSettings::FIELDS.to_vec();
         known.sort_unstable();
         assert_eq!(llama_stack, known);
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry::Output;
-use kubefoundry::manifest::Identity;
-use kubefoundry::yaml::Node;
-use kubefoundry::yaml::edit::as_read;
+use kubefoundry_engine::Output;
+use kubefoundry_kubernetes::manifest::Identity;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::edit::as_read;
 use serde_json::{Map, Value};
 
 use crate::item::{self, INDEX, Origin, PACKAGE, PATH};

@@ -1,11 +1,11 @@
 //! What clients write on an item: where it comes from, and notes of their own.
 
-use kubefoundry::diagnostic::ObjectRef;
-use kubefoundry::dialect::DIALECTS;
-use kubefoundry::manifest::Identity;
-pub(crate) use kubefoundry::manifest::is_bookkeeping;
-use kubefoundry::transform;
-use kubefoundry::yaml::{Node, Value};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_engine::composition;
+use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::manifest::Identity;
+pub(crate) use kubefoundry_kubernetes::manifest::is_bookkeeping;
+use kubefoundry_yaml::{Node, Value};
 
 /// Where the file of an item is named, the present key first; clients write both.
 pub(crate) const PATH: [&str; 2] = ["internal.config.kubernetes.io/path", "config.kubernetes.io/path"];
@@ -69,13 +69,13 @@ pub(crate) fn type_of<'n>(object: &'n Node<'_>) -> (&'n str, &'n str) {
 /// Whether it is a ModelDeployment of a dialect that we know.
 pub(crate) fn is_model_deployment(object: &Node<'_>) -> bool {
     let (api_version, kind) = type_of(object);
-    kind == kubefoundry::wire::KIND && DIALECTS.iter().any(|dialect| dialect.api_version() == api_version)
+    kind == kubefoundry_model::wire::KIND && DIALECTS.iter().any(|dialect| dialect.api_version() == api_version)
 }
 
 /// Whether it is of a kind that is turned into objects.
 pub(crate) fn is_source(object: &Node<'_>) -> bool {
     let (api_version, kind) = type_of(object);
-    transform::is_source(api_version, kind)
+    composition::is_source(api_version, kind)
 }
 
 /// What tells an object from others.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kubefoundry::Compilation;
-use kubefoundry::codes;
-use kubefoundry::compile::OutputRole;
-use kubefoundry::diagnostic::Diagnostic;
-use kubefoundry::manifest::Identity;
-use kubefoundry::wire::OutputMode;
+use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_engine::Compilation;
+use kubefoundry_engine::codes;
+use kubefoundry_engine::options::render::OutputMode;
+use kubefoundry_engine::pipeline::OutputRole;
+use kubefoundry_kubernetes::manifest::Identity;
 use serde_json::Value;
 
 use crate::changes::{Change, Changes};
@@ -56,7 +56,7 @@ fn is_empty_generator(envelope: &Envelope<'_>) -> bool {
     item::identity(only) == item::identity(config)
         && item::annotation(only, item::FUNCTION).is_some()
         && Origin::of(only).is_none()
-        && item::type_of(only).1 != kubefoundry::wire::KIND
+        && item::type_of(only).1 != kubefoundry_model::wire::KIND
 }
 
 /// The items that were rendered.
@@ -82,7 +82,7 @@ pub(crate) fn plan(compilation: &Compilation, sources: &Sources, envelope: &Enve
     let changed: BTreeSet<&Identity> = changed.map(|output| &output.identity).collect();
     for (position, object) in items.iter().enumerate() {
         let is_changed = || changed.contains(&item::identity(object));
-        if prune::owner(object).is_some() || item::type_of(object).1 == kubefoundry::wire::KIND || is_changed() {
+        if prune::owner(object).is_some() || item::type_of(object).1 == kubefoundry_model::wire::KIND || is_changed() {
             present.entry(item::identity(object)).or_insert(position);
         }
     }

@@ -5,12 +5,12 @@ mod doubt;
 
 use std::collections::BTreeSet;
 
-use kubefoundry::Compilation;
-use kubefoundry::dialect::{DIALECTS, Dialect};
-use kubefoundry::manifest::{Identity, owner_name};
-use kubefoundry::transform;
-use kubefoundry::wire::OutputMode;
-use kubefoundry::yaml::Node;
+use kubefoundry_engine::Compilation;
+use kubefoundry_engine::composition;
+use kubefoundry_engine::options::render::OutputMode;
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::manifest::{Identity, owner_name};
+use kubefoundry_yaml::Node;
 
 use crate::changes::{Change, Changes};
 use crate::envelope::Envelope;
@@ -118,7 +118,7 @@ fn add_words_of<'n>(object: &'n Node<'_>, words: &mut BTreeSet<&'n str>) {
 
 /// What an object says it was generated from.
 pub(crate) fn owner<'n>(object: &'n Node<'_>) -> Option<&'n str> {
-    transform::owner_annotations().find_map(|key| item::annotation(object, &key))
+    composition::owner_annotations().find_map(|key| item::annotation(object, &key))
 }
 
 /// Whether it bears our label, too.

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::Compilation;
-use kubefoundry::diagnostic::{Diagnostic, Location, Severity};
-use kubefoundry::path::{FieldPath, Segment};
-use kubefoundry::yaml::edit::TextEdit;
-use kubefoundry::yaml::{Limits, Node, Value, parse};
+use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
+use kubefoundry_engine::Compilation;
+use kubefoundry_yaml::edit::TextEdit;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_yaml::{Limits, Node, Value, parse};
 use serde_json::{Map, Value as Json, json};
 
 use crate::envelope::Envelope;
@@ -165,7 +165,7 @@ pub(crate) fn of_others(envelope: &Envelope<'_>) -> Vec<Json> {
     let given = envelope.root().get("results").map(Node::items).unwrap_or_default();
     let ours = |result: &&Node<'_>| {
         let code = item::word(result, &["tags", "code"]);
-        code.is_some_and(|code| kubefoundry::registry::code(code).is_some())
+        code.is_some_and(|code| kubefoundry_engine::registry::code(code).is_some())
     };
     given.iter().filter(|result| !ours(result)).map(Node::to_json).collect()
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry::diagnostic::Location;
-use kubefoundry::diagnostic::render::LineIndex;
-use kubefoundry::source::SourceId;
-use kubefoundry::yaml::edit::BlockItem;
-use kubefoundry::yaml::{Node, Span};
-use kubefoundry::{Purpose, SourceSet, wire};
+use kubefoundry_diagnostics::Location;
+use kubefoundry_diagnostics::render::LineIndex;
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::options::render;
+use kubefoundry_yaml::edit::BlockItem;
+use kubefoundry_yaml::{Node, Span};
 
 use crate::block;
 use crate::envelope::Envelope;
@@ -41,7 +42,7 @@ impl Sources {
     pub(crate) fn new(envelope: &Envelope<'_>, config: &FunctionConfig) -> Self {
         let mut sources = Self::default();
         // A client calls us for every package, with models or without.
-        let defaults = format!("apiVersion: {}\nkind: Render\nallowEmpty: true\n", wire::RENDER_API_VERSION);
+        let defaults = format!("apiVersion: {}\nkind: Render\nallowEmpty: true\n", render::API_VERSION);
         sources.add(Purpose::Options, Made::Defaults, "defaults", (defaults, 0));
         let config_name =
             envelope.function_config().and_then(Origin::of).map_or("functionConfig".to_owned(), |it| it.path);
@@ -61,7 +62,7 @@ impl Sources {
                 documents.entry((package.clone(), path.clone())).or_default().insert(*index, position);
             }
             // Options in the tree are those of some function: ours are in the functionConfig.
-            if item::type_of(object).0 != wire::RENDER_API_VERSION {
+            if item::type_of(object).0 != render::API_VERSION {
                 let name = origin.map_or_else(|| format!("items[{position}]"), |it| display_name(&it, top.as_deref()));
                 sources.add(Purpose::Input, Made::Item(position), &name, text);
             }

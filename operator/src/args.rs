@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use kubefoundry::dialect::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 
 use crate::role::Role;
 

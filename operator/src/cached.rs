@@ -42,7 +42,7 @@ impl Text {
 /// Who wrote an object, when, and whether that was its status. What each manager said in the status of a deployment is
 /// kept by name: they take turns, and each takes back what it does not say any more.
 fn managers(object: &Value) -> Vec<Value> {
-    let is_deployment = object.get("kind").and_then(Value::as_str) == Some(kubefoundry::wire::KIND);
+    let is_deployment = object.get("kind").and_then(Value::as_str) == Some(kubefoundry_model::wire::KIND);
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let kept = |entry: &Value| {
         let mut kept = Map::new();

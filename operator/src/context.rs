@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube::core::ApiResource;
-use kubefoundry::dialect::Dialect;
+use kubefoundry_kubernetes::api_group::Dialect;
 use tokio::sync::watch;
 
 use crate::args::Run;

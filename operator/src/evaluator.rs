@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::engine::{Engine, Providers};
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_engine::session::{Providers, Session};
+use kubefoundry_model::providers::PROVIDERS;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -18,10 +18,10 @@ use crate::watch::{Configs, Definition, Definitions, Signal, Upstream, WatchedKi
 /// The evaluator for one state of the cluster.
 pub(crate) struct Snapshot {
     /// Renders with owner references, for the providers that are registered and the CRDs that are installed.
-    pub(crate) engine: Engine,
+    pub(crate) session: Session,
     known: ClusterState,
     /// Evaluators for fewer providers, by the names of these providers.
-    restricted: Mutex<BTreeMap<Vec<String>, Engine>>,
+    restricted: Mutex<BTreeMap<Vec<String>, Session>>,
 }
 
 /// The latest snapshot, as a channel that reports changes.
@@ -54,34 +54,34 @@ impl Snapshot {
     /// # Errors
     /// The errors in the options, or in a CRD.
     fn new(known: ClusterState) -> Result<Self, Vec<Diagnostic>> {
-        let engine = Engine::new(&known.sources(true, |_| true), Providers::Given)?;
-        Ok(Self { engine, known, restricted: Mutex::default() })
+        let session = Session::new(&known.sources(true, |_| true), Providers::Given)?;
+        Ok(Self { session, known, restricted: Mutex::default() })
     }
 
     /// An evaluator that selects among these providers only. It does not know the installed CRDs.
-    pub(crate) fn restricted_to(&self, providers: &[String]) -> Engine {
+    pub(crate) fn restricted_to(&self, providers: &[String]) -> Session {
         let mut providers = providers.to_vec();
         providers.sort_unstable();
         providers.dedup();
         let mut restricted = self.restricted.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(engine) = restricted.get(&providers) {
-            return engine.clone();
+        if let Some(session) = restricted.get(&providers) {
+            return session.clone();
         }
         let sources = self.known.sources(false, |name| providers.iter().any(|allowed| allowed == name));
         // These options were accepted when the snapshot was built.
-        let Ok(engine) = Engine::new(&sources, Providers::Given) else { return self.engine.clone() };
+        let Ok(session) = Session::new(&sources, Providers::Given) else { return self.session.clone() };
         if restricted.len() == MAX_RESTRICTED {
             restricted.clear();
         }
-        restricted.insert(providers, engine.clone());
-        engine
+        restricted.insert(providers, session.clone());
+        session
     }
 
     /// The installed kinds that providers write, each in the version in which it is written.
     fn watched_kinds(&self) -> Vec<WatchedKind> {
         let mut wanted = Vec::new();
         for provider in PROVIDERS {
-            let Some(target) = self.engine.target(provider.name()) else { continue };
+            let Some(target) = self.session.target(provider.name()) else { continue };
             for definition in self.known.definitions.values() {
                 let is_written = provider.info().has_kind(&definition.group, &definition.kind);
                 let Some((group, version)) = target.split_once('/').filter(|_| is_written) else { continue };
@@ -133,7 +133,7 @@ pub(crate) fn read_options(path: &Path) -> Result<String, String> {
     sources.add_for(Purpose::Options, path.display().to_string(), text.as_str());
     // With an empty cluster `auto` is accepted: the installed CRDs are known later.
     sources.add_for(Purpose::Crds, "installed.json", NO_DEFINITIONS);
-    match Engine::new(&sources, Providers::Given) {
+    match Session::new(&sources, Providers::Given) {
         Ok(_) => Ok(text),
         Err(found) => Err(lines(&found, &path.display().to_string())),
     }
@@ -259,7 +259,7 @@ impl Sources {
 /// Logs the differences to the snapshot before.
 fn log_changes(snapshot: &Snapshot, before: Option<&Snapshot>) {
     let ready = |snapshot: &Snapshot| -> BTreeSet<String> {
-        let candidates = snapshot.engine.catalog().candidates().iter();
+        let candidates = snapshot.session.catalog().candidates().iter();
         candidates.filter(|candidate| candidate.ready != Some(false)).map(|candidate| candidate.name.clone()).collect()
     };
     let now = ready(snapshot);
@@ -267,8 +267,8 @@ fn log_changes(snapshot: &Snapshot, before: Option<&Snapshot>) {
         let providers = now.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         tracing::info!(providers, "providers that can be selected");
     }
-    let known: Vec<&Diagnostic> = before.iter().flat_map(|before| before.engine.problems()).collect();
-    for problem in snapshot.engine.problems() {
+    let known: Vec<&Diagnostic> = before.iter().flat_map(|before| before.session.problems()).collect();
+    for problem in snapshot.session.problems() {
         if problem.severity == Severity::Error && !known.iter().any(|known| known.message == problem.message) {
             let object = problem.object.as_ref().map(ToString::to_string).unwrap_or_default();
             tracing::warn!(
@@ -316,8 +316,8 @@ mod tests {
     fn only_registered_providers_are_chosen_and_owners_are_written() {
         let configs = [config("dynamo", true), config("kaito", false), config("kuberay", true)].into();
         let snapshot = Snapshot::new(ClusterState { configs, ..ClusterState::default() }).unwrap();
-        assert!(snapshot.engine.options().owner_references);
-        let evaluation = snapshot.engine.evaluate(&phi(), None);
+        assert!(snapshot.session.options().owner_references);
+        let evaluation = snapshot.session.evaluate(&phi(), None);
         assert_eq!(evaluation.provider(), Some("dynamo"));
         let crd = evaluation.errors().next().unwrap();
         assert_eq!(crd.message, "Provider 'dynamo' CRD not installed in cluster");

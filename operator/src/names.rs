@@ -1,6 +1,6 @@
 //! The names by which the operator is known in a cluster. Documentation tables are checked against these.
 
-use kubefoundry::dialect::Dialect;
+use kubefoundry_kubernetes::api_group::Dialect;
 
 /// The field manager of validation.
 pub(crate) const CORE_MANAGER: &str = "kubefoundry-core";

@@ -73,8 +73,8 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use clap::CommandFactory as _;
-    use kubefoundry::dialect::Dialect;
-    use kubefoundry::model::providers::PROVIDERS;
+    use kubefoundry_kubernetes::api_group::Dialect;
+    use kubefoundry_model::providers::PROVIDERS;
 
     use super::*;
     use crate::args::Arguments;
@@ -157,16 +157,21 @@ mod tests {
     fn annotations() -> String {
         let ours = |name: &str| format!("…{name}");
         let rows = [
-            (ours(names::PAUSED), kubefoundry::wire::KIND, "you", "`\"true\"`: it and its objects are left alone"),
+            (
+                ours(names::PAUSED),
+                kubefoundry_model::wire::KIND,
+                "you",
+                "`\"true\"`: it and its objects are left alone",
+            ),
             (
                 ours(names::DRY_RUN),
-                kubefoundry::wire::KIND,
+                kubefoundry_model::wire::KIND,
                 "you",
                 "`\"true\"`: it is rendered and tried, and nothing applied",
             ),
             (
                 ours(names::DRY_RUN_RESULT),
-                kubefoundry::wire::KIND,
+                kubefoundry_model::wire::KIND,
                 "the operator",
                 "what a dry run rendered, or why not",
             ),

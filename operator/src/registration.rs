@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::{Timestamp, Unit};
 use kube::api::{Api, Patch, PatchParams};
-use kubefoundry::dialect::Dialect;
-use kubefoundry::model::provider::Provider;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_model::provider::Provider;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -40,7 +40,7 @@ pub(crate) async fn register(
         let status = status(dialect, provider, &snapshot);
         let written = async {
             // Once, and again when it is not there: what people change in it stays until the next start.
-            if !is_configured || !snapshot.engine.provider_names().any(|name| name == provider.name()) {
+            if !is_configured || !snapshot.session.provider_names().any(|name| name == provider.name()) {
                 api.patch(provider.name(), &apply, &Patch::Apply(&config)).await?;
             }
             api.patch_status(provider.name(), &apply, &Patch::Apply(&status)).await
@@ -69,7 +69,7 @@ pub(crate) async fn register(
             // Of everything that changes in a snapshot, only what is stated here matters.
             while snapshots.changed().await.is_ok() {
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
-                let is_gone = !snapshot.engine.provider_names().any(|name| name == provider.name());
+                let is_gone = !snapshot.session.provider_names().any(|name| name == provider.name());
                 if stated(&self::status(dialect, provider, &snapshot)) != before || is_gone {
                     return;
                 }
@@ -86,11 +86,11 @@ pub(crate) async fn register(
 
 /// The configuration that goes with this version.
 fn config(dialect: &Dialect, provider: &dyn Provider) -> Value {
-    let parsed = kubefoundry::yaml::parse(provider.info().config, &kubefoundry::yaml::Limits::default());
+    let parsed = kubefoundry_yaml::parse(provider.info().config, &kubefoundry_yaml::Limits::default());
     let config = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
     json!({
         "apiVersion": dialect.api_version(),
-        "kind": kubefoundry::wire::CONFIGURATION_KIND,
+        "kind": kubefoundry_model::wire::CONFIGURATION_KIND,
         "metadata": {"name": provider.name()},
         "spec": config["spec"],
     })
@@ -99,7 +99,7 @@ fn config(dialect: &Dialect, provider: &dyn Provider) -> Value {
 /// Its state, with the time.
 fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Value {
     let name = provider.name();
-    let target = snapshot.engine.target(name);
+    let target = snapshot.session.target(name);
     let mut status = json!({
         "ready": target.is_some(),
         "version": format!("{}:v{VERSION}", names::provider_manager(name)),
@@ -107,7 +107,7 @@ fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Va
     });
     if let Some(target) = target {
         let version = target.split_once('/').map(|(_, version)| version).unwrap_or_default();
-        let installed = snapshot.engine.installed(name);
+        let installed = snapshot.session.installed(name);
         let mut written: Vec<_> = installed.iter().filter(|installed| installed.version == version).collect();
         written.sort();
         let hash = match written.as_slice() {
@@ -129,7 +129,7 @@ fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Va
     }
     json!({
         "apiVersion": dialect.api_version(),
-        "kind": kubefoundry::wire::CONFIGURATION_KIND,
+        "kind": kubefoundry_model::wire::CONFIGURATION_KIND,
         "metadata": {"name": name},
         "status": status,
     })
@@ -146,8 +146,8 @@ fn stated(status: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry::dialect::DIALECTS;
-    use kubefoundry::model::providers::PROVIDERS;
+    use kubefoundry_kubernetes::api_group::DIALECTS;
+    use kubefoundry_model::providers::PROVIDERS;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use kubefoundry::model::provider::Provider;
-use kubefoundry::model::providers;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers;
 
 /// The Lease of the selector. Core looks it up to find out whether a selector runs (OP-1.3).
 pub(crate) const SELECTOR_LEASE: &str = "kubefoundry-provider-selector";

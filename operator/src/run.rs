@@ -15,7 +15,7 @@ use std::time::Duration;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::ApiResource;
 use kube::runtime::reflector::store::Writer;
-use kubefoundry::dialect::Dialect;
+use kubefoundry_kubernetes::api_group::Dialect;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -357,7 +357,7 @@ fn deployment_resource(dialect: &Dialect) -> ApiResource {
         group: dialect.group.to_owned(),
         version: dialect.version.to_owned(),
         api_version: dialect.api_version(),
-        kind: kubefoundry::wire::KIND.to_owned(),
+        kind: kubefoundry_model::wire::KIND.to_owned(),
         plural: "modeldeployments".to_owned(),
     }
 }

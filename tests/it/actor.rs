@@ -5,10 +5,11 @@ use std::path::Path;
 
 use crate::common::upstream::crd;
 use crate::common::{case_folders, compile_all, read_case};
-use kubefoundry::actor::wire::AsyncActorSpec;
-use kubefoundry::actor::{API_VERSION, KIND};
-use kubefoundry::wire::{Describe as _, Shape};
-use kubefoundry::{Purpose, SourceSet, yaml};
+use kubefoundry_actor::wire::AsyncActorSpec;
+use kubefoundry_actor::{API_VERSION, KIND};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 const NAME: &str = "asya.sh_asyncactors.yaml";
@@ -31,7 +32,7 @@ fn schema(text: &str) -> Value {
 fn refusals(crd: &str, object: &Value) -> Vec<String> {
     let mut sources = SourceSet::default();
     sources.add_for(Purpose::Crds, NAME, crd);
-    let (crds, problems) = kubefoundry::crds::read(&sources);
+    let (crds, problems) = kubefoundry_engine::composition::read_crds(&sources);
     assert!(problems.is_empty(), "{problems:?}");
     crds.check(object).into_iter().map(|found| found.message).collect()
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::common::upstream::crd;
-use kubefoundry::wire::{Describe, InferenceProviderConfig, ModelDeployment, Shape};
+use kubefoundry_kubernetes::wire::{Describe, Shape};
+use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
 use serde_json::Value;
 
 /// The leaves of a shape of ours under `path`; what is under a map or an untyped value is anybody's.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::markdown::{blocks, links};
 use crate::common::{compile_all, output};
-use kubefoundry::{Purpose, SourceSet};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 
 /// Every Markdown file that users read.
 fn pages() -> Vec<PathBuf> {

@@ -7,11 +7,13 @@ use std::path::Path;
 use crate::common::accident::accident;
 use crate::common::generated::documents;
 use crate::common::{case_folders, read_case};
-use kubefoundry::drift::{Outcome, Report};
-use kubefoundry::live::time::Time;
-use kubefoundry::path::{FieldPath, Segment};
-use kubefoundry::status::{self, Judgement};
-use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::cluster_snapshot::time::Time;
+use kubefoundry_engine::drift::{Outcome, Report};
+use kubefoundry_engine::status::{self, Judgement};
+use kubefoundry_engine::{Compilation, Thoroughness, compile};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::RngSeed;
@@ -31,12 +33,12 @@ fn drift(mut sources: SourceSet, change: impl Fn(&mut Value)) -> Option<(Report,
 
 fn objects(compilation: &Compilation) -> Option<Vec<Value>> {
     // What is passed on is the user's own text, with nothing in it that is known here.
-    let is_fine = !compilation.has_errors() && compilation.outputs.iter().all(kubefoundry::Output::is_generated);
+    let is_fine = !compilation.has_errors() && compilation.outputs.iter().all(kubefoundry_engine::Output::is_generated);
     is_fine.then(|| compilation.outputs.iter().map(|output| output.object.clone()).collect())
 }
 
 fn found(report: &Report) -> Vec<String> {
-    let of = |object: &kubefoundry::drift::Object| {
+    let of = |object: &kubefoundry_engine::drift::Object| {
         let fields: Vec<String> = object.fields.iter().map(|field| field.path.clone()).collect();
         (object.result != Outcome::Same).then(|| format!("{} {:?} {fields:?}", object.object, object.result))
     };

@@ -2,10 +2,12 @@
 
 use crate::common::upstream::newest;
 use crate::common::{case_folders, read_case};
-use kubefoundry::compile::OutputRole;
-use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::engine::{Chosen, Engine, Evaluation, Providers};
-use kubefoundry::{Compilation, Decision, Purpose, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_engine::pipeline::OutputRole;
+use kubefoundry_engine::session::{Chosen, Evaluation, Providers, Session};
+use kubefoundry_engine::{Compilation, Decision, Thoroughness, compile};
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 const NO_CRDS: &str =
@@ -41,12 +43,12 @@ fn phi() -> Value {
     })
 }
 
-fn engine(texts: &[(Purpose, &str)], providers: Providers) -> Engine {
+fn engine(texts: &[(Purpose, &str)], providers: Providers) -> Session {
     let mut sources = SourceSet::default();
     for (purpose, text) in texts {
         sources.add_for(*purpose, "text.yaml", *text);
     }
-    Engine::new(&sources, providers).unwrap()
+    Session::new(&sources, providers).unwrap()
 }
 
 fn messages(found: &[Diagnostic]) -> Vec<String> {
@@ -112,7 +114,7 @@ fn an_engine_says_what_a_run_says() {
     let (mut compared, mut different) = (0, Vec::new());
     for folder in case_folders() {
         let (context, deployments) = parts(&read_case(&folder));
-        let Ok(engine) = Engine::new(&context, Providers::All) else { continue };
+        let Ok(engine) = Session::new(&context, Providers::All) else { continue };
         if !engine.problems().is_empty() {
             continue;
         }
@@ -163,7 +165,7 @@ fn written_defaults_mean_what_was_meant() {
     let mut compared = 0;
     for folder in case_folders() {
         let (context, deployments) = parts(&read_case(&folder));
-        let Ok(engine) = Engine::new(&context, Providers::All) else { continue };
+        let Ok(engine) = Session::new(&context, Providers::All) else { continue };
         for deployment in deployments {
             let with_defaults = engine.default_values(&deployment);
             assert_eq!(engine.default_values(&with_defaults), with_defaults, "{}", folder.display());
@@ -182,7 +184,7 @@ fn written_defaults_mean_what_was_meant() {
 #[test]
 fn it_is_shared_between_threads() {
     fn is_shared<T: Clone + Send + Sync + 'static>() {}
-    is_shared::<Engine>();
+    is_shared::<Session>();
     is_shared::<Evaluation>();
 }
 
@@ -214,7 +216,7 @@ fn providers_are_those_that_are_given() {
     let none = engine(&[], Providers::Given);
     let evaluation = none.evaluate(&phi(), None);
     assert_eq!(evaluation.errors().next().unwrap().message, "No healthy providers available");
-    let config = kubefoundry::model::providers::find("kuberay").unwrap().info().config;
+    let config = kubefoundry_model::providers::find("kuberay").unwrap().info().config;
     let one = engine(&[(Purpose::Input, config)], Providers::Given);
     assert_eq!(one.provider_names().collect::<Vec<_>>(), ["kuberay"]);
     let mut named = phi();
@@ -268,7 +270,7 @@ fn what_is_installed_has_a_fingerprint() {
     let list =
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": as_list});
     sources.add_for(Purpose::Crds, "crds", list.to_string());
-    let engine = Engine::new(&sources, Providers::All).unwrap();
+    let engine = Session::new(&sources, Providers::All).unwrap();
     for provider in ["kaito", "dynamo", "kuberay"] {
         let mut deployment = phi();
         deployment["spec"]["provider"] = json!({"name": provider});

@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{Start, testing};
-use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::field_reference::find;
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::model::support::Support;
-use kubefoundry::wire::Shape;
-use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_engine::field_reference::find;
+use kubefoundry_engine::{Compilation, Thoroughness, compile};
+use kubefoundry_kubernetes::wire::Shape;
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::support::Support;
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 /// What became of a change of one field.

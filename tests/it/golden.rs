@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::common::{case_folders, compile_all, diagnostics, output, read_case};
-use kubefoundry::{SourceSet, yaml};
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_yaml as yaml;
 
 /// The snapshots: `output.snap` is what goes to stdout, `diagnostics.snap` what goes to stderr.
 #[test]
@@ -28,7 +29,10 @@ fn cases_render_as_recorded() {
 fn cases_say_what_they_show() {
     for folder in case_folders() {
         let sources = read_case(&folder);
-        let (_, first) = sources.iter().find(|(_, source)| source.purpose == kubefoundry::Purpose::Input).unwrap();
+        let (_, first) = sources
+            .iter()
+            .find(|(_, source)| source.purpose == kubefoundry_diagnostics::source::Purpose::Input)
+            .unwrap();
         assert!(first.text.starts_with("# "), "{}: the first line is a comment that says what it shows", name(&folder));
     }
 }
@@ -67,7 +71,7 @@ fn output_reads_back_as_it_was_made() {
 fn document_order_changes_only_the_order() {
     for folder in case_folders() {
         let sources = read_case(&folder);
-        let is_broken = |source: &kubefoundry::source::Source| {
+        let is_broken = |source: &kubefoundry_diagnostics::source::Source| {
             source.not_text.is_some() || yaml::parse(&source.text, &yaml::Limits::default()).failure.is_some()
         };
         if sources.iter().any(|(_, source)| is_broken(source)) {

@@ -6,9 +6,11 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, read_case};
-use kubefoundry::diagnostic::render;
-use kubefoundry::import::{Import, import};
-use kubefoundry::{Compilation, Output, Purpose, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry_diagnostics::render;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::import::{Import, import};
+use kubefoundry_engine::{Compilation, Output, Thoroughness, compile};
+use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;

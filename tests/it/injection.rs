@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use crate::common::argv::{Parsed, Program, dynamo_shell_quote, kubelet, shell_words};
 use crate::common::start::{STARTS, Start};
-use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::model::engines::flags;
-use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_engine::{Compilation, Thoroughness, compile};
+use kubefoundry_model::engines::flags;
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 /// A text that every field takes that takes text of the user's own at all.

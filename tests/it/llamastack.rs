@@ -7,10 +7,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use kubefoundry::llamastack::install::{EXTRACT_SCRIPT, PROVIDER_SCRIPT};
-use kubefoundry::llamastack::wire::{self, Api};
-use kubefoundry::wire::{Describe as _, Shape};
-use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::{Compilation, Thoroughness, compile};
+use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+use kubefoundry_llamastack::install::{EXTRACT_SCRIPT, PROVIDER_SCRIPT};
+use kubefoundry_llamastack::wire::{self, Api};
+use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::upstream::{crd, dump};
-use kubefoundry::yaml;
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 fn read(path: &Path) -> Value {
@@ -34,7 +34,7 @@ fn patched(mut document: Value, patch: &Value) -> Value {
 fn said_of(object: &Value) -> Vec<String> {
     let patch = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/llamastack/external-providers.yaml");
     let sources = dump([&patched(crd("llamastack.io", "LlamaStackDistribution"), &read(&patch))]);
-    let (crds, problems) = kubefoundry::crds::read(&sources);
+    let (crds, problems) = kubefoundry_engine::composition::read_crds(&sources);
     assert!(problems.is_empty(), "{problems:?}");
     crds.check(object).into_iter().map(|found| format!("{} {}", found.code.id, found.message)).collect()
 }

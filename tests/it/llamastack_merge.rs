@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use kubefoundry::llamastack::merge::{Entry, merge};
-use kubefoundry::llamastack::package;
-use kubefoundry::llamastack::wire::Api;
-use kubefoundry::yaml;
+use kubefoundry_llamastack::merge::{Entry, merge};
+use kubefoundry_llamastack::package;
+use kubefoundry_llamastack::wire::Api;
+use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, migrated, read_case};
-use kubefoundry::diagnostic::render;
-use kubefoundry::dialect::{DIALECTS, Dialect};
-use kubefoundry::migrate::{Migration, Regrouping, to_group, to_provider};
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::{Purpose, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry_diagnostics::render;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::migrate::{Migration, Regrouping, to_group, to_provider};
+use kubefoundry_engine::{Thoroughness, compile};
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
@@ -143,8 +145,8 @@ proptest! {
             moved.add("model.yaml", texts(&regrouping));
             let after = compile(&moved, Thoroughness::Needed);
             prop_assert!(!after.has_errors(), "{}", texts(&regrouping));
-            let bodies = |compilation: &kubefoundry::Compilation| {
-                let body = |output: &kubefoundry::Output| {
+            let bodies = |compilation: &kubefoundry_engine::Compilation| {
+                let body = |output: &kubefoundry_engine::Output| {
                     let mut object = output.object.clone();
                     object["metadata"]["labels"].take();
                     object["metadata"]["annotations"].take();
@@ -156,7 +158,7 @@ proptest! {
             };
             let (one, other) = (bodies(&before), bodies(&after));
             for (one, other) in one.iter().zip(&other) {
-                let found = kubefoundry::import::compare::differences(one, other, &kubefoundry::model::draft::PartNames::default());
+                let found = kubefoundry_engine::import::compare::differences(one, other, &kubefoundry_model::draft::PartNames::default());
                 prop_assert!(found.is_empty(), "{:?}\n{}\n{}", found, yaml::to_yaml_stream([model]), texts(&regrouping));
             }
             prop_assert_eq!(one.len(), other.len());

@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{cells, engine_of, testing};
 use crate::common::{case_folders, compile_all, read_case};
-use kubefoundry::cel;
-use kubefoundry::model::catalog::Catalog;
-use kubefoundry::model::engines::grammar::Setting;
-use kubefoundry::model::engines::{flags, grammar};
-use kubefoundry::model::provider::CustomKind;
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::model::rule_types;
-use kubefoundry::model::support;
 use kubefoundry::registry;
-use kubefoundry::wire::{EngineType, ServingMode, Word as _};
-use kubefoundry::{SourceSet, Thoroughness, compile};
+use kubefoundry_cel as cel;
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_engine::{Thoroughness, compile};
+use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::engines::grammar::Setting;
+use kubefoundry_model::engines::{flags, grammar};
+use kubefoundry_model::provider::CustomKind;
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::rule_types;
+use kubefoundry_model::support;
+use kubefoundry_model::wire::{EngineType, ServingMode};
 
 /// A code means one thing: no id and no name is used twice, and ids have the form KFnnnn.
 #[test]

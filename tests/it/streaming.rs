@@ -1,8 +1,10 @@
 //! Documents go through in chunks and on several threads, and provider configurations are looked for before the rest:
 //! none of it may show.
 
-use kubefoundry::compile::{Compilation, YamlText, compile_as};
-use kubefoundry::{SourceSet, Thoroughness, compile, yaml};
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_engine::pipeline::{Compilation, YamlText, compile_as};
+use kubefoundry_engine::{Thoroughness, compile};
+use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 
 const BROKEN: &[&str] = &[

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, compile_all, read_case};
-use kubefoundry::diagnostic::ObjectRef;
-use kubefoundry::model::ir::Origin;
-use kubefoundry::trace::{Fate, Trace, changed, trace};
-use kubefoundry::{Purpose, SourceSet, yaml};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::trace::{Fate, Trace, changed, trace};
+use kubefoundry_model::ir::Origin;
+use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -131,7 +132,7 @@ fn the_output_moves_where_the_trace_says() {
                 let at = |objects: &[Value]| {
                     let of_kind = |object: &&Value| object["kind"] == *reached.object.kind;
                     let nodes: Vec<_> = objects.iter().filter(of_kind).map(yaml::Node::from).collect();
-                    let path = kubefoundry::path::FieldPath::read(&reached.path).unwrap();
+                    let path = kubefoundry_yaml::field_path::FieldPath::read(&reached.path).unwrap();
                     nodes.iter().map(|node| node.at(&path).map(yaml::Node::to_json)).collect::<Vec<_>>()
                 };
                 assert_ne!(at(&before), at(&after), "{name} {} at {}", field.path, reached.path);
@@ -143,7 +144,7 @@ fn the_output_moves_where_the_trace_says() {
 }
 
 /// The trace of one document.
-fn trace_of(documents: &str) -> kubefoundry::trace::Trace {
+fn trace_of(documents: &str) -> kubefoundry_engine::trace::Trace {
     let mut sources = SourceSet::default();
     sources.add("a.yaml", documents);
     trace(&sources).into_iter().next().unwrap()
@@ -151,7 +152,7 @@ fn trace_of(documents: &str) -> kubefoundry::trace::Trace {
 
 /// Where an output comes from.
 fn origins(trace: &Trace, kind: &str, name: &str, path: &str, inside: Option<&str>) -> Vec<String> {
-    let is_it = |output: &&kubefoundry::trace::OutputTrace| {
+    let is_it = |output: &&kubefoundry_engine::trace::OutputTrace| {
         &*output.object.kind == kind
             && &*output.object.name == name
             && output.path == path

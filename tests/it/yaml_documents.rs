@@ -1,7 +1,7 @@
 //! Documents, spans and strict-mode problems.
 
-use kubefoundry::path::FieldPath;
-use kubefoundry::yaml::{FailureKind, Limits, Node, Parsed, Span, parse};
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{FailureKind, Limits, Node, Parsed, Span, parse};
 use serde_json::json;
 
 fn read(text: &str) -> Parsed<'_> {
@@ -253,7 +253,7 @@ fn strings_borrow_from_the_text() {
     let text = String::from("a: plain\nb: 'single'\n\"c\": \"double\"\n");
     let parsed = read(&text);
     for entry in root(&parsed).entries() {
-        let kubefoundry::yaml::Value::String(value) = &entry.node.value else { panic!("{entry:?}") };
+        let kubefoundry_yaml::Value::String(value) = &entry.node.value else { panic!("{entry:?}") };
         assert!(matches!(value, std::borrow::Cow::Borrowed(_)) && matches!(entry.key, std::borrow::Cow::Borrowed(_)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::yaml::{FailureKind, Limits, Parsed, parse};
+use kubefoundry_yaml::{FailureKind, Limits, Parsed, parse};
 use serde_json::json;
 
 fn read(text: &str) -> Parsed<'_> {
@@ -50,7 +50,7 @@ fn deep_nesting_is_refused() {
 fn what_is_too_deep_is_left_out_and_the_rest_is_read() {
     let text = format!("a: {}{}\nb: 1\n", "[".repeat(100), "]".repeat(100));
     let parsed = read(&text);
-    assert_eq!(parsed.documents[0].root.get("b").map(kubefoundry::yaml::Node::to_json), Some(json!(1)));
+    assert_eq!(parsed.documents[0].root.get("b").map(kubefoundry_yaml::Node::to_json), Some(json!(1)));
     assert_eq!(parsed.documents[0].problems.len(), 1);
 }
 

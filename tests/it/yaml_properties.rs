@@ -1,6 +1,6 @@
 //! What holds for any value and any text.
 
-use kubefoundry::yaml::{Limits, Node, Parsed, parse, to_yaml, to_yaml_by_library, to_yaml_stream};
+use kubefoundry_yaml::{Limits, Node, Parsed, parse, to_yaml, to_yaml_by_library, to_yaml_stream};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

@@ -1,6 +1,6 @@
 //! What scalars mean: every row was run through `sigs.k8s.io/yaml` v1.6.0 `YAMLToJSONStrict`.
 
-use kubefoundry::yaml::{Limits, parse};
+use kubefoundry_yaml::{Limits, parse};
 use serde_json::Value;
 
 /// Rows of `text => JSON`, `text => !` where Go refuses, and a bare `text` that stays a string.

@@ -13,8 +13,8 @@ mod lean;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubefoundry::upstream;
-use kubefoundry::yaml;
+use kubefoundry_upstream as upstream;
+use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use crate::Failure;
@@ -88,7 +88,7 @@ fn crd(fact: Fact, folder: Option<&Path>) -> Result<Crd, Failure> {
     if let Some(path) = path {
         let text = read(&path)?;
         let lean = Lean::of_dump(&definition(&text, &path)?).map_err(|what| unusable(&path, &what))?;
-        return Ok(Crd { fact, sha256: kubefoundry::fingerprint::sha256(text.as_bytes()), is_read: true, lean });
+        return Ok(Crd { fact, sha256: kubefoundry_yaml::fingerprint::sha256(text.as_bytes()), is_read: true, lean });
     }
     let known = upstream::origins().iter().find(|origin| origin.commit == fact.commit && origin.path == fact.path);
     let Some(origin) = known else {

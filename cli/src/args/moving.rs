@@ -69,11 +69,11 @@ pub(crate) struct MigrateArgs {
 }
 
 fn provider_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(kubefoundry::model::providers::PROVIDERS.iter().map(|provider| provider.name()))
+    PossibleValuesParser::new(kubefoundry_model::providers::PROVIDERS.iter().map(|provider| provider.name()))
 }
 
 fn group_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(kubefoundry::dialect::DIALECTS.iter().map(|dialect| dialect.group))
+    PossibleValuesParser::new(kubefoundry_kubernetes::api_group::DIALECTS.iter().map(|dialect| dialect.group))
 }
 
 /// How a migration is written.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::Thoroughness;
-use kubefoundry::diagnostic::render::Style;
-use kubefoundry::drift::{FieldDrift, Object, Outcome, Report, Writer};
-use kubefoundry::yaml;
+use kubefoundry_diagnostics::render::Style;
+use kubefoundry_engine::Thoroughness;
+use kubefoundry_engine::drift::{FieldDrift, Object, Outcome, Report, Writer};
+use kubefoundry_yaml as yaml;
 use serde_json::Value;
 use similar::TextDiff;
 

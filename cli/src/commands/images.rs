@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry::{Thoroughness, manifest};
+use kubefoundry_engine::Thoroughness;
+use kubefoundry_kubernetes::manifest;
 use serde_json::{Map, json};
 
 use super::{CommandError, Run};

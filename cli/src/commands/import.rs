@@ -1,7 +1,7 @@
 //! `kubefoundry import`: the ModelDeployments that become what is there, and what they do not say.
 
-use kubefoundry::import::{Imported, import};
-use kubefoundry::yaml;
+use kubefoundry_engine::import::{Imported, import};
+use kubefoundry_yaml as yaml;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use kubefoundry::dialect::Dialect;
-use kubefoundry::migrate::{Migration, Moved, Regrouped, to_group, to_provider};
-use kubefoundry::model::providers;
-use kubefoundry::{SourceSet, yaml};
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_engine::migrate::{Migration, Moved, Regrouped, to_group, to_provider};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_model::providers;
+use kubefoundry_yaml as yaml;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -18,12 +18,13 @@ mod status;
 
 use std::process::ExitCode;
 
-use kubefoundry::compile::{Form, compile_as};
-use kubefoundry::diagnostic::render::{self as diagnostics, CheckedSchema, Style};
-use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::source::SourceId;
-use kubefoundry::wire::OutputMode;
-use kubefoundry::{Compilation, Purpose, SourceSet, Thoroughness};
+use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, Style};
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_engine::options::render::OutputMode;
+use kubefoundry_engine::pipeline::{Form, compile_as};
+use kubefoundry_engine::{Compilation, Thoroughness};
 use serde_json::{Map, Value};
 
 use crate::args::{Command, FailOn, InputArgs, ReportFormat};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry::SourceSet;
-use kubefoundry::diagnostic::render::{LineIndex, Position};
-use kubefoundry::source::SourceId;
+use kubefoundry_diagnostics::render::{LineIndex, Position};
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::source::SourceSet;
 
 /// Lines and columns in the input; the line starts of a text are looked for once.
 pub(super) struct Places<'r> {

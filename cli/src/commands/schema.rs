@@ -1,7 +1,8 @@
 //! `kubefoundry schema`: schemas for editors, clusters and readers of reports, and skeletons of upstream's CRDs.
 
 use kubefoundry::schemas::{SCHEMAS, Schema};
-use kubefoundry::upstream::{self, Unreadable};
+use kubefoundry_upstream as upstream;
+use kubefoundry_upstream::Unreadable;
 
 use super::CommandError;
 use crate::args::{CRDS, SchemaArgs};

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kubefoundry::diagnostic::render::{self as diagnostics, Style};
-use kubefoundry::live::time::{Time, age};
-use kubefoundry::model::status::Replicas;
-use kubefoundry::status::{Entry, Judgement, Report, to_json};
-use kubefoundry::wire::Phase;
+use kubefoundry_diagnostics::render::{self as diagnostics, Style};
+use kubefoundry_engine::cluster_snapshot::time::{Time, age};
+use kubefoundry_engine::status::{Entry, Judgement, Report, to_json};
+use kubefoundry_model::status::Replicas;
+use kubefoundry_model::wire::Phase;
 
 use super::{CommandError, findings};
 use crate::args::{Now, ReportFormat, StatusArgs, TextFormat};

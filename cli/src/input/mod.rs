@@ -11,8 +11,9 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
-use kubefoundry::source::SourceId;
-use kubefoundry::{Purpose, SourceSet, compile};
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::pipeline;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Assignment, InputArgs};
@@ -168,7 +169,7 @@ fn flags(args: &InputArgs, mut options: Map<String, Value>) -> Option<String> {
     if options.is_empty() {
         return None;
     }
-    let mut render = json!({"apiVersion": kubefoundry::wire::RENDER_API_VERSION, "kind": "Render"});
+    let mut render = json!({"apiVersion": kubefoundry_engine::options::render::API_VERSION, "kind": "Render"});
     render.as_object_mut()?.append(&mut options);
     Some(format!("{render:#}\n"))
 }
@@ -239,7 +240,7 @@ impl Reader {
         }
         if !path.is_dir() {
             let text = self.file(purpose, path)?;
-            if purpose == Purpose::Input && compile::may_hold_ours(&self.input.sources.get(text).text) {
+            if purpose == Purpose::Input && pipeline::may_hold_ours(&self.input.sources.get(text).text) {
                 self.kustomizations_above(path)?;
             }
             return Ok(vec![text]);
@@ -383,7 +384,7 @@ fn bytes(name: &str, reader: impl Read) -> Result<Vec<u8>, InputError> {
     let mut bytes = Vec::new();
     reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| InputError::Read(name.to_owned(), error))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_BYTES) {
-        let is_foreign = !compile::may_hold_ours(&String::from_utf8_lossy(&bytes));
+        let is_foreign = !pipeline::may_hold_ours(&String::from_utf8_lossy(&bytes));
         return Err(InputError::TooLarge { name: name.to_owned(), is_foreign });
     }
     Ok(bytes)

@@ -6,9 +6,11 @@ mod out_dir;
 
 use std::borrow::Cow;
 
-use kubefoundry::compile::YamlText;
-use kubefoundry::wire::OutputMode;
-use kubefoundry::{Compilation, SourceSet, yaml};
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_engine::Compilation;
+use kubefoundry_engine::options::render::OutputMode;
+use kubefoundry_engine::pipeline::YamlText;
+use kubefoundry_yaml as yaml;
 use serde_json::{Number, Value, json};
 
 use crate::args::ObjectFormat;

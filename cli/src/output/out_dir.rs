@@ -8,11 +8,12 @@ use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use kubefoundry::compile::OutputRole;
-use kubefoundry::dialect::DIALECTS;
-use kubefoundry::manifest::Identity;
-use kubefoundry::transform;
-use kubefoundry::{Compilation, Output, yaml};
+use kubefoundry_engine::composition;
+use kubefoundry_engine::pipeline::OutputRole;
+use kubefoundry_engine::{Compilation, Output};
+use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::manifest::Identity;
+use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use super::beside::beside;
@@ -147,9 +148,9 @@ fn is_ours(text: &[u8], output: &Output) -> bool {
         // A ModelDeployment that is passed on carries its provider, and is itself what it was made from.
         OutputRole::PassedOn => is_same() && DIALECTS.iter().any(|it| mark(&old, &it.label("provider")).is_some()),
         // What was changed says by what.
-        OutputRole::Changed => is_same() && transform::change_annotations().any(|key| mark(&old, key).is_some()),
+        OutputRole::Changed => is_same() && composition::change_annotations().any(|key| mark(&old, key).is_some()),
         OutputRole::Generated | OutputRole::Shared => {
-            let mut keys = transform::owner_annotations();
+            let mut keys = composition::owner_annotations();
             keys.any(|key| mark(&old, &key).is_some_and(|owner| mark(&output.object, &key) == Some(owner)))
         }
     }

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 
-use kubefoundry::llamastack::merge::{Entry, merge};
-use kubefoundry::llamastack::package;
-use kubefoundry::llamastack::wire::Api;
+use kubefoundry_llamastack::merge::{Entry, merge};
+use kubefoundry_llamastack::package;
+use kubefoundry_llamastack::wire::Api;
 use serde_json::{Value, json};
 
 use crate::provider::{Pod, Start, has_pip, metadata, mode, open};
@@ -365,7 +365,7 @@ fn what_users_write_is_never_run() {
     let crd_config: Value = serde_json::from_str(&pod.read("metadata/vllm/crd-config.yaml")).unwrap();
     assert_eq!(crd_config["image"], json!(image));
     let read =
-        kubefoundry::yaml::parse(&pod.read("metadata/vllm/crd-config.yaml"), &kubefoundry::yaml::Limits::default())
+        kubefoundry_yaml::parse(&pod.read("metadata/vllm/crd-config.yaml"), &kubefoundry_yaml::Limits::default())
             .documents[0]
             .root
             .get("config")

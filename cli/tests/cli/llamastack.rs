@@ -380,7 +380,7 @@ fn the_page_of_packages_is_true() {
 #[test]
 fn the_example_is_installed() {
     use crate::provider::{Pod, Start, has_pip};
-    use kubefoundry::llamastack::wire::Api;
+    use kubefoundry_llamastack::wire::Api;
     if !has_pip() {
         return;
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use kubefoundry::yaml;
+use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;

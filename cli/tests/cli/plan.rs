@@ -273,7 +273,7 @@ fn the_workflow_posts_the_plan() {
         return;
     }
     let text = fs::read_to_string(root().join("deploy/github/plan.yml")).unwrap();
-    let workflow = kubefoundry::yaml::parse(&text, &kubefoundry::yaml::Limits::default()).documents[0].root.to_json();
+    let workflow = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default()).documents[0].root.to_json();
     let steps = workflow["jobs"]["plan"]["steps"].as_array().unwrap();
     assert_eq!(steps[0]["with"]["fetch-depth"], 0);
     let script = steps.iter().find_map(|step| step["run"].as_str()).unwrap();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use kubefoundry::llamastack::install::{self, EXTRACT_SCRIPT, PROVIDER_SCRIPT};
-use kubefoundry::llamastack::wire::Api;
+use kubefoundry_llamastack::install::{self, EXTRACT_SCRIPT, PROVIDER_SCRIPT};
+use kubefoundry_llamastack::wire::Api;
 use serde_json::Value;
 
 use crate::sandbox::{Ran, Sandbox, skipped};

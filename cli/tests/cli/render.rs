@@ -115,7 +115,7 @@ fn yaml_and_json_are_the_same_object() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
     let yaml = sandbox.run(&["render", "a.yaml"]).exits(0).out;
     let json = sandbox.run(&["render", "a.yaml", "-o", "json"]).exits(0).out;
-    let read = kubefoundry::yaml::parse(&yaml, &kubefoundry::yaml::Limits::default()).documents[0].root.to_json();
+    let read = kubefoundry_yaml::parse(&yaml, &kubefoundry_yaml::Limits::default()).documents[0].root.to_json();
     assert_eq!(format!("{read:#}\n"), json);
 }
 

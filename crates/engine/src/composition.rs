@@ -1,8 +1,9 @@
 //! What the product is composed of: the transformations, the providers, and what follows from the two lists. No layer
 //! below knows either list.
 
-use kubefoundry_crd::GroupKind;
-use kubefoundry_diagnostics::Code;
+use kubefoundry_crd::{Crds, GroupKind};
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_diagnostics::{Code, Diagnostic};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_model::ModelDeployments;
@@ -68,6 +69,20 @@ pub(crate) fn crd_kinds() -> impl Iterator<Item = GroupKind> {
     of_providers.chain(TRANSFORMS.iter().flat_map(|transform| transform.kinds().iter().copied()))
 }
 
+/// Reads the CRDs of those kinds from a dump, and says what could not be read.
+///
+/// ```
+/// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+///
+/// let mut dump = SourceSet::default();
+/// dump.add_for(Purpose::Input, "crds.yaml", "kind: CustomResourceDefinition");
+/// let (_, problems) = kubefoundry_engine::composition::read_crds(&dump);
+/// assert!(!problems.is_empty());
+/// ```
+pub fn read_crds(dump: &SourceSet) -> (Crds<'_>, Vec<Diagnostic>) {
+    Crds::read(dump, crd_kinds())
+}
+
 /// The transformation whose kind this is, in any version.
 pub(crate) fn transform_of_kind(group: &str, kind: &str) -> Option<&'static dyn AnyTransform> {
     TRANSFORMS.iter().copied().find(|transform| transform.kind().1 == kind && transform.has_group(group))
@@ -102,7 +117,7 @@ pub(crate) fn kinds_of(transform: &dyn AnyTransform) -> impl Iterator<Item = &'s
 /// Whether a text may hold an object that is turned into others, even if it cannot be read.
 ///
 /// ```
-/// use kubefoundry_engine::transform::may_hold_source;
+/// use kubefoundry_engine::composition::may_hold_source;
 /// assert!(may_hold_source("kind: ModelDeployment\napiVersion: kubefoundry.ai/v1alpha1\nspec: ["));
 /// assert!(!may_hold_source("kind: Deployment"));
 /// ```
@@ -123,7 +138,7 @@ pub(crate) fn speaks_of_us(text: &str) -> bool {
 /// Whether objects of this type are turned into others.
 ///
 /// ```
-/// use kubefoundry_engine::transform::is_source;
+/// use kubefoundry_engine::composition::is_source;
 /// assert!(is_source("kubefoundry.ai/v1alpha1", "ModelDeployment"));
 /// assert!(!is_source("apps/v1", "Deployment"));
 /// ```

@@ -13,9 +13,6 @@ pub use crate::drift::{FieldDrift, drift};
 pub use crate::pipeline::{Evaluation, Providers};
 pub use crate::plan::{UpstreamChange, changes};
 pub use crate::status::{Judgement, Observation, observe};
-/// The name under which front ends know it.
-#[doc(hidden)]
-pub use Session as Engine;
 pub use kubefoundry_crd::Installed;
 pub use kubefoundry_model::select::Chosen;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry::Compilation;
-use kubefoundry::manifest::{Identity, owner_name};
-use kubefoundry::yaml::Node;
+use kubefoundry_engine::Compilation;
+use kubefoundry_kubernetes::manifest::{Identity, owner_name};
+use kubefoundry_yaml::Node;
 
 use super::Stale;
 use crate::envelope::Envelope;
@@ -81,7 +81,7 @@ pub(super) struct Removal {
 impl Removal {
     pub(super) fn new(compilation: &Compilation, items: &[Node<'_>], envelope: &Envelope<'_>) -> Self {
         let headers = compilation.inputs.iter().map(|input| &input.header);
-        let deployments = headers.filter(|header| &*header.kind == kubefoundry::wire::KIND);
+        let deployments = headers.filter(|header| &*header.kind == kubefoundry_model::wire::KIND);
         let in_pipelines = items.iter().flat_map(functions);
         let others = in_pipelines.filter(|(kptfile, function)| !may_be_us(kptfile, function, items));
         let configured = items.iter().filter(|object| item::annotation(object, item::FUNCTION).is_some());

@@ -174,7 +174,7 @@ proptest! {
             "{HEAD}functionConfig: {{apiVersion: v1, kind: ConfigMap, data: {{prune: '{prune}', runtimes.dynamo: 1.4.0}}}}\nitems:\n{list}"
         );
         // What no YAML reader takes is not the point here.
-        let readable = kubefoundry::yaml::parse(&input, &kubefoundry::yaml::Limits::default());
+        let readable = kubefoundry_yaml::parse(&input, &kubefoundry_yaml::Limits::default());
         prop_assume!(readable.failure.is_none());
         let answer = run(input.as_bytes());
         prop_assert_eq!(answer.status, 0, "{}\n{}", answer.stderr, input);

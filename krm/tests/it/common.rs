@@ -1,6 +1,6 @@
 //! What the tests share: reading a `ResourceList` back.
 
-use kubefoundry::yaml::{Limits, parse};
+use kubefoundry_yaml::{Limits, parse};
 use serde_json::Value;
 
 /// A `ResourceList` as JSON, read without the function's own reader.

@@ -116,7 +116,7 @@ impl Reconciler for RoleReconciler {
 }
 
 /// Whether an annotation pauses the controllers for a deployment (OP-4.2).
-pub(crate) fn is_paused(deployment: &Cached, dialect: &kubefoundry::dialect::Dialect) -> bool {
+pub(crate) fn is_paused(deployment: &Cached, dialect: &kubefoundry_kubernetes::api_group::Dialect) -> bool {
     deployment.annotation(&dialect.label(names::PAUSED)) == Some("true")
 }
 

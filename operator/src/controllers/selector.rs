@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use kube::runtime::controller::Action;
-use kubefoundry::codes;
-use kubefoundry::diagnostic::Diagnostic;
+use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_engine::codes;
 use serde_json::Value;
 
 use super::core::NO_SELECTOR;
@@ -175,7 +175,7 @@ pub(crate) fn choose(deployment: &Cached, object: &Value, context: &Context) -> 
     let snapshot = Arc::clone(&context.snapshots.borrow());
     let allowed = context.namespaces.list(deployment.namespace());
     let allows = |provider: &str| allowed.as_ref().is_none_or(|list| list.iter().any(|name| name == provider));
-    let evaluation = snapshot.engine.evaluate(object, None);
+    let evaluation = snapshot.session.evaluate(object, None);
     if evaluation.errors().any(is_about_specification) {
         // Includes the errors of the provider, so that the user sees all of them at once.
         return Choice::Invalid { errors: evaluation.errors().map(fault).collect() };

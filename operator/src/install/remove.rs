@@ -8,8 +8,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{DeleteParams, DynamicObject, ListParams, PartialObjectMeta, Preconditions, PropagationPolicy};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
-use kubefoundry::dialect::{DIALECTS, Dialect};
-use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_model::providers::PROVIDERS;
 
 use super::{Failure, Session, kinds};
 use crate::manifests::object::Object;
@@ -116,7 +116,7 @@ impl Session {
     async fn deployments(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut deployments = Vec::new();
         for dialect in with_crds() {
-            for found in self.all(&resource(dialect, kubefoundry::wire::KIND, "modeldeployments")).await? {
+            for found in self.all(&resource(dialect, kubefoundry_model::wire::KIND, "modeldeployments")).await? {
                 let metadata = found.metadata;
                 deployments.push((metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default()));
             }
@@ -132,7 +132,7 @@ impl Session {
             refusals.push(format!("--delete-crds would delete {count}, such as {namespace}/{name}: delete them first"));
         }
         for dialect in with_crds() {
-            let kind = kubefoundry::wire::CONFIGURATION_KIND;
+            let kind = kubefoundry_model::wire::CONFIGURATION_KIND;
             for found in self.all(&resource(dialect, kind, "inferenceproviderconfigs")).await? {
                 let name = found.metadata.name.unwrap_or_default();
                 if !PROVIDERS.iter().any(|provider| provider.name() == name) {

@@ -2,9 +2,10 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::ApiResource;
-use kubefoundry::dialect::Dialect;
 use kubefoundry::schemas::SCHEMAS;
-use kubefoundry::yaml::{self, Limits};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::Limits;
 use serde_json::Value;
 
 use super::object::{self, Object};

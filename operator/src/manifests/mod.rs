@@ -10,8 +10,8 @@ mod workload;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use kubefoundry::dialect::Dialect;
-use kubefoundry::yaml::to_yaml;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_yaml::to_yaml;
 
 use crate::args::{FailurePolicy, Layout, Manifests, Package};
 use crate::role::Role;
@@ -124,7 +124,7 @@ pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     use k8s_openapi::api::apps::v1::Deployment;
-    use kubefoundry::dialect::DIALECTS;
+    use kubefoundry_kubernetes::api_group::DIALECTS;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! What each role may do, and why: the one table that the ClusterRoles, the Roles and the documentation are made from.
 //! Kinds of providers come from the providers themselves.
 
-use kubefoundry::dialect::Dialect;
-use kubefoundry::model::provider::Provider;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_model::provider::Provider;
 
 use crate::role::{Role, SELECTOR_LEASE};
 use crate::webhook::{ca_bundle, certificates};
@@ -240,7 +240,7 @@ pub(crate) fn kinds(provider: &'static dyn Provider) -> Vec<Written> {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry::model::providers::PROVIDERS;
+    use kubefoundry_model::providers::PROVIDERS;
 
     use super::*;
 

@@ -20,7 +20,7 @@ const REVIEW: &str = "v1";
 pub(super) fn objects(plan: &Plan) -> Vec<Object> {
     let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
     let rules = |resources: &[&str]| {
-        let rule = |dialect: &&kubefoundry::dialect::Dialect| RuleWithOperations {
+        let rule = |dialect: &&kubefoundry_kubernetes::api_group::Dialect| RuleWithOperations {
             api_groups: words(&[dialect.group]),
             api_versions: words(&[dialect.version]),
             operations: words(&["CREATE", "UPDATE"]),

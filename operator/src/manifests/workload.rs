@@ -288,8 +288,8 @@ fn selector(labels: &[(&str, &str)]) -> LabelSelector {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use kubefoundry::engine::{Engine, Providers};
-    use kubefoundry::{Purpose, SourceSet};
+    use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+    use kubefoundry_engine::session::{Providers, Session};
 
     use super::*;
     use crate::args::{Arguments, Command};
@@ -300,9 +300,9 @@ mod tests {
     fn the_options_change_nothing() {
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::Options, OPTIONS_FILE, OPTIONS);
-        let engine = Engine::new(&sources, Providers::All).unwrap();
-        let without = Engine::new(&SourceSet::default(), Providers::All).unwrap();
-        assert_eq!(format!("{:?}", engine.options()), format!("{:?}", without.options()));
+        let session = Session::new(&sources, Providers::All).unwrap();
+        let without = Session::new(&SourceSet::default(), Providers::All).unwrap();
+        assert_eq!(format!("{:?}", session.options()), format!("{:?}", without.options()));
     }
 
     /// What a Deployment starts is a command line that the program understands, and means what was asked for.

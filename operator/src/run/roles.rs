@@ -129,9 +129,9 @@ impl Leading {
         async move {
             let all = snapshots.wait_for(|snapshot| {
                 providers.iter().all(|provider| {
-                    let ready = snapshot.engine.catalog().get(provider).map(|candidate| candidate.ready == Some(true));
+                    let ready = snapshot.session.catalog().get(provider).map(|candidate| candidate.ready == Some(true));
                     // A provider whose CRD is missing never becomes ready.
-                    ready.is_some_and(|ready| ready == snapshot.engine.target(provider).is_some())
+                    ready.is_some_and(|ready| ready == snapshot.session.target(provider).is_some())
                 })
             });
             if tokio::time::timeout(REGISTRATION_TIMEOUT, all).await.is_err() {

@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kubefoundry::wire::{Phase, Word as _};
+use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_model::wire::Phase;
 use prometheus::{
     GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::ApiResource;
 use kube::{Api, Client};
-use kubefoundry::dialect::Dialect;
+use kubefoundry_kubernetes::api_group::Dialect;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -68,7 +68,7 @@ impl Configs {
             group: dialect.group.to_owned(),
             version: dialect.version.to_owned(),
             api_version: dialect.api_version(),
-            kind: kubefoundry::wire::CONFIGURATION_KIND.to_owned(),
+            kind: kubefoundry_model::wire::CONFIGURATION_KIND.to_owned(),
             plural: "inferenceproviderconfigs".to_owned(),
         }
     }

@@ -7,8 +7,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::ApiResource;
 use kube::runtime::watcher;
 use kube::{Api, Client};
-use kubefoundry::model::provider::Provider;
-use kubefoundry::model::providers::PROVIDERS;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers::PROVIDERS;
 use serde_json::Value;
 
 use super::{Index, Initialized, Signal, follow, pages};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kubefoundry::dialect::Dialect;
+use kubefoundry_kubernetes::api_group::Dialect;
 
 use crate::cached::Cached;
 use crate::names;
@@ -71,7 +71,7 @@ impl Queues {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry::dialect::DIALECTS;
+    use kubefoundry_kubernetes::api_group::DIALECTS;
     use serde_json::json;
 
     use super::*;

@@ -8,8 +8,8 @@ use kube::core::ApiResource;
 use kube::runtime::reflector::Store;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
-use kubefoundry::dialect::Dialect;
-use kubefoundry::model::providers;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_model::providers;
 use tokio::task::JoinHandle;
 
 use super::{Queues, follow, pages};
@@ -281,8 +281,9 @@ impl Upstream {
     /// The deployment that owns an object, and its group.
     fn owner(&self, object: &Cached) -> Option<(&Owners, Key)> {
         let references = object.metadata.owner_references.as_deref()?;
-        let owner =
-            references.iter().find(|owner| owner.controller == Some(true) && owner.kind == kubefoundry::wire::KIND)?;
+        let owner = references
+            .iter()
+            .find(|owner| owner.controller == Some(true) && owner.kind == kubefoundry_model::wire::KIND)?;
         let (group, _) = owner.api_version.split_once('/')?;
         let owners = self.owners.iter().find(|owners| owners.dialect.group == group)?;
         Some((owners, Key::new(object.namespace(), &owner.name)))

@@ -12,7 +12,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
-use kubefoundry::dialect::Dialect;
+use kubefoundry_kubernetes::api_group::Dialect;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;

@@ -1,6 +1,6 @@
 //! ConversionReview (apiextensions.k8s.io/v1): there is one version, so that nothing is converted yet (OP-7.4).
 
-use kubefoundry::dialect::Dialect;
+use kubefoundry_kubernetes::api_group::Dialect;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

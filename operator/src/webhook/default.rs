@@ -1,13 +1,13 @@
 //! `/mutate`: writes the documented defaults into a specification, so that everybody sees what holds.
 
-use kubefoundry::engine::Engine;
+use kubefoundry_engine::session::Session;
 use serde_json::{Value, json};
 
 use super::review::{Request, Verdict};
 
 /// Answers about a ModelDeployment. One that is stored gets nothing new unless its specification is written anyway:
 /// else a change of its labels would change what runs.
-pub(super) fn review(request: &Request, engine: &Engine) -> Verdict {
+pub(super) fn review(request: &Request, session: &Session) -> Verdict {
     let Some(written) = request.written() else { return Verdict::allow() };
     if request.is_going() || !request.changes_spec() {
         return Verdict::allow();
@@ -17,7 +17,7 @@ pub(super) fn review(request: &Request, engine: &Engine) -> Verdict {
         // The apiserver may make the name later; no default depends on it.
         metadata.entry("name").or_insert_with(|| "unnamed".into());
     }
-    with_defaults = engine.default_values(&with_defaults);
+    with_defaults = session.default_values(&with_defaults);
     if let Some(metadata) = with_defaults.get_mut("metadata") {
         *metadata = written.get("metadata").cloned().unwrap_or_default();
     }

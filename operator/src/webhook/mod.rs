@@ -76,7 +76,7 @@ struct Live {
 }
 
 impl Cluster for Live {
-    fn engine(&self, group: &str) -> Availability {
+    fn session(&self, group: &str) -> Availability {
         if !self.settings.groups.iter().any(|dialect| dialect.group == group) {
             return Availability::NotServed;
         }
@@ -84,8 +84,8 @@ impl Cluster for Live {
         let context = contexts.iter().find(|context| context.dialect.group == group);
         context.map_or(Availability::Starting, |context| {
             let snapshot = context.snapshots.borrow().clone();
-            let engine = snapshot.engine.clone();
-            Availability::Ready(Evaluators { engine, among: Arc::new(move |allowed| snapshot.restricted_to(allowed)) })
+            let session = snapshot.session.clone();
+            Availability::Ready(Evaluators { session, among: Arc::new(move |allowed| snapshot.restricted_to(allowed)) })
         })
     }
 

@@ -6,7 +6,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Method, StatusCode};
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use kubefoundry::engine::Engine;
+use kubefoundry_engine::session::Session;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -21,7 +21,7 @@ const MAX_CONCURRENT_REQUESTS: usize = 8;
 /// What the webhooks have to know of the cluster.
 pub(super) trait Cluster: Send + Sync + 'static {
     /// The evaluator for an API group.
-    fn engine(&self, group: &str) -> Availability;
+    fn session(&self, group: &str) -> Availability;
     /// The providers that a namespace allows; none means all.
     fn allowed<'c>(&'c self, namespace: &'c str) -> BoxFuture<'c, Result<Option<Vec<String>>, String>>;
     /// Whether access is checked at all.
@@ -43,13 +43,13 @@ pub(super) enum Availability {
 #[derive(Clone)]
 pub(super) struct Evaluators {
     /// The evaluator for all providers.
-    pub(super) engine: Engine,
+    pub(super) session: Session,
     /// Evaluators that select among some providers only.
     pub(super) among: Among,
 }
 
 /// Returns an evaluator that selects among these providers only.
-pub(super) type Among = Arc<dyn Fn(&[String]) -> Engine + Send + Sync>;
+pub(super) type Among = Arc<dyn Fn(&[String]) -> Session + Send + Sync>;
 
 /// What a request asks for.
 #[derive(Clone, Copy, PartialEq)]
@@ -104,20 +104,20 @@ async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Respons
     let verdict = if request.written().is_none() {
         Verdict::allow()
     } else {
-        match (cluster.engine(&request.kind.group), request.kind.kind.as_str()) {
-            (Availability::Ready(evaluators), kubefoundry::wire::KIND) => {
+        match (cluster.session(&request.kind.group), request.kind.kind.as_str()) {
+            (Availability::Ready(evaluators), kubefoundry_model::wire::KIND) => {
                 match deployment(cluster, task, evaluators, request).await {
                     Some(verdict) => verdict,
                     None => return internal_error(),
                 }
             }
-            (Availability::Starting, kubefoundry::wire::KIND) => {
+            (Availability::Starting, kubefoundry_model::wire::KIND) => {
                 return text_response(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "the operator is starting: its caches are not filled yet",
                 );
             }
-            (Availability::Ready(_) | Availability::Starting, kubefoundry::wire::CONFIGURATION_KIND)
+            (Availability::Ready(_) | Availability::Starting, kubefoundry_model::wire::CONFIGURATION_KIND)
                 if task == Task::Validate =>
             {
                 match run_blocking(move || validate::configuration(&request)).await {
@@ -134,7 +134,7 @@ async fn admit<C: Cluster>(cluster: &C, task: Task, request: Request) -> Respons
 /// Reviews a ModelDeployment; none when that panicked.
 async fn deployment<C: Cluster>(cluster: &C, task: Task, evaluators: Evaluators, request: Request) -> Option<Verdict> {
     if task == Task::Default {
-        return run_blocking(move || default::review(&request, &evaluators.engine)).await;
+        return run_blocking(move || default::review(&request, &evaluators.session)).await;
     }
     let allowed = if request.changes_spec() { cluster.allowed(&request.namespace).await } else { Ok(None) };
     let allowed = match allowed {

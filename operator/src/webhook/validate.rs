@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use kube::core::GroupVersionKind;
-use kubefoundry::codes;
-use kubefoundry::diagnostic::{Code, Diagnostic, Severity};
-use kubefoundry::engine::{Chosen, Evaluation};
-use kubefoundry::model::providers;
-use kubefoundry::wire::ModelDeployment;
-use kubefoundry::{SourceSet, Thoroughness};
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
+use kubefoundry_engine::Thoroughness;
+use kubefoundry_engine::codes;
+use kubefoundry_engine::session::{Chosen, Evaluation};
+use kubefoundry_model::providers;
+use kubefoundry_model::wire::ModelDeployment;
 use serde_json::Value;
 
 use super::allow_list;
@@ -117,7 +118,7 @@ fn configuration_findings(object: &Value) -> Findings {
     }
     let mut sources = SourceSet::default();
     sources.add("object.json", object.to_string());
-    let found = kubefoundry::compile(&sources, Thoroughness::EveryRule).diagnostics.into_iter();
+    let found = kubefoundry_engine::compile(&sources, Thoroughness::EveryRule).diagnostics.into_iter();
     // There is nothing to render in a configuration.
     let found =
         found.filter(|found| found.code.id != codes::NO_MODEL_DEPLOYMENT.id && found.severity != Severity::Info);
@@ -137,15 +138,15 @@ struct Findings {
 
 impl Findings {
     fn of(diagnostics: &[Diagnostic], evaluators: &Evaluators) -> Self {
-        let engine = &evaluators.engine;
-        let has_providers = engine.provider_names().next().is_some();
-        let is_unready = |name| engine.catalog().get(name).is_some_and(|provider| provider.ready == Some(false));
-        let has_unready = engine.provider_names().any(is_unready);
+        let session = &evaluators.session;
+        let has_providers = session.provider_names().next().is_some();
+        let is_unready = |name| session.catalog().get(name).is_some_and(|provider| provider.ready == Some(false));
+        let has_unready = session.provider_names().any(is_unready);
         let mut findings = Self::default();
         for found in diagnostics {
             let is = |codes: &[&Code]| codes.iter().any(|code| code.id == found.code.id);
             // The configuration of a provider is not for the author of a deployment to mend.
-            let is_foreign = found.object.as_ref().is_some_and(|object| &*object.kind != kubefoundry::wire::KIND);
+            let is_foreign = found.object.as_ref().is_some_and(|object| &*object.kind != kubefoundry_model::wire::KIND);
             let passes = is_foreign
                 || is(PASSING)
                 || (!has_providers && is(WITHOUT_PROVIDERS))
@@ -171,19 +172,19 @@ fn evaluate(
     let text = |object: &Value, at| {
         object.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
     };
-    let engine = &evaluators.engine;
+    let session = &evaluators.session;
     if text(deployment, "/spec/provider/name").is_none() {
         let chosen = stored.and_then(|stored| {
             let reason = text(stored, "/status/provider/selectedReason").unwrap_or_default();
             Some(Chosen { provider: text(stored, "/status/provider/name")?, reason })
         });
         if let Some(chosen) = chosen {
-            let evaluation = engine.evaluate(deployment, Some(&chosen));
+            let evaluation = session.evaluate(deployment, Some(&chosen));
             let diagnostics = evaluation.diagnostics.clone();
             return (evaluation, diagnostics);
         }
         if let Some(allowed) = allowed {
-            // It knows the providers; what is installed of them the other engine knows.
+            // It knows the providers; what is installed of them the other session knows.
             let selected = (evaluators.among)(allowed).validate(deployment, Thoroughness::EveryRule);
             let decision = selected.decision.as_ref();
             let chosen = decision.and_then(|decision| {
@@ -194,14 +195,14 @@ fn evaluate(
                 let diagnostics = selected.diagnostics.clone();
                 return (selected, diagnostics);
             };
-            let evaluation = engine.evaluate(deployment, Some(&chosen));
+            let evaluation = session.evaluate(deployment, Some(&chosen));
             let mut diagnostics = selected.diagnostics;
             let more = evaluation.diagnostics.iter().filter(|more| !diagnostics.contains(more)).cloned();
             diagnostics.extend(more.collect::<Vec<_>>());
             return (evaluation, diagnostics);
         }
     }
-    let evaluation = engine.validate(deployment, Thoroughness::EveryRule);
+    let evaluation = session.validate(deployment, Thoroughness::EveryRule);
     let diagnostics = evaluation.diagnostics.clone();
     (evaluation, diagnostics)
 }

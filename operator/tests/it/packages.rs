@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kubefoundry::yaml::{Limits, parse, to_yaml_stream};
+use kubefoundry_yaml::{Limits, parse, to_yaml_stream};
 use serde_json::Value;
 
 fn root() -> PathBuf {

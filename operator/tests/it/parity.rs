@@ -12,7 +12,7 @@ use crate::harness::operator::Options;
 use crate::harness::render::{compile_alone, difference, kind_of};
 use crate::harness::{ControlPlane, crds, root};
 use futures::stream::{self, StreamExt as _};
-use kubefoundry::diagnostic::Severity;
+use kubefoundry_diagnostics::Severity;
 use serde_json::Value;
 
 /// A ModelDeployment of the corpus, in a namespace of its own.
@@ -170,7 +170,7 @@ async fn same(namespace: &Namespace, deployment: &Value, generated: &[&Value]) -
 }
 
 /// Pending, and the message says what rendering says.
-fn waits(deployment: &Value, compilation: &kubefoundry::Compilation) -> Result<Outcome, String> {
+fn waits(deployment: &Value, compilation: &kubefoundry_engine::Compilation) -> Result<Outcome, String> {
     let status = &deployment["status"];
     let said = status["message"].as_str().unwrap_or_default();
     let errors: Vec<&str> = compilation

@@ -12,7 +12,7 @@ use crate::harness::{ControlPlane, crds, eventually, free_port, stays};
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Error};
-use kubefoundry::yaml;
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 const LONG: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use crate::harness::cluster::{Namespace, SOON};
 use crate::harness::operator::{Operator, Options};
 use crate::harness::shared::SharedNamespace;
 use crate::harness::{crds, eventually};
-use kubefoundry::yaml;
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 fn with_dynamo() -> Value {

@@ -1,6 +1,6 @@
 //! Accidents that can happen to a text: to its bytes, to its YAML tokens, to the tree that it stands for.
 
-use kubefoundry::yaml;
+use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;

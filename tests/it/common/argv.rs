@@ -1,7 +1,7 @@
 //! What a container makes of its arguments: the kubelet, a shell, and the engine's own parser, as independent of the
 //! code under test as it goes. Only the flag tables are shared: they are the grammar.
 
-use kubefoundry::model::engines::flags::{FlagTable, Kind, Repeat};
+use kubefoundry_model::engines::flags::{FlagTable, Kind, Repeat};
 
 /// What the kubelet hands on: `$$` is `$`. Fails where it would put a variable's value instead
 /// (`Expand` in k8s.io/kubernetes/third_party/forked/golang/expansion/expand.go).

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry::codes;
-use kubefoundry::diagnostic::render::{self, LineIndex};
-use kubefoundry::diagnostic::{Code, Diagnostic, Severity};
-use kubefoundry::{Purpose, SourceSet, import, migrate};
+use kubefoundry_diagnostics::render::{self, LineIndex};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
+use kubefoundry_engine::codes;
+use kubefoundry_engine::{import, migrate};
 
 use super::compile_all;
 use super::markdown::{Block, blocks, headings, links};
@@ -76,14 +77,14 @@ fn capitalized(text: &str) -> String {
 /// What the command of a code finds in an example, when that is not `lint`: `import`, `migrate --to kaito`, `migrate
 /// --to-group kubefoundry.ai`.
 fn of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
-    let kaito = kubefoundry::model::providers::find("kaito")?;
+    let kaito = kubefoundry_model::providers::find("kaito")?;
     if codes::import::CODES.contains(&code) {
         Some(import::import(sources).diagnostics)
     } else if codes::migrate::CODES.contains(&code) && code.id < "KF0690" {
         Some(migrate::to_provider(sources, kaito).diagnostics)
     } else {
         let moves = codes::migrate::CODES.contains(&code);
-        moves.then(|| migrate::to_group(sources, &kubefoundry::dialect::DIALECTS[0]).diagnostics)
+        moves.then(|| migrate::to_group(sources, &kubefoundry_kubernetes::api_group::DIALECTS[0]).diagnostics)
     }
 }
 

@@ -1,7 +1,9 @@
 //! What holds whatever the input is.
 
-use kubefoundry::diagnostic::render;
-use kubefoundry::{Compilation, SourceSet, Thoroughness, compile, yaml};
+use kubefoundry_diagnostics::render;
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_engine::{Compilation, Thoroughness, compile};
+use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 /// Compiles an input and checks what must hold for any: the same twice, findings that point into their texts and can be

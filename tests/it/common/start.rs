@@ -6,13 +6,15 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use kubefoundry::model::catalog::Catalog;
-use kubefoundry::model::engines::grammar;
-use kubefoundry::model::engines::grammar::Examples;
-use kubefoundry::model::provider::Provider;
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::wire::{EngineType, ServingMode, Word as _};
-use kubefoundry::{cel, yaml};
+use kubefoundry_cel as cel;
+use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::engines::grammar;
+use kubefoundry_model::engines::grammar::Examples;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::wire::{EngineType, ServingMode};
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 /// A deployment to start from: an engine, a mode, with or without an image.

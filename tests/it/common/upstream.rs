@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use kubefoundry::upstream::{self, Origin, Skeleton};
-use kubefoundry::{Purpose, SourceSet, yaml};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_upstream as upstream;
+use kubefoundry_upstream::{Origin, Skeleton};
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 /// The newest skeleton of every kind.

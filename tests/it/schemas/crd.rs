@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
-use kubefoundry::dialect::DIALECTS;
+use kubefoundry_kubernetes::api_group::DIALECTS;
 use serde_json::Value;
 
 use super::{documents, schema_file};

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
-use kubefoundry::dialect::Dialect;
-use kubefoundry::{Purpose, SourceSet, yaml};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use super::{kind_of, schema_file};
@@ -29,7 +30,7 @@ static SCHEMAS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
 });
 
 fn kind_of_any(object: &Value) -> Option<&str> {
-    let render = object["apiVersion"] == kubefoundry::wire::RENDER_API_VERSION && object["kind"] == "Render";
+    let render = object["apiVersion"] == kubefoundry_engine::options::render::API_VERSION && object["kind"] == "Render";
     if render { Some("Render") } else { kind_of(object).map(|(_, kind)| kind) }
 }
 
@@ -96,7 +97,7 @@ fn mistakes_of_shape_are_marked() {
         for (purpose, mut shapes) in [(Purpose::Input, Vec::new()), (Purpose::Options, Vec::new())] {
             for found in &compile_all(&sources).diagnostics {
                 let in_file =
-                    |location: &kubefoundry::diagnostic::Location| sources.get(location.source).purpose == purpose;
+                    |location: &kubefoundry_diagnostics::Location| sources.get(location.source).purpose == purpose;
                 let shape = matches!(found.code.id, "KF0101" | "KF0102" | "KF0103" | "KF0105" | "KF0503");
                 // Kinds of other groups have CRDs of their own, and no schema here.
                 let other = found.object.as_ref().is_some_and(|object| is_of_another_group(&object.api_version));

@@ -1,13 +1,13 @@
 //! Every facet that a field declares is enforced: `lint` reports a value that breaks it once, and our CRD refuses it.
 
-use kubefoundry::actor::AsyncActor;
-use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::llamastack::wire::LlamaStackDistribution;
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::wire::{
-    Describe, Facet, FieldShape, InferenceProviderConfig, ModelDeployment, ObjectShape, Shape, Syntax,
-};
-use kubefoundry::{Purpose, SourceSet, yaml};
+use kubefoundry_actor::AsyncActor;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_kubernetes::wire::{Describe, Facet, FieldShape, ObjectShape, Shape, Syntax};
+use kubefoundry_llamastack::wire::LlamaStackDistribution;
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
+use kubefoundry_yaml as yaml;
 use serde_json::{Map, Value, json};
 
 use super::crd::{CRDS, Crd, patched};
@@ -290,7 +290,7 @@ fn facets_of_distributions_are_enforced() {
 #[test]
 fn facets_of_options_are_enforced() {
     let text = include_str!("facets/render.yaml");
-    let broken = check("Render", &kubefoundry::options::render::shape(), &[], text, |_, _| None);
+    let broken = check("Render", &kubefoundry_engine::options::render::shape(), &[], text, |_, _| None);
     assert!(broken > 10, "{broken}");
 }
 

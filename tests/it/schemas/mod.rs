@@ -9,8 +9,8 @@ mod syntax;
 
 use std::path::Path;
 
-use kubefoundry::dialect::Dialect;
-use kubefoundry::yaml;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 /// A generated file.

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry::diagnostic::Severity;
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::wire::{EngineType, Word as _};
-use kubefoundry::{Compilation, Purpose, SourceSet, yaml};
+use kubefoundry_diagnostics::Severity;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::Compilation;
+use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::wire::EngineType;
+use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 use super::crd::{CRDS, Refusal};

@@ -4,8 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use kubefoundry::diagnostic::Diagnostic;
-use kubefoundry::{Purpose, SourceSet, yaml};
+use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use super::shared::invariants;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::diagnostic::Code;
-use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::registry;
-use kubefoundry::transform::TRANSFORMS;
+use kubefoundry_diagnostics::Code;
+use kubefoundry_engine::composition::TRANSFORMS;
+use kubefoundry_model::providers::PROVIDERS;
 
 use super::{Generated, broken, root};
 use crate::Failure;

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::cel;
-use kubefoundry::model::catalog::{Candidate, Catalog, EngineSupport};
-use kubefoundry::model::provider::{Provider, Reaction};
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::model::support::{self, Support};
-use kubefoundry::wire::{EngineType, ServingMode, Word};
+use kubefoundry_cel as cel;
+use kubefoundry_kubernetes::wire::Word;
+use kubefoundry_model::catalog::{Candidate, Catalog, EngineSupport};
+use kubefoundry_model::provider::{Provider, Reaction};
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::support::{self, Support};
+use kubefoundry_model::wire::{EngineType, ServingMode};
 
 use super::Generated;
 use crate::Failure;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::field_reference::{KINDS, Kind, constraints, object_in, type_name};
-use kubefoundry::wire::{ObjectShape, Shape};
+use kubefoundry_engine::field_reference::{KINDS, Kind, constraints, object_in, type_name};
+use kubefoundry_kubernetes::wire::{ObjectShape, Shape};
 
 use super::Generated;
 use crate::Failure;

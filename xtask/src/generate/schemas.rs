@@ -31,7 +31,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     let patch = ("deploy/llamastack/external-providers.yaml".to_owned(), llamastack::patch()?);
     for (path, value) in crds.chain([patch]) {
         let mut text = "# Written by `cargo xtask generate`; do not edit.\n".to_owned();
-        kubefoundry::yaml::to_yaml(&value, &mut text);
+        kubefoundry_yaml::to_yaml(&value, &mut text);
         files.push(Generated { path: path.into(), text });
     }
     let editor: Vec<(String, String)> =

@@ -4,9 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use kubefoundry::codes;
-use kubefoundry::crds::Crds;
-use kubefoundry::{Purpose, SourceSet, Thoroughness, compile, upstream, yaml};
+use kubefoundry_crd::Crds;
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::codes;
+use kubefoundry_engine::{Thoroughness, compile};
+use kubefoundry_upstream as upstream;
+use kubefoundry_yaml as yaml;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
@@ -55,7 +58,12 @@ pub(super) fn run(folder: &Path) -> Result<String, Failure> {
     }
     let readers: Vec<(Crds<'_>, Crds<'_>)> = with_objects
         .iter()
-        .map(|pair| (kubefoundry::crds::read(&pair.dump).0, kubefoundry::crds::read(&pair.skeleton).0))
+        .map(|pair| {
+            (
+                kubefoundry_engine::composition::read_crds(&pair.dump).0,
+                kubefoundry_engine::composition::read_crds(&pair.skeleton).0,
+            )
+        })
         .collect();
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
     let mut tally = Tally::default();
@@ -122,7 +130,7 @@ fn pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
         let dump = sources(text);
         let skeleton = sources(yaml::to_yaml_stream([&printed]));
         let (group, kind) = (&crd.lean.group, &crd.lean.kind);
-        let served = kubefoundry::crds::read(&skeleton).0;
+        let served = kubefoundry_engine::composition::read_crds(&skeleton).0;
         let served = served.find(group, kind).ok().flatten().map(|found| found.served().map(str::to_owned).collect());
         let served: Vec<String> = served.unwrap_or_default();
         let of_kind = |all: &Objects| -> Vec<Value> {
@@ -230,7 +238,7 @@ fn compare(
     let of_rules = [&codes::CRD_RULE_VIOLATED, &codes::CRD_RULE_NOT_EVALUATED];
     let (rules, dump): (Vec<_>, Vec<_>) =
         dump.check(object).into_iter().partition(|found| of_rules.contains(&found.code));
-    let said = |found: Vec<kubefoundry::diagnostic::Diagnostic>| -> BTreeSet<String> {
+    let said = |found: Vec<kubefoundry_diagnostics::Diagnostic>| -> BTreeSet<String> {
         found.into_iter().map(|found| format!("{} {}", found.code.id, found.message)).collect()
     };
     let (dump, skeleton) = (said(dump), said(skeleton.check(object)));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry::fingerprint::sha256;
-use kubefoundry::upstream::map_subschemas;
+use kubefoundry_upstream::map_subschemas;
+use kubefoundry_yaml::fingerprint::sha256;
 use serde_json::Value;
 
 /// A schema whose JSON is no longer than this stands where it is used; a reference to it would save nothing.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry::yaml;
+use kubefoundry_yaml as yaml;
 use serde::Deserialize;
 
 use crate::Failure;

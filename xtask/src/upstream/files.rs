@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubefoundry::yaml;
+use kubefoundry_yaml as yaml;
 use serde_json::{Map, Value, json};
 
 use super::encode::Encoder;

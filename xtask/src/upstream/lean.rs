@@ -1,6 +1,6 @@
 //! A CRD without what upstream wrote for people, its rules, and its conversion.
 
-use kubefoundry::upstream::map_subschemas;
+use kubefoundry_upstream::map_subschemas;
 use serde_json::{Map, Value};
 
 /// Keywords of a schema that decide what an apiserver takes, and how it stores it.

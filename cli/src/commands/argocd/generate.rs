@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use kubefoundry::Thoroughness;
-use kubefoundry::compile::YamlText;
+use kubefoundry_engine::Thoroughness;
+use kubefoundry_engine::pipeline::YamlText;
 
 use super::served::Served;
 use super::{ArgoCdError, given, kustomize, parameters};

@@ -10,9 +10,8 @@ mod served;
 
 use std::env;
 
-use kubefoundry::Purpose;
-use kubefoundry::source::Source;
-use kubefoundry::transform;
+use kubefoundry_diagnostics::source::{Purpose, Source};
+use kubefoundry_engine::composition;
 use serde_json::Map;
 
 use super::CommandError;
@@ -45,7 +44,7 @@ pub(super) fn run(command: ArgoCdCommand, console: &Console) -> Result<ExitStatu
 /// somebody's whose YAML we need not understand.
 fn discover() -> Result<ExitStatus, CommandError> {
     let input = input::read_application(None, Map::new(), None)?;
-    let is_ours = |source: &Source| source.purpose == Purpose::Input && transform::may_hold_source(&source.text);
+    let is_ours = |source: &Source| source.purpose == Purpose::Input && composition::may_hold_source(&source.text);
     let files = input.sources.iter().filter(|(_, source)| is_ours(source));
     let names: Vec<&str> = files.flat_map(|(_, source)| [source.name.as_str(), "\n"]).collect();
     console::print(names)?;

@@ -2,9 +2,9 @@
 
 use std::env;
 
-use kubefoundry::compile::{Compilation, YamlText};
-use kubefoundry::model::provider::Provider;
-use kubefoundry::model::providers::{self, PROVIDERS};
+use kubefoundry_engine::pipeline::{Compilation, YamlText};
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers::{self, PROVIDERS};
 use serde_json::Value;
 
 use super::parameters::Given;

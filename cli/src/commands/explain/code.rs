@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use kubefoundry::diagnostic::{Code, Severity};
 use kubefoundry::registry;
-use kubefoundry::wire::closest;
+use kubefoundry_diagnostics::{Code, Severity};
+use kubefoundry_yaml::text::closest;
 use serde::Serialize;
 
 use crate::args::ExplanationFormat;

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kubefoundry::compile::OutputRole;
-use kubefoundry::manifest::owner_name;
-use kubefoundry::model::select::{Assessment, Selection};
-use kubefoundry::{Compilation, Output};
+use kubefoundry_engine::pipeline::OutputRole;
+use kubefoundry_engine::{Compilation, Output};
+use kubefoundry_kubernetes::manifest::owner_name;
+use kubefoundry_model::select::{Assessment, Selection};
 
 use super::references::{Reference, references};
 use super::{Placed, verdict};

@@ -15,12 +15,12 @@ mod why_not;
 
 use std::collections::BTreeMap;
 
-use kubefoundry::diagnostic::ObjectRef;
-use kubefoundry::diagnostic::render::Style;
-use kubefoundry::model::select::{Assessment, Selection};
-use kubefoundry::rules::UnknownProvider;
-use kubefoundry::source::SourceId;
-use kubefoundry::{Decision, Thoroughness};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_engine::selection_analysis::UnknownProvider;
+use kubefoundry_engine::{Decision, Thoroughness};
+use kubefoundry_model::select::{Assessment, Selection};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

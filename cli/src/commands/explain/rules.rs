@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::diagnostic::render::Style;
-use kubefoundry::rules::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
-use kubefoundry::yaml;
+use kubefoundry_diagnostics::render::Style;
+use kubefoundry_engine::selection_analysis::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
+use kubefoundry_yaml as yaml;
 
 use super::{Run, json};
 use crate::args::{ExplainArgs, ExplanationFormat};

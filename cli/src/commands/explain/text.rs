@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::Decision;
-use kubefoundry::diagnostic::ObjectRef;
-use kubefoundry::diagnostic::render::Style;
-use kubefoundry::model::ir::Origin;
-use kubefoundry::model::select::{Assessment, RuleValue, Selection};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_diagnostics::render::Style;
+use kubefoundry_engine::Decision;
+use kubefoundry_model::ir::Origin;
+use kubefoundry_model::select::{Assessment, RuleValue, Selection};
 
 use super::{Placed, verdict};
 use crate::style::{Paint, paint, printable};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::diagnostic::render::Style;
-use kubefoundry::model::ir::Origin;
-use kubefoundry::trace::{self, Fate, FieldTrace, MOST_FIELDS, OutputTrace, Reached, Trace};
-use kubefoundry::wire::closest;
+use kubefoundry_diagnostics::render::Style;
+use kubefoundry_engine::trace::{self, Fate, FieldTrace, MOST_FIELDS, OutputTrace, Reached, Trace};
+use kubefoundry_model::ir::Origin;
+use kubefoundry_yaml::text::closest;
 
 use super::{Located, ReportError, Run, json, located};
 use crate::args::{ExplainArgs, ExplanationFormat};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::diagnostic::render::Style;
-use kubefoundry::rules::{Obstacle, WhyNot, why_not};
-use kubefoundry::trace::Change;
+use kubefoundry_diagnostics::render::Style;
+use kubefoundry_engine::selection_analysis::{Obstacle, WhyNot, why_not};
+use kubefoundry_engine::trace::Change;
 
 use super::{ReportError, Run, json, located};
 use crate::args::ExplanationFormat;

@@ -5,11 +5,12 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use kubefoundry::compile::compile_as;
-use kubefoundry::diagnostic::Fix;
-use kubefoundry::source::SourceId;
-use kubefoundry::yaml::edit::apply_groups;
-use kubefoundry::{Compilation, Thoroughness, yaml};
+use kubefoundry_diagnostics::Fix;
+use kubefoundry_diagnostics::source::SourceId;
+use kubefoundry_engine::pipeline::compile_as;
+use kubefoundry_engine::{Compilation, Thoroughness};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::edit::apply_groups;
 use similar::TextDiff;
 
 use super::fixes_in_files;

@@ -4,9 +4,10 @@ mod mend;
 
 use std::env;
 
-use kubefoundry::diagnostic::render::{self as diagnostics, Case, Checkout};
-use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::{Thoroughness, registry};
+use kubefoundry::registry;
+use kubefoundry_diagnostics::render::{self as diagnostics, Case, Checkout};
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_engine::Thoroughness;
 use serde_json::{Map, Value};
 
 use super::{CommandError, Run};

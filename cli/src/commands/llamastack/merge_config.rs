@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use kubefoundry::llamastack::merge::{self, CRD_CONFIG, Installed, MergeError};
-use kubefoundry::llamastack::package;
+use kubefoundry_llamastack::merge::{self, CRD_CONFIG, Installed, MergeError};
+use kubefoundry_llamastack::package;
 
 use crate::args::MergeConfigArgs;
 use crate::console;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kubefoundry::llamastack::package::{self, Contents, MetadataError, Package, Wheel};
+use kubefoundry_llamastack::package::{self, Contents, MetadataError, Package, Wheel};
 
 use super::super::CommandError;
 use crate::args::ValidateProviderArgs;

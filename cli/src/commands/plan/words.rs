@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry::diagnostic::ObjectRef;
-use kubefoundry::plan::{Cause, Change, Choice, Class, DeploymentPlan, GpuChange, OutputChange};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_engine::plan::{Cause, Change, Choice, Class, DeploymentPlan, GpuChange, OutputChange};
 use serde_json::Value;
 
 use crate::style::printable;
@@ -128,7 +128,7 @@ pub(super) fn name(object: &ObjectRef) -> String {
 
 /// The object that is planned; that it is a ModelDeployment goes without saying.
 pub(super) fn title(object: &ObjectRef) -> String {
-    if &*object.kind == kubefoundry::wire::KIND {
+    if &*object.kind == kubefoundry_model::wire::KIND {
         name(object)
     } else {
         format!("{} {}", printable(&object.kind), name(object))

@@ -1,8 +1,10 @@
 //! Every field of every kind that is read, with values that do not belong there.
 
-use kubefoundry::actor::options::ActorOptions;
-use kubefoundry::llamastack::options::LlamaStackSettings;
-use kubefoundry::wire;
+use kubefoundry_actor::options::ActorOptions;
+use kubefoundry_engine::options::render;
+use kubefoundry_kubernetes::wire as kubernetes;
+use kubefoundry_llamastack::options::LlamaStackSettings;
+use kubefoundry_model::wire as model;
 use serde_json::{Value, json};
 
 use super::bounded::run;
@@ -136,33 +138,33 @@ fn every_field_is_tried() {
         "finalizers",
         "ownerReferences",
     ];
-    written(&document, "", wire::ModelDeployment::FIELDS, &["status"]);
-    written(&document, "/metadata", wire::ObjectMeta::FIELDS, servers);
+    written(&document, "", model::ModelDeployment::FIELDS, &["status"]);
+    written(&document, "/metadata", kubernetes::ObjectMeta::FIELDS, servers);
     for (pointer, fields) in [
-        ("/spec", wire::ModelDeploymentSpec::FIELDS),
-        ("/spec/model", wire::Model::FIELDS),
-        ("/spec/model/storage", wire::Storage::FIELDS),
-        ("/spec/model/storage/volumes/0", wire::StorageVolume::FIELDS),
-        ("/spec/provider", wire::Provider::FIELDS),
-        ("/spec/engine", wire::Engine::FIELDS),
-        ("/spec/serving", wire::Serving::FIELDS),
-        ("/spec/scaling", wire::Scaling::FIELDS),
-        ("/spec/scaling/prefill", wire::RoleScaling::FIELDS),
-        ("/spec/resources", wire::Resources::FIELDS),
-        ("/spec/resources/gpu", wire::Gpu::FIELDS),
-        ("/spec/env/0", wire::EnvVar::FIELDS),
-        ("/spec/env/0/valueFrom", wire::EnvVarSource::FIELDS),
-        ("/spec/env/0/valueFrom/fieldRef", wire::FieldSelector::FIELDS),
-        ("/spec/env/0/valueFrom/resourceFieldRef", wire::ResourceFieldSelector::FIELDS),
-        ("/spec/env/0/valueFrom/configMapKeyRef", wire::ConfigMapKeySelector::FIELDS),
-        ("/spec/env/0/valueFrom/secretKeyRef", wire::SecretKeySelector::FIELDS),
-        ("/spec/env/0/valueFrom/fileKeyRef", wire::FileKeySelector::FIELDS),
-        ("/spec/podTemplate", wire::PodTemplate::FIELDS),
-        ("/spec/podTemplate/metadata", wire::PodTemplateMetadata::FIELDS),
-        ("/spec/secrets", wire::Secrets::FIELDS),
-        ("/spec/imagePullSecrets/0", wire::LocalObjectReference::FIELDS),
-        ("/spec/tolerations/0", wire::Toleration::FIELDS),
-        ("/spec/gateway", wire::Gateway::FIELDS),
+        ("/spec", model::ModelDeploymentSpec::FIELDS),
+        ("/spec/model", model::Model::FIELDS),
+        ("/spec/model/storage", model::Storage::FIELDS),
+        ("/spec/model/storage/volumes/0", model::StorageVolume::FIELDS),
+        ("/spec/provider", model::Provider::FIELDS),
+        ("/spec/engine", model::Engine::FIELDS),
+        ("/spec/serving", model::Serving::FIELDS),
+        ("/spec/scaling", model::Scaling::FIELDS),
+        ("/spec/scaling/prefill", model::RoleScaling::FIELDS),
+        ("/spec/resources", model::Resources::FIELDS),
+        ("/spec/resources/gpu", model::Gpu::FIELDS),
+        ("/spec/env/0", kubernetes::EnvVar::FIELDS),
+        ("/spec/env/0/valueFrom", kubernetes::EnvVarSource::FIELDS),
+        ("/spec/env/0/valueFrom/fieldRef", kubernetes::FieldSelector::FIELDS),
+        ("/spec/env/0/valueFrom/resourceFieldRef", kubernetes::ResourceFieldSelector::FIELDS),
+        ("/spec/env/0/valueFrom/configMapKeyRef", kubernetes::ConfigMapKeySelector::FIELDS),
+        ("/spec/env/0/valueFrom/secretKeyRef", kubernetes::SecretKeySelector::FIELDS),
+        ("/spec/env/0/valueFrom/fileKeyRef", kubernetes::FileKeySelector::FIELDS),
+        ("/spec/podTemplate", model::PodTemplate::FIELDS),
+        ("/spec/podTemplate/metadata", model::PodTemplateMetadata::FIELDS),
+        ("/spec/secrets", model::Secrets::FIELDS),
+        ("/spec/imagePullSecrets/0", kubernetes::LocalObjectReference::FIELDS),
+        ("/spec/tolerations/0", kubernetes::Toleration::FIELDS),
+        ("/spec/gateway", model::Gateway::FIELDS),
     ] {
         written(&document, pointer, fields, &[]);
     }
@@ -170,23 +172,23 @@ fn every_field_is_tried() {
     written(
         &document,
         "/status",
-        wire::InferenceProviderConfigStatus::FIELDS,
+        model::InferenceProviderConfigStatus::FIELDS,
         &["version", "lastHeartbeat", "upstreamCRDVersion", "upstreamSchemaHash", "conditions"],
     );
     for (pointer, fields) in [
-        ("", wire::InferenceProviderConfig::FIELDS),
-        ("/spec", wire::InferenceProviderConfigSpec::FIELDS),
-        ("/spec/capabilities", wire::Capabilities::FIELDS),
-        ("/spec/capabilities/engines/0", wire::EngineCapability::FIELDS),
-        ("/spec/capabilities/engines/0/gateway", wire::EngineGateway::FIELDS),
-        ("/spec/capabilities/engines/0/gateway/endpointPicker", wire::EndpointPicker::FIELDS),
-        ("/spec/selectionRules/0", wire::SelectionRule::FIELDS),
+        ("", model::InferenceProviderConfig::FIELDS),
+        ("/spec", model::InferenceProviderConfigSpec::FIELDS),
+        ("/spec/capabilities", model::Capabilities::FIELDS),
+        ("/spec/capabilities/engines/0", model::EngineCapability::FIELDS),
+        ("/spec/capabilities/engines/0/gateway", model::EngineGateway::FIELDS),
+        ("/spec/capabilities/engines/0/gateway/endpointPicker", model::EndpointPicker::FIELDS),
+        ("/spec/selectionRules/0", model::SelectionRule::FIELDS),
     ] {
         written(&document, pointer, fields, &[]);
     }
     let document = options();
-    written(&document, "", wire::Render::FIELDS, &[]);
-    written(&document, "/limits", wire::Limits::FIELDS, &[]);
+    written(&document, "", render::Render::FIELDS, &[]);
+    written(&document, "/limits", render::Limits::FIELDS, &[]);
     written(&document, "/kaito", &["nodeAutoProvisioning"], &[]);
     written(&document, "/llamaStack", LlamaStackSettings::FIELDS, &[]);
     written(&document, "/actor", ActorOptions::FIELDS, &[]);

@@ -17,12 +17,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::Thoroughness;
 use crate::codes as shared;
 use crate::codes::import as codes;
 use crate::options::Options;
+use crate::options::render;
 use crate::pipeline::{Compilation, compile_as, options_of};
 use crate::trace::change::FieldChange;
-use crate::{Thoroughness, wire};
 use document::{Settings, Writing, own_flags};
 use input::Object;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
@@ -199,7 +200,7 @@ impl<'s> Bench<'s> {
         for Source { purpose, name, text, .. } in &self.settings {
             sources.add_for(*purpose, name.clone(), text.clone());
         }
-        let mut render = json!({"apiVersion": wire::RENDER_API_VERSION, "kind": "Render"});
+        let mut render = json!({"apiVersion": render::API_VERSION, "kind": "Render"});
         render["strict"] = json!(false);
         // Whose it will be is not known yet.
         render["ownerReferences"] = json!(false);

@@ -55,7 +55,7 @@ wire_object! {
 ///
 /// ```
 /// use kubefoundry_engine::options::render;
-/// use kubefoundry_engine::wire::Shape;
+/// use kubefoundry_kubernetes::wire::Shape;
 /// let Shape::Object(shape) = render::shape() else { panic!("an object") };
 /// assert!(shape.fields.iter().any(|field| field.key == "llamaStack"));
 /// ```

@@ -1,8 +1,8 @@
 //! What differs, and what the provider makes of it.
 
-use kubefoundry::drift::drift;
-use kubefoundry::model::provider::Provider;
-use kubefoundry::plan::{Class, changes};
+use kubefoundry_engine::drift::drift;
+use kubefoundry_engine::plan::{Class, changes};
+use kubefoundry_model::provider::Provider;
 use serde_json::Value;
 
 use crate::watch::Owned;
@@ -34,7 +34,7 @@ pub(super) fn replaces(provider: &dyn Provider, before: &Value, after: &Value) -
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry::model::providers;
+    use kubefoundry_model::providers;
     use serde_json::json;
 
     use super::*;

@@ -1,8 +1,8 @@
 //! Evaluates a deployment: its desired objects, or why there are none.
 
-use kubefoundry::codes;
-use kubefoundry::diagnostic::Diagnostic;
-use kubefoundry::engine::{Chosen, Engine};
+use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_engine::codes;
+use kubefoundry_engine::session::{Chosen, Session};
 use serde_json::Value;
 
 use super::{ReconcileRequest, objects};
@@ -49,7 +49,7 @@ pub(super) enum Verdict {
 }
 
 impl ReconcileRequest<'_> {
-    pub(super) fn evaluate(&self, engine: &Engine) -> Verdict {
+    pub(super) fn evaluate(&self, session: &Session) -> Verdict {
         let (provider, namespace) = (self.context.provider, self.deployment.namespace());
         if !self.shared().namespaces.allow(namespace, provider.name()) {
             let name = provider.name();
@@ -59,7 +59,7 @@ impl ReconcileRequest<'_> {
             provider: provider.name().to_owned(),
             reason: objects::text(&self.value, "/status/provider/selectedReason").to_owned(),
         };
-        let mut evaluation = engine.evaluate(&self.value, Some(&chosen));
+        let mut evaluation = session.evaluate(&self.value, Some(&chosen));
         let errors: Vec<&Diagnostic> = evaluation.errors().collect();
         if !errors.is_empty() {
             return verdict_of(&errors);
@@ -69,7 +69,7 @@ impl ReconcileRequest<'_> {
         };
         let dialect = self.shared().dialect;
         let hash = objects::rendered_hash(&evaluation.objects);
-        let identity = engine.identity_hash(&self.value, provider.name()).unwrap_or_default();
+        let identity = session.identity_hash(&self.value, provider.name()).unwrap_or_default();
         let mut main = main.clone();
         objects::annotate(&mut main, dialect.label(IDENTITY_HASH), &identity);
         objects::annotate(&mut main, dialect.label(RENDERED_HASH), &hash);
@@ -98,8 +98,8 @@ fn is_about_the_provider(id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry::engine::Providers;
-    use kubefoundry::{Purpose, SourceSet};
+    use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+    use kubefoundry_engine::session::Providers;
     use serde_json::json;
 
     use super::*;
@@ -109,13 +109,13 @@ mod tests {
         if !crds.is_empty() {
             sources.add_for(Purpose::Crds, "installed", crds);
         }
-        let engine = Engine::new(&sources, Providers::All).unwrap();
+        let session = Session::new(&sources, Providers::All).unwrap();
         let deployment = json!({
             "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment",
             "metadata": {"name": "phi", "namespace": "ml", "uid": "u"}, "spec": spec,
         });
         let chosen = Chosen { provider: provider.to_owned(), reason: "so".to_owned() };
-        let evaluation = engine.evaluate(&deployment, Some(&chosen));
+        let evaluation = session.evaluate(&deployment, Some(&chosen));
         verdict_of(&evaluation.errors().collect::<Vec<_>>())
     }
 

@@ -3,7 +3,7 @@
 
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use kubefoundry::yaml::to_yaml_stream;
+use kubefoundry_yaml::to_yaml_stream;
 use serde_json::{Value, json};
 
 use super::converge::Outcome;

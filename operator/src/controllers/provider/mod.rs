@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::runtime::controller::Action;
-use kubefoundry::live::time::Time;
-use kubefoundry::model::provider::Provider;
+use kubefoundry_engine::cluster_snapshot::time::Time;
+use kubefoundry_model::provider::Provider;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -180,8 +180,8 @@ impl ReconcileRequest<'_> {
 
     /// Evaluates the deployment, applies its objects, and reports the result.
     async fn work(&self, force: Force) -> Result<Action, Error> {
-        let engine = self.shared().snapshots.borrow().engine.clone();
-        let verdict = self.evaluate(&engine);
+        let session = self.shared().snapshots.borrow().session.clone();
+        let verdict = self.evaluate(&session);
         if let Verdict::Fine(_) = verdict {
             self.look_for_secrets().await?;
         }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
-use kubefoundry::dialect::Dialect;
-use kubefoundry::manifest::owner_name;
-use kubefoundry::model::provider::Provider;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::manifest::owner_name;
+use kubefoundry_model::provider::Provider;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -150,7 +150,7 @@ pub(super) fn desired_fields(object: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry::model::providers;
+    use kubefoundry_model::providers;
 
     use super::*;
 

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use kubefoundry::dialect::Dialect;
-use kubefoundry::live::time::Time;
-use kubefoundry::model::provider::{Provider, Status};
-use kubefoundry::model::status::Replicas;
-use kubefoundry::status::{Judgement, observe};
-use kubefoundry::wire::{ConditionStatus, Phase};
+use kubefoundry_engine::cluster_snapshot::time::Time;
+use kubefoundry_engine::status::{Judgement, observe};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::ConditionStatus;
+use kubefoundry_model::provider::{Provider, Status};
+use kubefoundry_model::status::Replicas;
+use kubefoundry_model::wire::Phase;
 use serde_json::{Value, json};
 
 use super::converge::Outcome;
@@ -150,7 +151,7 @@ impl<'r> Report<'r> {
         let provider = self.provider.display_name();
         let (kind, name) = self.main.as_ref()?;
         if self.stale == Some(true) {
-            let after = kubefoundry::live::time::age(self.stale_after.as_secs());
+            let after = kubefoundry_engine::cluster_snapshot::time::age(self.stale_after.as_secs());
             let message =
                 format!("{kind} '{name}' has had no news for {after}: is the operator of {provider} running?");
             return Some(Condition::new(condition::STALE_STATUS, true, "NoNews", message));
@@ -235,7 +236,7 @@ pub(super) fn chosen_at(value: &Value) -> Option<Time> {
 mod tests {
     use std::sync::Arc;
 
-    use kubefoundry::model::providers;
+    use kubefoundry_model::providers;
 
     use super::*;
 

@@ -3,8 +3,8 @@
 
 use kube::Api;
 use kube::core::DynamicObject;
-use kubefoundry::model::provider::{Behavior, Provider, Reaction};
-use kubefoundry::path::FieldPath;
+use kubefoundry_model::provider::{Behavior, Provider, Reaction};
+use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::Value;
 
 use super::converge::{self, Obstacle, Outcome};
@@ -84,7 +84,7 @@ fn is_fixed(provider: &dyn Provider, kind: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry::model::providers;
+    use kubefoundry_model::providers;
 
     use super::*;
 

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
-use kubefoundry::SourceSet;
-use kubefoundry::engine::Providers;
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_engine::session::Providers;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -36,22 +36,22 @@ enum Access {
 }
 
 /// An engine that knows some of the built-in providers.
-fn engine(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Engine {
+fn session(unready: Option<&str>, is_known: impl Fn(&str) -> bool) -> Session {
     let mut sources = SourceSet::default();
-    for provider in kubefoundry::model::providers::PROVIDERS.iter().filter(|provider| is_known(provider.name())) {
+    for provider in kubefoundry_model::providers::PROVIDERS.iter().filter(|provider| is_known(provider.name())) {
         let status = if unready == Some(provider.name()) { "status: {ready: false}\n" } else { "" };
         sources.add(provider.name(), format!("{}\n{status}", provider.info().config));
     }
-    Engine::new(&sources, Providers::Given).unwrap()
+    Session::new(&sources, Providers::Given).unwrap()
 }
 
 impl Cluster for Fake {
-    fn engine(&self, group: &str) -> Availability {
+    fn session(&self, group: &str) -> Availability {
         match group {
             "kubefoundry.ai" | "kubeairunway.ai" if self.is_filling => Availability::Starting,
             "kubefoundry.ai" | "kubeairunway.ai" => Availability::Ready(Evaluators {
-                engine: engine(self.unready, |name| self.only.is_none_or(|only| only == name)),
-                among: Arc::new(|allowed| engine(None, |name| allowed.iter().any(|one| one == name))),
+                session: session(self.unready, |name| self.only.is_none_or(|only| only == name)),
+                among: Arc::new(|allowed| session(None, |name| allowed.iter().any(|one| one == name))),
             }),
             _ => Availability::NotServed,
         }

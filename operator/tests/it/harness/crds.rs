@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kube::Client;
-use kubefoundry::{upstream, yaml};
+use kubefoundry_upstream as upstream;
+use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
 use super::cluster::{Namespace, SOON, condition, kinds};

@@ -9,8 +9,9 @@ use futures::{StreamExt as _, stream};
 use kube::Error;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kubefoundry::model::providers;
-use kubefoundry::{Purpose, SourceSet, Thoroughness, compile};
+use kubefoundry_diagnostics::source::{Purpose, SourceSet};
+use kubefoundry_engine::{Thoroughness, compile};
+use kubefoundry_model::providers;
 use serde_json::{Value, json};
 
 use super::cluster::{Kind, Namespace, condition, kinds, uid};

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry::model::engines::flags::{self, Flag, FlagTable, Kind, Repeat, ValueType};
-use kubefoundry::model::engines::grammar;
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::wire::EngineType;
+use kubefoundry_model::engines::flags::{self, Flag, FlagTable, Kind, Repeat, ValueType};
+use kubefoundry_model::engines::grammar;
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::wire::EngineType;
 use serde_json::{Value, json};
 
 use super::Object;

@@ -1,8 +1,10 @@
 //! The CustomResourceDefinitions.
 
-use kubefoundry::actor::{self, AsyncActor};
-use kubefoundry::dialect::{DIALECTS, Dialect};
-use kubefoundry::wire::{Describe as _, InferenceProviderConfig, ModelDeployment, Shape};
+use kubefoundry_actor as actor;
+use kubefoundry_actor::AsyncActor;
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
 use serde_json::{Value, json};
 
 use super::structural;

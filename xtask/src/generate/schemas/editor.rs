@@ -1,15 +1,15 @@
 //! Shapes as JSON Schemas for editors: draft 7, which is what yaml-language-server reads. Nothing refers to another file, so
 //! that a schema can be piped anywhere.
 
-use kubefoundry::actor::{self, AsyncActor};
-use kubefoundry::dialect::{DIALECTS, Dialect};
-use kubefoundry::model::providers::PROVIDERS;
 use kubefoundry::registry;
-use kubefoundry::wire::{
-    Describe as _, EngineType, Facets, FieldShape, InferenceProviderConfig, ModelDeployment, ObjectShape,
-    RENDER_API_VERSION, Shape, Word as _,
-};
-use kubefoundry::yaml::field_path::Segment;
+use kubefoundry_actor as actor;
+use kubefoundry_actor::AsyncActor;
+use kubefoundry_engine::options::render::API_VERSION as RENDER_API_VERSION;
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, Word as _};
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::wire::{EngineType, InferenceProviderConfig, ModelDeployment};
+use kubefoundry_yaml::field_path::Segment;
 use serde_json::{Value, json};
 
 use super::{Object, arguments, description, json as parse, syntax};
@@ -99,7 +99,7 @@ fn of_dialect(dialect: &Dialect) -> Value {
 
 /// The options, with the versions and the codes that there are.
 fn render() -> Result<Value, Failure> {
-    let mut schema = root(&kubefoundry::options::render::shape(), "Render", &[RENDER_API_VERSION.to_owned()])?;
+    let mut schema = root(&kubefoundry_engine::options::render::shape(), "Render", &[RENDER_API_VERSION.to_owned()])?;
     let metadata = schema["properties"]["metadata"].as_object_mut();
     metadata.and_then(|metadata| metadata.remove("required"));
     for provider in PROVIDERS {

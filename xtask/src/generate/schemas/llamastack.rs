@@ -1,9 +1,9 @@
 //! What external providers add to the CRD of llama-stack's operator, as a JSON patch that kustomize applies.
 
-use kubefoundry::dialect::DIALECTS;
-use kubefoundry::llamastack::phase::ExternalProviderStatus;
-use kubefoundry::llamastack::wire::ExternalProviders;
-use kubefoundry::wire::{Describe, Shape};
+use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::wire::{Describe, Shape};
+use kubefoundry_llamastack::phase::ExternalProviderStatus;
+use kubefoundry_llamastack::wire::ExternalProviders;
 use serde_json::{Value, json};
 
 use super::structural;

@@ -3,8 +3,8 @@
 mod live;
 mod moving;
 
-use kubefoundry::plan::Class;
 use kubefoundry::registry;
+use kubefoundry_engine::plan::Class;
 use serde_json::{Value, json};
 
 /// The schema of a report.

@@ -12,8 +12,8 @@ mod model;
 mod volumes;
 mod workload;
 
-use kubefoundry::dialect::Dialect;
-use kubefoundry::wire::Syntax;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::Syntax;
 
 use super::syntax;
 

@@ -1,7 +1,7 @@
 //! Shapes as structural schemas: what an apiserver accepts in a CRD. Every value has a type; nothing refers elsewhere.
 
-use kubefoundry::dialect::Dialect;
-use kubefoundry::wire::{Facets, FieldShape, ObjectShape, Shape, Syntax};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::{Facets, FieldShape, ObjectShape, Shape, Syntax};
 use serde_json::{Value, json};
 
 use super::rules::{self, Rule};

@@ -1,8 +1,8 @@
 //! What the checks of the core look like as regular expressions, in what RE2, Rust and ECMAScript have in common.
 //! `tests/it/schemas/` holds the expressions against the checks.
 
-use kubefoundry::wire::Syntax;
 use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::wire::Syntax;
 use kubefoundry_kubernetes::{image, labels, names, quantity};
 
 /// The part of a DNS name between dots, of any length.

@@ -1,7 +1,8 @@
 //! How many GPUs a deployment asks for.
 
-use kubefoundry::Decision;
-use kubefoundry::wire::{ModelDeployment, PathOf, RoleScaling, ValuePath};
+use kubefoundry_engine::Decision;
+use kubefoundry_kubernetes::wire::{PathOf, ValuePath};
+use kubefoundry_model::wire::{ModelDeployment, RoleScaling};
 
 /// The GPUs of all replicas, with how they come about where that is more than one number: `8 (2 × 4)`. None when the
 /// deployment was not read so far.

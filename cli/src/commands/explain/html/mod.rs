@@ -6,7 +6,7 @@ mod section;
 
 use std::fmt::{self, Write as _};
 
-use kubefoundry::diagnostic::Diagnostic;
+use kubefoundry_diagnostics::Diagnostic;
 
 use super::graph::Diagram;
 use super::{Placed, Places, Run};

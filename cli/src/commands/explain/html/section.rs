@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry::Decision;
-use kubefoundry::diagnostic::{Diagnostic, Severity};
-use kubefoundry::manifest::owner_name;
-use kubefoundry::model::ir::Origin;
+use kubefoundry_diagnostics::{Diagnostic, Severity};
+use kubefoundry_engine::Decision;
+use kubefoundry_kubernetes::manifest::owner_name;
+use kubefoundry_model::ir::Origin;
 
 use super::gpus::gpus;
 use super::{Text, flow};

@@ -1,6 +1,7 @@
 //! The reports about what is in a cluster: `status` and `drift`.
 
-use kubefoundry::wire::{ConditionStatus, Phase, Word as _};
+use kubefoundry_kubernetes::wire::{ConditionStatus, Word as _};
+use kubefoundry_model::wire::Phase;
 use serde_json::{Value, json};
 
 use super::{flag, list, number, object as of, reference, text};

@@ -1,7 +1,7 @@
 //! Engine arguments, environment variables, tolerations, labels.
 
-use kubefoundry::dialect::Dialect;
-use kubefoundry::wire::EnvVarSource;
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::EnvVarSource;
 
 use super::{Rule, quote, raw, shortened};
 

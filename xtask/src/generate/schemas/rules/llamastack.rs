@@ -1,6 +1,6 @@
 //! External providers of llama-stack.
 
-use kubefoundry::llamastack::wire::Api;
+use kubefoundry_llamastack::wire::Api;
 
 use super::Rule;
 

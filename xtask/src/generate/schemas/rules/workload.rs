@@ -1,10 +1,11 @@
 //! Serving mode, replicas, GPUs, and what the providers of this program can run (docs/specification.md, MD-2).
 
-use kubefoundry::cel::Limits;
-use kubefoundry::model::catalog::{Candidate, Catalog};
-use kubefoundry::model::ir::ServingMode;
-use kubefoundry::model::providers::PROVIDERS;
-use kubefoundry::wire::{EngineType, Word as _};
+use kubefoundry_cel::Limits;
+use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_model::catalog::{Candidate, Catalog};
+use kubefoundry_model::ir::ServingMode;
+use kubefoundry_model::providers::PROVIDERS;
+use kubefoundry_model::wire::EngineType;
 
 use super::Rule;
 
