@@ -4,6 +4,7 @@ mod pages;
 
 use kubefoundry_diagnostics::Code;
 
+#[doc(inline)]
 pub use kubefoundry_engine::registry::{code, codes};
 
 /// The page of a code, `docs/codes/KFnnnn.md`, as Markdown: what it means, why it matters, an example and its correction.

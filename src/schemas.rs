@@ -11,6 +11,7 @@ use std::borrow::Cow;
 /// assert!(render.text().starts_with("{\n \"$schema\": \"http://json-schema.org/draft-07/schema#\""));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Schema {
     /// What it is called: the name of its file without the extension.
     pub name: &'static str,

@@ -106,6 +106,7 @@ fn check(flaw: &Flaw, configurations: &str) {
             assert_eq!(selection.provider.as_ref(), Some(&flaw.provider), "{flaw:#?}");
         }
         FlawKind::NamedOnly => assert!(selection.explicit, "{flaw:#?}"),
+        _ => panic!("a kind without a check: {flaw:#?}"),
     }
 }
 

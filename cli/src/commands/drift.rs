@@ -58,12 +58,8 @@ fn text(report: &Report, style: Style) -> String {
 /// `RayService ml/llama differs in 2 fields`.
 fn title(object: &Object, style: Style) -> String {
     let verdict = match object.result {
-        Outcome::Same => "is as it is rendered".to_owned(),
-        Outcome::Differs => format!("differs in {}", style::count(object.fields.len(), "field")),
-        Outcome::Missing => "is missing".to_owned(),
-        Outcome::Extra => "is not rendered".to_owned(),
-        Outcome::Terminating => "is being deleted".to_owned(),
-        Outcome::NotComparable => "cannot be compared".to_owned(),
+        Outcome::Differs => format!("{} in {}", object.result.meaning(), style::count(object.fields.len(), "field")),
+        outcome => outcome.meaning().to_owned(),
     };
     let name = paint(&printable(&object.object.to_string()), Paint::Bold, style);
     let why = match object.message.as_str() {

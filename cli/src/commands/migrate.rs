@@ -67,7 +67,7 @@ fn provider(
     if is_partial || migration.has_errors() {
         migration.moved.clear();
     }
-    let Migration { moved, diagnostics } = &migration;
+    let Migration { moved, diagnostics, .. } = &migration;
     if args.output == MigrationFormat::Json {
         let placed = moved.iter().map(|moved| Placed {
             file: &sources.get(moved.source).name,

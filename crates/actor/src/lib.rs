@@ -1,6 +1,8 @@
 //! `AsyncActor` (asya.sh): the Deployment or StatefulSet of an actor that brings its workload along, or the workload of
 //! somebody else with two containers added; and what KEDA scales it by.
 //!
+//! The crate is internal: only the package `kubefoundry` promises a stable interface.
+//!
 //! ```text
 //! wire::AsyncActor ─ validate ─ ir::Actor ─┬─ standalone ──────────────────────────┬─ keda ─ Sink
 //!                       options ─┘         └─ binding ─ target ─ inject (and strip) ┘

@@ -1,5 +1,7 @@
 //! Selection rules: the conditions, written in CEL, under which a provider is chosen.
 //!
+//! The crate is internal: only the package `kubefoundry` promises a stable interface.
+//!
 //! A rule is checked against declared types when it is compiled, so that a typing error is found where the rule is
 //! written and not when a model is deployed. Compiling and evaluating take bounded time and memory for any rule and
 //! any input; see [`Limits`].

@@ -1,5 +1,7 @@
 //! Upstream conformance: what a dump of CRDs says of the objects that are rendered.
 //!
+//! The crate is internal: only the package `kubefoundry` promises a stable interface.
+//!
 //! A dump is any text with CustomResourceDefinitions: files of upstream, `kubectl get crd -o yaml` or `-o json`. Of it
 //! only what an output needs is read, and that once: [`Crds::read`] looks for text, a CRD is parsed when its kind is
 //! asked for, and a schema is built when an object of its version is checked.
@@ -113,7 +115,7 @@ impl Problem {
     pub fn diagnostic(&self) -> Diagnostic {
         let Origin { source, span, .. } = self.origin;
         let mut diagnostic = Diagnostic::new(self.code, self.message.clone());
-        diagnostic.location = source.map(|source| Location { source, span, ..Location::default() });
+        diagnostic.location = source.map(|source| Location::new(source, 0, span, FieldPath::root()));
         diagnostic.help("give what kubectl get crd -o yaml prints, or the files that upstream publishes".to_owned())
     }
 }
@@ -353,9 +355,10 @@ impl<'t> Crds<'t> {
                 let name = format!("{kind} {}", text("/metadata/name"));
                 let found = schema.check(object).into_iter();
                 found
-                    .map(|violation| Diagnostic {
-                        help: violation.help.clone(),
-                        ..Diagnostic::new(violation.code, violation.sentence(&name, schema))
+                    .map(|violation| {
+                        let mut diagnostic = Diagnostic::new(violation.code, violation.sentence(&name, schema));
+                        diagnostic.help.clone_from(&violation.help);
+                        diagnostic
                     })
                     .collect()
             }

@@ -4,6 +4,7 @@ use super::Severity;
 
 /// A stable name for one kind of finding. A released code keeps its number and its meaning.
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Code {
     /// `KFnnnn`.
     pub id: &'static str,
@@ -33,6 +34,17 @@ pub enum Attribute {
 }
 
 impl Code {
+    /// A code; crates declare theirs with [`declare_codes!`](crate::declare_codes).
+    pub const fn new(
+        id: &'static str,
+        name: &'static str,
+        severity: Severity,
+        summary: &'static str,
+        attributes: &'static [Attribute],
+    ) -> Self {
+        Self { id, name, severity, summary, attributes }
+    }
+
     /// Whether the code has an attribute.
     pub fn has(&self, attribute: Attribute) -> bool {
         self.attributes.contains(&attribute)
@@ -58,13 +70,13 @@ impl Code {
 macro_rules! declare_codes {
     ($($(#[$doc:meta])* $constant:ident = $id:literal $name:literal $severity:ident $summary:literal $([$($attribute:ident),+])?;)*) => {
         $(#[doc = concat!("`", $id, "` ", $name, ": ", $summary, ".")] $(#[$doc])*
-        pub static $constant: $crate::Code = $crate::Code {
-            id: $id,
-            name: $name,
-            severity: $crate::Severity::$severity,
-            summary: $summary,
-            attributes: &[$($($crate::Attribute::$attribute),+)?],
-        };)*
+        pub static $constant: $crate::Code = $crate::Code::new(
+            $id,
+            $name,
+            $crate::Severity::$severity,
+            $summary,
+            &[$($($crate::Attribute::$attribute),+)?],
+        );)*
         /// The codes declared here, in order of declaration.
         pub static CODES: &[&$crate::Code] = &[$(&$constant),*];
     };

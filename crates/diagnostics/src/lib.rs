@@ -1,5 +1,7 @@
 //! What is said to the user: one type for every finding, collected, never returned early.
 //!
+//! The crate is internal: only the package `kubefoundry` promises a stable interface.
+//!
 //! Rules make [`Diagnostic`]s and hand them to [`Findings`]; only the renderers in [`render`] turn them into text.
 
 pub mod codes;
@@ -21,6 +23,7 @@ use kubefoundry_yaml::{Span, Target};
 /// How much a finding matters. Errors stop the output; information never fails a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Severity {
     /// The input cannot be rendered as it is.
     Error,
@@ -71,6 +74,7 @@ impl fmt::Display for ObjectRef {
 
 /// Where in the input: a source, a document in it, a field, and the bytes to underline.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[non_exhaustive]
 pub struct Location {
     /// Which text.
     pub source: SourceId,
@@ -80,6 +84,18 @@ pub struct Location {
     pub document: usize,
     /// Which field.
     pub path: FieldPath,
+}
+
+impl Location {
+    /// The bytes of a span in a document of a source, and the field that they are.
+    pub fn new(source: SourceId, document: usize, span: Span, path: FieldPath) -> Self {
+        Self { source, span, document, path }
+    }
+
+    /// A source as a whole: its first byte.
+    pub fn of_source(source: SourceId) -> Self {
+        Self { source, ..Self::default() }
+    }
 }
 
 /// A second place that explains a finding, such as where a name was used first.
@@ -93,6 +109,7 @@ pub struct Related {
 
 /// A change of the text that is right in every case, so that a machine may make it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fix {
     /// What it does: `quote the value`.
     pub title: String,
@@ -102,6 +119,7 @@ pub struct Fix {
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// Its stable code.
     pub code: &'static Code,

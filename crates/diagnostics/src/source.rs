@@ -6,6 +6,7 @@ pub struct SourceId(pub usize);
 
 /// What a text is read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[non_exhaustive]
 pub enum Purpose {
     /// Resources: ModelDeployments, provider configurations, and whatever stands beside them.
     #[default]

@@ -1,5 +1,7 @@
 //! Kubernetes objects as users write them and as kubefoundry emits them.
 //!
+//! The crate is internal: only the package `kubefoundry` promises a stable interface.
+//!
 //! ```text
 //! text ─ yaml ─► wire (typed, as written) ─ check, names, labels, quantity, image ─► pod, manifest (typed, as emitted) ─ yaml ─► text
 //! ```

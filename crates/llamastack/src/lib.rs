@@ -1,6 +1,8 @@
 //! llama-stack servers: a `LlamaStackDistribution` with external providers becomes what a controller in a cluster would
 //! have made of it.
 //!
+//! The crate is internal: only the package `kubefoundry` promises a stable interface.
+//!
 //! ```text
 //! wire ─ read ─ validate ─ server ─┬─ inputs, ca_bundle (ConfigMaps of the input) ─┬─ objects
 //!                                  └─ pod ─ external ──────────────────────────────┘

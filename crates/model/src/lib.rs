@@ -1,4 +1,6 @@
 //! The `ModelDeployment` transformation: wire object, validated deployment, provider, manifests.
+//!
+//! The crate is internal: only the package `kubefoundry` promises a stable interface.
 
 pub mod catalog;
 pub mod codes;

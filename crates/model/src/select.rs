@@ -40,7 +40,7 @@ pub fn select(
             assess(candidate, deployment, catalog, variables, every_rule, steps, findings)
         })
         .unzip();
-    let mut selection = Selection { provider: None, reason: None, explicit: explicit.is_some(), candidates };
+    let mut selection = Selection::undecided(explicit.is_some(), candidates);
     if let Some(name) = explicit {
         if accept_explicit(name, catalog, findings) {
             selection.provider = Some(name.to_owned());

@@ -15,6 +15,7 @@ pub type GroupKind = (&'static str, &'static str);
 
 /// How thorough a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Thoroughness {
     /// Rules are evaluated where they decide something.
     #[default]

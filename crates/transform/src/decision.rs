@@ -24,6 +24,7 @@ pub struct DecisionFacts {
 /// The choice of a provider, and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Selection {
     /// The provider that was chosen; absent when there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,6 +49,11 @@ pub struct Chosen {
 }
 
 impl Selection {
+    /// No choice yet, among these candidates; `explicit` if the user names the provider.
+    pub fn undecided(explicit: bool, candidates: Vec<Assessment>) -> Self {
+        Self { provider: None, reason: None, explicit, candidates }
+    }
+
     /// The choice that was made before.
     pub fn kept(chosen: &Chosen) -> Self {
         let Chosen { provider, reason } = chosen;

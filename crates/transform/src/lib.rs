@@ -1,5 +1,7 @@
 //! What a transformation is: objects of some kinds in, the objects that stand for them out.
 //!
+//! The crate is internal: only the package `kubefoundry` promises a stable interface.
+//!
 //! Reading, options, collisions, order and output are the same for all transformations and belong to the pipeline above;
 //! a transformation says which kinds are its own, which others it has to see, and what one object becomes.
 //! Transformations do not know each other.

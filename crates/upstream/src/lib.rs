@@ -1,5 +1,7 @@
 //! Skeletons of upstream CRDs: their structure without their prose, embedded in the program.
 //!
+//! The crate is internal: only the package `kubefoundry` promises a stable interface.
+//!
 //! A skeleton keeps everything of a CustomResourceDefinition that decides which objects an apiserver takes, except CEL
 //! rules: names, scope, versions, subresources, printer columns and every keyword of the structural schemas. It leaves out
 //! what upstream wrote for people (descriptions, titles, examples, deprecation warnings), the rules of

@@ -49,15 +49,8 @@ fn text(analysis: &Analysis, style: Style) -> String {
 }
 
 fn flaw_text(flaw: &Flaw, style: Style) -> String {
-    let kind = match flaw.kind {
-        FlawKind::Dead => "dead",
-        FlawKind::Unreachable => "unreachable",
-        FlawKind::Shadowed => "shadowed",
-        FlawKind::Tied => "tied",
-        FlawKind::Fails => "fails",
-        FlawKind::NamedOnly => "named only",
-    };
-    let kind = paint(kind, if flaw.kind == FlawKind::NamedOnly { Paint::Dim } else { Paint::Red }, style);
+    let kind = flaw.kind.as_str().replace('-', " ");
+    let kind = paint(&kind, if flaw.kind == FlawKind::NamedOnly { Paint::Dim } else { Paint::Red }, style);
     let provider = printable(&flaw.provider);
     let mut out = match &flaw.rule {
         Some(rule) => {

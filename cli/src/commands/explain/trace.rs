@@ -116,7 +116,7 @@ fn field_row(field: &FieldTrace, style: Style) -> Vec<Cell> {
     let mut row = vec![
         Cell::new(&field.path),
         Cell::painted(origin(field.origin), Paint::Dim, style),
-        Cell::painted(fate(field.fate), color, style),
+        Cell::painted(field.fate.as_str(), color, style),
     ];
     row.extend(Some(goes_to(field)).filter(|text| !text.is_empty()).map(|text| Cell::new(&text)));
     row
@@ -162,7 +162,7 @@ fn few(trace: &Trace, style: Style) -> String {
     for field in &trace.fields {
         let name = paint(&printable(&field.path), Paint::Bold, style);
         let value = printable(&field.value);
-        let _ = write!(out, "\n  {name} = {value} ({}): {}\n", origin(field.origin), meaning(field));
+        let _ = write!(out, "\n  {name} = {value} ({}): {}\n", origin(field.origin), field.fate.meaning());
         let mut rows = Vec::new();
         for tried in &field.tried {
             let value = tried.value.as_deref().map_or("taken out".to_owned(), |value| format!("= {value}"));
@@ -207,29 +207,5 @@ fn origin(origin: Origin) -> &'static str {
         Origin::Written => "written",
         Origin::Defaulted => "defaulted",
         Origin::Derived => "derived",
-    }
-}
-
-fn fate(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Rendered => "rendered",
-        Fate::Selects => "selects",
-        Fate::Reported => "reported",
-        Fate::Checked => "checked",
-        Fate::Own => "own",
-        Fate::Empty => "empty",
-        Fate::Nothing => "nothing",
-    }
-}
-
-fn meaning(field: &FieldTrace) -> &'static str {
-    match field.fate {
-        Fate::Rendered => "another value makes another output",
-        Fate::Selects => "another value selects another provider",
-        Fate::Reported => "it has no effect, and a finding says so of it, or of another value",
-        Fate::Checked => "no other value of it, or not its absence, is accepted here; beyond that it has no effect",
-        Fate::Own => "it says something of the ModelDeployment itself, and is no part of the output",
-        Fate::Empty => "it holds nothing",
-        Fate::Nothing => "it has no effect, whatever it says",
     }
 }

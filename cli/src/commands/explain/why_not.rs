@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_diagnostics::render::Style;
-use kubefoundry_engine::selection_analysis::{Obstacle, WhyNot, why_not};
+use kubefoundry_engine::selection_analysis::{WhyNot, why_not};
 use kubefoundry_engine::trace::Change;
 
 use super::{ReportError, Run, json, located};
@@ -59,15 +59,7 @@ fn text(answer: &WhyNot, style: Style) -> String {
         }
         (None, Some(obstacle)) => {
             let _ = writeln!(out, "\n  {}", heading(format!("{provider} is not selected by rules, whatever changes:")));
-            let why = match obstacle {
-                Obstacle::NotReady => "its configuration says status.ready: false",
-                Obstacle::NoEngine => "it runs no engine that a ModelDeployment can ask for",
-                Obstacle::NoRules => "it has no rules, and is only chosen by name",
-                Obstacle::NothingFound => {
-                    "no change of up to three fields that was tried makes it win without a refusal"
-                }
-            };
-            let _ = writeln!(out, "    {why}");
+            let _ = writeln!(out, "    {}", obstacle.meaning());
         }
         (None, None) => {}
     }

@@ -133,7 +133,7 @@ impl Reader {
         let scope = findings.scope();
         let path = FieldPath::from(metadata().name());
         let span = node.locate(&path, Target::Value);
-        let location = Location { source: scope.source, document: scope.document, span, path };
+        let location = Location::new(scope.source, scope.document, span, path);
         let mut value = node.to_json();
         // Items of a typed list do not say it themselves.
         if let Some(fields) = value.as_object_mut() {

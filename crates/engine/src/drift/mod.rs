@@ -31,6 +31,7 @@ use kubefoundry_model::status::text_at;
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// Every rendered object in the order of the output, then live ones that nothing renders.
     pub objects: Vec<Object>,
@@ -41,6 +42,7 @@ pub struct Report {
 /// One object and how it compares.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Object {
     /// The object.
     pub object: ObjectRef,
@@ -65,6 +67,7 @@ pub struct Object {
 /// How an object compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Outcome {
     /// Every field that is rendered is as it is rendered.
     Same,
@@ -78,6 +81,25 @@ pub enum Outcome {
     Terminating,
     /// It cannot be compared: it is there in another version, or in several namespaces.
     NotComparable,
+}
+
+impl Outcome {
+    /// What it means, as the rest of a sentence about the object.
+    ///
+    /// ```
+    /// use kubefoundry_engine::drift::Outcome;
+    /// assert_eq!(Outcome::Extra.meaning(), "is not rendered");
+    /// ```
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Same => "is as it is rendered",
+            Self::Differs => "differs",
+            Self::Missing => "is missing",
+            Self::Extra => "is not rendered",
+            Self::Terminating => "is being deleted",
+            Self::NotComparable => "cannot be compared",
+        }
+    }
 }
 
 /// A field that differs.

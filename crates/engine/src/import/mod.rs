@@ -40,6 +40,7 @@ use report::{KEEP, residue};
 
 /// What an import came to. Nothing in it may be used as output when [`Import::has_errors`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Import {
     /// One for each object that was imported, in the order of the input.
     pub imported: Vec<Imported>,
@@ -57,6 +58,7 @@ impl Import {
 /// An object, and the ModelDeployment that becomes it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Imported {
     /// Which text.
     #[serde(skip)]

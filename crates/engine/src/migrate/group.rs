@@ -24,6 +24,7 @@ use kubefoundry_yaml::{Limits, Node};
 
 /// What came of a change of groups. Nothing in it may be used as output when [`Regrouping::has_errors`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Regrouping {
     /// Every text of the input that has something to move, in order.
     pub texts: Vec<Regrouped>,
@@ -40,6 +41,7 @@ impl Regrouping {
 
 /// A text with its objects in the other group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Regrouped {
     /// Which text.
     #[serde(skip)]

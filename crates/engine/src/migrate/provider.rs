@@ -28,6 +28,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// What a migration came to. Nothing in it may be used as output when [`Migration::has_errors`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Migration {
     /// One for each ModelDeployment, in the order of the input.
     pub moved: Vec<Moved>,
@@ -45,6 +46,7 @@ impl Migration {
 /// A ModelDeployment, and the one that takes its place.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Moved {
     /// Which text.
     #[serde(skip)]

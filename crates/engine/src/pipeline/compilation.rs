@@ -14,6 +14,7 @@ use kubefoundry_kubernetes::manifest::Identity;
 
 /// What a run came to. Nothing in it may be used as output when [`Compilation::has_errors`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Compilation<O = Value> {
     /// Generated objects, in the order of their ModelDeployments in the input; within one, supporting objects first.
     pub outputs: Vec<Output<O>>,
@@ -57,6 +58,7 @@ impl<O> Compilation<O> {
 
 /// An object to apply.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Output<O = Value> {
     /// What tells it from others.
     pub identity: Identity,

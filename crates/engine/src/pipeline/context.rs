@@ -57,7 +57,7 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
             // Whoever gives options means some: a substitution that came to nothing, a file that was never saved.
             let message = format!("there are no options in it, expected a Render of {}", render::API_VERSION);
             let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
-            found.location = Some(Location { source: id, ..Location::default() });
+            found.location = Some(Location::of_source(id));
             diagnostics.push(found);
         }
         diagnostics.extend(reading::report(id, &source.text, 0, &failures));

@@ -8,6 +8,7 @@ use kubefoundry_transform::{Endpoint, Field, Gpus, Selection};
 
 /// Which providers can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Providers {
     /// The built-in ones, and those that are configured.
     #[default]
@@ -33,6 +34,7 @@ pub enum OutputRole {
 /// What was decided for one object of a kind that is transformed, and what it became.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Decision {
     /// The object, a ModelDeployment for the most part.
     pub object: ObjectRef,

@@ -58,6 +58,7 @@ pub(crate) struct Evaluator {
 
 /// What a deployment comes to.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Evaluation {
     /// What was decided; none when the deployment could not be read so far.
     pub decision: Option<Decision>,
@@ -287,10 +288,10 @@ impl Evaluator {
         let schemas = self.schemas();
         let context = self.environment(schemas.as_ref()).context();
         let target = conformance::target(provider, &context, &mut findings);
-        let problem = findings.into_diagnostics().into_iter().next().map(|problem| {
+        let problem = findings.into_diagnostics().into_iter().next().map(|mut problem| {
             // Of what is missing there is no place.
-            let location = problem.location.filter(|location| location.source != self.source);
-            Diagnostic { location, ..problem }
+            problem.location = problem.location.filter(|location| location.source != self.source);
+            problem
         });
         (target, problem)
     }

@@ -202,7 +202,7 @@ fn left_to_its_controller(input: &InputDocument) -> Option<&'static str> {
 fn only_empty_text(sources: &SourceSet, is_empty: bool) -> Option<Location> {
     let mut texts = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
     let (source, _) = texts.next().filter(|_| texts.next().is_none())?;
-    is_empty.then(|| Location { source, ..Location::default() })
+    is_empty.then(|| Location::of_source(source))
 }
 
 /// Orders findings by file, line, code, then column and text. Those without a place come first.

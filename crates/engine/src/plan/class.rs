@@ -13,6 +13,7 @@ use kubefoundry_model::provider::{Behavior, Reaction};
 /// Who brings the objects into the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Applier {
     /// kubectl, Argo CD or Flux: every change is a patch, and upstream reacts.
     #[default]
@@ -25,6 +26,7 @@ pub enum Applier {
 /// What becomes of what runs, the least grave first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Class {
     /// Metadata, or nothing at all: what runs goes on as it is.
     None,

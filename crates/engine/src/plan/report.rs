@@ -16,6 +16,7 @@ use kubefoundry_diagnostics::ObjectRef;
 /// What going from one state to another does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Plan {
     /// Who brings the objects into the cluster.
     pub applier: Applier,
@@ -32,6 +33,7 @@ pub struct Plan {
 /// What becomes of one ModelDeployment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct DeploymentPlan {
     /// The ModelDeployment.
     pub object: ObjectRef,

@@ -28,6 +28,7 @@ const WITNESSES: usize = 8;
 /// What is to be said of the rules of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Analysis {
     /// Every provider, by name.
     pub providers: Vec<Analyzed>,
@@ -58,6 +59,7 @@ pub struct Analyzed {
 /// Something that is wrong with a rule or a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Flaw {
     /// What.
     pub kind: FlawKind,
@@ -79,6 +81,7 @@ pub struct Flaw {
 /// What can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum FlawKind {
     /// The rule is never true.
     Dead,
@@ -92,6 +95,25 @@ pub enum FlawKind {
     Fails,
     /// The provider has no rules: it runs what asks for it by name.
     NamedOnly,
+}
+
+impl FlawKind {
+    /// Its name, as in reports.
+    ///
+    /// ```
+    /// use kubefoundry_engine::selection_analysis::FlawKind;
+    /// assert_eq!(FlawKind::NamedOnly.as_str(), "named-only");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dead => "dead",
+            Self::Unreachable => "unreachable",
+            Self::Shadowed => "shadowed",
+            Self::Tied => "tied",
+            Self::Fails => "fails",
+            Self::NamedOnly => "named-only",
+        }
+    }
 }
 
 /// A rule.

@@ -30,6 +30,7 @@ const RULE_STEPS: u64 = 16;
 /// Why a provider is not selected for a deployment, and what would make it win.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct WhyNot {
     /// The deployment.
     pub object: ObjectRef,
@@ -64,6 +65,7 @@ pub struct WhyNot {
 /// What keeps a provider from being selected whatever a deployment says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Obstacle {
     /// Its configuration says `ready: false`.
     NotReady,
@@ -73,6 +75,23 @@ pub enum Obstacle {
     NoRules,
     /// No change that was tried makes one of its rules win.
     NothingFound,
+}
+
+impl Obstacle {
+    /// What it means, in a few words.
+    ///
+    /// ```
+    /// use kubefoundry_engine::selection_analysis::Obstacle;
+    /// assert_eq!(Obstacle::NoRules.meaning(), "it has no rules, and is only chosen by name");
+    /// ```
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::NotReady => "its configuration says status.ready: false",
+            Self::NoEngine => "it runs no engine that a ModelDeployment can ask for",
+            Self::NoRules => "it has no rules, and is only chosen by name",
+            Self::NothingFound => "no change of up to three fields that was tried makes it win without a refusal",
+        }
+    }
 }
 
 /// A provider that nobody configured.

@@ -40,6 +40,7 @@ impl Default for Judgement {
 
 /// What is known of everything in a dump.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Report {
     /// One for each provider object that runs a model, and for each ModelDeployment without one; by namespace and name.
     pub statuses: Vec<Entry>,
@@ -50,6 +51,7 @@ pub struct Report {
 /// A ModelDeployment, the provider object that runs it, and how that is; or one of them, when the other is not there.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Entry {
     /// The ModelDeployment; also one that the dump does not have, when the object names it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -40,6 +40,7 @@ const RULE_STEPS: u64 = 16;
 /// Where the fields of a deployment go, and where its output comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Trace {
     /// The deployment.
     pub object: ObjectRef,
@@ -67,6 +68,7 @@ pub struct Trace {
 /// What a field of the input does, or an option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct FieldTrace {
     /// The field; of an option its place in the Render options.
     pub path: String,

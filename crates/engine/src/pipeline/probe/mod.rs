@@ -18,6 +18,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// What becomes of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Fate {
     /// Another value makes another output of the same provider.
     Rendered,
@@ -33,6 +34,39 @@ pub enum Fate {
     Empty,
     /// It has no effect, and nothing says so.
     Nothing,
+}
+
+impl Fate {
+    /// Its name, as in reports.
+    ///
+    /// ```
+    /// use kubefoundry_engine::trace::Fate;
+    /// assert_eq!((Fate::Own.as_str(), Fate::Empty.meaning()), ("own", "it holds nothing"));
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rendered => "rendered",
+            Self::Selects => "selects",
+            Self::Reported => "reported",
+            Self::Checked => "checked",
+            Self::Own => "own",
+            Self::Empty => "empty",
+            Self::Nothing => "nothing",
+        }
+    }
+
+    /// What it means, in a few words.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Rendered => "another value makes another output",
+            Self::Selects => "another value selects another provider",
+            Self::Reported => "it has no effect, and a finding says so of it, or of another value",
+            Self::Checked => "no other value of it, or not its absence, is accepted here; beyond that it has no effect",
+            Self::Own => "it says something of the ModelDeployment itself, and is no part of the output",
+            Self::Empty => "it holds nothing",
+            Self::Nothing => "it has no effect, whatever it says",
+        }
+    }
 }
 
 /// A deployment as it is, to be compared with what it would be.

@@ -1,0 +1,39 @@
+//! What a cluster has, compared with what is rendered.
+
+/// ```
+/// use kubefoundry::drift::{Outcome, Report};
+/// use kubefoundry::{Purpose, SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi, namespace: ml}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let mut object = compile(&sources, Thoroughness::Needed).outputs[0].object.clone();
+/// object["spec"]["services"]["VllmWorker"]["replicas"] = 3.into();
+/// sources.add_for(Purpose::Live, "live.json", object.to_string());
+/// let report = Report::of(&compile(&sources, Thoroughness::Needed), &sources);
+/// assert!(report.has_drifted());
+/// assert_eq!(report.objects[0].result, Outcome::Differs);
+/// assert_eq!(report.objects[0].fields[0].path, "spec.services.VllmWorker.replicas");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::drift::Report;
+
+/// ```
+/// use kubefoundry::drift::{Outcome, Report};
+/// use kubefoundry::{Purpose, SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi, namespace: ml}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// sources.add_for(Purpose::Live, "live.yaml", "apiVersion: v1\nkind: List\nitems: []\n");
+/// let report = Report::of(&compile(&sources, Thoroughness::Needed), &sources);
+/// assert_eq!(report.objects[0].result, Outcome::Missing);
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::drift::Outcome;

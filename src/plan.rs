@@ -1,0 +1,82 @@
+//! What a change of the input does to what runs.
+//!
+//! [`plan()`] compares two runs.
+
+#[doc(inline)]
+pub use kubefoundry_engine::plan::plan;
+
+/// ```
+/// use kubefoundry::plan::{Applier, Run, plan};
+/// use kubefoundry::{SourceSet, Thoroughness, compile_as};
+/// let sources = SourceSet::default();
+/// let compilation = compile_as(&sources, Thoroughness::Needed);
+/// let run = Run { sources: &sources, compilation: &compilation };
+/// // A run over nothing is refused, unless the options say that there may be nothing.
+/// assert!(plan(run, run, Applier::Apply).is_err());
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::plan::Run;
+
+/// ```
+/// use kubefoundry::plan::Applier;
+/// assert_eq!(Applier::default(), Applier::Apply);
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::plan::Applier;
+
+/// ```
+/// use kubefoundry::plan::{Applier, Plan, Run, plan};
+/// use kubefoundry::{SourceSet, Thoroughness, compile_as};
+/// let text = "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ";
+/// let (mut old, mut new) = (SourceSet::default(), SourceSet::default());
+/// old.add("phi.yaml", text);
+/// new.add("phi.yaml", text.replace("count: 1", "count: 2"));
+/// let (before, after) = (compile_as(&old, Thoroughness::Needed), compile_as(&new, Thoroughness::Needed));
+/// let old = Run { sources: &old, compilation: &before };
+/// let new = Run { sources: &new, compilation: &after };
+/// let plan: Plan = plan(old, new, Applier::Apply).unwrap();
+/// assert_eq!(plan.summary.to_string(), "1 restart; GPUs 1 → 2");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::plan::Plan;
+
+/// ```
+/// use kubefoundry::plan::{Applier, DeploymentPlan, Run, plan};
+/// use kubefoundry::{SourceSet, Thoroughness, compile_as};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile_as(&sources, Thoroughness::Needed);
+/// let run = Run { sources: &sources, compilation: &compilation };
+/// let unchanged: DeploymentPlan = plan(run, run, Applier::Apply).unwrap().deployments.remove(0);
+/// assert_eq!(unchanged.class, None);
+/// assert!(unchanged.changes.is_empty() && unchanged.objects.is_empty());
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::plan::DeploymentPlan;
+
+/// ```
+/// use kubefoundry::plan::Class;
+/// assert!(Class::InPlace < Class::Recreate, "the least grave comes first");
+/// assert_eq!(Class::RollingRestart.to_string(), "rolling-restart");
+/// assert_eq!(Class::RollingRestart.meaning(), "pods are replaced one after the other");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::plan::Class;
+
+/// ```
+/// use kubefoundry::plan::PlanError;
+/// let said = PlanError::NewHasErrors.to_string();
+/// assert_eq!(said, "NEW has errors: it renders nothing, so it changes nothing");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::plan::PlanError;

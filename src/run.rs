@@ -1,0 +1,239 @@
+//! A run over all texts: what it makes, and what it finds.
+
+#[doc(inline)]
+pub use kubefoundry_engine::compile;
+
+#[doc(inline)]
+pub use kubefoundry_engine::pipeline::compile_as;
+
+/// ```
+/// use kubefoundry::{SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let needed = compile(&sources, Thoroughness::Needed);
+/// let everything = compile(&sources, Thoroughness::Everything);
+/// assert!(needed.decisions[0].fields.is_empty() && !everything.decisions[0].fields.is_empty());
+/// assert_eq!(needed.outputs, everything.outputs);
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::Thoroughness;
+
+/// ```
+/// use kubefoundry::{Severity, SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}}
+/// ");
+/// let compilation = compile(&sources, Thoroughness::Needed);
+/// assert!(compilation.has_errors() && compilation.outputs.is_empty());
+/// assert_eq!(compilation.count(Severity::Error), 1);
+/// assert_eq!(compilation.diagnostics[0].message, "vLLM engine requires GPU (set resources.gpu.count > 0)");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::Compilation;
+
+/// ```
+/// use kubefoundry::{Output, SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi, namespace: ml}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile(&sources, Thoroughness::Needed);
+/// let output: &Output = &compilation.outputs[0];
+/// assert!(output.is_generated());
+/// assert_eq!(output.object["metadata"]["namespace"], "ml");
+/// assert_eq!(&*compilation.decisions[output.decision].object.name, "phi");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::Output;
+
+/// ```
+/// use kubefoundry::{OutputRole, SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile(&sources, Thoroughness::Needed);
+/// assert_eq!(compilation.outputs[0].role, OutputRole::Generated);
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::pipeline::OutputRole;
+
+/// ```
+/// use kubefoundry::Identity;
+/// let before = Identity::new("nvidia.com/v1alpha1", "DynamoGraphDeployment", Some("ml"), "phi");
+/// let after = Identity::new("nvidia.com/v1beta1", "DynamoGraphDeployment", Some("ml"), "phi");
+/// assert_eq!(before, after);
+/// ```
+#[doc(inline)]
+pub use kubefoundry_kubernetes::manifest::Identity;
+
+/// ```
+/// use kubefoundry::{Form, SourceSet, Thoroughness, compile_as};
+///
+/// /// The kind alone.
+/// struct Kind(String);
+///
+/// impl Form for Kind {
+///     fn of(object: serde_json::Value) -> Self {
+///         Self(object["kind"].as_str().unwrap_or_default().to_owned())
+///     }
+/// }
+///
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile_as::<Kind>(&sources, Thoroughness::Needed);
+/// assert_eq!(compilation.outputs[0].object.0, "DynamoGraphDeployment");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::pipeline::Form;
+
+/// ```
+/// use kubefoundry::{SourceSet, Thoroughness, YamlText, compile_as};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile_as::<YamlText>(&sources, Thoroughness::Needed);
+/// assert!(compilation.outputs[0].object.as_str().contains("kind: DynamoGraphDeployment\n"));
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::pipeline::YamlText;
+
+/// ```
+/// use kubefoundry::{SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile(&sources, Thoroughness::Needed);
+/// let decision = &compilation.decisions[0];
+/// assert_eq!(decision.provider(), Some("dynamo"));
+/// assert_eq!(decision.reason(), Some("default → dynamo (GPU inference default)"));
+/// assert_eq!(decision.endpoint.as_ref().unwrap().service, "phi-frontend");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::Decision;
+
+/// ```
+/// use kubefoundry::{SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let mut compilation = compile(&sources, Thoroughness::Everything);
+/// let selection = compilation.decisions.remove(0).selection.unwrap();
+/// assert!(!selection.explicit);
+/// let candidates: Vec<&str> = selection.candidates.iter().map(|candidate| candidate.provider.as_str()).collect();
+/// assert_eq!(candidates, ["dynamo", "kaito", "kuberay"]);
+/// ```
+#[doc(inline)]
+pub use kubefoundry_model::select::Selection;
+
+/// ```
+/// use kubefoundry::{Diagnostic, SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engin: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile(&sources, Thoroughness::Needed);
+/// let unknown: &Diagnostic = compilation.diagnostics.iter().find(|found| found.code.name == "unknown-field").unwrap();
+/// assert_eq!(unknown.help.as_deref(), Some("did you mean \"engine\"?"));
+/// assert_eq!(unknown.object.as_ref().unwrap().to_string(), "ModelDeployment phi");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_diagnostics::Diagnostic;
+
+/// ```
+/// use kubefoundry::Severity;
+/// assert!(Severity::Error < Severity::Info, "the gravest comes first");
+/// assert_eq!(Severity::Warning.to_string(), "warning");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_diagnostics::Severity;
+
+/// ```
+/// use kubefoundry::{Code, Severity, registry};
+/// let code: &Code = registry::code("unknown-field").unwrap();
+/// assert_eq!((code.id, code.severity), ("KF0102", Severity::Error));
+/// ```
+#[doc(inline)]
+pub use kubefoundry_diagnostics::Code;
+
+/// ```
+/// use kubefoundry::{Location, SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// let phi = sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engin: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile(&sources, Thoroughness::Needed);
+/// let unknown = compilation.diagnostics.iter().find(|found| found.code.name == "unknown-field").unwrap();
+/// let location: &Location = unknown.location.as_ref().unwrap();
+/// assert_eq!((location.source, location.path.to_string().as_str()), (phi, "spec.engin"));
+/// assert_eq!(&sources.get(phi).text[location.span.start..location.span.end], "engin");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_diagnostics::Location;
+
+/// ```
+/// use kubefoundry::ObjectRef;
+/// let object = ObjectRef {
+///     api_version: "ray.io/v1".into(),
+///     kind: "RayService".into(),
+///     namespace: Some("ml".into()),
+///     name: "phi".into(),
+/// };
+/// assert_eq!(object.to_string(), "RayService ml/phi");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_diagnostics::ObjectRef;
+
+/// ```
+/// use kubefoundry::{Fix, SourceSet, Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engin: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile(&sources, Thoroughness::Needed);
+/// let fixes: Vec<&Fix> = compilation.diagnostics.iter().filter_map(|found| found.fix.as_ref()).collect();
+/// assert_eq!(fixes[0].edits[0].replacement, "engine");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_diagnostics::Fix;

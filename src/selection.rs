@@ -1,0 +1,52 @@
+//! The rules by which providers are selected: what is wrong with them, and why a provider is not selected.
+
+#[doc(inline)]
+pub use kubefoundry_engine::selection_analysis::analyze;
+#[doc(inline)]
+pub use kubefoundry_engine::selection_analysis::why_not;
+
+/// ```
+/// use kubefoundry::selection::{Analysis, analyze};
+/// use kubefoundry::{Providers, SourceSet};
+/// let analysis: Analysis = analyze(&SourceSet::default(), Providers::All).unwrap();
+/// assert!(analysis.complete);
+/// assert!(analysis.providers.iter().any(|provider| provider.provider == "dynamo" && provider.wins > 0));
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::selection_analysis::Analysis;
+
+/// ```
+/// use kubefoundry::selection::{Flaw, FlawKind, analyze};
+/// use kubefoundry::{Providers, SourceSet};
+/// let flaws: Vec<Flaw> = analyze(&SourceSet::default(), Providers::All).unwrap().flaws;
+/// let kuberay = flaws.iter().find(|flaw| flaw.provider == "kuberay").unwrap();
+/// assert_eq!(kuberay.kind, FlawKind::NamedOnly);
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::selection_analysis::{Flaw, FlawKind};
+
+/// ```
+/// use kubefoundry::SourceSet;
+/// use kubefoundry::selection::{WhyNot, why_not};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let answer: WhyNot = why_not(&sources, "kuberay").unwrap().remove(0);
+/// assert_eq!(answer.selected.as_deref(), Some("dynamo"));
+/// assert_eq!(answer.by_name.unwrap()[0].value.as_deref(), Some("\"kuberay\""));
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::selection_analysis::WhyNot;
+
+/// ```
+/// use kubefoundry::SourceSet;
+/// use kubefoundry::selection::{UnknownProvider, why_not};
+/// let unknown: UnknownProvider = why_not(&SourceSet::default(), "kubray").unwrap_err();
+/// assert!(unknown.to_string().ends_with("; did you mean \"kuberay\"?"));
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::selection_analysis::UnknownProvider;

@@ -1,0 +1,47 @@
+//! For programs that keep running.
+
+/// ```
+/// use kubefoundry::{Providers, Session, SourceSet};
+/// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+/// let phi = serde_json::json!({
+///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
+///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
+/// });
+/// assert_eq!(session.evaluate(&phi, None).objects.last().unwrap()["kind"], "DynamoGraphDeployment");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::session::Session;
+
+/// ```
+/// use kubefoundry::{Providers, Session, SourceSet};
+/// let session = Session::new(&SourceSet::default(), Providers::Given).unwrap();
+/// assert_eq!(session.provider_names().count(), 0, "no provider is configured");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::session::Providers;
+
+/// ```
+/// use kubefoundry::{Evaluation, Providers, Session, SourceSet};
+/// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+/// let phi = serde_json::json!({
+///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
+///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}},
+/// });
+/// let evaluation: Evaluation = session.evaluate(&phi, None);
+/// assert!(evaluation.has_errors() && evaluation.objects.is_empty());
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::session::Evaluation;
+
+/// ```
+/// use kubefoundry::{Chosen, Providers, Session, SourceSet};
+/// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
+/// let phi = serde_json::json!({
+///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
+///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
+/// });
+/// let chosen = Chosen { provider: "kuberay".to_owned(), reason: "it was the only one".to_owned() };
+/// assert_eq!(session.evaluate(&phi, Some(&chosen)).provider(), Some("kuberay"));
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::session::Chosen;

@@ -1,0 +1,36 @@
+//! How models in a cluster are, by the status of the objects that run them.
+
+/// ```
+/// use kubefoundry::status::{Judgement, Report};
+/// use kubefoundry::{Purpose, SourceSet};
+/// let mut sources = SourceSet::default();
+/// sources.add_for(Purpose::Live, "dump.yaml", "
+/// apiVersion: kaito.sh/v1beta1
+/// kind: Workspace
+/// metadata: {name: phi, namespace: ml, annotations: {kubefoundry.ai/model-deployment: ml/phi}}
+/// status: {state: Ready}
+/// ");
+/// let report = Report::read(&sources, Judgement::default());
+/// assert_eq!(report.statuses[0].status.phase.unwrap().as_str(), "Running");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::status::Report;
+
+/// ```
+/// use kubefoundry::status::{Judgement, Time};
+/// let judgement = Judgement { now: Time::parse("2026-01-30T10:00:00Z"), ..Judgement::default() };
+/// assert_eq!(judgement.stale_after, 300);
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::status::Judgement;
+
+/// ```
+/// use kubefoundry::status::Time;
+/// let time = Time::parse("2026-01-30T11:00:00+01:00").unwrap();
+/// assert_eq!(time.to_string(), "2026-01-30T10:00:00Z");
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::cluster_snapshot::time::Time;
+
+#[doc(inline)]
+pub use kubefoundry_engine::status::to_json;

@@ -1,0 +1,41 @@
+//! Where the fields of a ModelDeployment go, and where its output comes from: found by changing every field and rendering
+//! again.
+
+#[doc(inline)]
+pub use kubefoundry_engine::trace::trace;
+
+/// ```
+/// use kubefoundry::SourceSet;
+/// use kubefoundry::trace::{Trace, trace};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let trace: Trace = trace(&sources).remove(0);
+/// assert_eq!(trace.provider.as_deref(), Some("dynamo"));
+/// let model = trace.outputs.iter().find(|output| output.value.contains("org/phi")).unwrap();
+/// assert_eq!(model.from, ["spec.model.id"]);
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::trace::Trace;
+
+/// ```
+/// use kubefoundry::SourceSet;
+/// use kubefoundry::trace::{Fate, FieldTrace, trace};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let fields: Vec<FieldTrace> = trace(&sources).remove(0).fields;
+/// let count = fields.iter().find(|field| field.path == "spec.resources.gpu.count").unwrap();
+/// assert_eq!(count.fate, Fate::Rendered);
+/// assert!(!count.reaches.is_empty());
+/// ```
+#[doc(inline)]
+pub use kubefoundry_engine::trace::{Fate, FieldTrace};
