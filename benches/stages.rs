@@ -132,7 +132,15 @@ fn f_emit(bencher: Bencher<'_, '_>) {
 /// The writer of the library alone, for the same objects.
 #[divan::bench]
 fn g_emit_library_alone(bencher: Bencher<'_, '_>) {
-    emit(bencher, yaml::to_yaml_by_library);
+    emit(bencher, |object, out| {
+        let options = serde_saphyr::ser_options! {
+            compact_list_indent: true,
+            prefer_block_scalars: true,
+            indent_step: 2,
+            folded_wrap_chars: usize::MAX,
+        };
+        serde_saphyr::to_fmt_writer_with_options(out, object, options).unwrap();
+    });
 }
 
 /// All of it, on one thread: from text to text.

@@ -74,15 +74,6 @@ pub use kubefoundry_engine::Output;
 pub use kubefoundry_engine::pipeline::OutputRole;
 
 /// ```
-/// use kubefoundry::Identity;
-/// let before = Identity::new("nvidia.com/v1alpha1", "DynamoGraphDeployment", Some("ml"), "phi");
-/// let after = Identity::new("nvidia.com/v1beta1", "DynamoGraphDeployment", Some("ml"), "phi");
-/// assert_eq!(before, after);
-/// ```
-#[doc(inline)]
-pub use kubefoundry_kubernetes::manifest::Identity;
-
-/// ```
 /// use kubefoundry::{Form, SourceSet, Thoroughness, compile_as};
 ///
 /// /// The kind alone.
@@ -137,9 +128,9 @@ pub use kubefoundry_engine::pipeline::YamlText;
 /// assert_eq!(decision.reason(), Some("default → dynamo (GPU inference default)"));
 /// assert_eq!(decision.endpoint.as_ref().unwrap().service, "phi-frontend");
 /// ```
-#[doc(inline)]
-pub use kubefoundry_engine::Decision;
-
+///
+/// How every provider did, which [`Thoroughness::Everything`] keeps:
+///
 /// ```
 /// use kubefoundry::{SourceSet, Thoroughness, compile};
 /// let mut sources = SourceSet::default();
@@ -156,7 +147,7 @@ pub use kubefoundry_engine::Decision;
 /// assert_eq!(candidates, ["dynamo", "kaito", "kuberay"]);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_model::select::Selection;
+pub use kubefoundry_engine::Decision;
 
 /// ```
 /// use kubefoundry::{Diagnostic, SourceSet, Thoroughness, compile};

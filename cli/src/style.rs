@@ -25,10 +25,7 @@ pub(crate) fn paint(text: &str, paint: Paint, style: Style) -> String {
         Paint::Green => 32,
         Paint::Red => 31,
     };
-    match style {
-        Style::Plain => text.to_owned(),
-        Style::Colored => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-    }
+    if style == Style::Colored { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 /// `text` on one line, whatever a user put into it: control characters are escaped, and so are those that turn the

@@ -39,6 +39,7 @@ mod past_failures;
 mod path_literals;
 mod plan;
 mod properties;
+mod public_api;
 mod registry;
 mod rules;
 mod schemas;

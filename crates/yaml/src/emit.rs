@@ -25,7 +25,7 @@ pub fn to_yaml<T: Serialize + ?Sized>(value: &T, out: &mut String) {
     let start = out.len();
     if writer::document(value, out).is_err() {
         out.truncate(start);
-        to_yaml_by_library(&serde_json::to_value(value).unwrap_or_default(), out);
+        write_by_library(&serde_json::to_value(value).unwrap_or_default(), out);
     }
 }
 
@@ -46,15 +46,8 @@ pub fn to_yaml_stream<'v>(values: impl IntoIterator<Item = &'v Value>) -> String
     out
 }
 
-/// What [`to_yaml`] writes, written by serde-saphyr alone: several times slower, and what the writer here is held
-/// against.
-///
-/// ```
-/// let mut out = String::new();
-/// kubefoundry_yaml::to_yaml_by_library(&serde_json::json!({"on": [1.0, "a\nb\n"]}), &mut out);
-/// assert_eq!(out, "\"on\":\n- 1\n- |\n  a\n  b\n");
-/// ```
-pub fn to_yaml_by_library(value: &Value, out: &mut String) {
+/// Writes a value by serde-saphyr alone: several times slower, and the same text.
+fn write_by_library(value: &Value, out: &mut String) {
     let start = out.len();
     let options = serde_saphyr::ser_options! {
         compact_list_indent: true,
@@ -125,7 +118,7 @@ pub(super) fn leaf(leaf: &Value, position: Position, indent: usize, out: &mut St
 
 fn ask(value: &Value) -> String {
     let mut asked = String::new();
-    to_yaml_by_library(value, &mut asked);
+    write_by_library(value, &mut asked);
     asked
 }
 

@@ -1,6 +1,25 @@
 //! Reading and writing YAML: text to [`Node`] trees with spans, and JSON values to canonical YAML.
 //!
-//! Reading gives the values that `sigs.k8s.io/yaml` in strict mode gives (what kubectl and the apiserver use).
+//! Reading gives the values that `sigs.k8s.io/yaml` in strict mode gives (what kubectl and the apiserver use): booleans and
+//! numbers of YAML 1.1, merge keys applied, duplicate keys reported. Every node knows the bytes that it was read from, so
+//! that a message can underline them and an edit can replace them. Documents, nodes, depth and aliases are limited.
+//!
+//! ```
+//! use kubefoundry_yaml::field_path::FieldPath;
+//! use kubefoundry_yaml::{Limits, Target, parse};
+//!
+//! let text = "spec:\n  replicas: 1  # enough at night\n  paused: off\n";
+//! let parsed = parse(text, &Limits::default());
+//! let root = &parsed.documents[0].root;
+//! assert_eq!(root.to_json(), serde_json::json!({"spec": {"replicas": 1, "paused": false}}));
+//!
+//! let span = root.locate(&FieldPath::parse("spec.replicas"), Target::Value);
+//! assert_eq!(&text[span.start..span.end], "1");
+//! ```
+//!
+//! [`to_yaml`] writes what every reader of YAML 1.1 or 1.2 takes for the same value; [`edit`] changes a text and keeps its
+//! comments and layout. The crate knows nothing of Kubernetes objects, and is internal: only the package `kubefoundry`
+//! promises a stable interface.
 
 mod build;
 pub mod edit;
@@ -18,7 +37,7 @@ mod strict;
 pub mod text;
 mod writer;
 
-pub use emit::{to_yaml, to_yaml_by_library, to_yaml_stream};
+pub use emit::{to_yaml, to_yaml_stream};
 pub use failure::{Failure, FailureKind};
 pub use node::{Entry, Node, Span, Target, Value};
 pub use parse::{Document, Documents, Limits, Parsed, documents, parse};

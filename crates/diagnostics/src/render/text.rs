@@ -14,6 +14,7 @@ use kubefoundry_yaml::text::one_line;
 
 /// Whether the text is for a terminal that shows colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Style {
     /// No escape sequences.
     Plain,
