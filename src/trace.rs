@@ -17,7 +17,7 @@ pub use kubefoundry_engine::trace::trace;
 /// let trace: Trace = trace(&sources).remove(0);
 /// assert_eq!(trace.provider.as_deref(), Some("dynamo"));
 /// let model = trace.outputs.iter().find(|output| output.value.contains("org/phi")).unwrap();
-/// assert_eq!(model.from, ["spec.model.id"]);
+/// assert!(model.from.contains(&"spec.model.id".to_owned()));
 /// ```
 #[doc(inline)]
 pub use kubefoundry_engine::trace::Trace;

@@ -75,7 +75,7 @@ impl FunctionConfig {
         match (api_version, kind) {
             (render::API_VERSION, "Render") => Self { options: Some(envelope.alone(config).0), ..Self::default() },
             ("v1", "ConfigMap") => Self::from_data(config.get("data")),
-            (_, wire::KIND) if is_ours => Self { is_deployment: true, ..Self::default() },
+            (_, kubefoundry_model::KIND) if is_ours => Self { is_deployment: true, ..Self::default() },
             _ => {
                 let found = match (kind, api_version) {
                     ("", _) => format!("{} without a kind", config.describe()),

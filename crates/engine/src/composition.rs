@@ -75,7 +75,7 @@ pub(crate) fn crd_kinds() -> impl Iterator<Item = GroupKind> {
 /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 ///
 /// let mut dump = SourceSet::default();
-/// dump.add_for(Purpose::Input, "crds.yaml", "kind: CustomResourceDefinition");
+/// dump.add_for(Purpose::Crds, "crds.yaml", "kind: [");
 /// let (_, problems) = kubefoundry_engine::composition::read_crds(&dump);
 /// assert!(!problems.is_empty());
 /// ```
