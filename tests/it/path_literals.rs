@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use kubefoundry::field_reference::{KINDS, find};
+use kubefoundry_engine::field_reference::{KINDS, find};
 
 /// Folders of sources.
 const SOURCES: &[&str] = &["crates", "src", "cli/src", "krm/src", "operator/src"];
