@@ -65,7 +65,7 @@ pub struct Decision {
     #[serde(skip)]
     pub gpus: Vec<Gpus>,
     /// Every value of the validated deployment, with its field and where it came from; with
-    /// [`Thoroughness::Everything`] only.
+    /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything) only.
     pub fields: Vec<Field>,
 }
 
