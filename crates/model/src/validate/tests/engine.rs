@@ -6,15 +6,9 @@ use crate::ir::{EngineType, Leaf};
 #[test]
 fn types_and_numbers() {
     assert_fields(&[
-        ("engine: {contextLength: 1}", &["KF0206 5:3 spec.engine.type: engine.type is required"]),
-        (
-            "engine: {type: llamacpp, contextLength: 0}",
-            &["KF0105 5:43 spec.engine.contextLength: spec.engine.contextLength is 0, expected a number above 0"],
-        ),
-        (
-            "engine: {type: llamacpp, contextLength: -5}",
-            &["KF0105 5:43 spec.engine.contextLength: spec.engine.contextLength is -5, expected a number above 0"],
-        ),
+        ("engine: {contextLength: 1}", &["KF0206 5:3 spec.engine.type"]),
+        ("engine: {type: llamacpp, contextLength: 0}", &["KF0105 5:43 spec.engine.contextLength"]),
+        ("engine: {type: llamacpp, contextLength: -5}", &["KF0105 5:43 spec.engine.contextLength"]),
     ]);
     let engine = valid("engine: {type: llamacpp}").engine;
     assert_eq!((engine.kind, engine.context_length), (EngineType::Llamacpp, None));
@@ -29,14 +23,11 @@ fn types_and_numbers() {
 
 #[test]
 fn argument_keys() {
-    let expected = "expected a bare flag name of lower-case letters, digits, '-' and '_'";
     assert_fields(&[("engine: {type: llamacpp, args: {max-num-seqs: \"1\", max_loras: \"2\", n1: \"\"}}", &[])]);
     for key in ["--seed", "-c", ".seed", "kv_cache_config.enable", "Seed", "a b", "seed=1", "", "seed-", "--"] {
-        let message = format!(
-            "KF0301 5:35 {}: spec.engine.args has the key {key:?}, {expected}",
-            kubefoundry_yaml::field_path::FieldPath::parse("spec.engine.args").key(key.to_owned())
-        );
-        assert_fields(&[(&format!("engine: {{type: llamacpp, args: {{{key:?}: x}}}}"), &[&message])]);
+        let path = kubefoundry_yaml::field_path::FieldPath::parse("spec.engine.args").key(key.to_owned());
+        let expected = format!("KF0301 5:35 {path}");
+        assert_fields(&[(&format!("engine: {{type: llamacpp, args: {{{key:?}: x}}}}"), &[&expected])]);
     }
 }
 
@@ -58,21 +49,12 @@ fn argument_keys_are_renamed_where_that_is_right() {
 
 #[test]
 fn extra_arguments() {
-    let at = |index: usize, column: usize, value: &str, expected: &str| {
-        format!(
-            "KF0306 5:{column} spec.engine.extraArgs[{index}]: spec.engine.extraArgs[{index}] is {value:?}, expected {expected}"
-        )
-    };
+    let at = |index: usize, column: usize| format!("KF0306 5:{column} spec.engine.extraArgs[{index}]");
     assert_fields(&[
         ("engine: {type: llamacpp, extraArgs: [--seed, \"1\", --flag=x, -c]}", &[]),
         (
             "engine: {type: llamacpp, extraArgs: [seed, \"\", \"a\\nb\", --]}",
-            &[
-                &at(0, 40, "seed", "a flag that starts with \"--\""),
-                &at(1, 46, "", "a flag or the value of one"),
-                &at(2, 50, "a\nb", "one line"),
-                &at(3, 58, "--", "a flag: \"--\" alone ends the flags"),
-            ],
+            &[&at(0, 40), &at(1, 46), &at(2, 50), &at(3, 58)],
         ),
     ]);
 }

@@ -15,29 +15,18 @@ fn assert_metadata(cases: &[(&str, &[&str])]) {
     assert_texts(&cases);
 }
 
-const LABEL: &str =
-    "a DNS-1123 label: at most 63 lower-case letters, digits and '-', starting and ending with a letter or digit";
-
 #[test]
 fn names() {
     let long = format!("{{name: {}}}", "a".repeat(64));
-    let shortened = format!("KF0106 3:18 metadata.name: metadata.name is \"{}...\", expected {LABEL}", "a".repeat(37));
-    let dotted = format!("KF0106 3:18 metadata.name: metadata.name is \"llama-3.1\", expected {LABEL}");
-    let namespace = format!("KF0106 3:36 metadata.namespace: metadata.namespace is \"Team\", expected {LABEL}");
     assert_metadata(&[
         ("{name: 3-llama}", &[]),
         ("{name: a, namespace: \"\"}", &[]),
-        ("{name: llama-3.1}", &[&dotted]),
-        (&long, &[&shortened]),
-        ("{name: m,     namespace: Team}", &[&namespace]),
-        ("{name: \"\"}", &["KF0104 3:18 metadata.name: metadata.name is required"]),
-        ("{generateName: m-}", &["KF0104 3:1 metadata.name: metadata.name is required"]),
-        (
-            "{name: m, uid: \"a\\nb\"}",
-            &[
-                "KF0103 3:26 metadata.uid: metadata.uid has the character U+000A, expected one line of text without control characters",
-            ],
-        ),
+        ("{name: llama-3.1}", &["KF0106 3:18 metadata.name"]),
+        (&long, &["KF0106 3:18 metadata.name"]),
+        ("{name: m,     namespace: Team}", &["KF0106 3:36 metadata.namespace"]),
+        ("{name: \"\"}", &["KF0104 3:18 metadata.name"]),
+        ("{generateName: m-}", &["KF0104 3:1 metadata.name"]),
+        ("{name: m, uid: \"a\\nb\"}", &["KF0103 3:26 metadata.uid"]),
     ]);
     let (_, diagnostics) = run(&document("kubefoundry.ai", "{generateName: m-}"));
     assert!(diagnostics[0].help.as_deref().unwrap().starts_with("the apiserver completes generateName"));
@@ -75,27 +64,16 @@ fn labels_and_annotations() {
         ("{name: m, labels: {team: a, example.com/Team: \"\", a.b/c: A_1.b}}", &[]),
         (
             "{name: m, labels: {\"a b\": ok, ok: a/b}}",
-            &[
-                "KF0110 3:30 metadata.labels[\"a b\"]: metadata.labels has the key \"a b\", expected an optional DNS-1123 subdomain and '/', then at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
-                "KF0110 3:45 metadata.labels.ok: metadata.labels.ok is \"a/b\", expected nothing, or at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
-            ],
+            &["KF0110 3:30 metadata.labels[\"a b\"]", "KF0110 3:45 metadata.labels.ok"],
         ),
         ("{name: m, annotations: {Example.com/Note: \"two\\nlines, a tab\\t\"}}", &[]),
         (
             "{name: m, annotations: {a/b/c: x, d: \"\\0\"}}",
-            &[
-                "KF0110 3:35 metadata.annotations[\"a/b/c\"]: metadata.annotations has the key \"a/b/c\", expected an optional DNS-1123 subdomain and '/', then at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
-                "KF0103 3:48 metadata.annotations.d: metadata.annotations.d has the character U+0000, expected text without control characters",
-            ],
+            &["KF0110 3:35 metadata.annotations[\"a/b/c\"]", "KF0103 3:48 metadata.annotations.d"],
         ),
     ]);
     let large = format!("{{name: m, annotations: {{a: {}}}}}", "x".repeat(262_144));
-    assert_metadata(&[(
-        &large,
-        &[
-            "KF0110 3:34 metadata.annotations: metadata.annotations is too large, expected at most 262144 bytes of keys and values",
-        ],
-    )]);
+    assert_metadata(&[(&large, &["KF0110 3:34 metadata.annotations"])]);
 }
 
 #[test]
@@ -105,24 +83,15 @@ fn labels_that_say_what_is_ours_are_refused() {
         ("{name: m, labels: {kubefoundry.ai/team: a, kubeairunway.ai/managed-by: b}}", &[]),
         (
             "{name: m, labels: {kubefoundry.ai/managed-by: kubefoundry}}",
-            &[
-                "KF0111 3:30 metadata.labels[\"kubefoundry.ai/managed-by\"]: metadata.labels has the key \"kubefoundry.ai/managed-by\", which only kubefoundry sets",
-            ],
+            &["KF0111 3:30 metadata.labels[\"kubefoundry.ai/managed-by\"]"],
         ),
         (
             "{name: m, annotations: {kubefoundry.ai/model-deployment: m, kubefoundry.ai/selected-reason: x}}",
-            &[
-                "KF0111 3:35 metadata.annotations[\"kubefoundry.ai/model-deployment\"]: metadata.annotations has the key \"kubefoundry.ai/model-deployment\", which only kubefoundry sets",
-            ],
+            &["KF0111 3:35 metadata.annotations[\"kubefoundry.ai/model-deployment\"]"],
         ),
     ]);
     let text = document("kubeairunway.ai", "{name: m, labels: {kubeairunway.ai/managed-by: me}}");
-    assert_texts(&[(
-        &text,
-        &[
-            "KF0111 3:30 metadata.labels[\"kubeairunway.ai/managed-by\"]: metadata.labels has the key \"kubeairunway.ai/managed-by\", which only kubeairunway sets",
-        ],
-    )]);
+    assert_texts(&[(&text, &["KF0111 3:30 metadata.labels[\"kubeairunway.ai/managed-by\"]"])]);
 }
 
 #[test]

@@ -46,11 +46,11 @@ pub(crate) fn deployment_of(fields: &str) -> (String, Deployment) {
     (text, deployment.unwrap())
 }
 
-/// A finding as `KF0207 5:3 spec.model.id: message`.
+/// A finding as `KF0207 5:3 spec.model.id`. The golden of a code shows its wording.
 fn line(text: &str, diagnostic: &Diagnostic) -> String {
     let location = diagnostic.location.as_ref().unwrap();
     let at = LineIndex::new(text).position(location.span.start);
-    format!("{} {}:{} {}: {}", diagnostic.code.id, at.line, at.column, location.path, diagnostic.message)
+    format!("{} {}:{} {}", diagnostic.code.id, at.line, at.column, location.path)
 }
 
 /// A document around fields of a `spec`, which start on line 5; a model and an engine are added where they are missing.
@@ -121,11 +121,7 @@ fn valid(fields: &str) -> Deployment {
 fn nothing_but_a_kind_says_all_that_is_missing() {
     assert_texts(&[(
         "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\n",
-        &[
-            "KF0104 1:1 metadata.name: metadata.name is required",
-            "KF0206 1:1 spec.engine.type: engine.type is required",
-            "KF0207 1:1 spec.model.id: model.id is required when source is huggingface",
-        ],
+        &["KF0104 1:1 metadata.name", "KF0206 1:1 spec.engine.type", "KF0207 1:1 spec.model.id"],
     )]);
 }
 
@@ -134,79 +130,40 @@ fn what_could_not_be_read_draws_no_second_finding() {
     assert_texts(&[
         (
             "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: []\nspec: 5\n",
-            &[
-                "KF0101 3:11 metadata: metadata is a list, expected a mapping",
-                "KF0101 4:7 spec: spec is an integer (5), expected a mapping",
-            ],
+            &["KF0101 3:11 metadata", "KF0101 4:7 spec"],
         ),
         (
             "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: 8}\nspec: {engine: {type: vlm}, model: {id: true}}\n",
-            &[
-                "KF0101 3:18 metadata.name: metadata.name is an integer (8), expected a string",
-                "KF0103 4:23 spec.engine.type: spec.engine.type is \"vlm\", expected one of vllm, sglang, trtllm, llamacpp",
-                "KF0101 4:41 spec.model.id: spec.model.id is a boolean (true), expected a string",
-            ],
+            &["KF0101 3:18 metadata.name", "KF0103 4:23 spec.engine.type", "KF0101 4:41 spec.model.id"],
         ),
     ]);
     assert_fields(&[
-        (
-            "model: {source: hf}",
-            &["KF0103 5:19 spec.model.source: spec.model.source is \"hf\", expected one of huggingface, custom"],
-        ),
-        (
-            "engine: {type: vllm}\nresources: {gpu: {count: \"1\"}}",
-            &[
-                "KF0101 6:28 spec.resources.gpu.count: spec.resources.gpu.count is a string (\"1\"), expected an integer",
-            ],
-        ),
+        ("model: {source: hf}", &["KF0103 5:19 spec.model.source"]),
+        ("engine: {type: vllm}\nresources: {gpu: {count: \"1\"}}", &["KF0101 6:28 spec.resources.gpu.count"]),
         (
             "engine: {type: vllm}\nserving: {mode: split}\nscaling: {prefill: {}, replicas: 2}",
-            &[
-                "KF0103 6:19 spec.serving.mode: spec.serving.mode is \"split\", expected one of aggregated, disaggregated",
-            ],
+            &["KF0103 6:19 spec.serving.mode"],
         ),
         (
             "serving: {mode: disaggregated}\nscaling: {prefill: 1, decode: {gpu: 1, memory: 2}}",
             &[
-                "KF0101 6:22 spec.scaling.prefill: spec.scaling.prefill is an integer (1), expected a mapping",
-                "KF0101 6:39 spec.scaling.decode.gpu: spec.scaling.decode.gpu is an integer (1), expected a mapping",
-                "KF0101 6:50 spec.scaling.decode.memory: spec.scaling.decode.memory is an integer (2), expected a string",
+                "KF0101 6:22 spec.scaling.prefill",
+                "KF0101 6:39 spec.scaling.decode.gpu",
+                "KF0101 6:50 spec.scaling.decode.memory",
             ],
         ),
-        (
-            "model: {source: custom}\nimage: 1",
-            &["KF0101 6:10 spec.image: spec.image is an integer (1), expected a string"],
-        ),
-        (
-            "model: {id: /w/m, storage: {volumes: 1}}",
-            &["KF0101 5:40 spec.model.storage.volumes: spec.model.storage.volumes is an integer (1), expected a list"],
-        ),
+        ("model: {source: custom}\nimage: 1", &["KF0101 6:10 spec.image"]),
+        ("model: {id: /w/m, storage: {volumes: 1}}", &["KF0101 5:40 spec.model.storage.volumes"]),
         (
             "model: {id: /w/m, storage: {volumes: [{name: w, claimName: c, mountPath: 1}]}}",
-            &[
-                "KF0101 5:76 spec.model.storage.volumes[0].mountPath: spec.model.storage.volumes[0].mountPath is an integer (1), expected a string",
-            ],
+            &["KF0101 5:76 spec.model.storage.volumes[0].mountPath"],
         ),
-        (
-            "scaling: 1\nresources: 2",
-            &[
-                "KF0101 5:12 spec.scaling: spec.scaling is an integer (1), expected a mapping",
-                "KF0101 6:14 spec.resources: spec.resources is an integer (2), expected a mapping",
-            ],
-        ),
+        ("scaling: 1\nresources: 2", &["KF0101 5:12 spec.scaling", "KF0101 6:14 spec.resources"]),
         (
             "tolerations: [{operator: 1}, {effect: 2, key: k, tolerationSeconds: 3}]",
-            &[
-                "KF0101 5:28 spec.tolerations[0].operator: spec.tolerations[0].operator is an integer (1), expected a string",
-                "KF0101 5:41 spec.tolerations[1].effect: spec.tolerations[1].effect is an integer (2), expected a string",
-            ],
+            &["KF0101 5:28 spec.tolerations[0].operator", "KF0101 5:41 spec.tolerations[1].effect"],
         ),
-        (
-            "env: [{name: A, valueFrom: {secretKeyRef: 1}}]",
-            &[
-                "KF0101 5:45 spec.env[0].valueFrom.secretKeyRef: spec.env[0].valueFrom.secretKeyRef is an integer (1), expected a mapping",
-            ],
-        ),
+        ("env: [{name: A, valueFrom: {secretKeyRef: 1}}]", &["KF0101 5:45 spec.env[0].valueFrom.secretKeyRef"]),
     ]);
 }
 
@@ -227,12 +184,7 @@ fn null_and_empty_text_mean_absent() {
 #[test]
 fn what_is_not_rendered_is_refused() {
     assert_fields(&[
-        ("gateway: {enabled: true}", &["KF0215 5:3 spec.gateway: spec.gateway is not rendered yet"]),
-        (
-            "provider: {name: \"a\\tb\"}",
-            &[
-                "KF0103 5:20 spec.provider.name: spec.provider.name has the character U+0009, expected one line of text without control characters",
-            ],
-        ),
+        ("gateway: {enabled: true}", &["KF0215 5:3 spec.gateway"]),
+        ("provider: {name: \"a\\tb\"}", &["KF0103 5:20 spec.provider.name"]),
     ]);
 }

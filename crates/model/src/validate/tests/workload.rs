@@ -13,14 +13,17 @@ fn disaggregated(prefill: &str, decode: &str, rest: &str) -> String {
 
 #[test]
 fn engines_that_need_a_gpu() {
-    for (engine, name) in [("vllm", "vLLM"), ("sglang", "SGLang"), ("trtllm", "TensorRT-LLM")] {
-        let message = |place: &str| {
-            format!("KF0201 {place} spec.resources.gpu.count: {name} engine requires GPU (set resources.gpu.count > 0)")
-        };
+    for engine in ["vllm", "sglang", "trtllm"] {
         assert_fields(&[
-            (&format!("engine: {{type: {engine}}}"), &[&message("4:1")]),
-            (&format!("engine: {{type: {engine}}}\nresources: {{memory: 1Gi}}"), &[&message("6:3")]),
-            (&format!("engine: {{type: {engine}}}\nresources: {{gpu: {{count: 0}}}}"), &[&message("6:28")]),
+            (&format!("engine: {{type: {engine}}}"), &["KF0201 4:1 spec.resources.gpu.count"]),
+            (
+                &format!("engine: {{type: {engine}}}\nresources: {{memory: 1Gi}}"),
+                &["KF0201 6:3 spec.resources.gpu.count"],
+            ),
+            (
+                &format!("engine: {{type: {engine}}}\nresources: {{gpu: {{count: 0}}}}"),
+                &["KF0201 6:28 spec.resources.gpu.count"],
+            ),
             (&format!("engine: {{type: {engine}}}\nresources: {{gpu: {{count: 1}}}}"), &[]),
         ]);
     }
@@ -30,34 +33,20 @@ fn engines_that_need_a_gpu() {
 #[test]
 fn counts_and_quantities() {
     assert_fields(&[
-        (
-            "engine: {type: vllm}\nresources: {gpu: {count: -1}}",
-            &["KF0105 6:28 spec.resources.gpu.count: spec.resources.gpu.count is -1, expected 0 or more"],
-        ),
-        (
-            "scaling: {replicas: -1}",
-            &["KF0105 5:23 spec.scaling.replicas: spec.scaling.replicas is -1, expected 0 or more"],
-        ),
+        ("engine: {type: vllm}\nresources: {gpu: {count: -1}}", &["KF0105 6:28 spec.resources.gpu.count"]),
+        ("scaling: {replicas: -1}", &["KF0105 5:23 spec.scaling.replicas"]),
         ("scaling: {replicas: 0}", &[]),
         (
             "resources: {memory: 64GB, cpu: \"0\"}",
-            &[
-                "KF0107 5:23 spec.resources.memory: spec.resources.memory is \"64GB\", expected a quantity such as 32Gi, 500m or 4",
-                "KF0107 5:34 spec.resources.cpu: spec.resources.cpu is \"0\", expected a quantity above zero",
-            ],
+            &["KF0107 5:23 spec.resources.memory", "KF0107 5:34 spec.resources.cpu"],
         ),
-        (
-            "resources: {gpu: {count: 1, type: nvidia}}",
-            &[
-                "KF0106 5:37 spec.resources.gpu.type: spec.resources.gpu.type is \"nvidia\", expected an extended resource such as nvidia.com/gpu",
-            ],
-        ),
+        ("resources: {gpu: {count: 1, type: nvidia}}", &["KF0106 5:37 spec.resources.gpu.type"]),
         (
             &disaggregated("{replicas: -2, gpu: {count: -3}, memory: -1Gi}", ROLE, ""),
             &[
-                "KF0105 8:25 spec.scaling.prefill.replicas: spec.scaling.prefill.replicas is -2, expected 0 or more",
-                "KF0105 8:42 spec.scaling.prefill.gpu.count: spec.scaling.prefill.gpu.count is -3, expected 0 or more",
-                "KF0107 8:55 spec.scaling.prefill.memory: spec.scaling.prefill.memory is \"-1Gi\", expected a quantity above zero",
+                "KF0105 8:25 spec.scaling.prefill.replicas",
+                "KF0105 8:42 spec.scaling.prefill.gpu.count",
+                "KF0107 8:55 spec.scaling.prefill.memory",
             ],
         ),
     ]);
@@ -69,27 +58,18 @@ fn counts_and_quantities() {
 fn disaggregated_needs_its_roles() {
     assert_fields(&[
         (&disaggregated(ROLE, ROLE, ""), &[]),
-        (
-            "engine: {type: vllm}\nserving: {mode: disaggregated}",
-            &["KF0203 4:1 spec.scaling: Disaggregated mode requires scaling.prefill and scaling.decode"],
-        ),
-        (
-            &disaggregated(ROLE, "", ""),
-            &["KF0203 7:3 spec.scaling: Disaggregated mode requires scaling.prefill and scaling.decode"],
-        ),
+        ("engine: {type: vllm}\nserving: {mode: disaggregated}", &["KF0203 4:1 spec.scaling"]),
+        (&disaggregated(ROLE, "", ""), &["KF0203 7:3 spec.scaling"]),
         (
             &disaggregated("{}", "{gpu: {}, memory: \"\"}", ""),
             &[
-                "KF0204 8:5 spec.scaling.prefill.gpu.count: Disaggregated mode requires scaling.prefill.gpu.count",
-                "KF0204 8:5 spec.scaling.prefill.memory: Disaggregated mode requires scaling.prefill.memory",
-                "KF0204 9:14 spec.scaling.decode.gpu.count: Disaggregated mode requires scaling.decode.gpu.count",
-                "KF0204 9:31 spec.scaling.decode.memory: Disaggregated mode requires scaling.decode.memory",
+                "KF0204 8:5 spec.scaling.prefill.gpu.count",
+                "KF0204 8:5 spec.scaling.prefill.memory",
+                "KF0204 9:14 spec.scaling.decode.gpu.count",
+                "KF0204 9:31 spec.scaling.decode.memory",
             ],
         ),
-        (
-            &disaggregated("{gpu: {count: 0}, memory: 1Gi}", ROLE, ""),
-            &["KF0201 8:28 spec.scaling.prefill.gpu.count: vLLM engine requires GPU (set resources.gpu.count > 0)"],
-        ),
+        (&disaggregated("{gpu: {count: 0}, memory: 1Gi}", ROLE, ""), &["KF0201 8:28 spec.scaling.prefill.gpu.count"]),
         (
             "serving: {mode: disaggregated}\nscaling: {prefill: {gpu: {count: 0}, memory: 1Gi}, decode: {gpu: {count: 0}, memory: 1Gi}}",
             &[],
@@ -103,15 +83,12 @@ fn disaggregated_takes_no_resources() {
         (
             &disaggregated(ROLE, ROLE, "resources: {gpu: {count: 1}, memory: 1Gi, cpu: \"4\"}"),
             &[
-                "KF0202 10:15 spec.resources.gpu: Cannot specify both resources.gpu and scaling.prefill/decode",
-                "KF0205 10:32 spec.resources.memory: Cannot specify resources.memory in disaggregated mode (set scaling.prefill and scaling.decode)",
-                "KF0205 10:45 spec.resources.cpu: Cannot specify resources.cpu in disaggregated mode (set scaling.prefill and scaling.decode)",
+                "KF0202 10:15 spec.resources.gpu",
+                "KF0205 10:32 spec.resources.memory",
+                "KF0205 10:45 spec.resources.cpu",
             ],
         ),
-        (
-            &disaggregated(ROLE, ROLE, "resources: {gpu: {}}"),
-            &["KF0202 10:15 spec.resources.gpu: Cannot specify both resources.gpu and scaling.prefill/decode"],
-        ),
+        (&disaggregated(ROLE, ROLE, "resources: {gpu: {}}"), &["KF0202 10:15 spec.resources.gpu"]),
     ]);
 }
 
@@ -120,14 +97,11 @@ fn scaling_of_the_other_mode_is_ignored() {
     assert_fields(&[
         (
             "scaling: {prefill: {replicas: 1}, decode: {}}",
-            &[
-                "KF0210 5:13 spec.scaling.prefill: spec.scaling.prefill is ignored in aggregated mode",
-                "KF0210 5:37 spec.scaling.decode: spec.scaling.decode is ignored in aggregated mode",
-            ],
+            &["KF0210 5:13 spec.scaling.prefill", "KF0210 5:37 spec.scaling.decode"],
         ),
         (
             "engine: {type: vllm}\nserving: {mode: disaggregated}\nscaling: {replicas: 2, prefill: {gpu: {count: 1}, memory: 1Gi}, decode: {gpu: {count: 1}, memory: 1Gi}}",
-            &["KF0210 7:13 spec.scaling.replicas: spec.scaling.replicas is ignored in disaggregated mode"],
+            &["KF0210 7:13 spec.scaling.replicas"],
         ),
     ]);
 }
@@ -135,22 +109,11 @@ fn scaling_of_the_other_mode_is_ignored() {
 #[test]
 fn vendors() {
     let role = |gpu_type: &str| format!("{{gpu: {{count: 1, type: {gpu_type}}}, memory: 1Gi}}");
-    let message = |place: &str, prefill: &str, decode: &str| {
-        format!(
-            "KF0211 {place}: prefill runs on GPUs of {prefill} and decode on GPUs of {decode}, expected one vendor for both"
-        )
-    };
     assert_fields(&[
         (&disaggregated(&role("nvidia.com/mig-1g.10gb"), ROLE, ""), &[]),
         (&disaggregated(&role("amd.com/gpu"), &role("amd.com/gpu"), ""), &[]),
-        (
-            &disaggregated(ROLE, &role("amd.com/gpu"), ""),
-            &[&message("9:36 spec.scaling.decode.gpu.type", "nvidia.com", "amd.com")],
-        ),
-        (
-            &disaggregated(&role("gpu.intel.com/xe"), ROLE, ""),
-            &[&message("8:37 spec.scaling.prefill.gpu.type", "gpu.intel.com", "nvidia.com")],
-        ),
+        (&disaggregated(ROLE, &role("amd.com/gpu"), ""), &["KF0211 9:36 spec.scaling.decode.gpu.type"]),
+        (&disaggregated(&role("gpu.intel.com/xe"), ROLE, ""), &["KF0211 8:37 spec.scaling.prefill.gpu.type"]),
     ]);
 }
 
