@@ -68,8 +68,8 @@ pub fn to_json_line(value: &Value) -> String {
 
 /// A value in block style.
 pub(super) fn block(value: &Value) -> Block {
-    if ends_in_blank_lines(value) {
-        return Block::Inline(to_json_line(value));
+    if has_text_ending_in_blank_lines(value) {
+        return with_quoted_texts(value);
     }
     if is_filled(value) {
         return Block::Lines { head: String::new(), body: written(value) };
@@ -82,12 +82,35 @@ pub(super) fn block(value: &Value) -> Block {
     }
 }
 
-/// Whether block style would end a value with blank lines: those that follow in the text would become a part of it.
-fn ends_in_blank_lines(value: &Value) -> bool {
+/// A value in block style, in which texts that end in blank lines are in quotes wherever they stand.
+fn with_quoted_texts(value: &Value) -> Block {
+    let mut body = String::new();
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match block(value) {
+                    Block::Inline(text) => body.extend([&key(name), ": ", &text, "\n"]),
+                    Block::Lines { head, body: lines } => {
+                        let space = if head.is_empty() { "" } else { " " };
+                        body.extend([&key(name), ":", space, &head, "\n"]);
+                        push_indented(&mut body, &lines, if value.is_object() { 2 } else { 0 }, "\n");
+                    }
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| push_item(&mut body, item)),
+        scalar => return Block::Inline(to_json_line(scalar)),
+    }
+    Block::Lines { head: String::new(), body }
+}
+
+/// Whether block style would end a text in the value with blank lines. At the end of the value, those that follow would
+/// become a part of it; elsewhere they would not, but the same text is written in the same way in both places.
+fn has_text_ending_in_blank_lines(value: &Value) -> bool {
     match value {
         Value::String(text) => text.ends_with("\n\n") || text == "\n",
-        Value::Array(items) => items.last().is_some_and(ends_in_blank_lines),
-        Value::Object(fields) => fields.values().next_back().is_some_and(ends_in_blank_lines),
+        Value::Array(items) => items.iter().any(has_text_ending_in_blank_lines),
+        Value::Object(fields) => fields.values().any(has_text_ending_in_blank_lines),
         _ => false,
     }
 }

@@ -170,6 +170,29 @@ fn fields_are_added_first_above_the_comments_of_the_field_that_was_first() {
 }
 
 #[test]
+fn a_text_that_ends_in_blank_lines_is_quoted_wherever_it_stands() {
+    let text = "before: x\nproviders: null\nafter: y\n";
+    let limits = Limits::default();
+    let parsed = parse(text, &limits);
+    let mut editor = TextEditor::new(text, &parsed.documents, 0);
+    let value = json!({"inference": [{"id": "a"}, {"id": "b", "config": {"first": "\n", "last": {"text": "\n\n"}}}]});
+    editor.set(&FieldPath::parse("providers"), value).unwrap();
+    let expected = "\
+before: x
+providers:
+  inference:
+  - id: a
+  - id: b
+    config:
+      first: \"\\n\"
+      last:
+        text: \"\\n\\n\"
+after: y
+";
+    assert_eq!(editor.finish(&limits).unwrap().text, expected);
+}
+
+#[test]
 fn flow_style_values_stay_in_one_line() {
     for (text, expected) in [
         ("spec:\n  engine: # which\n    args: {}\n", "spec:\n  engine: # which\n    type: vllm\n    args: {}\n"),
