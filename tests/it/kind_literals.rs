@@ -18,6 +18,7 @@ const FOLDERS: &[&str] = &[
     "cli/src",
     "krm/src",
     "operator/src",
+    "xtask/src",
 ];
 
 const LITERALS: [&str; 2] = ["\"ModelDeployment\"", "\"InferenceProviderConfig\""];

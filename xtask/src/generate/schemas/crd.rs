@@ -4,7 +4,7 @@ use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
-use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
+use kubefoundry_model::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
 use serde_json::{Value, json};
 
 use super::structural;
@@ -42,7 +42,7 @@ const AGE: Column = column("Age", "date", ".metadata.creationTimestamp", "How lo
 
 const KINDS: &[Kind] = &[
     Kind {
-        name: "InferenceProviderConfig",
+        name: CONFIGURATION_KIND,
         plural: "inferenceproviderconfigs",
         short: &["ipc"],
         scope: "Cluster",
@@ -55,7 +55,7 @@ const KINDS: &[Kind] = &[
         ],
     },
     Kind {
-        name: "ModelDeployment",
+        name: KIND,
         plural: "modeldeployments",
         short: &["mdep"],
         scope: "Namespaced",

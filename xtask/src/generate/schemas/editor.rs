@@ -8,7 +8,7 @@ use kubefoundry_engine::options::render::API_VERSION as RENDER_API_VERSION;
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, Word as _};
 use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::wire::{EngineType, InferenceProviderConfig, ModelDeployment};
+use kubefoundry_model::wire::{CONFIGURATION_KIND, EngineType, InferenceProviderConfig, KIND, ModelDeployment};
 use kubefoundry_yaml::field_path::Segment;
 use serde_json::{Value, json};
 
@@ -20,12 +20,12 @@ const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 /// Every schema with the name of its file.
 pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     let ours: Vec<String> = DIALECTS.iter().map(Dialect::api_version).collect();
-    let mut deployment = root(&ModelDeployment::SHAPE, "ModelDeployment", &ours)?;
+    let mut deployment = root(&ModelDeployment::SHAPE, KIND, &ours)?;
     deployment["allOf"] = DIALECTS.iter().map(of_dialect).collect();
-    let config = root(&InferenceProviderConfig::SHAPE, "InferenceProviderConfig", &ours)?;
+    let config = root(&InferenceProviderConfig::SHAPE, CONFIGURATION_KIND, &ours)?;
     let actor = root(&AsyncActor::SHAPE, actor::KIND, &[actor::API_VERSION.to_owned()])?;
     let render = render()?;
-    let mut any = any(&ours, &[("ModelDeployment", &deployment), ("InferenceProviderConfig", &config)], &render);
+    let mut any = any(&ours, &[(KIND, &deployment), (CONFIGURATION_KIND, &config)], &render);
     if let Some(branches) = any["allOf"].as_array_mut() {
         branches.push(json!({
             "if": {
@@ -44,8 +44,8 @@ pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     };
     Ok(vec![
         ("kubefoundry".to_owned(), titled("kubefoundry: any document", any)),
-        ("modeldeployment".to_owned(), titled("ModelDeployment", deployment)),
-        ("inferenceproviderconfig".to_owned(), titled("InferenceProviderConfig", config)),
+        ("modeldeployment".to_owned(), titled(KIND, deployment)),
+        ("inferenceproviderconfig".to_owned(), titled(CONFIGURATION_KIND, config)),
         ("asyncactor".to_owned(), titled(actor::KIND, actor)),
         ("render".to_owned(), titled("Render", render)),
     ])

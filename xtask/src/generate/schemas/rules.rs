@@ -14,6 +14,7 @@ mod workload;
 
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::wire::Syntax;
+use kubefoundry_model::wire::KIND;
 
 use super::syntax;
 
@@ -50,7 +51,7 @@ impl Rule {
 /// The rules on an object, by the name of its Rust type.
 pub(super) fn of_object(name: &str, dialect: &Dialect) -> Vec<Rule> {
     match name {
-        "ModelDeployment" => vec![model::name()],
+        KIND => vec![model::name()],
         "ModelDeploymentSpec" => {
             [model::presence(), workload::rules(), workload::provider_rules()].into_iter().flatten().collect()
         }
