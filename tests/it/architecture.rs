@@ -8,6 +8,8 @@ use std::{env, fs};
 
 use serde_json::Value;
 
+use crate::common::rust_source::{code_lines, rust_files};
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -78,23 +80,10 @@ fn the_drawing_of_the_crates_is_in_order() {
     }
 }
 
-fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            rust_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-}
-
 /// The modules of a folder that a file names by their full path, such as `crate::pipeline::`, outside of comments and of
 /// its tests; of a file that is itself a module of the folder also those that it names by `use super::`.
 fn used_modules(text: &str, folder: &str, is_direct: bool) -> BTreeSet<String> {
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let code: Vec<&str> = code_lines(text).map(|(_, line)| line).collect();
     let mut used: BTreeSet<String> = code.iter().flat_map(|line| line.split(folder).skip(1)).map(first_word).collect();
     let code = code.join("\n");
     for statement in code.split(";\n").filter(|_| is_direct) {
@@ -145,9 +134,7 @@ fn modules_keep_to_their_order() {
         let source = root().join(folder.trim());
         let inner = folder.trim().split_once("/src").unwrap().1.replace('/', "::");
         let path = format!("crate{inner}::");
-        let mut files = Vec::new();
-        rust_files(&source, &mut files);
-        for file in files {
+        for file in rust_files(&source) {
             let inside = file.strip_prefix(&source).unwrap();
             let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
             let module = first.strip_suffix(".rs").unwrap_or(first);
@@ -179,11 +166,9 @@ fn modules_keep_to_their_order() {
 #[test]
 fn the_pipeline_knows_models_only_where_single_deployments_are_tried() {
     let folder = root().join("crates/engine/src/pipeline");
-    let mut files = Vec::new();
-    rust_files(&folder, &mut files);
     let knows = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("kubefoundry_model");
     let name = |file: PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
-    let found: Vec<String> = files.into_iter().filter(knows).map(name).collect();
+    let found: Vec<String> = rust_files(&folder).into_iter().filter(knows).map(name).collect();
     assert_eq!(found, ["evaluator.rs", "probe/change.rs", "probe/mod.rs", "renderer.rs", "subject.rs"]);
 }
 

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use kubefoundry_engine::field_reference::{KINDS, find};
 
+use crate::common::rust_source::{code_lines, files_without_tests};
+
 /// Folders of sources.
 const SOURCES: &[&str] = &["crates", "src", "cli/src", "krm/src", "operator/src"];
 
@@ -19,13 +21,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 /// The literals of a source that spell the path of a field. Tests and comments do not count.
 fn literals(source: &str) -> Vec<(usize, &str)> {
-    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let lines = code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
-    lines
-        .flat_map(|(number, line)| {
-            line.match_indices('"').filter_map(move |(at, _)| Some((number + 1, path(&line[at + 1..])?)))
-        })
-        .collect()
+    let of_line = |(number, line)| {
+        str::match_indices(line, '"').filter_map(move |(at, _)| Some((number, path(&line[at + 1..])?)))
+    };
+    code_lines(source).flat_map(of_line).collect()
 }
 
 /// The text up to the next quote, if it is a path below `spec` or `metadata`.
@@ -40,28 +39,12 @@ fn declaring(path: &str) -> Option<&'static str> {
     KINDS.iter().map(|kind| kind.name).find(|kind| find(&format!("{kind}.{path}")).is_ok())
 }
 
-fn sources(folder: &Path, all: &mut Vec<std::path::PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && name != "tests" && name != "target" {
-            sources(&path, all);
-        } else if path.extension().is_some_and(|extension| extension == "rs") && !name.starts_with("tests") {
-            all.push(path);
-        }
-    }
-}
-
 #[test]
 fn no_path_of_a_declared_field_is_a_literal() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut all = Vec::new();
-    for folder in SOURCES {
-        sources(&root.join(folder), &mut all);
-    }
     let mut wrong = Vec::new();
     let mut used = Vec::new();
-    for file in all {
+    for file in SOURCES.iter().flat_map(|folder| files_without_tests(&root.join(folder))) {
         let name = file.strip_prefix(root).unwrap().to_string_lossy().into_owned();
         let text = fs::read_to_string(&file).unwrap();
         let declared = literals(&text).into_iter().filter_map(|(line, path)| Some((line, path, declaring(path)?)));

@@ -6,6 +6,7 @@ pub(crate) mod code_page;
 pub(crate) mod generated;
 pub(crate) mod invariants;
 pub(crate) mod markdown;
+pub(crate) mod rust_source;
 pub(crate) mod start;
 pub(crate) mod upstream;
 

@@ -88,14 +88,7 @@ fn with_quoted_texts(value: &Value) -> Block {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                match block(value) {
-                    Block::Inline(text) => body.extend([&key(name), ": ", &text, "\n"]),
-                    Block::Lines { head, body: lines } => {
-                        let space = if head.is_empty() { "" } else { " " };
-                        body.extend([&key(name), ":", space, &head, "\n"]);
-                        push_indented(&mut body, &lines, if value.is_object() { 2 } else { 0 }, "\n");
-                    }
-                }
+                push_entry(&mut body, name, value, child_indent(value));
             }
         }
         Value::Array(items) => items.iter().for_each(|item| push_item(&mut body, item)),
@@ -112,6 +105,25 @@ fn has_text_ending_in_blank_lines(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(has_text_ending_in_blank_lines),
         Value::Object(fields) => fields.values().any(has_text_ending_in_blank_lines),
         _ => false,
+    }
+}
+
+/// How much deeper than its key a value stands in canonical YAML: mappings by two columns, lists not at all, and texts,
+/// whose lines are indented already, not at all.
+pub(super) fn child_indent(value: &Value) -> usize {
+    if value.is_object() { 2 } else { 0 }
+}
+
+/// Adds the lines of an entry of a block-style mapping, as at column 0, with its value `indent` columns deeper.
+pub(super) fn push_entry(lines: &mut String, name: &str, value: &Value, indent: usize) {
+    let key = key(name);
+    match block(value) {
+        Block::Inline(text) => lines.extend([&key, ": ", &text, "\n"]),
+        Block::Lines { head, body } => {
+            let space = if head.is_empty() { "" } else { " " };
+            lines.extend([&key, ":", space, &head, "\n"]);
+            push_indented(lines, &body, indent, "\n");
+        }
     }
 }
 

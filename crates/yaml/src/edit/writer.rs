@@ -194,23 +194,15 @@ impl<'t> Writer<'t> {
 
     /// Adds the lines of a new entry of a block-style mapping, as at column 0.
     fn push_entry(&self, lines: &mut String, mapping: &Node<'_>, key: &str, value: &Value) {
-        let key = render::key(key);
         if self.style.values == ValueStyle::Flow {
-            lines.extend([&key, ": ", &render::flow(value, Notation::Plain), "\n"]);
-            return;
-        }
-        match render::block(value) {
-            Block::Inline(text) => lines.extend([&key, ": ", &text, "\n"]),
-            Block::Lines { head, body } => {
-                let space = if head.is_empty() { "" } else { " " };
-                lines.extend([&key, ":", space, &head, "\n"]);
-                push_indented(lines, &body, self.child_indent(mapping, value), "\n");
-            }
+            lines.extend([&render::key(key), ": ", &render::flow(value, Notation::Plain), "\n"]);
+        } else {
+            render::push_entry(lines, key, value, self.child_indent(mapping, value));
         }
     }
 
-    /// How much deeper than its key a value stands: as much as values of its kind do in the same mapping; otherwise
-    /// mappings by two columns, lists not at all, and texts, whose lines are indented already, not at all.
+    /// How much deeper than its key a value stands: as much as values of its kind do in the same mapping; otherwise as
+    /// much as in canonical YAML.
     fn child_indent(&self, mapping: &Node<'_>, value: &Value) -> usize {
         let is_alike = |node: &Node<'_>| match (&node.value, value) {
             (Read::Sequence(items), Value::Array(_)) => !items.is_empty(),
@@ -224,7 +216,7 @@ impl<'t> Writer<'t> {
             let own = column(self.text, entry.node.span.start);
             own.checked_sub(column(self.text, entry.key_span.start))
         });
-        known.filter(|indent| *indent > 0 || value.is_array()).unwrap_or(if value.is_object() { 2 } else { 0 })
+        known.filter(|indent| *indent > 0 || value.is_array()).unwrap_or(render::child_indent(value))
     }
 
     fn block_sequence(&mut self, node: &Node<'_>, inside: &Inside) -> Option<()> {
