@@ -4,7 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use kubefoundry_crd::{Definition, Schema};
 
-use super::release::Release;
+use super::release::{Around, around};
 use super::skeleton::{Origin, SUBTREES};
 use super::table::ORIGINS;
 
@@ -86,16 +86,7 @@ fn schema_of(position: usize, origin: &'static Origin, version: &str) -> Option<
 
 /// Chooses among the schemas of one version of a kind, which come from the oldest to the newest.
 fn choose(known: &[KnownSchema], release: Option<&str>) -> Option<KnownSchemas> {
-    let newest = *known.last()?;
-    let Some(asked) = release.and_then(Release::parse) else {
-        return Some(KnownSchemas { nearest: newest, next: None, is_exact: false });
-    };
-    let of = |known: &KnownSchema| known.origin.release.and_then(Release::parse);
-    let is_older = |known: &&KnownSchema| of(known).is_some_and(|release| release <= asked);
-    let (older, newer) = (known.iter().rev().find(is_older), known.iter().find(|known| !is_older(known)));
-    let nearest = *older.or(newer)?;
-    let is_exact = nearest.origin.is_tagged && of(&nearest).as_ref() == Some(&asked);
-    let next = newer.filter(|_| older.is_some() && !is_exact).copied();
+    let Around { nearest, next, is_exact } = around(known, |known| known.origin, release)?;
     Some(KnownSchemas { nearest, next, is_exact })
 }
 

@@ -26,7 +26,7 @@ pub use known::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
 pub use skeleton::{Origin, Skeleton, Unreadable};
 pub use subtrees::map_subschemas;
 
-use release::Release;
+use release::around;
 
 /// The origins of all skeletons: by group and kind, and those of one kind from the oldest to the newest.
 ///
@@ -73,18 +73,14 @@ pub fn skeleton(group: &str, kind: &str, release: Option<&str>) -> Option<Skelet
 /// Chooses among the skeletons of one kind, which come from the oldest to the newest.
 fn choose(origins: impl Iterator<Item = &'static Origin>, release: Option<&str>) -> Option<Skeleton> {
     let origins: Vec<&'static Origin> = origins.collect();
-    let asked = release.and_then(Release::parse);
-    let Some(asked) = asked else { return origins.last().map(|origin| Skeleton::new(origin, false)) };
-    let of = |origin: &Origin| origin.release.and_then(Release::parse);
-    let not_newer = origins.iter().rev().find(|origin| of(origin).is_some_and(|release| release <= asked));
-    let origin = not_newer.or(origins.first())?;
-    let is_exact = origin.is_tagged && of(origin).as_ref() == Some(&asked);
-    Some(Skeleton::new(origin, is_exact))
+    let around = around(&origins, |origin| origin, release)?;
+    Some(Skeleton::new(around.nearest, around.is_exact))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::release::Release;
 
     static RELEASES: &[Origin] = &[
         Origin { release: Some("0.9.0"), is_tagged: true, ..Origin::EMPTY },

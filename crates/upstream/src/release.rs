@@ -1,4 +1,6 @@
-//! The order of releases.
+//! The order of releases, and which of those that are known are around another one.
+
+use super::skeleton::Origin;
 
 /// A release of an upstream project, as far as its order counts: `v1.5.0` is `[1, 5]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +21,38 @@ impl Release {
         }
         Some(Self(numbers))
     }
+}
+
+/// What is known around a release.
+pub(super) struct Around<T> {
+    /// What is of the release, or else of the newest one before it; of the oldest where all are newer, and of the newest
+    /// when the release is not known.
+    pub(super) nearest: T,
+    /// What is of the first release after it, where the nearest is from before it.
+    pub(super) next: Option<T>,
+    /// Whether the nearest is exactly of the release.
+    pub(super) is_exact: bool,
+}
+
+/// Chooses what is around a release; `known` is of one kind and comes from the oldest to the newest. `None` when nothing is
+/// known.
+pub(super) fn around<T: Copy>(
+    known: &[T],
+    origin: impl Fn(T) -> &'static Origin,
+    release: Option<&str>,
+) -> Option<Around<T>> {
+    let newest = *known.last()?;
+    let Some(asked) = release.and_then(Release::parse) else {
+        return Some(Around { nearest: newest, next: None, is_exact: false });
+    };
+    let of = |known: T| origin(known).release.and_then(Release::parse);
+    let is_older = |known: &T| of(*known).is_some_and(|release| release <= asked);
+    let older = known.iter().copied().rev().find(is_older);
+    let newer = known.iter().copied().find(|known| !is_older(known));
+    let nearest = older.or(newer)?;
+    let is_exact = origin(nearest).is_tagged && of(nearest).as_ref() == Some(&asked);
+    let next = newer.filter(|_| older.is_some() && !is_exact);
+    Some(Around { nearest, next, is_exact })
 }
 
 #[cfg(test)]
