@@ -112,7 +112,7 @@ fn e_translate(bencher: Bencher<'_, '_>) {
         for (position, (deployment, provider)) in deployments.iter().zip(&chosen).enumerate() {
             let mut findings = findings(&text, &parsed, position);
             let context = Context {
-                target: provider.info().targets.first().unwrap(),
+                crd_version: provider.info().crd_versions.first().unwrap(),
                 runtime: provider.info().runtimes.first().copied().unwrap_or_default(),
                 runtime_pinned: true,
                 images: &[],

@@ -102,7 +102,7 @@ Flags win over --config, and that wins over kubefoundry.yaml.
 Examples:
   kubefoundry render models/ | kubectl apply -f -
   kubefoundry render models/ --out-dir manifests
-  kubefoundry render llama.yaml --target dynamo=nvidia.com/v1beta1 --runtime dynamo=1.4.0
+  kubefoundry render llama.yaml --crd-version dynamo=nvidia.com/v1beta1 --runtime dynamo=1.4.0
   kubectl get crd -o yaml | kubefoundry render models/ --crds -
   helm template app | kubefoundry render --all -";
 
@@ -209,8 +209,12 @@ pub(crate) struct InputArgs {
     pub(crate) crds: Vec<PathBuf>,
 
     /// CRD version to write for a provider, such as dynamo=nvidia.com/v1beta1, or auto; may be repeated
-    #[arg(long, value_name = "PROVIDER=VERSION", value_parser = assignment)]
-    pub(crate) target: Vec<Assignment>,
+    #[arg(long, value_name = "PROVIDER=APIVERSION", value_parser = assignment)]
+    pub(crate) crd_version: Vec<Assignment>,
+
+    /// The former name of `--crd-version`: refused, with the new name.
+    #[arg(long, hide = true, value_name = "PROVIDER=APIVERSION", value_parser = renamed_to_crd_version)]
+    pub(crate) target: Option<String>,
 
     /// Runtime version that images and flags are for, such as dynamo=1.4.0; may be repeated
     #[arg(long, value_name = "PROVIDER=VERSION", value_parser = assignment)]
@@ -228,6 +232,10 @@ pub(crate) struct Assignment {
     pub(crate) provider: String,
     /// The version.
     pub(crate) version: String,
+}
+
+fn renamed_to_crd_version(_: &str) -> Result<String, String> {
+    Err("--target has been renamed to --crd-version".to_owned())
 }
 
 fn assignment(text: &str) -> Result<Assignment, String> {

@@ -61,9 +61,9 @@ const MAPS: [(&str, &str); 6] = [
     ("images", "images.PREFIX"),
     ("llamaStack.distributions", "llamaStack.distributions.NAME"),
     ("llamaStack.imageOverrides", "llamaStack.imageOverrides.NAME"),
-    ("rules", "rules.CODE"),
+    ("severities", "severities.CODE"),
     ("runtimes", "runtimes.PROVIDER"),
-    ("targets", "targets.PROVIDER"),
+    ("crdVersions", "crdVersions.PROVIDER"),
 ];
 
 impl FunctionConfig {
@@ -145,7 +145,11 @@ impl FunctionConfig {
             Json::from(text)
         } else {
             let known: Vec<&str> = known_keys().collect();
-            let help = closest(key, known.iter().copied()).map(|meant| format!("did you mean {meant}?"));
+            let renamed = render::RENAMED_FIELDS
+                .iter()
+                .find_map(|(old, new)| Some(format!("write {new}{}", key.strip_prefix(old)?)));
+            let help =
+                renamed.or_else(|| closest(key, known.iter().copied()).map(|meant| format!("did you mean {meant}?")));
             return self.refuse(format!("unknown key {key:?} in data, expected one of {}", known.join(", ")), help);
         };
         insert(render, key, value);

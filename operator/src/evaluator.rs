@@ -81,10 +81,10 @@ impl Snapshot {
     fn watched_kinds(&self) -> Vec<WatchedKind> {
         let mut wanted = Vec::new();
         for provider in PROVIDERS {
-            let Some(target) = self.session.target(provider.name()) else { continue };
+            let Some(crd_version) = self.session.crd_version(provider.name()) else { continue };
             for definition in self.known.definitions.values() {
                 let is_written = provider.info().has_kind(&definition.group, &definition.kind);
-                let Some((group, version)) = target.split_once('/').filter(|_| is_written) else { continue };
+                let Some((group, version)) = crd_version.split_once('/').filter(|_| is_written) else { continue };
                 if *definition.group != *group {
                     continue;
                 }
@@ -334,7 +334,7 @@ mod tests {
         std::fs::write(&path, "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\ntargets: {kaito: v9}\n")
             .unwrap();
         let reason = read_options(&path).unwrap_err();
-        assert!(reason.contains("KF0904") && reason.contains("targets.kaito"), "{reason}");
+        assert!(reason.contains("KF0904") && reason.contains("crdVersions.kaito"), "{reason}");
         assert!(read_options(&dir.path().join("absent.yaml")).unwrap_err().contains("absent.yaml"));
     }
 }

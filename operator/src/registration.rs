@@ -99,14 +99,14 @@ fn config(dialect: &Dialect, provider: &dyn Provider) -> Value {
 /// Its state, with the time.
 fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Value {
     let name = provider.name();
-    let target = snapshot.session.target(name);
+    let crd_version = snapshot.session.crd_version(name);
     let mut status = json!({
-        "ready": target.is_some(),
+        "ready": crd_version.is_some(),
         "version": format!("{}:v{VERSION}", names::provider_manager(name)),
         "lastHeartbeat": Timestamp::now().round(Unit::Second).unwrap_or_default().to_string(),
     });
-    if let Some(target) = target {
-        let version = target.split_once('/').map(|(_, version)| version).unwrap_or_default();
+    if let Some(crd_version) = crd_version {
+        let version = crd_version.split_once('/').map(|(_, version)| version).unwrap_or_default();
         let installed = snapshot.session.installed(name);
         let mut written: Vec<_> = installed.iter().filter(|installed| installed.version == version).collect();
         written.sort();
@@ -125,7 +125,7 @@ fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Va
         if let Some(hash) = hash {
             status["upstreamSchemaHash"] = hash.into();
         }
-        status["upstreamCRDVersion"] = target.into();
+        status["upstreamCRDVersion"] = crd_version.into();
     }
     json!({
         "apiVersion": dialect.api_version(),

@@ -114,7 +114,7 @@ def pipelines():
     # Other functions, as short as they can be: kyaml writes names at the start of a line.
     rename = '  - exec: "sed \'s/^    name: llama-8b$/    name: prod-llama-8b/\'"\n'
     namespace = '  - exec: "sed -e /namespace:/d -e \'s/^    name: llama-8b$/&\\\\n    namespace: prod/\'"\n'
-    second = "  - exec: kubefoundry fn\n    configMap: {runtimes.dynamo: 1.4.0, targets.dynamo: nvidia.com/v1beta1, prune: 'true'}\n"
+    second = "  - exec: kubefoundry fn\n    configMap: {runtimes.dynamo: 1.4.0, crdVersions.dynamo: nvidia.com/v1beta1, prune: 'true'}\n"
     selected = OURS + "    selectors: [{kind: RayService}]\n"
     excluded = OURS + "    exclude: [{kind: ModelDeployment}]\n"
     for name, pipeline in {"a second function": OURS + second, "a name prefix": OURS + rename, "selectors": selected, "exclude": excluded}.items():
@@ -205,7 +205,7 @@ def pruned():
         gone = it.git("diff", "--cached", "--name-only", "--diff-filter=D").split() if it.diff() else []
         report.check("prune: beside a function that takes ModelDeployments away nothing else goes", status == 0 and gone == ["phi.yaml"], it.diff() + out + err)
     # Two functions of any name, one with other options, which generates what the other does not.
-    second = json.dumps({"exec": "render-models", "configMap": {**KAITO, "targets.dynamo": "nvidia.com/v1beta1"}})
+    second = json.dumps({"exec": "render-models", "configMap": {**KAITO, "crdVersions.dynamo": "nvidia.com/v1beta1"}})
     with package({"Kptfile": pipeline("render-models") + f"  - {second}\n", "phi.yaml": phi}) as it, tempfile.TemporaryDirectory() as binaries:
         os.symlink(shutil.which("kubefoundry-fn"), f"{binaries}/render-models")
         environment = ["env", f"PATH={binaries}:{os.environ['PATH']}"]

@@ -65,7 +65,7 @@ fn examples_render_the_same_with_the_newest_crds() {
         }
         let checked = compile_all(&sources);
         assert_eq!(plain.outputs, checked.outputs, "{}", folder.display());
-        for decision in checked.decisions.iter().filter(|decision| decision.target.is_some()) {
+        for decision in checked.decisions.iter().filter(|decision| decision.crd_version.is_some()) {
             assert_eq!(decision.schema_fingerprint.as_ref().map(String::len), Some(16), "{}", folder.display());
         }
     }

@@ -258,7 +258,7 @@ fn what_is_not_installed_is_said() {
     }
     let unknown = engine(&[], Providers::All);
     assert_eq!((unknown.crds_problem("kaito"), unknown.crds_problem("modal")), (None, None));
-    assert_eq!(unknown.target("kaito").as_deref(), Some("kaito.sh/v1beta1"));
+    assert_eq!(unknown.crd_version("kaito").as_deref(), Some("kaito.sh/v1beta1"));
 }
 
 /// The fingerprint of what is installed is the one that a decision names.
@@ -281,11 +281,12 @@ fn what_is_installed_has_a_fingerprint() {
         let evaluation = engine.evaluate(&deployment, None);
         assert!(!evaluation.has_errors(), "{:?}", evaluation.diagnostics);
         let decision = evaluation.decision.unwrap();
-        let (target, main) = (decision.target.unwrap(), &decision.objects.last().unwrap().kind);
+        let (crd_version, main) = (decision.crd_version.unwrap(), &decision.objects.last().unwrap().kind);
         let installed = engine.installed(provider);
-        let used = installed.iter().find(|it| format!("{}/{}", it.group, it.version) == target && *it.kind == **main);
+        let used =
+            installed.iter().find(|it| format!("{}/{}", it.group, it.version) == crd_version && *it.kind == **main);
         assert_eq!(used.map(|it| it.fingerprint.clone()), decision.schema_fingerprint, "{provider}");
-        assert_eq!(engine.target(provider), Some(target));
+        assert_eq!(engine.crd_version(provider), Some(crd_version));
         assert_eq!(engine.crds_problem(provider), None);
     }
 }

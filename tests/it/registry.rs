@@ -89,11 +89,15 @@ fn every_provider_is_complete() {
         require(info.readme.starts_with("# "), "README.md", "must start with a heading");
         let describes = info.readme.contains("\n## Overrides\n");
         require(describes, "README.md", "must have a section `## Overrides`, which docs/providers quotes");
-        require(!info.targets.is_empty(), "mod.rs", "INFO.targets must name the CRD versions that are written");
+        require(
+            !info.crd_versions.is_empty(),
+            "mod.rs",
+            "INFO.crd_versions must name the CRD versions that are written",
+        );
         require(!info.kinds.is_empty(), "mod.rs", "INFO.kinds must name the kinds of its main objects");
         for CustomKind { group, kind, .. } in info.kinds {
-            let served = info.targets.iter().any(|target| target.split('/').next() == Some(group));
-            require(served, "mod.rs", &format!("INFO.kinds has group {group} of {kind}, INFO.targets has not"));
+            let served = info.crd_versions.iter().any(|version| version.split('/').next() == Some(group));
+            require(served, "mod.rs", &format!("INFO.kinds has group {group} of {kind}, INFO.crd_versions has not"));
             let known = info.behaviors.iter().any(|row| row.kind == *kind);
             require(
                 known,

@@ -53,9 +53,13 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) new_crds: Vec<PathBuf>,
 
-    /// CRD version to write for a provider in NEW, in place of its --target; may be repeated
-    #[arg(long, value_name = "PROVIDER=VERSION", value_parser = assignment)]
-    pub(crate) new_target: Vec<Assignment>,
+    /// CRD version to write for a provider in NEW, in place of its --crd-version; may be repeated
+    #[arg(long, value_name = "PROVIDER=APIVERSION", value_parser = assignment)]
+    pub(crate) new_crd_version: Vec<Assignment>,
+
+    /// The former name of `--new-crd-version`: refused, with the new name.
+    #[arg(long, hide = true, value_name = "PROVIDER=APIVERSION", value_parser = renamed_to_new_crd_version)]
+    pub(crate) new_target: Option<String>,
 
     /// Runtime version of a provider in NEW, in place of its --runtime; may be repeated
     #[arg(long, value_name = "PROVIDER=VERSION", value_parser = assignment)]
@@ -110,4 +114,8 @@ pub(crate) enum PlanFailOn {
     /// Nothing
     #[default]
     Never,
+}
+
+fn renamed_to_new_crd_version(_: &str) -> Result<String, String> {
+    Err("--new-target has been renamed to --new-crd-version".to_owned())
 }

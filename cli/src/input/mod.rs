@@ -158,7 +158,7 @@ fn flags(args: &InputArgs, mut options: Map<String, Value>) -> Option<String> {
     let by_provider = |assignments: &[Assignment]| -> Map<String, Value> {
         assignments.iter().map(|said| (said.provider.clone(), Value::from(said.version.as_str()))).collect()
     };
-    for (field, assignments) in [("targets", &args.target), ("runtimes", &args.runtime)] {
+    for (field, assignments) in [("crdVersions", &args.crd_version), ("runtimes", &args.runtime)] {
         if !assignments.is_empty() {
             options.insert(field.to_owned(), by_provider(assignments).into());
         }
@@ -397,13 +397,13 @@ mod tests {
     /// Flags are data: what a user types cannot become another option.
     #[test]
     fn flags_are_one_render_document() {
-        let target = vec![Assignment { provider: "dynamo\"\nstrict: true".into(), version: "v\u{7}\"".into() }];
-        let args = InputArgs { target, ..InputArgs::default() };
+        let crd_version = vec![Assignment { provider: "dynamo\"\nstrict: true".into(), version: "v\u{7}\"".into() }];
+        let args = InputArgs { crd_version, ..InputArgs::default() };
         let text = flags(&args, Map::new()).unwrap();
         assert_eq!(
             serde_json::from_str::<Value>(&text).unwrap(),
             json!({"apiVersion": "config.kubefoundry.ai/v1alpha1", "kind": "Render",
-                   "targets": {"dynamo\"\nstrict: true": "v\u{7}\""}})
+                   "crdVersions": {"dynamo\"\nstrict: true": "v\u{7}\""}})
         );
     }
 

@@ -67,10 +67,12 @@ fn an_error_prints_nothing_but_itself() {
 #[test]
 fn parameters_are_options() {
     let sandbox = Sandbox::new().with("a.yaml", model("a"));
-    let target = [("ARGOCD_APP_PARAMETERS", r#"[{"name":"targets","map":{"dynamo":"nvidia.com/v1beta1"}}]"#)];
-    assert!(argocd(&sandbox, "generate", &target).exits(0).out.contains("apiVersion: nvidia.com/v1beta1"));
-    let wrong = argocd(&sandbox, "generate", &[("PARAM_TARGETS_DYNAMO", "nvidia.com/v9")]).exits(2);
+    let crd_version = [("ARGOCD_APP_PARAMETERS", r#"[{"name":"crdVersions","map":{"dynamo":"nvidia.com/v1beta1"}}]"#)];
+    assert!(argocd(&sandbox, "generate", &crd_version).exits(0).out.contains("apiVersion: nvidia.com/v1beta1"));
+    let wrong = argocd(&sandbox, "generate", &[("PARAM_CRDVERSIONS_DYNAMO", "nvidia.com/v9")]).exits(2);
     assert!(wrong.err.contains("KF0904") && wrong.err.contains("nvidia.com/v1beta1"), "{}", wrong.err);
+    let renamed = argocd(&sandbox, "generate", &[("PARAM_TARGETS_DYNAMO", "nvidia.com/v1beta1")]).exits(2);
+    assert!(renamed.err.contains("parameter targets has been renamed to crdVersions"), "{}", renamed.err);
     let unknown = argocd(&sandbox, "generate", &[("ARGOCD_ENV_TARGET", "x")]).exits(2);
     assert!(
         unknown.err.contains("there is no parameter \"TARGET\", expected one of config, kustomize"),
@@ -144,9 +146,9 @@ fn missing_crds_are_warned_of() {
 
 /// `auto` takes what the cluster serves. That it serves nothing of a provider matters when that one is needed.
 #[test]
-fn targets_are_chosen_by_what_the_cluster_serves() {
+fn crd_versions_are_chosen_by_what_the_cluster_serves() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", PINNED).with("a.yaml", model("a"));
-    let list = r#"[{"name":"targets","map":{"dynamo":"auto","kuberay":"auto"}}]"#;
+    let list = r#"[{"name":"crdVersions","map":{"dynamo":"auto","kuberay":"auto"}}]"#;
     let generate = |versions: &str| {
         argocd(&sandbox, "generate", &[("ARGOCD_APP_PARAMETERS", list), ("KUBE_API_VERSIONS", versions)])
     };
@@ -161,7 +163,7 @@ fn targets_are_chosen_by_what_the_cluster_serves() {
                     KUBE_API_VERSIONS does not have nvidia.com/v1alpha1 or nvidia.com/v1beta1\n";
     assert_eq!((none.out.as_str(), none.err.as_str()), ("", expected));
     let unknown = generate("").exits(2);
-    assert!(unknown.err.contains("targets: dynamo is auto, and KUBE_API_VERSIONS"), "{}", unknown.err);
+    assert!(unknown.err.contains("crdVersions: dynamo is auto, and KUBE_API_VERSIONS"), "{}", unknown.err);
 }
 
 /// The page says what there is: every parameter, what it holds, and what it is for.

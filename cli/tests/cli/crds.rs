@@ -67,9 +67,9 @@ fn what_does_not_fit_is_not_printed() {
     assert!(ran.out.is_empty() && ran.err.contains("Provider 'dynamo' CRD not installed in cluster"), "{}", ran.err);
     let ran = sandbox.run(&["render", "m", "--crds", "error.yaml"]).exits(2);
     assert!(ran.out.is_empty() && ran.err.contains("error[KF0550]"), "{}", ran.err);
-    let ran = sandbox.run(&["render", "m", "--target", "dynamo=auto"]).exits(2);
+    let ran = sandbox.run(&["render", "m", "--crd-version", "dynamo=auto"]).exits(2);
     assert!(ran.err.contains("give one with --crds"), "{}", ran.err);
-    sandbox.run(&["render", "m", "--target", "dynamo=auto", "--crds", "dgd.yaml"]).exits(0);
+    sandbox.run(&["render", "m", "--crd-version", "dynamo=auto", "--crds", "dgd.yaml"]).exits(0);
     sandbox.run(&["lint", "m", "--crds", "absent.yaml"]).exits(2);
     sandbox.run(&["images", "m", "--crds", "dgd.yaml"]).exits(0);
 }
@@ -88,7 +88,7 @@ fn explain_shows_the_fingerprint() {
     assert_eq!(fingerprint("plain.yaml").len(), 16);
     assert_eq!(fingerprint("plain.yaml"), fingerprint("described.yaml"));
     let ran = sandbox.run(&["explain", "m", "--crds", "plain.yaml"]).exits(0);
-    assert!(ran.out.contains(&format!("  schema    {}\n", fingerprint("plain.yaml"))), "{}", ran.out);
+    assert!(ran.out.contains(&format!("  schema       {}\n", fingerprint("plain.yaml"))), "{}", ran.out);
     let ran = sandbox.run(&["explain", "m", "--output", "json"]).exits(0);
     assert!(!ran.out.contains("schemaFingerprint"), "{}", ran.out);
 }

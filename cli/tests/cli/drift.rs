@@ -77,5 +77,5 @@ fn what_cannot_be_rendered_is_not_compared() {
     assert_eq!(ran.out, "");
     assert!(ran.err.contains("error[KF0101]"), "{}", ran.err);
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("live.yaml", "");
-    sandbox.run(&["drift", "a.yaml", "live.yaml", "--target", "dynamo=nonsense"]).exits(2);
+    sandbox.run(&["drift", "a.yaml", "live.yaml", "--crd-version", "dynamo=nonsense"]).exits(2);
 }

@@ -12,11 +12,11 @@ fn the_text_shows_the_whole_decision() {
     assert_eq!(ran.err, "");
     insta::assert_snapshot!(ran.out, @r#"
     ModelDeployment prod/a  a.yaml:4:9
-      provider  dynamo
-      reason    default → dynamo (GPU inference default)
-      target    nvidia.com/v1alpha1
-      runtime   1.4.0
-      endpoint  a-frontend:8000
+      provider     dynamo
+      reason       default → dynamo (GPU inference default)
+      CRD version  nvidia.com/v1alpha1
+      runtime      1.4.0
+      endpoint     a-frontend:8000
 
       candidates
         dynamo   chosen (open, priority 50)
@@ -71,7 +71,7 @@ fn the_json_holds_decisions_and_findings() {
     assert_eq!((&decision["file"], &decision["line"]), (&"a.yaml".into(), &4.into()));
     assert_eq!(decision["object"]["name"], "a");
     assert_eq!(decision["selection"]["provider"], "dynamo");
-    assert_eq!(decision["target"], "nvidia.com/v1alpha1");
+    assert_eq!(decision["crdVersion"], "nvidia.com/v1alpha1");
     assert_eq!(decision["endpoint"]["port"], 8000);
     let field = |path: &str| decision["fields"].as_array().unwrap().iter().find(|it| it["path"] == path).unwrap();
     assert_eq!(field("spec.model.id")["origin"], "written");

@@ -8,7 +8,7 @@ fn options(line: &str) -> String {
 }
 
 /// The apiVersion of what is rendered.
-fn target(sandbox: &Sandbox, arguments: &[&str]) -> String {
+fn written_version(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let ran = sandbox.run(&[&["render"], arguments].concat()).exits(0);
     ran.out.lines().next().and_then(|line| line.strip_prefix("apiVersion: ")).unwrap().to_owned()
 }
@@ -21,13 +21,13 @@ const BETA: &str = "nvidia.com/v1beta1";
 fn the_nearer_option_wins() {
     let sandbox = Sandbox::new()
         .with("m/a.yaml", model("a"))
-        .with("m/kubefoundry.yaml", options(&format!("targets: {{dynamo: {BETA}}}")))
-        .with("alpha.yaml", options(&format!("targets: {{dynamo: {ALPHA}}}")));
-    assert_eq!(target(&sandbox, &["m/a.yaml"]), ALPHA, "the default");
-    assert_eq!(target(&sandbox, &["m"]), BETA, "kubefoundry.yaml");
-    assert_eq!(target(&sandbox, &["m", "--config", "alpha.yaml"]), ALPHA, "--config");
-    let flag = format!("--target=dynamo={BETA}");
-    assert_eq!(target(&sandbox, &["m", "--config", "alpha.yaml", &flag]), BETA, "the flag");
+        .with("m/kubefoundry.yaml", options(&format!("crdVersions: {{dynamo: {BETA}}}")))
+        .with("alpha.yaml", options(&format!("crdVersions: {{dynamo: {ALPHA}}}")));
+    assert_eq!(written_version(&sandbox, &["m/a.yaml"]), ALPHA, "the default");
+    assert_eq!(written_version(&sandbox, &["m"]), BETA, "kubefoundry.yaml");
+    assert_eq!(written_version(&sandbox, &["m", "--config", "alpha.yaml"]), ALPHA, "--config");
+    let flag = format!("--crd-version=dynamo={BETA}");
+    assert_eq!(written_version(&sandbox, &["m", "--config", "alpha.yaml", &flag]), BETA, "the flag");
 }
 
 /// With two directories it would be a guess whose options count.
@@ -35,16 +35,16 @@ fn the_nearer_option_wins() {
 fn kubefoundry_yaml_speaks_for_one_directory_only() {
     let sandbox = Sandbox::new()
         .with("m/a.yaml", model("a"))
-        .with("m/kubefoundry.yaml", options(&format!("targets: {{dynamo: {BETA}}}")))
+        .with("m/kubefoundry.yaml", options(&format!("crdVersions: {{dynamo: {BETA}}}")))
         .with("n/b.yaml", model("b"));
-    assert_eq!(target(&sandbox, &["m", "n"]), ALPHA);
+    assert_eq!(written_version(&sandbox, &["m", "n"]), ALPHA);
 }
 
 /// Options that stay unsaid in a stronger place keep what a weaker one said.
 #[test]
 fn options_are_merged() {
     let sandbox = Sandbox::new().with("a.yaml", model("a")).with("kubefoundry.yaml", PINNED);
-    let ran = sandbox.run(&["render", ".", "--target", &format!("dynamo={BETA}")]).exits(0);
+    let ran = sandbox.run(&["render", ".", "--crd-version", &format!("dynamo={BETA}")]).exits(0);
     assert_eq!(ran.err, "", "the runtime is still pinned");
 }
 
@@ -83,7 +83,7 @@ fn empty_options_of_a_directory_are_a_failure() {
 fn rules_change_severities() {
     let sandbox = Sandbox::new()
         .with("a.yaml", doubtful("a"))
-        .with("kubefoundry.yaml", options("rules: {scaling-ignored: error}"));
+        .with("kubefoundry.yaml", options("severities: {scaling-ignored: error}"));
     assert!(sandbox.run(&["lint", "."]).exits(1).out.contains("error[KF0210]"));
 }
 
@@ -101,4 +101,19 @@ fn an_empty_input_can_be_allowed() {
     let sandbox = Sandbox::new().with("kubefoundry.yaml", options("allowEmpty: true"));
     let ran = sandbox.run(&["render", "."]).exits(0);
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
+}
+
+/// A name from before the first release is refused, and the error names the new one.
+#[test]
+fn former_names_are_refused_with_the_new_name() {
+    let sandbox = Sandbox::new().with("a.yaml", model("a"));
+    let ran = sandbox.run(&["render", "a.yaml", "--target", "dynamo=auto"]).exits(2);
+    assert!(ran.err.contains("--target has been renamed to --crd-version"), "{}", ran.err);
+    let ran = sandbox.run(&["plan", "a.yaml", "a.yaml", "--new-target", "dynamo=auto"]).exits(2);
+    assert!(ran.err.contains("--new-target has been renamed to --new-crd-version"), "{}", ran.err);
+    assert!(!sandbox.run(&["render", "--help"]).exits(0).out.contains("--target"));
+
+    let sandbox = sandbox.with("kubefoundry.yaml", options("targets: {dynamo: nvidia.com/v1beta1}"));
+    let ran = sandbox.run(&["render", ".", "--diagnostics", "concise"]).exits(2);
+    assert!(ran.err.contains(r#"field "targets" has been renamed to "crdVersions""#), "{}", ran.err);
 }

@@ -312,8 +312,8 @@ impl<'t> Crds<'t> {
     }
 
     /// Whether the schema of a kind has a field; nothing when the dump does not have the schema.
-    pub fn has_field(&self, target: &str, kind: &str, path: &str) -> Option<bool> {
-        let (group, version) = target.split_once('/')?;
+    pub fn has_field(&self, api_version: &str, kind: &str, path: &str) -> Option<bool> {
+        let (group, version) = api_version.split_once('/')?;
         let schema = self.find(group, kind).ok()??.version(version)?.schema().ok()?;
         Some(schema.has_field(path))
     }

@@ -357,13 +357,13 @@ impl Session {
 
     /// The CRD version that is written for a provider: by the options, or the first that is installed. None when
     /// [`Session::crds_problem`] says why, and for a provider that this program does not render.
-    pub fn target(&self, provider: &str) -> Option<String> {
-        self.evaluator.find_target(provider).0
+    pub fn crd_version(&self, provider: &str) -> Option<String> {
+        self.evaluator.find_crd_version(provider).0
     }
 
     /// Why nothing can be rendered for a provider of this program: its CRD is not installed, or not in a version that is
     /// known, or cannot be read. None when something can be, and when nobody knows what is installed.
     pub fn crds_problem(&self, provider: &str) -> Option<Diagnostic> {
-        self.evaluator.find_target(provider).1
+        self.evaluator.find_crd_version(provider).1
     }
 }

@@ -17,25 +17,26 @@ pub fn crd_kinds(provider: &dyn Provider) -> Vec<GroupKind> {
 
 /// The CRD version to write: as the options say, or the first of the provider's that is served. `None` means that findings
 /// say why there is none.
-pub fn target(
+pub fn choose_crd_version(
     provider: &'static dyn Provider,
     context: &RunContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<String> {
-    let first = provider.info().targets.first().copied();
-    let wanted = context.targets.get(provider.name()).map(String::as_str).filter(|target| *target != "auto");
-    let wanted = wanted.or_else(|| first.filter(|_| !context.schemas_choose_target));
+    let first = provider.info().crd_versions.first().copied();
+    let wanted =
+        context.crd_versions.get(provider.name()).map(String::as_str).filter(|crd_version| *crd_version != "auto");
+    let wanted = wanted.or_else(|| first.filter(|_| !context.schemas_choose_crd_version));
     let Some(schemas) = context.schemas else {
         // With a dump that cannot be used nothing comes out; the default finds what else is wrong.
         return wanted.or(first).map(str::to_owned);
     };
     let kinds = crd_kinds(provider);
     let served = match wanted {
-        Some(target) => Some(target).filter(|target| schemas.serves(&kinds, target)),
-        None => provider.info().targets.iter().copied().find(|target| schemas.serves(&kinds, target)),
+        Some(crd_version) => Some(crd_version).filter(|crd_version| schemas.serves(&kinds, crd_version)),
+        None => provider.info().crd_versions.iter().copied().find(|crd_version| schemas.serves(&kinds, crd_version)),
     };
     if served.is_none() {
-        let expected = wanted.map_or_else(|| provider.info().targets.join(" or "), str::to_owned);
+        let expected = wanted.map_or_else(|| provider.info().crd_versions.join(" or "), str::to_owned);
         report_missing(provider, &expected, schemas, findings);
     }
     served.map(str::to_owned)

@@ -24,7 +24,7 @@ pub struct ProviderInfo {
     /// Its documentation.
     pub readme: &'static str,
     /// The CRD versions it can write, as `group/version`, the default first.
-    pub targets: &'static [&'static str],
+    pub crd_versions: &'static [&'static str],
     /// The runtime versions whose flags it knows, the default first; none when it brings no image of its own.
     pub runtimes: &'static [&'static str],
     /// Whether a runtime version is also the release of its operator, whose CRDs its objects are for.
@@ -151,8 +151,8 @@ pub trait Provider: Sync {
 /// What a translation is made with besides the deployment.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'c> {
-    /// The CRD version to write, one of [`ProviderInfo::targets`].
-    pub target: &'c str,
+    /// The CRD version to write, one of [`ProviderInfo::crd_versions`].
+    pub crd_version: &'c str,
     /// The runtime version, one of [`ProviderInfo::runtimes`]; empty when the provider has none.
     pub runtime: &'c str,
     /// Whether the runtime version was pinned by options; an unpinned default image is worth an info.
@@ -166,10 +166,10 @@ pub struct Context<'c> {
 }
 
 impl Context<'_> {
-    /// Whether the schema of a kind of the target has a field, when that is known; `*` in the path stands for any key of a
+    /// Whether the schema of a kind of the crd_version has a field, when that is known; `*` in the path stands for any key of a
     /// map and any item of a list.
     pub fn schema_has(&self, kind: &str, path: &str) -> Option<bool> {
-        self.schemas.and_then(|schemas| schemas.has_field(self.target, kind, path))
+        self.schemas.and_then(|schemas| schemas.has_field(self.crd_version, kind, path))
     }
 
     /// An image with the longest matching prefix replaced. A prefix matches whole path components.
@@ -179,7 +179,7 @@ impl Context<'_> {
     /// use kubefoundry_transform::AllSettings;
     /// let images = vec![("nvcr.io".to_owned(), "mirror.example.com/nvcr".to_owned())];
     /// let context = Context {
-    ///     target: "nvidia.com/v1alpha1", runtime: "1.4.0", runtime_pinned: true, images: &images,
+    ///     crd_version: "nvidia.com/v1alpha1", runtime: "1.4.0", runtime_pinned: true, images: &images,
     ///     settings: &AllSettings::default(), schemas: None,
     /// };
     /// assert_eq!(context.image("nvcr.io/nvidia/x:1"), "mirror.example.com/nvcr/nvidia/x:1");

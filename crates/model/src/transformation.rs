@@ -253,11 +253,11 @@ impl Run<'_> {
         if findings.errors() > before {
             return rendering;
         }
-        let Some(target) = conformance::target(provider, context, findings) else { return rendering };
+        let Some(crd_version) = conformance::choose_crd_version(provider, context, findings) else { return rendering };
         let pinned = context.runtimes.get(&name).map(String::as_str);
         let runtime = pinned.or_else(|| provider.info().runtimes.first().copied()).unwrap_or_default().to_owned();
         let translation_context = Context {
-            target: &target,
+            crd_version: &crd_version,
             runtime: &runtime,
             runtime_pinned: pinned.is_some(),
             images: context.images,
@@ -265,7 +265,7 @@ impl Run<'_> {
             settings: context.settings,
         };
         let translation = provider.translate(deployment, &translation_context, findings);
-        facts.target = Some(target);
+        facts.crd_version = Some(crd_version);
         facts.runtime = (!runtime.is_empty()).then_some(runtime);
         let Some(translation) = translation else { return rendering };
         rendering.endpoint = Some(translation.endpoint);

@@ -32,9 +32,9 @@ pub struct RunContext<'r> {
     /// Image prefixes and their replacements.
     pub images: &'r [(String, String)],
     /// Provider to the CRD version that the options ask for.
-    pub targets: &'r BTreeMap<String, String>,
+    pub crd_versions: &'r BTreeMap<String, String>,
     /// Whether a dump of CRDs chooses the version where the options name none.
-    pub schemas_choose_target: bool,
+    pub schemas_choose_crd_version: bool,
     /// Provider to runtime version.
     pub runtimes: &'r BTreeMap<String, String>,
     /// Whether generated objects get an ownerReference.

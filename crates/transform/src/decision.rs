@@ -10,7 +10,7 @@ pub struct DecisionFacts {
     /// Which provider, and why.
     pub selection: Option<Selection>,
     /// The CRD version that is written.
-    pub target: Option<String>,
+    pub crd_version: Option<String>,
     /// The schema of the main object among those that are installed, by its content.
     pub schema_fingerprint: Option<String>,
     /// The runtime version that flags and images are for.

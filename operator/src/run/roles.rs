@@ -131,7 +131,7 @@ impl Leading {
                 providers.iter().all(|provider| {
                     let ready = snapshot.session.catalog().get(provider).map(|candidate| candidate.ready == Some(true));
                     // A provider whose CRD is missing never becomes ready.
-                    ready.is_some_and(|ready| ready == snapshot.session.target(provider).is_some())
+                    ready.is_some_and(|ready| ready == snapshot.session.crd_version(provider).is_some())
                 })
             });
             if tokio::time::timeout(REGISTRATION_TIMEOUT, all).await.is_err() {

@@ -17,7 +17,7 @@ const INDEX_HEAD: &str = "\
 # Diagnostic codes
 
 Written by `cargo xtask generate` from the registry of codes. `kubefoundry explain KF0102` prints a page in the terminal.
-The severity of a code can be changed under `rules` in the [options](../options.md).
+The severity of a code can be changed under `severities` in the [options](../options.md).
 ";
 
 /// What the hundreds of the shared codes are about. Those of a provider are found by asking it.

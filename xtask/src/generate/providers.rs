@@ -88,7 +88,7 @@ fn capabilities(provider: &dyn Provider, candidate: &Candidate) -> String {
         [] => "Runtimes: none, it brings no image of its own.".to_owned(),
         runtimes => format!("Runtimes whose flags are known: {}.", versions(runtimes)),
     };
-    format!("## What it runs\n\n{}\nTargets: {}.\n{runtimes}\n", table.0, versions(provider.info().targets))
+    format!("## What it runs\n\n{}\nCRD versions: {}.\n{runtimes}\n", table.0, versions(provider.info().crd_versions))
 }
 
 const fn yes(yes: bool) -> &'static str {
@@ -222,7 +222,7 @@ fn matrix(catalog: &Catalog) -> Result<String, Failure> {
     let mut versions = head(&[""]);
     let list = |versions: &[&str]| if versions.is_empty() { "–".to_owned() } else { versions.join(", ") };
     let row = |name: &str, cells: Vec<String>| std::iter::once(name.to_owned()).chain(cells).collect::<Vec<_>>();
-    versions.row(&row("CRD versions", PROVIDERS.iter().map(|provider| list(provider.info().targets)).collect()));
+    versions.row(&row("CRD versions", PROVIDERS.iter().map(|provider| list(provider.info().crd_versions)).collect()));
     versions.row(&row("runtimes", PROVIDERS.iter().map(|provider| list(provider.info().runtimes)).collect()));
     let selected =
         candidates.iter().map(|it| if it.rules.is_empty() { "by name only" } else { "by rules, or by name" });

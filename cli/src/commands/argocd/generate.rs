@@ -17,7 +17,7 @@ use crate::output;
 pub(super) fn run(console: &Console) -> Result<ExitStatus, CommandError> {
     let mut given = given()?;
     let served = Served::read();
-    let missing = served.choose_targets(&mut given).map_err(ArgoCdError::from)?;
+    let missing = served.choose_crd_versions(&mut given).map_err(ArgoCdError::from)?;
     let built = if given.get("kustomize").is_some_and(|value| value == true) {
         Some(("<kustomize build>", kustomize::build().map_err(ArgoCdError::from)?))
     } else {

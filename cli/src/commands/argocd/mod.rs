@@ -28,7 +28,7 @@ pub(crate) enum ArgoCdError {
     #[error(transparent)]
     Kustomize(#[from] kustomize::KustomizeError),
     #[error(transparent)]
-    Target(#[from] served::TargetError),
+    CrdVersion(#[from] served::CrdVersionError),
 }
 
 pub(super) fn run(command: ArgoCdCommand, console: &Console) -> Result<ExitStatus, CommandError> {

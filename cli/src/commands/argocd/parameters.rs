@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use kubefoundry_engine::options::render;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -64,7 +65,7 @@ pub(super) static PARAMETERS: &[Parameter] = &[
         "Accept a directory without a ModelDeployment; with pruning that deletes everything",
     ),
     parameter(
-        "targets",
+        "crdVersions",
         Pairs,
         "CRD versions",
         "CRD version to write, by provider: dynamo: nvidia.com/v1beta1; auto: the first that the cluster serves",
@@ -81,7 +82,7 @@ pub(super) static PARAMETERS: &[Parameter] = &[
         "Image mirrors",
         "Image prefixes and what replaces them: nvcr.io: mirror.example.com/nvcr",
     ),
-    parameter("rules", Pairs, "Severities", "Severity of diagnostic codes: unpinned-runtime: off"),
+    parameter("severities", Pairs, "Severities", "Severity of diagnostic codes: unpinned-runtime: off"),
     parameter(
         "kaitoNodeAutoProvisioning",
         Switch,
@@ -93,6 +94,8 @@ pub(super) static PARAMETERS: &[Parameter] = &[
 /// Why parameters cannot be used. One line each: Argo CD shows it in its UI.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum ParameterError {
+    #[error("{variable}: parameter {old} has been renamed to {new}")]
+    Renamed { variable: String, old: &'static str, new: &'static str },
     #[error("{variable}: there is no parameter {name:?}, expected one of {known}", known = known())]
     Unknown { variable: String, name: String },
     #[error("ARGOCD_APP_PARAMETERS: parameter {0} is given twice, expected it once")]
@@ -160,13 +163,25 @@ fn listed(list: &str) -> Result<Given, ParameterError> {
     for entry in entries.unwrap_or_default() {
         let parameter = PARAMETERS.iter().find(|parameter| parameter.name == entry.name);
         let Some(parameter) = parameter else {
-            return Err(ParameterError::Unknown { variable: APP.to_owned(), name: entry.name });
+            return Err(unknown(APP.to_owned(), entry.name));
         };
         if given.insert(parameter.name, value_of_entry(parameter, entry)?).is_some() {
             return Err(ParameterError::Twice(parameter.name));
         }
     }
     Ok(given)
+}
+
+/// The error for a parameter that does not exist, or that had this name before.
+fn unknown(variable: String, name: String) -> ParameterError {
+    let is_old_name = |old: &str| {
+        let name = name.get(..old.len()).filter(|start| start.eq_ignore_ascii_case(old)).map(|_| &name[old.len()..]);
+        name.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    };
+    match render::RENAMED_FIELDS.iter().find(|(old, _)| is_old_name(old)) {
+        Some((old, new)) => ParameterError::Renamed { variable, old, new },
+        None => ParameterError::Unknown { variable, name },
+    }
 }
 
 fn value_of_entry(parameter: &'static Parameter, entry: Entry) -> Result<Value, ParameterError> {
@@ -198,7 +213,7 @@ fn parameter_of(name: &str) -> Option<(&'static Parameter, Option<&str>)> {
 fn flattened(prefix: &'static str, name: &str, text: &str, given: &mut Given) -> Result<(), ParameterError> {
     let variable = format!("{prefix}{name}");
     let Some((parameter, key)) = parameter_of(name) else {
-        return Err(ParameterError::Unknown { variable, name: name.to_owned() });
+        return Err(unknown(variable, name.to_owned()));
     };
     let Some(key) = key else {
         given.insert(parameter.name, value_of_text(&variable, parameter, text)?);
@@ -206,7 +221,7 @@ fn flattened(prefix: &'static str, name: &str, text: &str, given: &mut Given) ->
     };
     let key = match parameter.name {
         "images" => return Err(ParameterError::ImagePrefix { variable, whole: format!("{prefix}IMAGES") }),
-        "rules" if key.starts_with("KF") => key.to_owned(),
+        "severities" if key.starts_with("KF") => key.to_owned(),
         _ => key.to_ascii_lowercase().replace('_', "-"),
     };
     let pairs = given.entry(parameter.name).or_insert_with(|| json!({}));
@@ -311,8 +326,8 @@ mod tests {
         // What Argo CD itself sets beside the list.
         let listed = r#"[{"name":"images","map":{"nvcr.io":"mirror"}}]"#;
         assert_eq!(
-            given(&[(APP, listed), ("PARAM_IMAGES_NVCR_IO", "mirror"), ("ARGOCD_ENV_RULES_KF0504", "off")]).unwrap(),
-            json!({"images": {"nvcr.io": "mirror"}, "rules": {"KF0504": "off"}})
+            given(&[(APP, listed), ("PARAM_IMAGES_NVCR_IO", "mirror"), ("ARGOCD_ENV_SEVERITIES_KF0504", "off")]).unwrap(),
+            json!({"images": {"nvcr.io": "mirror"}, "severities": {"KF0504": "off"}})
         );
         for nothing in ["null", "[]", ""] {
             assert_eq!(given(&[(APP, nothing)]).unwrap(), json!({}), "{nothing:?}");

@@ -9,18 +9,18 @@ use serde_json::Value;
 
 use super::parameters::Given;
 
-/// What stands in a target's place when it is to be chosen.
+/// What stands in a crd_version's place when it is to be chosen.
 const AUTO: &str = "auto";
 
-/// Why no target can be chosen. One line each: Argo CD shows it in its UI.
+/// Why no crd_version can be chosen. One line each: Argo CD shows it in its UI.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(crate) enum TargetError {
+pub(crate) enum CrdVersionError {
     #[error(
-        "parameter targets: {0} is auto, and KUBE_API_VERSIONS, which says what the cluster serves, is empty; name the version"
+        "parameter crdVersions: {0} is auto, and KUBE_API_VERSIONS, which says what the cluster serves, is empty; name the version"
     )]
     NothingKnown(String),
-    #[error("Provider '{name}' CRD not installed in cluster: KUBE_API_VERSIONS does not have {targets}")]
-    NotInstalled { name: &'static str, targets: String },
+    #[error("Provider '{name}' CRD not installed in cluster: KUBE_API_VERSIONS does not have {crd_versions}")]
+    NotInstalled { name: &'static str, crd_versions: String },
 }
 
 /// The API versions that the destination cluster serves: `KUBE_API_VERSIONS`, a list of `group/version` and
@@ -42,29 +42,29 @@ impl Served {
         !self.0.is_empty()
     }
 
-    fn serves(&self, target: &str) -> bool {
+    fn serves(&self, crd_version: &str) -> bool {
         let whole = |rest: &str| rest.is_empty() || rest.starts_with('/');
-        self.0.iter().any(|version| version.strip_prefix(target).is_some_and(whole))
+        self.0.iter().any(|version| version.strip_prefix(crd_version).is_some_and(whole))
     }
 
-    /// Puts the first target of a provider that the cluster serves in the place of each `auto` among the parameters.
+    /// Puts the first crd_version of a provider that the cluster serves in the place of each `auto` among the parameters.
     /// Returned are the providers of which it serves none: an error only where one of them is needed, which
     /// [`Served::refuse_missing`] finds out. In their place is the default until then.
-    pub(super) fn choose_targets(&self, given: &mut Given) -> Result<Vec<&'static dyn Provider>, TargetError> {
+    pub(super) fn choose_crd_versions(&self, given: &mut Given) -> Result<Vec<&'static dyn Provider>, CrdVersionError> {
         let mut missing = Vec::new();
-        let targets = given.get_mut("targets").and_then(Value::as_object_mut);
-        for (name, target) in targets.into_iter().flatten().filter(|(_, target)| *target == AUTO) {
+        let crd_versions = given.get_mut("crdVersions").and_then(Value::as_object_mut);
+        for (name, crd_version) in crd_versions.into_iter().flatten().filter(|(_, crd_version)| *crd_version == AUTO) {
             // A provider that there is not is refused where options are read.
             let Some(provider) = providers::find(name) else { continue };
             if !self.is_known() {
-                return Err(TargetError::NothingKnown(name.clone()));
+                return Err(CrdVersionError::NothingKnown(name.clone()));
             }
-            let served = provider.info().targets.iter().find(|target| self.serves(target));
+            let served = provider.info().crd_versions.iter().find(|crd_version| self.serves(crd_version));
             if served.is_none() {
                 missing.push(provider);
             }
-            if let Some(chosen) = served.or_else(|| provider.info().targets.first()) {
-                *target = Value::from(*chosen);
+            if let Some(chosen) = served.or_else(|| provider.info().crd_versions.first()) {
+                *crd_version = Value::from(*chosen);
             }
         }
         Ok(missing)
@@ -74,11 +74,11 @@ impl Served {
     pub(super) fn refuse_missing(
         missing: &[&'static dyn Provider],
         compilation: &Compilation<YamlText>,
-    ) -> Result<(), TargetError> {
-        let needed = missing.iter().find(|provider| targets_of(**provider, compilation).next().is_some());
+    ) -> Result<(), CrdVersionError> {
+        let needed = missing.iter().find(|provider| crd_versions_of(**provider, compilation).next().is_some());
         needed.map_or(Ok(()), |provider| {
-            let targets = provider.info().targets.join(" or ");
-            Err(TargetError::NotInstalled { name: provider.name(), targets })
+            let crd_versions = provider.info().crd_versions.join(" or ");
+            Err(CrdVersionError::NotInstalled { name: provider.name(), crd_versions })
         })
     }
 
@@ -88,23 +88,23 @@ impl Served {
             return String::new();
         }
         let warning = |provider: &&'static dyn Provider| {
-            let target = targets_of(*provider, compilation).find(|target| !self.serves(target))?;
+            let crd_version = crd_versions_of(*provider, compilation).find(|crd_version| !self.serves(crd_version))?;
             let name = provider.display_name();
-            Some(format!("kubefoundry: the cluster does not serve {target}, which {name} manifests need\n"))
+            Some(format!("kubefoundry: the cluster does not serve {crd_version}, which {name} manifests need\n"))
         };
         PROVIDERS.iter().filter_map(warning).collect()
     }
 }
 
 /// The CRD versions that are written for a provider, one for each of its ModelDeployments.
-fn targets_of<'c>(
+fn crd_versions_of<'c>(
     provider: &'static dyn Provider,
     compilation: &'c Compilation<YamlText>,
 ) -> impl Iterator<Item = &'c str> {
     let decisions = compilation.decisions.iter();
     decisions
         .filter(|decision| decision.provider() == Some(provider.name()))
-        .filter_map(|decision| decision.target.as_deref())
+        .filter_map(|decision| decision.crd_version.as_deref())
 }
 
 #[cfg(test)]
@@ -112,10 +112,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn choose(served: &str, targets: &Value) -> Result<(Value, Vec<&'static str>), TargetError> {
-        let mut given = Given::from([("targets", targets.clone())]);
-        let missing = Served::parse(served).choose_targets(&mut given)?;
-        Ok((given.remove("targets").unwrap(), missing.iter().map(|provider| provider.name()).collect()))
+    fn choose(served: &str, crd_versions: &Value) -> Result<(Value, Vec<&'static str>), CrdVersionError> {
+        let mut given = Given::from([("crdVersions", crd_versions.clone())]);
+        let missing = Served::parse(served).choose_crd_versions(&mut given)?;
+        Ok((given.remove("crdVersions").unwrap(), missing.iter().map(|provider| provider.name()).collect()))
     }
 
     /// The provider's own order decides among those that are served; a group that only begins the same is another.
@@ -129,8 +129,8 @@ mod tests {
             ("nvidia.com/v1alpha1beta,nvidia.com/v1beta1", "nvidia.com/v1beta1"),
         ];
         for (served, expected) in cases {
-            let (targets, missing) = choose(served, &auto).unwrap();
-            assert_eq!(targets, json!({"dynamo": expected, "kaito": "kaito.sh/v1beta1"}), "{served}");
+            let (crd_versions, missing) = choose(served, &auto).unwrap();
+            assert_eq!(crd_versions, json!({"dynamo": expected, "kaito": "kaito.sh/v1beta1"}), "{served}");
             assert!(missing.is_empty(), "{served}: {missing:?}");
         }
     }
@@ -140,13 +140,13 @@ mod tests {
     fn named_targets_stay() {
         let named = json!({"dynamo": "nvidia.com/v1beta1", "nobody": "auto"});
         assert_eq!(choose("v1", &named).unwrap(), (named, vec![]));
-        assert_eq!(Served::parse("v1").choose_targets(&mut Given::new()).unwrap().len(), 0);
+        assert_eq!(Served::parse("v1").choose_crd_versions(&mut Given::new()).unwrap().len(), 0);
     }
 
     #[test]
     fn what_the_cluster_serves_must_be_known() {
         let error = choose(" , ", &json!({"kaito": "auto"})).unwrap_err();
-        assert_eq!(error, TargetError::NothingKnown("kaito".to_owned()));
+        assert_eq!(error, CrdVersionError::NothingKnown("kaito".to_owned()));
         assert_eq!(choose("v1", &json!({"kaito": "auto"})).unwrap().1, ["kaito"]);
     }
 }

@@ -153,7 +153,7 @@ fn diagram(placed: &Placed<'_>, outputs: &[&Output]) -> Diagram {
         let mut lines = vec![verdict(candidate, selection)];
         if role == Role::Chosen {
             lines.extend(selection.reason.clone());
-            lines.extend(decision.target.as_ref().map(|target| format!("target {target}")));
+            lines.extend(decision.crd_version.as_ref().map(|version| format!("CRD version {version}")));
             lines.extend(decision.runtime.as_ref().map(|runtime| format!("runtime {runtime}")));
         }
         let node = diagram.node(Stage::Candidates, role, &candidate.provider, lines);

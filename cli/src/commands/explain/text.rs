@@ -70,7 +70,7 @@ fn summary(decision: &Decision, style: Style) -> Vec<Vec<Cell>> {
     [
         provider,
         optional("reason", decision.reason()),
-        optional("target", decision.target.as_deref()),
+        optional("CRD version", decision.crd_version.as_deref()),
         optional("schema", decision.schema_fingerprint.as_deref()),
         optional("runtime", decision.runtime.as_deref()),
         optional("endpoint", endpoint.as_deref()),

@@ -98,7 +98,7 @@ fn has_new_options(args: &PlanArgs) -> bool {
     args.new_config.is_some()
         || !args.new_providers.is_empty()
         || !args.new_crds.is_empty()
-        || !args.new_target.is_empty()
+        || !args.new_crd_version.is_empty()
         || !args.new_runtime.is_empty()
 }
 
@@ -111,7 +111,7 @@ fn apply_new_options(args: &PlanArgs, new: &mut InputArgs) {
     for (given, list) in lists.into_iter().filter(|(given, _)| !given.is_empty()) {
         list.clone_from(given);
     }
-    let assignments = [(&args.new_target, &mut new.target), (&args.new_runtime, &mut new.runtime)];
+    let assignments = [(&args.new_crd_version, &mut new.crd_version), (&args.new_runtime, &mut new.runtime)];
     for (given, list) in assignments {
         list.retain(|old: &Assignment| !given.iter().any(|new| new.provider == old.provider));
         list.extend(given.iter().cloned());

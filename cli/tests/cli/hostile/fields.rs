@@ -84,7 +84,7 @@ fn options() -> Value {
         "apiVersion": "config.kubefoundry.ai/v1alpha1",
         "kind": "Render",
         "metadata": {"name": "o"},
-        "targets": {"dynamo": "auto"},
+        "crdVersions": {"dynamo": "auto"},
         "runtimes": {"dynamo": "1.4.0"},
         "images": {"a": "b"},
         "providers": [{}],
@@ -112,7 +112,7 @@ fn options() -> Value {
         "output": "generated",
         "prune": false, "ownerReferences": false, "allowEmpty": false, "strict": false,
         "limits": {"documents": 1, "documentBytes": 1, "nodes": 1, "depth": 1, "aliasNodes": 1, "ruleBytes": 1, "ruleSteps": 1},
-        "rules": {"idle-gpus": "error"},
+        "severities": {"idle-gpus": "error"},
     })
 }
 

@@ -155,7 +155,7 @@ fn more_warnings_than_are_read() {
     let finding = "warning[KF0004] the run has 5001 more findings, 0 of them errors, expected at most 10000";
     assert_eq!(ran.err.lines().last(), Some(finding));
     // What is left out counts for what the options make of it.
-    let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nrules: {KF0503: error}\n";
+    let options = "apiVersion: config.kubefoundry.ai/v1alpha1\nkind: Render\nseverities: {KF0503: error}\n";
     let sandbox = sandbox.with("options.yaml", options);
     let ran = run(&sandbox, &["render", "a.yaml", "--config", "options.yaml", "--diagnostics", "concise"]).exits(1);
     assert_eq!(ran.out, "");

@@ -292,7 +292,7 @@ fn other_version(expected: &Value, live: &LiveObject) -> Object {
     let kind = live.object.kind.to_lowercase();
     let message = format!(
         "it is rendered as {rendered} and dumped as {found}; dump it with kubectl get {kind}.{version}.{group} -o yaml, or \
-         render {found} with --target"
+         render {found} with --crd-version"
     );
     outcome(expected, Outcome::NotComparable, message)
 }

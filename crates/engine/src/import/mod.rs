@@ -176,7 +176,7 @@ struct Beside<'o> {
 struct Bench<'s> {
     settings: Vec<&'s Source>,
     provider: &'static dyn Provider,
-    target: Option<String>,
+    crd_version: Option<String>,
 }
 
 /// What a deployment became.
@@ -188,11 +188,12 @@ struct Rendering {
 impl<'s> Bench<'s> {
     fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &Object<'_>) -> Self {
         let settings = sources.iter().map(|(_, source)| source);
-        let version = text(&object.value, "/apiVersion").filter(|version| provider.info().targets.contains(version));
+        let version =
+            text(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
         Self {
             settings: settings.filter(|source| matches!(source.purpose, Purpose::Options | Purpose::Crds)).collect(),
             provider,
-            target: version.map(str::to_owned),
+            crd_version: version.map(str::to_owned),
         }
     }
 
@@ -206,10 +207,11 @@ impl<'s> Bench<'s> {
         render["strict"] = json!(false);
         // Whose it will be is not known yet.
         render["ownerReferences"] = json!(false);
-        if let Some(target) = &self.target {
-            render["targets"] = Value::Object(Map::from_iter([(self.provider.name().to_owned(), json!(target))]));
+        if let Some(crd_version) = &self.crd_version {
+            render["crdVersions"] =
+                Value::Object(Map::from_iter([(self.provider.name().to_owned(), json!(crd_version))]));
         }
-        sources.add_for(Purpose::Options, "target", render.to_string());
+        sources.add_for(Purpose::Options, "crdVersion", render.to_string());
         sources.add("import.json", deployment.to_string());
         let compilation: Compilation = compile_as(&sources, Thoroughness::Needed);
         if compilation.has_errors() {

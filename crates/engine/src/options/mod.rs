@@ -4,7 +4,7 @@ pub mod render;
 
 use std::collections::BTreeMap;
 
-use self::render::{OutputMode, Render, RuleLevel, RuleSeverity};
+use self::render::{CodeSeverity, OutputMode, Render, SeverityOrOff};
 use crate::codes;
 use crate::composition;
 use crate::registry;
@@ -22,10 +22,10 @@ use kubefoundry_yaml::text::closest;
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the Render kind")]
 pub struct Options {
-    /// Whether there is a dump of CRDs to choose targets from.
+    /// Whether there is a dump of CRDs to choose CRD versions from.
     pub crds: bool,
     /// Provider to CRD version; a dump chooses where there is none, or `auto`.
-    pub targets: BTreeMap<String, String>,
+    pub crd_versions: BTreeMap<String, String>,
     /// Provider to runtime version.
     pub runtimes: BTreeMap<String, String>,
     /// Image prefix to replacement.
@@ -47,13 +47,13 @@ pub struct Options {
     /// Limits on CEL rules.
     pub rule_limits: kubefoundry_cel::Limits,
     /// Severity per code; `None` means that it is not reported.
-    pub rules: BTreeMap<&'static str, Option<Severity>>,
+    pub severities: BTreeMap<&'static str, Option<Severity>>,
 }
 
 impl Options {
     /// Applies a `Render` document: what it says wins over what was said before. Findings name what does not fit.
     pub fn apply(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
-        let mut reader = Reader::strict(findings);
+        let mut reader = Reader { renamed_fields: render::RENAMED_FIELDS, ..Reader::strict(findings) };
         let Some(render) = Render::read_except(root, &FieldPath::root(), &composition::section_keys(), &mut reader)
         else {
             return;
@@ -65,13 +65,13 @@ impl Options {
             findings.report(&codes::INVALID_OPTION, &FieldPath::root(), format!("these are not options, {expected}"));
             return;
         }
-        for (name, target) in render.targets.unwrap_or_default().0 {
-            let path = FieldPath::parse("targets").key(name.clone());
+        for (name, crd_version) in render.crd_versions.unwrap_or_default().0 {
+            let path = FieldPath::parse("crdVersions").key(name.clone());
             if let Some(provider) = known_provider(&name, &path, findings)
-                && known_word(&target, "auto", provider.info().targets, &path, findings)
-                && self.can_choose(&target, &path, findings)
+                && known_word(&crd_version, "auto", provider.info().crd_versions, &path, findings)
+                && self.can_choose(&crd_version, &path, findings)
             {
-                self.targets.insert(name, target);
+                self.crd_versions.insert(name, crd_version);
             }
         }
         for (name, version) in render.runtimes.unwrap_or_default().0 {
@@ -107,8 +107,8 @@ impl Options {
             self.apply_limits(&limits, findings);
         }
         let mut given = Vec::new();
-        for (name, RuleLevel(severity)) in render.rules.unwrap_or_default().0 {
-            self.apply_rule(&name, severity, &mut given, findings);
+        for (name, CodeSeverity(severity)) in render.severities.unwrap_or_default().0 {
+            self.apply_severity(&name, severity, &mut given, findings);
         }
     }
 
@@ -134,8 +134,8 @@ impl Options {
     }
 
     /// `auto` needs something to choose from.
-    fn can_choose(&self, target: &str, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
-        let can = target != "auto" || self.crds;
+    fn can_choose(&self, crd_version: &str, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
+        let can = crd_version != "auto" || self.crds;
         if !can {
             let message = format!("{path} is auto, expected a dump of CRDs to choose from");
             findings
@@ -145,14 +145,14 @@ impl Options {
         can
     }
 
-    fn apply_rule(
+    fn apply_severity(
         &mut self,
         name: &str,
-        severity: RuleSeverity,
+        severity: SeverityOrOff,
         given: &mut Vec<&'static str>,
         findings: &mut Findings<'_>,
     ) {
-        let path = FieldPath::parse("rules").key(name.to_owned());
+        let path = FieldPath::parse("severities").key(name.to_owned());
         let Some(code) = registry::code(name) else {
             let reported = findings.report(
                 &codes::INVALID_OPTION,
@@ -171,10 +171,10 @@ impl Options {
         }
         given.push(code.id);
         let severity = match severity {
-            RuleSeverity::Error => Some(Severity::Error),
-            RuleSeverity::Warning => Some(Severity::Warning),
-            RuleSeverity::Info => Some(Severity::Info),
-            RuleSeverity::Off => None,
+            SeverityOrOff::Error => Some(Severity::Error),
+            SeverityOrOff::Warning => Some(Severity::Warning),
+            SeverityOrOff::Info => Some(Severity::Info),
+            SeverityOrOff::Off => None,
         };
         if code.severity == Severity::Error && severity != Some(Severity::Error) {
             findings
@@ -182,18 +182,19 @@ impl Options {
                 .help("what it flags cannot be rendered; only warnings and infos can be changed");
             return;
         }
-        self.rules.insert(code.id, severity);
+        self.severities.insert(code.id, severity);
     }
 
     /// The CRD version to write for a provider; none when a dump of CRDs is to choose it.
-    pub fn target<'o>(&'o self, provider: &'static dyn Provider) -> Option<&'o str> {
-        let target = self.targets.get(provider.name()).map(String::as_str).filter(|target| *target != "auto");
-        target.or_else(|| provider.info().targets.first().copied().filter(|_| !self.crds))
+    pub fn crd_version<'o>(&'o self, provider: &'static dyn Provider) -> Option<&'o str> {
+        let crd_version =
+            self.crd_versions.get(provider.name()).map(String::as_str).filter(|version| *version != "auto");
+        crd_version.or_else(|| provider.info().crd_versions.first().copied().filter(|_| !self.crds))
     }
 
     /// A diagnostic as these options want it; `None` when it is off.
     pub fn adjust(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
-        if let Some(severity) = self.rules.get(diagnostic.code.id) {
+        if let Some(severity) = self.severities.get(diagnostic.code.id) {
             diagnostic.severity = (*severity)?;
         }
         if self.strict && diagnostic.severity == Severity::Warning {

@@ -15,8 +15,11 @@ use crate::{codes, composition};
 /// `apiVersion` of [`Render`].
 pub const API_VERSION: &str = "config.kubefoundry.ai/v1alpha1";
 
+/// Fields of [`Render`] that had another name before the first release: old and new.
+pub const RENAMED_FIELDS: &[(&str, &str)] = &[("targets", "crdVersions"), ("rules", "severities")];
+
 wire_object! {
-    /// Options of kubefoundry: what its output targets and how strict it is. Read from `kubefoundry.yaml` in the one
+    /// Options of kubefoundry: what it writes and how strict it is. Read from `kubefoundry.yaml` in the one
     /// directory given as PATH, and from `--config`.
     pub struct Render {
         /// `config.kubefoundry.ai/v1alpha1`.
@@ -26,7 +29,7 @@ wire_object! {
         /// Required where it is a KRM function's configuration.
         metadata: ObjectMeta = "metadata",
         /// The CRD version that is written for a provider: `dynamo: nvidia.com/v1beta1`.
-        targets: Map<String> = "targets",
+        crd_versions: Map<String> = "crdVersions",
         /// The runtime version that default images and flag checks of a provider are for: `dynamo: 1.4.0`. Pin it, or
         /// upgrading kubefoundry upgrades what runs.
         runtimes: Map<String> = "runtimes",
@@ -48,7 +51,7 @@ wire_object! {
         /// Limits on the input; past them a document is refused.
         limits: Limits = "limits",
         /// The severity of findings by diagnostic code: `KF0504: off`.
-        rules: Map<RuleLevel> = "rules",
+        severities: Map<CodeSeverity> = "severities",
     }
 }
 /// What a `Render` document looks like, with the sections of providers and transformations.
@@ -111,7 +114,7 @@ string_enum! {
 }
 string_enum! {
     /// The severity that a code is given.
-    pub enum RuleSeverity {
+    pub enum SeverityOrOff {
         /// An error.
         Error = "error",
         /// A warning.
@@ -125,16 +128,16 @@ string_enum! {
 
 /// The severity that a code is given, as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RuleLevel(pub RuleSeverity);
+pub struct CodeSeverity(pub SeverityOrOff);
 
-impl Read for RuleLevel {
+impl Read for CodeSeverity {
     const EXPECTED: &'static str = "one of error, warning, info, off";
 
     /// `off` without quotes is false to a YAML 1.1 reader. There is nothing else that it could mean here.
     fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
         match node.value {
-            Value::Bool(false) => Some(Self(RuleSeverity::Off)),
-            Value::String(_) => RuleSeverity::read(node, path, reader).map(Self),
+            Value::Bool(false) => Some(Self(SeverityOrOff::Off)),
+            Value::String(_) => SeverityOrOff::read(node, path, reader).map(Self),
             _ => {
                 kubefoundry_kubernetes::wire::wrong_type(node, path, Self::EXPECTED, reader);
                 None
@@ -143,10 +146,10 @@ impl Read for RuleLevel {
     }
 }
 
-impl Located for RuleLevel {
+impl Located for CodeSeverity {
     type Path = ValuePath;
 }
 
-impl Describe for RuleLevel {
-    const SHAPE: Shape = Shape::OneOf(&[RuleSeverity::SHAPE, Shape::Literal("false")]);
+impl Describe for CodeSeverity {
+    const SHAPE: Shape = Shape::OneOf(&[SeverityOrOff::SHAPE, Shape::Literal("false")]);
 }

@@ -14,7 +14,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// What to do about a field that the cluster does not know.
 const WAYS_OUT: &str =
-    "install a CRD that has the field, write another version of it (--target), or leave out what needs the field";
+    "install a CRD that has the field, write another version of it (--crd-version), or leave out what needs the field";
 
 /// A dump of CRDs as transformations ask it.
 #[derive(Debug)]

@@ -49,7 +49,7 @@ pub struct Decision {
     pub selection: Option<Selection>,
     /// The CRD version that is written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
+    pub crd_version: Option<String>,
     /// The schema of the main object in the dump of CRDs, by its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_fingerprint: Option<String>,
@@ -77,7 +77,7 @@ impl Decision {
             source,
             document,
             selection: None,
-            target: None,
+            crd_version: None,
             schema_fingerprint: None,
             runtime: None,
             endpoint: None,

@@ -25,8 +25,8 @@ impl<'s> Environment<'s> {
         let Self { configuration, schemas, options, thoroughness, chosen, .. } = *self;
         RunContext {
             images: &options.images,
-            targets: &options.targets,
-            schemas_choose_target: options.crds,
+            crd_versions: &options.crd_versions,
+            schemas_choose_crd_version: options.crds,
             runtimes: &options.runtimes,
             owner_references: options.owner_references,
             settings: &options.settings,

@@ -280,20 +280,20 @@ impl Evaluator {
     }
 
     /// The CRD version that is written for a provider, and why there is none.
-    pub(crate) fn find_target(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
+    pub(crate) fn find_crd_version(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
         let Some(provider) = providers::find(provider) else { return (None, None) };
         let root = Node { value: yaml::Value::Null, span: Span::default() };
         let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
         let mut findings = Findings::new(scope);
         let schemas = self.schemas();
         let context = self.environment(schemas.as_ref()).context();
-        let target = conformance::target(provider, &context, &mut findings);
+        let crd_version = conformance::choose_crd_version(provider, &context, &mut findings);
         let problem = findings.into_diagnostics().into_iter().next().map(|mut problem| {
             // Of what is missing there is no place.
             problem.location = problem.location.filter(|location| location.source != self.source);
             problem
         });
-        (target, problem)
+        (crd_version, problem)
     }
 }
 

@@ -167,11 +167,11 @@ pub(super) fn finish<'d, O: Form>(
         }
     }
     let Some(facts) = decision else { return Outcome { mapped: None, changed, findings } };
-    let DecisionFacts { selection, target, schema_fingerprint, runtime, gpus, fields } = facts;
+    let DecisionFacts { selection, crd_version, schema_fingerprint, runtime, gpus, fields } = facts;
     let mut decision = Decision::new(object.header.object(), object.source, object.document);
     decision.endpoint = endpoint;
     decision.selection = selection;
-    decision.target = target;
+    decision.crd_version = crd_version;
     decision.schema_fingerprint = schema_fingerprint;
     decision.runtime = runtime;
     decision.gpus = gpus;

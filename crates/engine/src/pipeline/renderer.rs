@@ -108,9 +108,9 @@ impl<'s> Renderer<'s> {
 
     /// The same, writing this CRD version for a provider.
     #[must_use]
-    pub fn with_target(&self, provider: &str, target: &str) -> Self {
+    pub fn with_crd_version(&self, provider: &str, crd_version: &str) -> Self {
         let mut options = self.evaluator.options().clone();
-        options.targets.insert(provider.to_owned(), target.to_owned());
+        options.crd_versions.insert(provider.to_owned(), crd_version.to_owned());
         self.with(self.evaluator.with_options(options))
     }
 

@@ -231,8 +231,8 @@ fn base<'s>(old: &Side<'_>, new: &Side<'_>, before: &Value, setting: &Setting<'s
     if !is_same(&old_main, &new_main) || old_main.api_version == new_main.api_version {
         return as_it_was();
     }
-    let with_target = |renderer: Renderer<'s>| renderer.with_target(&old.provider(), &new_main.api_version);
-    for renderer in [with_target(setting.old.clone()), with_target(setting.old.with_crds_of(&setting.new))] {
+    let with_crd_version = |renderer: Renderer<'s>| renderer.with_crd_version(&old.provider(), &new_main.api_version);
+    for renderer in [with_crd_version(setting.old.clone()), with_crd_version(setting.old.with_crds_of(&setting.new))] {
         if let Some(rendered) = renderer.render(before, Thoroughness::Needed) {
             let version = Movement {
                 object: new_main.clone(),

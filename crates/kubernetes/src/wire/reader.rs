@@ -22,12 +22,14 @@ pub struct Reader<'r, 'd> {
     pub patch: bool,
     /// The API group of the object, where groups differ in their fields.
     pub dialect: Option<&'static Dialect>,
+    /// Fields of the outermost object that have a new name: old and new. The old one is an error that names the new one.
+    pub renamed_fields: &'static [(&'static str, &'static str)],
 }
 
 impl<'r, 'd> Reader<'r, 'd> {
     /// A strict reader: unknown fields are errors.
     pub fn strict(findings: &'r mut Findings<'d>) -> Self {
-        Self { findings, unknown_field: &codes::UNKNOWN_FIELD, patch: false, dialect: None }
+        Self { findings, unknown_field: &codes::UNKNOWN_FIELD, patch: false, dialect: None, renamed_fields: &[] }
     }
 
     /// A strict reader of a patch: a part of an object, with the directives of a strategic merge.
@@ -282,16 +284,21 @@ pub fn unknown_field(
     }
     let at = path.key(key.to_owned());
     let parent = if path.segments().is_empty() { String::new() } else { format!(" in {path}") };
-    let suggestion = closest(key, known.iter().copied());
-    let message = format!("unknown field {:?}{parent}", shorten(key));
+    let renamed = reader.renamed_fields.iter().find(|(old, _)| path.segments().is_empty() && *old == key);
+    let suggestion = renamed.map(|(_, new)| *new).or_else(|| closest(key, known.iter().copied()));
+    let message = match renamed {
+        Some((old, new)) => format!("field {old:?} has been renamed to {new:?}"),
+        None => format!("unknown field {:?}{parent}", shorten(key)),
+    };
     // A quoted key stays quoted: in JSON it must.
     let written = node.entry(key).map(|entry| entry.key_span).unwrap_or_default();
     let quoted = reader.findings.scope().text.get(written.start..written.end).is_some_and(|text| text.starts_with('"'));
     let reported = reader.findings.report(reader.unknown_field, Place::key(&at), message);
     match suggestion {
         Some(field) if node.get(field).is_none() => {
-            let reported = reported.help(format!("did you mean {field:?}?"));
-            if is_only_one_for(field, node, known) {
+            let help = if renamed.is_some() { format!("write {field:?}") } else { format!("did you mean {field:?}?") };
+            let reported = reported.help(help);
+            if renamed.is_some() || is_only_one_for(field, node, known) {
                 let name = if quoted { quote(field) } else { field.to_owned() };
                 reported.replace_with(format!("rename it to {field}"), name);
             }

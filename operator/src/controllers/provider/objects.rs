@@ -63,7 +63,7 @@ pub(super) fn is_of(owned: &Owned, provider: &dyn Provider, manager: &str) -> bo
 
 /// Whether an object is of a kind in which the provider runs models.
 pub(super) fn is_main_kind(owned: &Owned, provider: &dyn Provider) -> bool {
-    let groups = provider.info().targets.iter().filter_map(|target| Some(target.rsplit_once('/')?.0));
+    let groups = provider.info().crd_versions.iter().filter_map(|version| Some(version.rsplit_once('/')?.0));
     groups.into_iter().any(|group| group == owned.resource.group)
 }
 

@@ -104,8 +104,9 @@ fn render() -> Result<Value, Failure> {
     metadata.and_then(|metadata| metadata.remove("required"));
     for provider in PROVIDERS {
         let chosen = ["auto"].as_slice();
-        let of_targets = ("targets", provider.info().targets, chosen, " `auto` chooses by the CRDs that --crds gives.");
-        for (option, versions, more, note) in [of_targets, ("runtimes", provider.info().runtimes, &[], "")] {
+        let crd_versions =
+            ("crdVersions", provider.info().crd_versions, chosen, " `auto` chooses by the CRDs that --crds gives.");
+        for (option, versions, more, note) in [crd_versions, ("runtimes", provider.info().runtimes, &[], "")] {
             if let Some(default) = versions.first() {
                 let what = format!("{} version; {default} by default.{note}", provider.display_name());
                 let words = [versions, more].concat();
@@ -116,11 +117,11 @@ fn render() -> Result<Value, Failure> {
     }
     let mut codes: Vec<_> = registry::codes().collect();
     codes.sort_by_key(|code| code.id);
-    let level = schema["properties"]["rules"]["additionalProperties"].clone();
+    let level = schema["properties"]["severities"]["additionalProperties"].clone();
     for code in codes {
         let mut rule = level.clone();
         rule["description"] = json!(format!("{}: {}. {} by default.", code.name, code.summary, code.severity));
-        schema["properties"]["rules"]["properties"][code.id] = rule;
+        schema["properties"]["severities"]["properties"][code.id] = rule;
     }
     // Inline configurations need not say what they are.
     let items = schema["properties"]["providers"]["items"].as_object_mut();

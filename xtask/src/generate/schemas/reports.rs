@@ -442,7 +442,7 @@ fn decision() -> Value {
             ("column", number("The column of its name, from 1.", 1)),
             ("object", reference("The object: a ModelDeployment for the most part.")),
             ("selection?", selection),
-            ("target?", text("The CRD version that is written.")),
+            ("crdVersion?", text("The CRD version that is written.")),
             ("schemaFingerprint?", text("With `--crds`: the schema that the main object was checked against.")),
             ("runtime?", text("The runtime version that flags and images are for.")),
             ("endpoint?", endpoint),

@@ -85,7 +85,7 @@ fn custom_version<'v>(
 /// the cluster's does, by the field that came with it.
 fn without_version(image: &str, path: &FieldPath, context: &Context<'_>, findings: &mut Findings<'_>) {
     let help = format!("say which Dynamo is in it with {}", overrides::path().runtime_version());
-    let (code, what) = match context.schema_has("DynamoGraphDeployment", override_field(context.target)) {
+    let (code, what) = match context.schema_has("DynamoGraphDeployment", override_field(context.crd_version)) {
         None => (&IMAGE_WITHOUT_VERSION, "Dynamo operators from 1.5 refuse it"),
         Some(true) => (&RUNTIME_VERSION_REQUIRED, "the operator of this cluster refuses it"),
         Some(false) => return,
@@ -93,9 +93,9 @@ fn without_version(image: &str, path: &FieldPath, context: &Context<'_>, finding
     findings.report(code, path, format!("image {image} has no tag such as 1.4.0: {what}")).help(help);
 }
 
-/// Where a target has `runtimeVersionOverride`.
-fn override_field(target: &str) -> &'static str {
-    if target.ends_with("/v1alpha1") {
+/// Where a crd_version has `runtimeVersionOverride`.
+fn override_field(crd_version: &str) -> &'static str {
+    if crd_version.ends_with("/v1alpha1") {
         "spec.services.*.runtimeVersionOverride"
     } else {
         "spec.components.*.runtimeVersionOverride"

@@ -66,7 +66,7 @@ static INFO: ProviderInfo = ProviderInfo {
     display_name: "Dynamo",
     config: include_str!("config.yaml"),
     readme: include_str!("README.md"),
-    targets: &[V1ALPHA1, V1BETA1],
+    crd_versions: &[V1ALPHA1, V1BETA1],
     runtimes: RUNTIMES,
     is_released_with_runtime: true,
     overrides: overrides::Overrides::SHAPE,
@@ -104,7 +104,7 @@ impl Provider for Dynamo {
         let graph = graph.filter(|_| fits && has_gpus(deployment))?;
 
         let name = &deployment.metadata.name;
-        let written = if context.target == V1BETA1 {
+        let written = if context.crd_version == V1BETA1 {
             let spec = v1beta1::Spec::from(graph);
             Manifest::new(V1BETA1, "DynamoGraphDeployment", name, WithSpec { spec })
         } else {

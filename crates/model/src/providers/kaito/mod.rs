@@ -49,7 +49,7 @@ static INFO: ProviderInfo = ProviderInfo {
     display_name: "KAITO",
     config: include_str!("config.yaml"),
     readme: include_str!("README.md"),
-    targets: &[target::API_VERSION],
+    crd_versions: &[target::API_VERSION],
     runtimes: &[],
     is_released_with_runtime: false,
     overrides: Overrides::SHAPE,

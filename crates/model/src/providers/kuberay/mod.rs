@@ -55,7 +55,7 @@ static INFO: ProviderInfo = ProviderInfo {
     display_name: "KubeRay",
     config: include_str!("config.yaml"),
     readme: include_str!("README.md"),
-    targets: &[V1],
+    crd_versions: &[V1],
     runtimes: RUNTIMES,
     is_released_with_runtime: false,
     overrides: overrides::Overrides::SHAPE,
