@@ -121,7 +121,10 @@ def main(binary, *command):
         document = {"uri": BROKEN.as_uri()}
         place = {"line": lines_that(text, "contextLength")[0] - 1, "character": 6}
         hover = server.request("textDocument/hover", {"textDocument": document, "position": place})
-        assert "--max-model-len" in json.dumps(hover), hover
+        shown = json.dumps(hover)
+        assert "--max-model-len" in shown, hover
+        # Markdown is shown as Markdown: `code` keeps its back-quotes and none is escaped.
+        assert "`" in shown and "\\\\`" not in shown, hover
         place = {"line": lines_that(text, "gpu-memory-utilization")[0] - 1, "character": 6}
         answer = server.request("textDocument/completion", {"textDocument": document, "position": place})
         labels = {item["label"] for item in answer["items"]}

@@ -326,7 +326,8 @@ mod tests {
         // What Argo CD itself sets beside the list.
         let listed = r#"[{"name":"images","map":{"nvcr.io":"mirror"}}]"#;
         assert_eq!(
-            given(&[(APP, listed), ("PARAM_IMAGES_NVCR_IO", "mirror"), ("ARGOCD_ENV_SEVERITIES_KF0504", "off")]).unwrap(),
+            given(&[(APP, listed), ("PARAM_IMAGES_NVCR_IO", "mirror"), ("ARGOCD_ENV_SEVERITIES_KF0504", "off")])
+                .unwrap(),
             json!({"images": {"nvcr.io": "mirror"}, "severities": {"KF0504": "off"}})
         );
         for nothing in ["null", "[]", ""] {

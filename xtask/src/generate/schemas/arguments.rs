@@ -85,14 +85,14 @@ fn description(key: &str, entries: &[Entry]) -> String {
     if let Some(entry) = entries.last() {
         text.push(format!(" Takes {}.", takes(&entry.flag)));
         let others = entry.table.aliases(entry.flag.name).filter(|alias| *alias != key.replace('_', "-"));
-        let others: Vec<String> = others.map(|alias| format!("`{alias}`")).collect();
+        let others: Vec<String> = others.map(str::to_owned).collect();
         if !others.is_empty() {
             text.push(format!(" Also written {}.", others.join(", ")));
         }
     }
     let deprecated = entries.iter().find(|entry| entry.flag.deprecated);
     if let Some(entry) = deprecated {
-        let instead = entry.flag.replaced_by.map(|other| format!(": use `{other}`")).unwrap_or_default();
+        let instead = entry.flag.replaced_by.map(|other| format!(": use {other}")).unwrap_or_default();
         text.push(format!(" Deprecated since {} {}{instead}.", entry.program.1, entry.version));
     }
     text.concat().trim_start().to_owned()
@@ -110,7 +110,7 @@ fn what(display: &str, entry: Option<&Entry>, span: Option<Span>) -> String {
         None if total == 1 => String::new(),
         None => format!(" {}", entry.version),
     };
-    format!(" `{name}` of {display}{versions}.")
+    format!(" {name} of {display}{versions}.")
 }
 
 /// What the value is, in the words of the engine's check.

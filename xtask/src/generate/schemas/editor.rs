@@ -129,7 +129,7 @@ fn render() -> Result<Value, Failure> {
     Ok(schema)
 }
 
-/// Any document: ours are checked by their kind, others are let be.
+/// The schema for any document: one of our kinds is checked by its own schema, any other document is accepted.
 fn any(versions: &[String], kinds: &[(&str, &Value)], render: &Value) -> Value {
     let mut branches = Vec::new();
     let lists: Vec<String> = kinds.iter().map(|(kind, _)| format!("{kind}List")).collect();
@@ -162,7 +162,7 @@ fn any(versions: &[String], kinds: &[(&str, &Value)], render: &Value) -> Value {
         "then": {"properties": {"items": {"type": ["array", "null"], "items": {"$ref": "#"}}}},
     }));
     json!({
-        "description": "A document of kubefoundry's is checked by its kind; any other document is let be.",
+        "description": "A document of kubefoundry's is checked by its kind; any other document is ignored.",
         "allOf": branches,
     })
 }
@@ -179,14 +179,25 @@ fn object(shape: &ObjectShape, nullable: bool) -> Result<Value, Failure> {
         .filter(|field| field.facets.required || always_needed(shape.name).contains(&field.key))
         .map(|field| field.key)
         .collect();
-    Ok(Object::default()
-        .with("description", description(shape.doc))
+    Ok(documented(&description(shape.doc))
         .with("type", or_null("object", nullable))
         .with_some("required", (!required.is_empty()).then_some(required))
         .with("additionalProperties", false)
         .with("properties", properties)
         .with_some("allOf", conditions(shape.name)?)
         .into())
+}
+
+/// The keywords that document a value.
+const DESCRIPTIONS: [&str; 2] = ["description", "markdownDescription"];
+
+/// A schema with documentation only. `description` is plain text in JSON Schema, and an editor shows Markdown in it with
+/// escaped back-quotes; editors that read `markdownDescription` (VS Code, yaml-language-server) prefer that.
+fn documented(text: &str) -> Object {
+    let has_markdown = text.contains('`');
+    Object::default()
+        .with("description", text.replace('`', ""))
+        .with_some("markdownDescription", has_markdown.then_some(text))
 }
 
 fn or_null(kind: &str, nullable: bool) -> Value {
@@ -201,9 +212,9 @@ fn property(field: &FieldShape) -> Result<Value, Failure> {
             text = format!("{text}\n\n- `{word}`: {}", description(doc));
         }
     }
-    let mut schema = Object::default().with("description", text);
+    let mut schema = documented(&text);
     if let Value::Object(inner) = inner {
-        schema.0.extend(inner.into_iter().filter(|(key, _)| key != "description"));
+        schema.0.extend(inner.into_iter().filter(|(key, _)| !DESCRIPTIONS.contains(&key.as_str())));
     }
     Ok(schema.with_some("default", field.facets.default.map(parse).transpose()?).into())
 }
@@ -243,7 +254,14 @@ fn value(shape: &Shape, facets: &Facets, nullable: bool) -> Result<Value, Failur
         Shape::Words(words) => {
             let list: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
             let docs: Vec<String> = words.words.iter().map(|(_, doc)| description(doc)).collect();
-            json!({"type": "string", "enum": list, "enumDescriptions": docs})
+            let plain: Vec<String> = docs.iter().map(|doc| doc.replace('`', "")).collect();
+            let markdown = (plain != docs).then_some(docs);
+            Object::default()
+                .with("type", "string")
+                .with("enum", list)
+                .with("enumDescriptions", plain)
+                .with_some("markdownEnumDescriptions", markdown)
+                .into()
         }
         Shape::OneOf(shapes) => {
             let any: Result<Vec<Value>, Failure> =
