@@ -6,12 +6,12 @@ mod documents;
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
+use kubefoundry_compiler::plan::{Applier, Run, plan};
+use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Findings, Scope};
-use kubefoundry_engine::pipeline::{Compilation, YamlText, compile_as};
-use kubefoundry_engine::plan::{Applier, Run, plan};
-use kubefoundry_engine::{Thoroughness, compile};
 use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;

@@ -19,7 +19,7 @@
 /// assert_eq!(report.objects[0].fields[0].path, "spec.services.VllmWorker.replicas");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::drift::Report;
+pub use kubefoundry_compiler::drift::Report;
 
 /// ```
 /// use kubefoundry::drift::{Outcome, Report};
@@ -36,4 +36,4 @@ pub use kubefoundry_engine::drift::Report;
 /// assert_eq!(report.objects[0].result, Outcome::Missing);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::drift::Outcome;
+pub use kubefoundry_compiler::drift::Outcome;

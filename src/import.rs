@@ -1,7 +1,7 @@
 //! From objects of providers to ModelDeployments.
 
 #[doc(inline)]
-pub use kubefoundry_engine::import::import;
+pub use kubefoundry_compiler::import::import;
 
 /// ```
 /// use kubefoundry::SourceSet;
@@ -20,4 +20,4 @@ pub use kubefoundry_engine::import::import;
 /// assert!(import.imported[0].residue.is_empty(), "the ModelDeployment says everything");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::import::Import;
+pub use kubefoundry_compiler::import::Import;

@@ -34,7 +34,7 @@
 //! | move to kubefoundry, or between providers and API groups | [`import`], [`migrate`] |
 //! | give editors and clusters the schemas | [`schemas`] |
 //!
-//! Only this package promises a stable interface. What it shows is declared in internal crates, `kubefoundry-engine` above
+//! Only this package promises a stable interface. What it shows is declared in internal crates, `kubefoundry-compiler` above
 //! all; the examples of single methods use the names of those crates. The kinds of input are described in `schemas`, the
 //! options of a run are a document of kind `Render`.
 

@@ -1,7 +1,7 @@
 //! To another provider, beside what runs; to another API group.
 
+use kubefoundry_compiler::migrate;
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_engine::migrate;
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_model::providers;
 
@@ -45,7 +45,7 @@ pub fn to_group(sources: &SourceSet, group: &str) -> Option<Regrouping> {
 /// assert_eq!(migration.moved[0].model_deployment["metadata"]["name"], "phi-kuberay");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::migrate::Migration;
+pub use kubefoundry_compiler::migrate::Migration;
 
 /// ```
 /// use kubefoundry::SourceSet;
@@ -62,4 +62,4 @@ pub use kubefoundry_engine::migrate::Migration;
 /// assert!(regrouping.texts[0].text.starts_with("\napiVersion: kubefoundry.ai/v1alpha1\n"));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::migrate::Regrouping;
+pub use kubefoundry_compiler::migrate::Regrouping;

@@ -3,7 +3,7 @@
 //! [`plan()`] compares two runs.
 
 #[doc(inline)]
-pub use kubefoundry_engine::plan::plan;
+pub use kubefoundry_compiler::plan::plan;
 
 /// ```
 /// use kubefoundry::plan::{Applier, Run, plan};
@@ -15,14 +15,14 @@ pub use kubefoundry_engine::plan::plan;
 /// assert!(plan(run, run, Applier::Apply).is_err());
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::plan::Run;
+pub use kubefoundry_compiler::plan::Run;
 
 /// ```
 /// use kubefoundry::plan::Applier;
 /// assert_eq!(Applier::default(), Applier::Apply);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::plan::Applier;
+pub use kubefoundry_compiler::plan::Applier;
 
 /// ```
 /// use kubefoundry::plan::{Applier, Plan, Run, plan};
@@ -43,7 +43,7 @@ pub use kubefoundry_engine::plan::Applier;
 /// assert_eq!(plan.summary.to_string(), "1 restart; GPUs 1 → 2");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::plan::Plan;
+pub use kubefoundry_compiler::plan::Plan;
 
 /// ```
 /// use kubefoundry::plan::{Applier, DeploymentPlan, Run, plan};
@@ -62,7 +62,7 @@ pub use kubefoundry_engine::plan::Plan;
 /// assert!(unchanged.changes.is_empty() && unchanged.objects.is_empty());
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::plan::DeploymentPlan;
+pub use kubefoundry_compiler::plan::DeploymentPlan;
 
 /// ```
 /// use kubefoundry::plan::Class;
@@ -71,7 +71,7 @@ pub use kubefoundry_engine::plan::DeploymentPlan;
 /// assert_eq!(Class::RollingRestart.meaning(), "pods are replaced one after the other");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::plan::Class;
+pub use kubefoundry_compiler::plan::Class;
 
 /// ```
 /// use kubefoundry::plan::PlanError;
@@ -79,4 +79,4 @@ pub use kubefoundry_engine::plan::Class;
 /// assert_eq!(said, "NEW has errors: it renders nothing, so it changes nothing");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::plan::PlanError;
+pub use kubefoundry_compiler::plan::PlanError;

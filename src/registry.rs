@@ -5,7 +5,7 @@ mod pages;
 use kubefoundry_diagnostics::Code;
 
 #[doc(inline)]
-pub use kubefoundry_engine::registry::{code, codes};
+pub use kubefoundry_compiler::registry::{code, codes};
 
 /// The page of a code, `docs/codes/KFnnnn.md`, as Markdown: what it means, why it matters, an example and its correction.
 /// `None` when nobody has written it, which `tests/codes.rs` does not let pass.

@@ -1,10 +1,10 @@
 //! A run over all texts: what it makes, and what it finds.
 
 #[doc(inline)]
-pub use kubefoundry_engine::compile;
+pub use kubefoundry_compiler::compile;
 
 #[doc(inline)]
-pub use kubefoundry_engine::pipeline::compile_as;
+pub use kubefoundry_compiler::pipeline::compile_as;
 
 /// ```
 /// use kubefoundry::{SourceSet, Thoroughness, compile};
@@ -21,7 +21,7 @@ pub use kubefoundry_engine::pipeline::compile_as;
 /// assert_eq!(needed.outputs, everything.outputs);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::Thoroughness;
+pub use kubefoundry_compiler::Thoroughness;
 
 /// ```
 /// use kubefoundry::{Severity, SourceSet, Thoroughness, compile};
@@ -38,7 +38,7 @@ pub use kubefoundry_engine::Thoroughness;
 /// assert_eq!(compilation.diagnostics[0].message, "vLLM engine requires GPU (set resources.gpu.count > 0)");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::Compilation;
+pub use kubefoundry_compiler::Compilation;
 
 /// ```
 /// use kubefoundry::{Output, SourceSet, Thoroughness, compile};
@@ -56,7 +56,7 @@ pub use kubefoundry_engine::Compilation;
 /// assert_eq!(&*compilation.decisions[output.decision].object.name, "phi");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::Output;
+pub use kubefoundry_compiler::Output;
 
 /// ```
 /// use kubefoundry::{OutputRole, SourceSet, Thoroughness, compile};
@@ -71,7 +71,7 @@ pub use kubefoundry_engine::Output;
 /// assert_eq!(compilation.outputs[0].role, OutputRole::Generated);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::pipeline::OutputRole;
+pub use kubefoundry_compiler::pipeline::OutputRole;
 
 /// ```
 /// use kubefoundry::{Form, SourceSet, Thoroughness, compile_as};
@@ -96,7 +96,7 @@ pub use kubefoundry_engine::pipeline::OutputRole;
 /// assert_eq!(compilation.outputs[0].object.0, "DynamoGraphDeployment");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::pipeline::Form;
+pub use kubefoundry_compiler::pipeline::Form;
 
 /// ```
 /// use kubefoundry::{SourceSet, Thoroughness, YamlText, compile_as};
@@ -111,7 +111,7 @@ pub use kubefoundry_engine::pipeline::Form;
 /// assert!(compilation.outputs[0].object.as_str().contains("kind: DynamoGraphDeployment\n"));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::pipeline::YamlText;
+pub use kubefoundry_compiler::pipeline::YamlText;
 
 /// ```
 /// use kubefoundry::{SourceSet, Thoroughness, compile};
@@ -147,7 +147,7 @@ pub use kubefoundry_engine::pipeline::YamlText;
 /// assert_eq!(candidates, ["dynamo", "kaito", "kuberay"]);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::Decision;
+pub use kubefoundry_compiler::Decision;
 
 /// ```
 /// use kubefoundry::{Diagnostic, SourceSet, Thoroughness, compile};

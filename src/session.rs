@@ -10,7 +10,7 @@
 /// assert_eq!(session.evaluate(&phi, None).objects.last().unwrap()["kind"], "DynamoGraphDeployment");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::session::Session;
+pub use kubefoundry_compiler::session::Session;
 
 /// ```
 /// use kubefoundry::{Providers, Session, SourceSet};
@@ -18,7 +18,7 @@ pub use kubefoundry_engine::session::Session;
 /// assert_eq!(session.provider_names().count(), 0, "no provider is configured");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::session::Providers;
+pub use kubefoundry_compiler::session::Providers;
 
 /// ```
 /// use kubefoundry::{Evaluation, Providers, Session, SourceSet};
@@ -31,7 +31,7 @@ pub use kubefoundry_engine::session::Providers;
 /// assert!(evaluation.has_errors() && evaluation.objects.is_empty());
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::session::Evaluation;
+pub use kubefoundry_compiler::session::Evaluation;
 
 /// ```
 /// use kubefoundry::{Chosen, Providers, Session, SourceSet};
@@ -44,4 +44,4 @@ pub use kubefoundry_engine::session::Evaluation;
 /// assert_eq!(session.evaluate(&phi, Some(&chosen)).provider(), Some("kuberay"));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::session::Chosen;
+pub use kubefoundry_compiler::session::Chosen;

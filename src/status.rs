@@ -14,7 +14,7 @@
 /// assert_eq!(report.statuses[0].status.phase.unwrap().as_str(), "Running");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::status::Report;
+pub use kubefoundry_compiler::status::Report;
 
 /// ```
 /// use kubefoundry::status::{Judgement, Time};
@@ -22,7 +22,7 @@ pub use kubefoundry_engine::status::Report;
 /// assert_eq!(judgement.stale_after, 300);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::status::Judgement;
+pub use kubefoundry_compiler::status::Judgement;
 
 /// ```
 /// use kubefoundry::status::Time;
@@ -30,7 +30,7 @@ pub use kubefoundry_engine::status::Judgement;
 /// assert_eq!(time.to_string(), "2026-01-30T10:00:00Z");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_engine::cluster_snapshot::time::Time;
+pub use kubefoundry_compiler::cluster_snapshot::time::Time;
 
 #[doc(inline)]
-pub use kubefoundry_engine::status::to_json;
+pub use kubefoundry_compiler::status::to_json;

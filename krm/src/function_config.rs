@@ -1,8 +1,8 @@
 //! The functionConfig: options as a `Render`, options as a ConfigMap's text values, or a ModelDeployment.
 
+use kubefoundry_compiler::codes;
+use kubefoundry_compiler::options::render;
 use kubefoundry_diagnostics::Diagnostic;
-use kubefoundry_engine::codes;
-use kubefoundry_engine::options::render;
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::{Node, Value};
@@ -202,7 +202,7 @@ mod tests {
             fields
         };
         let not_text = ["apiVersion", "kind", "metadata", "providers"];
-        let kubefoundry_kubernetes::wire::Shape::Object(shape) = kubefoundry_engine::options::render::shape() else {
+        let kubefoundry_kubernetes::wire::Shape::Object(shape) = kubefoundry_compiler::options::render::shape() else {
             panic!("an object")
         };
         let mut render: Vec<&str> =

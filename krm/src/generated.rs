@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry_engine::Output;
+use kubefoundry_compiler::Output;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::edit::as_read;

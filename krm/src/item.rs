@@ -1,7 +1,7 @@
 //! What clients write on an item: where it comes from, and notes of their own.
 
+use kubefoundry_compiler::composition;
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_engine::composition;
 use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::manifest::Identity;
 pub(crate) use kubefoundry_kubernetes::manifest::is_bookkeeping;

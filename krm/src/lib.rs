@@ -5,7 +5,7 @@
 //! back byte for byte, and an error comes back with the whole list.
 //!
 //! ```text
-//! envelope ─ function_config ─ sources ─ kubefoundry_engine::compile ─ plan (─ prune) ─ results ─ changes
+//! envelope ─ function_config ─ sources ─ kubefoundry_compiler::compile ─ plan (─ prune) ─ results ─ changes
 //! ```
 
 mod block;
@@ -22,8 +22,8 @@ mod sources;
 
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::Severity;
-use kubefoundry_engine::{Thoroughness, compile};
 
 pub use process::{serve, serve_refusal};
 

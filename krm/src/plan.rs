@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubefoundry_compiler::Compilation;
+use kubefoundry_compiler::codes;
+use kubefoundry_compiler::options::render::OutputMode;
+use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_diagnostics::Diagnostic;
-use kubefoundry_engine::Compilation;
-use kubefoundry_engine::codes;
-use kubefoundry_engine::options::render::OutputMode;
-use kubefoundry_engine::pipeline::OutputRole;
 use kubefoundry_kubernetes::manifest::Identity;
 use serde_json::Value;
 

@@ -5,9 +5,9 @@ mod doubt;
 
 use std::collections::BTreeSet;
 
-use kubefoundry_engine::Compilation;
-use kubefoundry_engine::composition;
-use kubefoundry_engine::options::render::OutputMode;
+use kubefoundry_compiler::Compilation;
+use kubefoundry_compiler::composition;
+use kubefoundry_compiler::options::render::OutputMode;
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_yaml::Node;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::Compilation;
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
-use kubefoundry_engine::Compilation;
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{Limits, Node, Value, parse};
@@ -165,7 +165,7 @@ pub(crate) fn of_others(envelope: &Envelope<'_>) -> Vec<Json> {
     let given = envelope.root().get("results").map(Node::items).unwrap_or_default();
     let ours = |result: &&Node<'_>| {
         let code = item::word(result, &["tags", "code"]);
-        code.is_some_and(|code| kubefoundry_engine::registry::code(code).is_some())
+        code.is_some_and(|code| kubefoundry_compiler::registry::code(code).is_some())
     };
     given.iter().filter(|result| !ours(result)).map(Node::to_json).collect()
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use kubefoundry_compiler::options::render;
 use kubefoundry_diagnostics::Location;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::options::render;
 use kubefoundry_yaml::edit::BlockItem;
 use kubefoundry_yaml::{Node, Span};
 

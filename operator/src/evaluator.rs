@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kubefoundry_compiler::session::{Providers, Session};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
-use kubefoundry_engine::session::{Providers, Session};
 use kubefoundry_model::providers::PROVIDERS;
 use tokio::sync::watch;
 use tokio::time::Instant;

@@ -10,7 +10,7 @@
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use kubefoundry_engine::cluster_snapshot::time::Time;
+use kubefoundry_compiler::cluster_snapshot::time::Time;
 use serde_json::{Map, Value, json};
 
 use crate::cached::Cached;

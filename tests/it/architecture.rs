@@ -165,7 +165,7 @@ fn modules_keep_to_their_order() {
 /// To the pipeline, models are one of several transformations: only what runs single deployments knows more of them.
 #[test]
 fn the_pipeline_knows_models_only_where_single_deployments_are_tried() {
-    let folder = root().join("crates/engine/src/pipeline");
+    let folder = root().join("crates/compiler/src/pipeline");
     let knows = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("kubefoundry_model");
     let name = |file: PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
     let found: Vec<String> = rust_files(&folder).into_iter().filter(knows).map(name).collect();

@@ -7,11 +7,11 @@ use std::path::Path;
 use crate::common::accident::accident;
 use crate::common::generated::documents;
 use crate::common::{case_folders, read_case};
+use kubefoundry_compiler::cluster_snapshot::time::Time;
+use kubefoundry_compiler::drift::{Outcome, Report};
+use kubefoundry_compiler::status::{self, Judgement};
+use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::cluster_snapshot::time::Time;
-use kubefoundry_engine::drift::{Outcome, Report};
-use kubefoundry_engine::status::{self, Judgement};
-use kubefoundry_engine::{Compilation, Thoroughness, compile};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use proptest::prelude::*;
@@ -33,12 +33,13 @@ fn drift(mut sources: SourceSet, change: impl Fn(&mut Value)) -> Option<(Report,
 
 fn objects(compilation: &Compilation) -> Option<Vec<Value>> {
     // What is passed on is the user's own text, with nothing in it that is known here.
-    let is_fine = !compilation.has_errors() && compilation.outputs.iter().all(kubefoundry_engine::Output::is_generated);
+    let is_fine =
+        !compilation.has_errors() && compilation.outputs.iter().all(kubefoundry_compiler::Output::is_generated);
     is_fine.then(|| compilation.outputs.iter().map(|output| output.object.clone()).collect())
 }
 
 fn found(report: &Report) -> Vec<String> {
-    let of = |object: &kubefoundry_engine::drift::Object| {
+    let of = |object: &kubefoundry_compiler::drift::Object| {
         let fields: Vec<String> = object.fields.iter().map(|field| field.path.clone()).collect();
         (object.result != Outcome::Same).then(|| format!("{} {:?} {fields:?}", object.object, object.result))
     };

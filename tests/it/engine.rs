@@ -2,11 +2,11 @@
 
 use crate::common::upstream::newest;
 use crate::common::{case_folders, read_case};
+use kubefoundry_compiler::pipeline::OutputRole;
+use kubefoundry_compiler::session::{Chosen, Evaluation, Providers, Session};
+use kubefoundry_compiler::{Compilation, Decision, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
-use kubefoundry_engine::pipeline::OutputRole;
-use kubefoundry_engine::session::{Chosen, Evaluation, Providers, Session};
-use kubefoundry_engine::{Compilation, Decision, Thoroughness, compile};
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{Start, testing};
+use kubefoundry_compiler::field_reference::find;
+use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
-use kubefoundry_engine::field_reference::find;
-use kubefoundry_engine::{Compilation, Thoroughness, compile};
 use kubefoundry_kubernetes::wire::Shape;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::support::Support;

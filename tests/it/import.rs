@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, read_case};
+use kubefoundry_compiler::import::{Import, import};
+use kubefoundry_compiler::{Compilation, Output, Thoroughness, compile};
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::import::{Import, import};
-use kubefoundry_engine::{Compilation, Output, Thoroughness, compile};
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

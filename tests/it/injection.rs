@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::common::argv::{Parsed, Program, dynamo_shell_quote, kubelet, shell_words};
 use crate::common::start::{STARTS, Start};
+use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
-use kubefoundry_engine::{Compilation, Thoroughness, compile};
 use kubefoundry_model::engines::flags;
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};

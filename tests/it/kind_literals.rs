@@ -15,7 +15,7 @@ const FOLDERS: &[&str] = &[
     "crates/transform/src",
     "crates/llamastack/src",
     "crates/actor/src",
-    "crates/engine/src",
+    "crates/compiler/src",
     "src",
     "cli/src",
     "krm/src",

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, migrated, read_case};
+use kubefoundry_compiler::migrate::{Migration, Regrouping, to_group, to_provider};
+use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::migrate::{Migration, Regrouping, to_group, to_provider};
-use kubefoundry_engine::{Thoroughness, compile};
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
@@ -145,8 +145,8 @@ proptest! {
             moved.add("model.yaml", texts(&regrouping));
             let after = compile(&moved, Thoroughness::Needed);
             prop_assert!(!after.has_errors(), "{}", texts(&regrouping));
-            let bodies = |compilation: &kubefoundry_engine::Compilation| {
-                let body = |output: &kubefoundry_engine::Output| {
+            let bodies = |compilation: &kubefoundry_compiler::Compilation| {
+                let body = |output: &kubefoundry_compiler::Output| {
                     let mut object = output.object.clone();
                     object["metadata"]["labels"].take();
                     object["metadata"]["annotations"].take();
@@ -158,7 +158,7 @@ proptest! {
             };
             let (one, other) = (bodies(&before), bodies(&after));
             for (one, other) in one.iter().zip(&other) {
-                let found = kubefoundry_engine::import::compare::differences(one, other, &kubefoundry_model::draft::PartNames::default());
+                let found = kubefoundry_compiler::import::compare::differences(one, other, &kubefoundry_model::draft::PartNames::default());
                 prop_assert!(found.is_empty(), "{:?}\n{}\n{}", found, yaml::to_yaml_stream([model]), texts(&regrouping));
             }
             prop_assert_eq!(one.len(), other.len());

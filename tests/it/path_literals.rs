@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use kubefoundry_engine::field_reference::{KINDS, find};
+use kubefoundry_compiler::field_reference::{KINDS, find};
 
 use crate::common::rust_source::{code_lines, files_without_tests};
 

@@ -7,10 +7,10 @@ use crate::common::generated::documents;
 use crate::common::start::STARTS;
 use crate::common::upstream::{TransitionRule, dump, newest};
 use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::pipeline::{Compilation, Renderer, YamlText, compile_as};
+use kubefoundry_compiler::plan::{Action, Applier, Class, Plan, Run, plan};
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_engine::Thoroughness;
-use kubefoundry_engine::pipeline::{Compilation, Renderer, YamlText, compile_as};
-use kubefoundry_engine::plan::{Action, Applier, Class, Plan, Run, plan};
 use kubefoundry_model::provider::{Behavior, Reaction};
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
@@ -292,7 +292,7 @@ fn rendered() -> Vec<(&'static [Behavior], Value)> {
         if compilation.has_errors() {
             continue;
         }
-        for output in compilation.outputs.into_iter().filter(kubefoundry_engine::Output::is_generated) {
+        for output in compilation.outputs.into_iter().filter(kubefoundry_compiler::Output::is_generated) {
             let provider = compilation.decisions[output.decision].provider();
             let Some(provider) = PROVIDERS.iter().find(|it| Some(it.name()) == provider) else { continue };
             all.push((provider.info().behaviors, output.object));
@@ -374,7 +374,7 @@ fn crds_take_what_the_tables_say_is_taken() {
         rule.add_to(names.next().unwrap());
     }
     let dump = dump(&definitions);
-    let (crds, problems) = kubefoundry_engine::composition::read_crds(&dump);
+    let (crds, problems) = kubefoundry_compiler::composition::read_crds(&dump);
     assert!(problems.is_empty(), "{problems:?}");
     let mut checked = 0;
     for (position, start) in STARTS.iter().enumerate() {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry_compiler::Compilation;
+use kubefoundry_compiler::selection_analysis::{Analysis, Flaw, FlawKind, Obstacle, Providers, analyze, why_not};
+use kubefoundry_compiler::trace::{Change, changed};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::Compilation;
-use kubefoundry_engine::selection_analysis::{Analysis, Flaw, FlawKind, Obstacle, Providers, analyze, why_not};
-use kubefoundry_engine::trace::{Change, changed};
 use kubefoundry_model::select::Selection;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
@@ -260,7 +260,7 @@ fn a_space_that_is_too_large_is_said_to_be_looked_at_in_part() {
     }
     let analysis = analysis(&text);
     assert!(!analysis.complete);
-    assert!(analysis.judged <= kubefoundry_engine::selection_analysis::MOST_POINTS);
+    assert!(analysis.judged <= kubefoundry_compiler::selection_analysis::MOST_POINTS);
     // Each of them decides somewhere, and that is found all the same.
     assert!(!analysis.flaws.iter().any(|flaw| flaw.kind == FlawKind::Dead), "{:#?}", analysis.flaws);
 }

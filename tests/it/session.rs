@@ -1,8 +1,8 @@
 //! A session that compiles the same texts again and again, as they are edited: what comes out is that of a fresh run.
 
+use kubefoundry_compiler::session::{Providers, Session};
+use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::session::{Providers, Session};
-use kubefoundry_engine::{Thoroughness, compile};
 use proptest::prelude::*;
 
 const CONFIGURATION: &str = "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {name: aaa}\nspec:\n  \

@@ -1,8 +1,8 @@
 //! What `render` and `lint` say by the embedded skeletons of upstream CRDs, without a dump of CRDs.
 
+use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
+use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::pipeline::{Compilation, YamlText, compile_as};
-use kubefoundry_engine::{Thoroughness, compile};
 
 use crate::common::upstream;
 

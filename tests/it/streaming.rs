@@ -1,9 +1,9 @@
 //! Documents go through in chunks and on several threads, and provider configurations are looked for before the rest:
 //! none of it may show.
 
+use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
+use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_engine::pipeline::{Compilation, YamlText, compile_as};
-use kubefoundry_engine::{Thoroughness, compile};
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, compile_all, read_case};
+use kubefoundry_compiler::trace::{Fate, Trace, changed, trace};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::trace::{Fate, Trace, changed, trace};
 use kubefoundry_model::ir::Origin;
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
@@ -144,7 +144,7 @@ fn the_output_moves_where_the_trace_says() {
 }
 
 /// The trace of one document.
-fn trace_of(documents: &str) -> kubefoundry_engine::trace::Trace {
+fn trace_of(documents: &str) -> kubefoundry_compiler::trace::Trace {
     let mut sources = SourceSet::default();
     sources.add("a.yaml", documents);
     trace(&sources).into_iter().next().unwrap()
@@ -152,7 +152,7 @@ fn trace_of(documents: &str) -> kubefoundry_engine::trace::Trace {
 
 /// Where an output comes from.
 fn origins(trace: &Trace, kind: &str, name: &str, path: &str, inside: Option<&str>) -> Vec<String> {
-    let is_it = |output: &&kubefoundry_engine::trace::OutputTrace| {
+    let is_it = |output: &&kubefoundry_compiler::trace::OutputTrace| {
         &*output.object.kind == kind
             && &*output.object.name == name
             && output.path == path

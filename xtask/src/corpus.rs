@@ -58,8 +58,8 @@ fn foreign_files(count: usize, folder: &Path) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kubefoundry_compiler::{Thoroughness, compile, trace};
     use kubefoundry_diagnostics::source::SourceSet;
-    use kubefoundry_engine::{Thoroughness, compile, trace};
 
     /// Every kind in its turn, each by the way that it says it takes, and nothing that would not be rendered.
     #[test]
@@ -99,7 +99,7 @@ mod tests {
     fn foreign_files_are_none_of_ours() {
         for number in 0..250 {
             let (name, text) = foreign::file(number);
-            assert!(!kubefoundry_engine::pipeline::may_hold_ours(&text), "{name}");
+            assert!(!kubefoundry_compiler::pipeline::may_hold_ours(&text), "{name}");
             let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
             assert!(parsed.failure.is_none() && !parsed.documents.is_empty(), "{name}: {:?}", parsed.failure);
         }

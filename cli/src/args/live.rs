@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args as ClapArgs, ValueHint};
-use kubefoundry_engine::cluster_snapshot::time::Time;
+use kubefoundry_compiler::cluster_snapshot::time::Time;
 
 use super::{DiagnosticsArgs, InputArgs, TextFormat};
 
@@ -55,7 +55,7 @@ pub(crate) struct StatusArgs {
     pub(crate) now: Option<Now>,
 
     /// With --now: seconds without news after which a status that should change is stale
-    #[arg(long, value_name = "SECONDS", requires = "now", default_value_t = kubefoundry_engine::status::STALE_AFTER)]
+    #[arg(long, value_name = "SECONDS", requires = "now", default_value_t = kubefoundry_compiler::status::STALE_AFTER)]
     pub(crate) stale_after: u64,
 }
 

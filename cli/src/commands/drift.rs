@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::drift::{FieldDrift, Object, Outcome, Report, Writer};
 use kubefoundry_diagnostics::render::Style;
-use kubefoundry_engine::Thoroughness;
-use kubefoundry_engine::drift::{FieldDrift, Object, Outcome, Report, Writer};
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 use similar::TextDiff;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry_engine::Thoroughness;
+use kubefoundry_compiler::Thoroughness;
 use kubefoundry_kubernetes::manifest;
 use serde_json::{Map, json};
 

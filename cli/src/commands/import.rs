@@ -1,6 +1,6 @@
 //! `kubefoundry import`: the ModelDeployments that become what is there, and what they do not say.
 
-use kubefoundry_engine::import::{Imported, import};
+use kubefoundry_compiler::import::{Imported, import};
 use kubefoundry_yaml as yaml;
 use serde::Serialize;
 use serde_json::Value;

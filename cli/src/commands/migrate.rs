@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use kubefoundry_compiler::migrate::{Migration, Moved, Regrouped, to_group, to_provider};
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_engine::migrate::{Migration, Moved, Regrouped, to_group, to_provider};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_model::providers;
 use kubefoundry_yaml as yaml;

@@ -18,13 +18,13 @@ mod status;
 
 use std::process::ExitCode;
 
+use kubefoundry_compiler::options::render::OutputMode;
+use kubefoundry_compiler::pipeline::{Form, compile_as};
+use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, Style};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
-use kubefoundry_engine::options::render::OutputMode;
-use kubefoundry_engine::pipeline::{Form, compile_as};
-use kubefoundry_engine::{Compilation, Thoroughness};
 use serde_json::{Map, Value};
 
 use crate::args::{Command, FailOn, InputArgs, ReportFormat};

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use kubefoundry_engine::Thoroughness;
-use kubefoundry_engine::options::render::OutputMode;
-use kubefoundry_engine::pipeline::{Form, YamlText};
+use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::options::render::OutputMode;
+use kubefoundry_compiler::pipeline::{Form, YamlText};
 use serde_json::{Map, Value};
 
 use super::{CommandError, Run};

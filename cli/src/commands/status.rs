@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use kubefoundry_compiler::cluster_snapshot::time::{Time, age};
+use kubefoundry_compiler::status::{Entry, Judgement, Report, to_json};
 use kubefoundry_diagnostics::render::{self as diagnostics, Style};
-use kubefoundry_engine::cluster_snapshot::time::{Time, age};
-use kubefoundry_engine::status::{Entry, Judgement, Report, to_json};
 use kubefoundry_model::status::Replicas;
 use kubefoundry_model::wire::Phase;
 

@@ -11,9 +11,9 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
+use kubefoundry_compiler::pipeline;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::pipeline;
 use serde_json::{Map, Value, json};
 
 use crate::args::{Assignment, InputArgs};
@@ -169,7 +169,7 @@ fn flags(args: &InputArgs, mut options: Map<String, Value>) -> Option<String> {
     if options.is_empty() {
         return None;
     }
-    let mut render = json!({"apiVersion": kubefoundry_engine::options::render::API_VERSION, "kind": "Render"});
+    let mut render = json!({"apiVersion": kubefoundry_compiler::options::render::API_VERSION, "kind": "Render"});
     render.as_object_mut()?.append(&mut options);
     Some(format!("{render:#}\n"))
 }

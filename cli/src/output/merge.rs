@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubefoundry_compiler::Compilation;
+use kubefoundry_compiler::options::render::OutputMode;
+use kubefoundry_compiler::pipeline::InputDocument;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::Compilation;
-use kubefoundry_engine::options::render::OutputMode;
-use kubefoundry_engine::pipeline::InputDocument;
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;

@@ -6,10 +6,10 @@ mod out_dir;
 
 use std::borrow::Cow;
 
+use kubefoundry_compiler::Compilation;
+use kubefoundry_compiler::options::render::OutputMode;
+use kubefoundry_compiler::pipeline::YamlText;
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_engine::Compilation;
-use kubefoundry_engine::options::render::OutputMode;
-use kubefoundry_engine::pipeline::YamlText;
 use kubefoundry_yaml as yaml;
 use serde_json::{Number, Value, json};
 

@@ -8,9 +8,9 @@ use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use kubefoundry_engine::composition;
-use kubefoundry_engine::pipeline::OutputRole;
-use kubefoundry_engine::{Compilation, Output};
+use kubefoundry_compiler::composition;
+use kubefoundry_compiler::pipeline::OutputRole;
+use kubefoundry_compiler::{Compilation, Output};
 use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;

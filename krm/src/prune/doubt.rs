@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry_engine::Compilation;
+use kubefoundry_compiler::Compilation;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_yaml::Node;
 

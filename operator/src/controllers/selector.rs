@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use kube::runtime::controller::Action;
+use kubefoundry_compiler::codes;
 use kubefoundry_diagnostics::Diagnostic;
-use kubefoundry_engine::codes;
 use serde_json::Value;
 
 use super::core::NO_SELECTOR;

@@ -288,8 +288,8 @@ fn selector(labels: &[(&str, &str)]) -> LabelSelector {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use kubefoundry_compiler::session::{Providers, Session};
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-    use kubefoundry_engine::session::{Providers, Session};
 
     use super::*;
     use crate::args::{Arguments, Command};

@@ -1,6 +1,6 @@
 //! `/mutate`: writes the documented defaults into a specification, so that everybody sees what holds.
 
-use kubefoundry_engine::session::Session;
+use kubefoundry_compiler::session::Session;
 use serde_json::{Value, json};
 
 use super::review::{Request, Verdict};

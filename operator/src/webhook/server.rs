@@ -6,7 +6,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Method, StatusCode};
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use kubefoundry_engine::session::Session;
+use kubefoundry_compiler::session::Session;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 

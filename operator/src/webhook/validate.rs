@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use kube::core::GroupVersionKind;
+use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::codes;
+use kubefoundry_compiler::session::{Chosen, Evaluation};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
-use kubefoundry_engine::Thoroughness;
-use kubefoundry_engine::codes;
-use kubefoundry_engine::session::{Chosen, Evaluation};
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
 use serde_json::Value;
@@ -118,7 +118,7 @@ fn configuration_findings(object: &Value) -> Findings {
     }
     let mut sources = SourceSet::default();
     sources.add("object.json", object.to_string());
-    let found = kubefoundry_engine::compile(&sources, Thoroughness::EveryRule).diagnostics.into_iter();
+    let found = kubefoundry_compiler::compile(&sources, Thoroughness::EveryRule).diagnostics.into_iter();
     // There is nothing to render in a configuration.
     let found =
         found.filter(|found| found.code.id != codes::NO_MODEL_DEPLOYMENT.id && found.severity != Severity::Info);

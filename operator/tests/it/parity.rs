@@ -170,7 +170,7 @@ async fn same(namespace: &Namespace, deployment: &Value, generated: &[&Value]) -
 }
 
 /// Pending, and the message says what rendering says.
-fn waits(deployment: &Value, compilation: &kubefoundry_engine::Compilation) -> Result<Outcome, String> {
+fn waits(deployment: &Value, compilation: &kubefoundry_compiler::Compilation) -> Result<Outcome, String> {
     let status = &deployment["status"];
     let said = status["message"].as_str().unwrap_or_default();
     let errors: Vec<&str> = compilation

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use kubefoundry_compiler::codes;
+use kubefoundry_compiler::{import, migrate};
 use kubefoundry_diagnostics::render::{self, LineIndex};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
-use kubefoundry_engine::codes;
-use kubefoundry_engine::{import, migrate};
 
 use super::compile_all;
 use super::markdown::{Block, blocks, headings, links};

@@ -1,8 +1,8 @@
 //! What holds whatever the input is.
 
+use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_engine::{Compilation, Thoroughness, compile};
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 

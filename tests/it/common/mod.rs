@@ -13,10 +13,10 @@ pub(crate) mod upstream;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kubefoundry_compiler::migrate::{to_group, to_provider};
+use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, render};
-use kubefoundry_engine::migrate::{to_group, to_provider};
-use kubefoundry_engine::{Compilation, Thoroughness, compile};
 use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
@@ -98,7 +98,7 @@ pub(crate) fn found_by_commands() -> Vec<Diagnostic> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     for folder in folders_in(&root.join("testdata/import")) {
-        found.extend(kubefoundry_engine::import::import(&read_case(&folder)).diagnostics);
+        found.extend(kubefoundry_compiler::import::import(&read_case(&folder)).diagnostics);
     }
     for folder in folders_in(&root.join("testdata/migrate")) {
         found.extend(migrated(&folder, &read_case(&folder)));

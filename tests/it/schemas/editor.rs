@@ -30,7 +30,8 @@ static SCHEMAS: LazyLock<BTreeMap<&str, Validator>> = LazyLock::new(|| {
 });
 
 fn kind_of_any(object: &Value) -> Option<&str> {
-    let render = object["apiVersion"] == kubefoundry_engine::options::render::API_VERSION && object["kind"] == "Render";
+    let render =
+        object["apiVersion"] == kubefoundry_compiler::options::render::API_VERSION && object["kind"] == "Render";
     if render { Some("Render") } else { kind_of(object).map(|(_, kind)| kind) }
 }
 

@@ -290,7 +290,7 @@ fn facets_of_distributions_are_enforced() {
 #[test]
 fn facets_of_options_are_enforced() {
     let text = include_str!("facets/render.yaml");
-    let broken = check("Render", &kubefoundry_engine::options::render::shape(), &[], text, |_, _| None);
+    let broken = check("Render", &kubefoundry_compiler::options::render::shape(), &[], text, |_, _| None);
     assert!(broken > 10, "{broken}");
 }
 

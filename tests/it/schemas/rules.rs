@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use kubefoundry_compiler::Compilation;
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::Compilation;
 use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire::EngineType;

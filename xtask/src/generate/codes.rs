@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use kubefoundry::registry;
+use kubefoundry_compiler::composition::TRANSFORMS;
 use kubefoundry_diagnostics::Code;
-use kubefoundry_engine::composition::TRANSFORMS;
 use kubefoundry_model::providers::PROVIDERS;
 
 use super::{Generated, broken, root};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_engine::field_reference::{KINDS, Kind, constraints, object_in, type_name};
+use kubefoundry_compiler::field_reference::{KINDS, Kind, constraints, object_in, type_name};
 use kubefoundry_kubernetes::wire::{ObjectShape, Shape};
 
 use super::Generated;

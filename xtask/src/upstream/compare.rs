@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use kubefoundry_compiler::codes;
+use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::codes;
-use kubefoundry_engine::{Thoroughness, compile};
 use kubefoundry_upstream as upstream;
 use kubefoundry_yaml as yaml;
 use proptest::strategy::{Strategy as _, ValueTree as _};
@@ -60,8 +60,8 @@ pub(super) fn run(folder: &Path) -> Result<String, Failure> {
         .iter()
         .map(|pair| {
             (
-                kubefoundry_engine::composition::read_crds(&pair.dump).0,
-                kubefoundry_engine::composition::read_crds(&pair.skeleton).0,
+                kubefoundry_compiler::composition::read_crds(&pair.dump).0,
+                kubefoundry_compiler::composition::read_crds(&pair.skeleton).0,
             )
         })
         .collect();
@@ -130,7 +130,7 @@ fn pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
         let dump = sources(text);
         let skeleton = sources(yaml::to_yaml_stream([&printed]));
         let (group, kind) = (&crd.lean.group, &crd.lean.kind);
-        let served = kubefoundry_engine::composition::read_crds(&skeleton).0;
+        let served = kubefoundry_compiler::composition::read_crds(&skeleton).0;
         let served = served.find(group, kind).ok().flatten().map(|found| found.served().map(str::to_owned).collect());
         let served: Vec<String> = served.unwrap_or_default();
         let of_kind = |all: &Objects| -> Vec<Value> {

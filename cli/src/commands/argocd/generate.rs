@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use kubefoundry_engine::Thoroughness;
-use kubefoundry_engine::pipeline::YamlText;
+use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::pipeline::YamlText;
 
 use super::served::Served;
 use super::{ArgoCdError, given, kustomize, parameters};

@@ -10,8 +10,8 @@ mod served;
 
 use std::env;
 
+use kubefoundry_compiler::composition;
 use kubefoundry_diagnostics::source::{Purpose, Source};
-use kubefoundry_engine::composition;
 use serde_json::Map;
 
 use super::CommandError;

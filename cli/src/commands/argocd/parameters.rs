@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use kubefoundry_engine::options::render;
+use kubefoundry_compiler::options::render;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use kubefoundry_engine::pipeline::{Compilation, YamlText};
+use kubefoundry_compiler::pipeline::{Compilation, YamlText};
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::{self, PROVIDERS};
 use serde_json::Value;

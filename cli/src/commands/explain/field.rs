@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kubefoundry_engine::field_reference::{Entry, UnknownField, find, is_path};
+use kubefoundry_compiler::field_reference::{Entry, UnknownField, find, is_path};
 
 use crate::args::ExplanationFormat;
 

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kubefoundry_engine::pipeline::OutputRole;
-use kubefoundry_engine::{Compilation, Output};
+use kubefoundry_compiler::pipeline::OutputRole;
+use kubefoundry_compiler::{Compilation, Output};
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::select::{Assessment, Selection};
 

@@ -15,11 +15,11 @@ mod why_not;
 
 use std::collections::BTreeMap;
 
+use kubefoundry_compiler::selection_analysis::UnknownProvider;
+use kubefoundry_compiler::{Decision, Thoroughness};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::Style;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_engine::selection_analysis::UnknownProvider;
-use kubefoundry_engine::{Decision, Thoroughness};
 use kubefoundry_model::select::{Assessment, Selection};
 use serde::Serialize;
 use serde_json::{Map, Value};

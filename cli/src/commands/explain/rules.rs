@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::selection_analysis::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
 use kubefoundry_diagnostics::render::Style;
-use kubefoundry_engine::selection_analysis::{Analysis, Flaw, FlawKind, Providers, RuleName, analyze};
 use kubefoundry_yaml as yaml;
 
 use super::{Run, json};

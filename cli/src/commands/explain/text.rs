@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::Decision;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::Style;
-use kubefoundry_engine::Decision;
 use kubefoundry_model::ir::Origin;
 use kubefoundry_model::select::{Assessment, RuleValue, Selection};
 

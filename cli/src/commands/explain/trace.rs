@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::trace::{self, Fate, FieldTrace, MOST_FIELDS, OutputTrace, Reached, Trace};
 use kubefoundry_diagnostics::render::Style;
-use kubefoundry_engine::trace::{self, Fate, FieldTrace, MOST_FIELDS, OutputTrace, Reached, Trace};
 use kubefoundry_model::ir::Origin;
 use kubefoundry_yaml::text::closest;
 

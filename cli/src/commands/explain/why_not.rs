@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::selection_analysis::{WhyNot, why_not};
+use kubefoundry_compiler::trace::Change;
 use kubefoundry_diagnostics::render::Style;
-use kubefoundry_engine::selection_analysis::{WhyNot, why_not};
-use kubefoundry_engine::trace::Change;
 
 use super::{ReportError, Run, json, located};
 use crate::args::ExplanationFormat;

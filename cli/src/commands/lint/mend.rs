@@ -5,10 +5,10 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use kubefoundry_compiler::pipeline::compile_as;
+use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_diagnostics::Fix;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_engine::pipeline::compile_as;
-use kubefoundry_engine::{Compilation, Thoroughness};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::edit::apply_groups;
 use similar::TextDiff;

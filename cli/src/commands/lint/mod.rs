@@ -5,9 +5,9 @@ mod mend;
 use std::env;
 
 use kubefoundry::registry;
+use kubefoundry_compiler::Thoroughness;
 use kubefoundry_diagnostics::render::{self as diagnostics, Case, Checkout};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
-use kubefoundry_engine::Thoroughness;
 use serde_json::{Map, Value};
 
 use super::{CommandError, Run};

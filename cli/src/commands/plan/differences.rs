@@ -1,7 +1,7 @@
 //! How the rendered objects of a deployment differ, as unified diffs.
 
-use kubefoundry_engine::pipeline::YamlText;
-use kubefoundry_engine::plan::{DeploymentPlan, ObjectPlan};
+use kubefoundry_compiler::pipeline::YamlText;
+use kubefoundry_compiler::plan::{DeploymentPlan, ObjectPlan};
 use similar::TextDiff;
 
 use super::words;

@@ -1,8 +1,8 @@
 //! A plan for programs.
 
+use kubefoundry_compiler::pipeline::YamlText;
+use kubefoundry_compiler::plan::{Applier, DeploymentPlan, GpuChange, ImageChange, Summary};
 use kubefoundry_diagnostics::render::Style;
-use kubefoundry_engine::pipeline::YamlText;
-use kubefoundry_engine::plan::{Applier, DeploymentPlan, GpuChange, ImageChange, Summary};
 use serde::Serialize;
 use serde_json::Value;
 

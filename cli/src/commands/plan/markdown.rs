@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_engine::plan::{Action, Change, Class, DeploymentPlan, GpuChange, ImageChange};
+use kubefoundry_compiler::plan::{Action, Change, Class, DeploymentPlan, GpuChange, ImageChange};
 
 use super::text::{by_gravity, selection_lines, verdict};
 use super::{Planned, differences, places, words};

@@ -7,9 +7,9 @@ mod sides;
 mod text;
 mod words;
 
+use kubefoundry_compiler::pipeline::YamlText;
+use kubefoundry_compiler::plan::{self, Applier, Class, DeploymentPlan, Plan};
 use kubefoundry_diagnostics::Diagnostic;
-use kubefoundry_engine::pipeline::YamlText;
-use kubefoundry_engine::plan::{self, Applier, Class, DeploymentPlan, Plan};
 
 pub(crate) use sides::PlanUsage;
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use kubefoundry_engine::Thoroughness;
-use kubefoundry_engine::pipeline::YamlText;
+use kubefoundry_compiler::Thoroughness;
+use kubefoundry_compiler::pipeline::YamlText;
 use serde_json::{Map, Value};
 
 use crate::args::{Assignment, InputArgs, PlanArgs};
@@ -21,7 +21,7 @@ pub(crate) enum PlanUsage {
     #[error("OLD and NEW are both standard input, expected one of them to be a file or a directory")]
     StdinTwice,
     #[error(transparent)]
-    Plan(#[from] kubefoundry_engine::plan::PlanError),
+    Plan(#[from] kubefoundry_compiler::plan::PlanError),
 }
 
 /// Both states, compiled.

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::plan::{Action, Class, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
 use kubefoundry_diagnostics::render::Style;
-use kubefoundry_engine::plan::{Action, Class, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
 
 use super::{Place, Planned, differences, places, words};
 use crate::style::{Paint, count, paint, printable};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use kubefoundry_compiler::plan::{Cause, Change, Choice, Class, DeploymentPlan, GpuChange, OutputChange};
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_engine::plan::{Cause, Change, Choice, Class, DeploymentPlan, GpuChange, OutputChange};
 use serde_json::Value;
 
 use crate::style::printable;

@@ -1,7 +1,7 @@
 //! Every field of every kind that is read, with values that do not belong there.
 
 use kubefoundry_actor::options::ActorOptions;
-use kubefoundry_engine::options::render;
+use kubefoundry_compiler::options::render;
 use kubefoundry_kubernetes::wire as kubernetes;
 use kubefoundry_llamastack::options::LlamaStackSettings;
 use kubefoundry_model::wire as model;

@@ -1,7 +1,7 @@
 //! What differs, and what the provider makes of it.
 
-use kubefoundry_engine::drift::drift;
-use kubefoundry_engine::plan::{Class, changes};
+use kubefoundry_compiler::drift::drift;
+use kubefoundry_compiler::plan::{Class, changes};
 use kubefoundry_model::provider::Provider;
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Evaluates a deployment: its desired objects, or why there are none.
 
+use kubefoundry_compiler::codes;
+use kubefoundry_compiler::session::{Chosen, Session};
 use kubefoundry_diagnostics::Diagnostic;
-use kubefoundry_engine::codes;
-use kubefoundry_engine::session::{Chosen, Session};
 use serde_json::Value;
 
 use super::{ReconcileRequest, objects};
@@ -98,8 +98,8 @@ fn is_about_the_provider(id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use kubefoundry_compiler::session::Providers;
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-    use kubefoundry_engine::session::Providers;
     use serde_json::json;
 
     use super::*;

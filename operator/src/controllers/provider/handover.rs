@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::runtime::controller::Action;
-use kubefoundry_engine::cluster_snapshot::time::Time;
+use kubefoundry_compiler::cluster_snapshot::time::Time;
 
 use super::{ReconcileRequest, objects};
 use crate::error::Error;

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::runtime::controller::Action;
-use kubefoundry_engine::cluster_snapshot::time::Time;
+use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_model::provider::Provider;
 use serde_json::Value;
 use tokio::time::Instant;

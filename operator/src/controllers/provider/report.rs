@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kubefoundry_engine::cluster_snapshot::time::Time;
-use kubefoundry_engine::status::{Judgement, observe};
+use kubefoundry_compiler::cluster_snapshot::time::Time;
+use kubefoundry_compiler::status::{Judgement, observe};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_model::provider::{Provider, Status};
@@ -151,7 +151,7 @@ impl<'r> Report<'r> {
         let provider = self.provider.display_name();
         let (kind, name) = self.main.as_ref()?;
         if self.stale == Some(true) {
-            let after = kubefoundry_engine::cluster_snapshot::time::age(self.stale_after.as_secs());
+            let after = kubefoundry_compiler::cluster_snapshot::time::age(self.stale_after.as_secs());
             let message =
                 format!("{kind} '{name}' has had no news for {after}: is the operator of {provider} running?");
             return Some(Condition::new(condition::STALE_STATUS, true, "NoNews", message));

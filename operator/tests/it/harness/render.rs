@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use kube::api::{Patch, PatchParams};
+use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::{Compilation, Thoroughness, compile};
 use serde_json::{Value, json};
 
 use super::cluster::{Kind, Namespace};

@@ -9,8 +9,8 @@ use futures::{StreamExt as _, stream};
 use kube::Error;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_engine::{Thoroughness, compile};
 use kubefoundry_model::providers;
 use serde_json::{Value, json};
 

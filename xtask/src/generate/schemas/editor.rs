@@ -4,7 +4,7 @@
 use kubefoundry::registry;
 use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
-use kubefoundry_engine::options::render::API_VERSION as RENDER_API_VERSION;
+use kubefoundry_compiler::options::render::API_VERSION as RENDER_API_VERSION;
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, Word as _};
 use kubefoundry_model::providers::PROVIDERS;
@@ -99,7 +99,7 @@ fn of_dialect(dialect: &Dialect) -> Value {
 
 /// The options, with the versions and the codes that there are.
 fn render() -> Result<Value, Failure> {
-    let mut schema = root(&kubefoundry_engine::options::render::shape(), "Render", &[RENDER_API_VERSION.to_owned()])?;
+    let mut schema = root(&kubefoundry_compiler::options::render::shape(), "Render", &[RENDER_API_VERSION.to_owned()])?;
     let metadata = schema["properties"]["metadata"].as_object_mut();
     metadata.and_then(|metadata| metadata.remove("required"));
     for provider in PROVIDERS {

@@ -4,7 +4,7 @@ mod live;
 mod moving;
 
 use kubefoundry::registry;
-use kubefoundry_engine::plan::Class;
+use kubefoundry_compiler::plan::Class;
 use serde_json::{Value, json};
 
 /// The schema of a report.

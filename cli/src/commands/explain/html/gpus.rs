@@ -1,6 +1,6 @@
 //! How many GPUs a deployment asks for.
 
-use kubefoundry_engine::Decision;
+use kubefoundry_compiler::Decision;
 use kubefoundry_kubernetes::wire::{PathOf, ValuePath};
 use kubefoundry_model::wire::{ModelDeployment, RoleScaling};
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use kubefoundry_compiler::Decision;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
-use kubefoundry_engine::Decision;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::ir::Origin;
 

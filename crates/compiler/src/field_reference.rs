@@ -1,0 +1,325 @@
+//! The reference of fields: what each field of our kinds is, from its declaration. `explain FIELD` prints it, and
+//! `cargo xtask generate` writes it to `docs/reference/`.
+
+use std::fmt::Write as _;
+
+use kubefoundry_actor::AsyncActor;
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::wire::{Describe as _, Facet, FieldShape, ObjectShape, Shape, Syntax};
+use kubefoundry_llamastack::wire::LlamaStackDistribution;
+use kubefoundry_model::wire::{self, InferenceProviderConfig, ModelDeployment};
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::text::closest;
+
+use crate::options::render;
+
+/// A kind whose fields are described.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// Its name, such as `ModelDeployment`.
+    pub name: &'static str,
+    /// The `apiVersion`s that it is written under.
+    pub versions: fn() -> Vec<String>,
+    shape: fn() -> Shape,
+}
+
+/// Every kind, the one that is meant by a path without a kind first.
+pub static KINDS: &[Kind] = &[
+    Kind { name: wire::KIND, versions: own_versions, shape: || ModelDeployment::SHAPE },
+    Kind { name: wire::CONFIGURATION_KIND, versions: own_versions, shape: || InferenceProviderConfig::SHAPE },
+    Kind { name: "Render", versions: || vec![render::API_VERSION.to_owned()], shape: render::shape },
+    Kind {
+        name: "LlamaStackDistribution",
+        versions: || vec![kubefoundry_llamastack::wire::API_VERSION.to_owned()],
+        shape: || LlamaStackDistribution::SHAPE,
+    },
+    Kind {
+        name: "AsyncActor",
+        versions: || vec![kubefoundry_actor::API_VERSION.to_owned()],
+        shape: || AsyncActor::SHAPE,
+    },
+];
+
+fn own_versions() -> Vec<String> {
+    DIALECTS.iter().map(Dialect::api_version).collect()
+}
+
+impl Kind {
+    /// The shape of the whole object.
+    pub fn object(&self) -> Option<&'static ObjectShape> {
+        object_in(&(self.shape)())
+    }
+
+    /// The `apiVersion`s under which a field exists. `path` is dotted, as `spec.engine.type`.
+    pub fn versions_with(&self, path: &str) -> Vec<String> {
+        let Some(path) = FieldPath::read(path) else { return (self.versions)() };
+        let is_absent = |version: &String| {
+            let group = version.split('/').next().unwrap_or_default();
+            let absent = self.object().map(|object| object.absent_in(group)).unwrap_or_default();
+            absent.iter().any(|absent| path.starts_with(absent))
+        };
+        (self.versions)().into_iter().filter(|version| !is_absent(version)).collect()
+    }
+}
+
+/// A field, or a whole object, and where it stands.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The kind that it belongs to.
+    pub kind: &'static Kind,
+    /// The dotted path; empty for the object itself.
+    pub path: String,
+    /// The field; none for the object itself.
+    pub field: Option<FieldShape>,
+}
+
+/// Why there is no such field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} has no field {path}{hint}")]
+pub struct UnknownField {
+    kind: &'static str,
+    path: String,
+    hint: String,
+}
+
+/// Whether a text reads as the path of a field: it begins with a kind, or with a field of every object.
+///
+/// ```
+/// use kubefoundry_compiler::field_reference::is_path;
+/// assert!(is_path("spec.engine.type") && is_path("asyncactor.spec") && is_path("ModelDeployment"));
+/// assert!(!is_path("models/llama.yaml") && !is_path("KF0102"));
+/// ```
+pub fn is_path(text: &str) -> bool {
+    let first = text.split(['.', '[']).next().unwrap_or_default();
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'[' | b']' | b'_'));
+    is_plain && (matches!(first, "spec" | "metadata" | "status") || kind_named(first).is_some())
+}
+
+fn kind_named(name: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
+}
+
+/// Finds a field by its path, as `spec.engine.type` or `modeldeployment.spec.engine`. Indexes are allowed and not needed.
+///
+/// # Errors
+///
+/// The first part of the path that does not exist, with what may have been meant.
+///
+/// ```
+/// use kubefoundry_compiler::field_reference::find;
+/// assert_eq!(find("spec.env[0].name").unwrap().path, "spec.env.name");
+/// assert!(find("spec.engine.typ").unwrap_err().to_string().contains("did you mean type?"));
+/// ```
+pub fn find(path: &str) -> Result<Entry, UnknownField> {
+    let mut keys = path.split(['.', '[']).filter(|key| !key.is_empty() && !key.ends_with(']')).peekable();
+    let named = keys.peek().and_then(|first| kind_named(first));
+    if named.is_some() {
+        keys.next();
+    }
+    let kind = named.unwrap_or(&KINDS[0]);
+    let mut entry = Entry { kind, path: String::new(), field: None };
+    for key in keys {
+        let object = entry.object();
+        let joint = if entry.path.is_empty() { "" } else { "." };
+        let path = format!("{}{joint}{key}", entry.path);
+        let Some(field) = object.and_then(|object| object.field(key)) else {
+            let known = object.map_or(&[][..], |object| object.fields).iter().map(|field| field.key);
+            let hint = match closest(key, known.clone()) {
+                Some(meant) => format!("; did you mean {meant}?"),
+                None if object.is_none() => format!("; {} has no fields", entry.path),
+                None => format!("; the fields are {}", known.collect::<Vec<_>>().join(", ")),
+            };
+            return Err(UnknownField { kind: kind.name, path, hint });
+        };
+        entry = Entry { kind, path, field: Some(*field) };
+    }
+    Ok(entry)
+}
+
+impl Entry {
+    /// The object that the field holds, or holds a list or a mapping of.
+    pub fn object(&self) -> Option<&'static ObjectShape> {
+        match &self.field {
+            Some(field) => object_in(&field.full_shape()),
+            None => self.kind.object(),
+        }
+    }
+
+    /// The entry as text, in the form of `kubectl explain`.
+    pub fn text(&self) -> String {
+        let mut text = format!("KIND:        {}\nAPIVERSION:  ", self.kind.name);
+        let _ = writeln!(text, "{}", self.kind.versions_with(&self.path).join(", "));
+        if let Some(field) = &self.field {
+            let _ = writeln!(text, "\nFIELD: {} <{}>", self.path, type_name(&field.full_shape()));
+        }
+        let doc = match &self.field {
+            Some(field) => field.doc,
+            None => self.object().map_or("", |object| object.doc),
+        };
+        let _ = writeln!(text, "\nDESCRIPTION:\n{}", indented(doc, 4));
+        if let Some(field) = &self.field {
+            let rules = constraints(field);
+            if !rules.is_empty() {
+                let lines: Vec<String> = rules.iter().map(|rule| format!("    - {rule}")).collect();
+                let _ = writeln!(text, "\nVALUES:\n{}", lines.join("\n"));
+            }
+            if let Shape::Words(words) = field.full_shape() {
+                text.push_str("\nWORDS:\n");
+                for (word, doc) in words.words {
+                    let _ = writeln!(text, "  {word}\n{}", indented(doc, 4));
+                }
+            }
+        }
+        if let Some(object) = self.object() {
+            text.push_str("\nFIELDS:\n");
+            for field in object.fields {
+                let required = if field.facets.required { " -required-" } else { "" };
+                let kind = type_name(&field.full_shape());
+                let _ = writeln!(text, "  {}\t<{kind}>{required}\n{}\n", field.key, indented(field.doc, 4));
+            }
+        }
+        text
+    }
+}
+
+/// The object in a shape, or in the entries of a list or a mapping.
+pub fn object_in(shape: &Shape) -> Option<&'static ObjectShape> {
+    match shape {
+        Shape::Object(object) => Some(object),
+        Shape::List(item) | Shape::Map(item) => object_in(item),
+        Shape::OneOf(shapes) => shapes.iter().find_map(object_in),
+        _ => None,
+    }
+}
+
+/// The type of a value, as `kubectl explain` writes it: `[]EnvVar`, `map[string]string`.
+pub fn type_name(shape: &Shape) -> String {
+    match shape {
+        Shape::Any => "any".to_owned(),
+        Shape::String | Shape::Words(_) => "string".to_owned(),
+        Shape::Timestamp => "date-time".to_owned(),
+        Shape::Boolean => "boolean".to_owned(),
+        Shape::Integer(_) => "integer".to_owned(),
+        Shape::IntegerOrString => "integer or string".to_owned(),
+        Shape::Literal(json) => (*json).to_owned(),
+        Shape::List(item) => format!("[]{}", type_name(item)),
+        Shape::Map(value) => format!("map[string]{}", type_name(value)),
+        Shape::Object(object) => object.name.to_owned(),
+        Shape::OneOf(shapes) => shapes.iter().map(type_name).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+/// What a field declares of its value, in words; empty when it declares nothing.
+pub fn constraints(field: &FieldShape) -> Vec<String> {
+    let facets = &field.facets;
+    let mut all = Vec::new();
+    if facets.required {
+        all.push("required".to_owned());
+    }
+    if let Some(default) = facets.default {
+        all.push(format!("default {}", default.trim_matches('"')));
+    }
+    match (facets.minimum, facets.maximum) {
+        (Some(least), Some(most)) => all.push(format!("from {least} to {most}")),
+        (Some(least), None) => all.push(format!("at least {least}")),
+        (None, Some(most)) => all.push(format!("at most {most}")),
+        (None, None) => {}
+    }
+    all.extend(facets.syntax.map(|syntax| syntax_name(syntax).to_owned()));
+    if let Shape::Words(words) = field.full_shape() {
+        let words: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
+        all.push(format!("one of {}", words.join(", ")));
+    }
+    all.extend(facets.words.map(|words| format!("one of {}", words.join(", "))));
+    all.extend(facets.max_length.map(|max| format!("at most {max} characters")));
+    all.extend(facets.max_items.or(facets.max_entries).map(|max| format!("at most {max} entries")));
+    all.extend(facets.list_key.map(|key| format!("{key} is unique")));
+    let mut codes: Vec<&str> =
+        Facet::ALL.iter().filter_map(|facet| facets.rule_of(*facet)).map(|code| code.id).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    if !codes.is_empty() {
+        all.push(format!("checked by {}", codes.join(", ")));
+    }
+    all
+}
+
+fn syntax_name(syntax: Syntax) -> &'static str {
+    match syntax {
+        Syntax::DnsLabel => "a DNS label",
+        Syntax::DnsSubdomain => "a DNS subdomain",
+        Syntax::Quantity => "a quantity above zero",
+        Syntax::ExtendedResource => "an extended resource",
+        Syntax::Image => "a container image",
+        Syntax::EnvironmentVariable => "the name of an environment variable",
+        Syntax::ConfigKey => "a key of a ConfigMap or a Secret",
+        Syntax::LabelKey => "the key of a label",
+        Syntax::InstanceType => "an instance type",
+        Syntax::Version => "MAJOR.MINOR.PATCH",
+    }
+}
+
+/// The width of a line of text.
+const WIDTH: usize = 80;
+
+/// Documentation as paragraphs of at most [`WIDTH`] columns.
+fn indented(doc: &str, depth: usize) -> String {
+    let margin = " ".repeat(depth);
+    let mut lines = vec![String::new()];
+    for word in doc.split_whitespace() {
+        let line = lines.last().map_or(0, String::len);
+        if line > 0 && depth + line + 1 + word.len() > WIDTH {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.iter().map(|line| format!("{margin}{line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_found_with_and_without_its_kind() {
+        let entry = find("spec.engine.type").unwrap();
+        assert_eq!((entry.kind.name, entry.path.as_str()), ("ModelDeployment", "spec.engine.type"));
+        assert_eq!(find("modeldeployment.spec.engine.type").unwrap().path, entry.path);
+        assert_eq!(find("asyncactor.spec.scaling.minReplicas").unwrap().kind.name, "AsyncActor");
+        assert_eq!(find("render.llamaStack.mergeMode").unwrap().kind.name, "Render");
+        assert_eq!(
+            find("spec.model.id.x").unwrap_err().to_string(),
+            "ModelDeployment has no field spec.model.id.x; spec.model.id has no fields"
+        );
+    }
+
+    #[test]
+    fn a_field_says_its_type_its_bounds_and_its_words() {
+        let text = find("spec.engine.type").unwrap().text();
+        assert!(text.contains("FIELD: spec.engine.type <string>\n"), "{text}");
+        assert!(text.contains("    - one of vllm, sglang, trtllm, llamacpp\n"), "{text}");
+        let text = find("spec.model.storage.volumes").unwrap().text();
+        assert!(text.contains("<[]StorageVolume>") && text.contains("    - at most 8 entries\n"), "{text}");
+        assert!(text.contains("  mountPath\t<string>\n"), "{text}");
+    }
+
+    #[test]
+    fn a_field_names_the_groups_that_have_it() {
+        assert!(!find("spec.imagePullSecrets").unwrap().text().contains(" airunway.ai/"));
+        assert!(find("spec.env").unwrap().text().contains(" airunway.ai/v1alpha1"));
+    }
+
+    #[test]
+    fn every_line_fits_the_width() {
+        for kind in KINDS {
+            let text = find(kind.name).unwrap().text();
+            let long = text.lines().find(|line| line.chars().count() > 2 * WIDTH);
+            assert_eq!(long, None, "{}", kind.name);
+        }
+    }
+}

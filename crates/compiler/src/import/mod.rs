@@ -1,0 +1,442 @@
+//! Objects of providers, such as somebody wrote by hand, as the ModelDeployments that become them.
+//!
+//! ```text
+//! text ─ objects ─ Provider::import ─ Draft ─┬─ rendered bare ─ what a rendering says by itself ─┐
+//!                                            └───────────────────── minus ───────────────────────┴─ ModelDeployment
+//! ModelDeployment ─ rendered ─ compared with the given objects ─ residue
+//! ```
+//! What a ModelDeployment cannot say is found by comparing, not by what a provider thinks it reads: no field is forgotten.
+
+pub mod compare;
+mod document;
+pub(crate) mod input;
+mod report;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::Thoroughness;
+use crate::codes as shared;
+use crate::codes::import as codes;
+use crate::options::Options;
+use crate::options::render;
+use crate::pipeline::{Compilation, compile_as, options_of};
+use crate::trace::change::FieldChange;
+use document::{Settings, Writing, own_flags};
+use input::Object;
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
+use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::wire::{Describe as _, Shape};
+use kubefoundry_model::draft::{Draft, Subject, entries, text};
+use kubefoundry_model::engines::GivenFlag;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use report::{KEEP, residue};
+
+/// What an import came to. Nothing in it may be used as output when [`Import::has_errors`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Import {
+    /// One for each object that was imported, in the order of the input.
+    pub imported: Vec<Imported>,
+    /// What was found, ordered by file, place and code.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Import {
+    /// Whether an error was found.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|found| found.severity == Severity::Error)
+    }
+}
+
+/// An object, and the ModelDeployment that becomes it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Imported {
+    /// Which text.
+    #[serde(skip)]
+    pub source: SourceId,
+    /// Which document of it.
+    #[serde(skip)]
+    pub document: usize,
+    /// The object.
+    pub object: ObjectRef,
+    /// Objects beside it that the ModelDeployment becomes, too.
+    pub parts: Vec<ObjectRef>,
+    /// The ModelDeployment.
+    pub model_deployment: Value,
+    /// What the ModelDeployment does not say, or says in addition.
+    pub residue: Vec<Residue>,
+}
+
+/// A field of an object that is not as the ModelDeployment renders it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Residue {
+    /// The object that has the field.
+    pub object: ObjectRef,
+    /// The field.
+    pub path: String,
+    /// What it is; absent when only the rendering has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<Value>,
+    /// What it is rendered as; absent when the rendering does not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rendered: Option<Value>,
+}
+
+/// Imports every object of the input that a provider can read back. Options are those of the run that will render what
+/// comes out.
+///
+/// ```
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry_compiler::import::import;
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kaito.sh/v1beta1
+/// kind: Workspace
+/// metadata: {name: phi}
+/// resource: {count: 1, instanceType: Standard_NC24ads_A100_v4, labelSelector: {matchLabels: {apps: phi}}}
+/// inference: {preset: {name: microsoft/Phi-4-mini-instruct}}
+/// ");
+/// let import = import(&sources);
+/// assert!(!import.has_errors() && import.imported[0].residue.is_empty());
+/// let deployment = &import.imported[0].model_deployment;
+/// assert_eq!(deployment["spec"]["model"]["id"], "microsoft/Phi-4-mini-instruct");
+/// assert_eq!(deployment["spec"]["provider"]["overrides"]["instanceType"], "Standard_NC24ads_A100_v4");
+/// ```
+pub fn import(sources: &SourceSet) -> Import {
+    let mut diagnostics = Vec::new();
+    let options = options_of(sources, &mut diagnostics);
+    if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+        // Without the options of the run that renders it, no object can be judged.
+        return Import { imported: Vec::new(), diagnostics };
+    }
+    let options = Options { strict: false, ..options };
+    let texts = input::texts(sources, &mut diagnostics);
+    let objects = input::objects(&texts);
+    // What may be a part of an object lies in its namespace.
+    let mut namespaces: BTreeMap<Option<&str>, Vec<&Object<'_>>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| object.provider().is_none()) {
+        namespaces.entry(object.namespace()).or_default().push(object);
+    }
+    let namespaces: BTreeMap<Option<&str>, Beside<'_>> = namespaces
+        .into_iter()
+        .map(|(namespace, objects)| {
+            let values = objects.iter().map(|object| &object.value).collect();
+            (namespace, Beside { objects, values })
+        })
+        .collect();
+    let none = Beside::default();
+    let mut imported = Vec::new();
+    let mut names = BTreeMap::new();
+    let mut seen = false;
+    for object in &objects {
+        let Some(provider) = object.provider() else { continue };
+        seen = true;
+        let mut findings = Findings::new(object.scope());
+        let beside = namespaces.get(&object.namespace()).unwrap_or(&none);
+        if let Some(one) = Bench::new(sources, provider, object).import(object, beside, &mut findings) {
+            let name = (one.object.namespace.clone(), one.object.name.clone());
+            if let Some(other) = names.get(&name) {
+                let message = format!("{} becomes a ModelDeployment of the same name as {other}", one.object);
+                findings
+                    .report(&shared::DUPLICATE_MODEL_DEPLOYMENT, &object.base.key("metadata").key("name"), message)
+                    .help("import them one by one, and rename one of the ModelDeployments");
+            }
+            names.entry(name).or_insert_with(|| one.object.clone());
+            imported.push(one);
+        }
+        diagnostics.extend(findings.into_diagnostics());
+    }
+    if !seen && !diagnostics.iter().any(|found| found.severity == Severity::Error) {
+        let kinds: Vec<&str> = input::kinds().map(|(_, kind)| kind).collect();
+        let message = format!("the input has no object to import, expected one of {}", kinds.join(", "));
+        diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_IMPORT, message));
+    }
+    let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
+    diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
+    Import { imported, diagnostics }
+}
+
+/// The objects of a namespace that are no imports themselves.
+#[derive(Default)]
+struct Beside<'o> {
+    objects: Vec<&'o Object<'o>>,
+    values: Vec<&'o Value>,
+}
+
+/// Where a deployment is rendered to see what it becomes.
+struct Bench<'s> {
+    settings: Vec<&'s Source>,
+    provider: &'static dyn Provider,
+    crd_version: Option<String>,
+}
+
+/// What a deployment became.
+struct Rendering {
+    objects: Vec<Value>,
+    reason: Option<String>,
+}
+
+impl<'s> Bench<'s> {
+    fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &Object<'_>) -> Self {
+        let settings = sources.iter().map(|(_, source)| source);
+        let version =
+            text(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
+        Self {
+            settings: settings.filter(|source| matches!(source.purpose, Purpose::Options | Purpose::Crds)).collect(),
+            provider,
+            crd_version: version.map(str::to_owned),
+        }
+    }
+
+    /// Renders a deployment; the errors when it cannot be.
+    fn render(&self, deployment: &Value) -> Result<Rendering, Vec<Diagnostic>> {
+        let mut sources = SourceSet::default();
+        for Source { purpose, name, text, .. } in &self.settings {
+            sources.add_for(*purpose, name.clone(), text.clone());
+        }
+        let mut render = json!({"apiVersion": render::API_VERSION, "kind": "Render"});
+        render["strict"] = json!(false);
+        // Whose it will be is not known yet.
+        render["ownerReferences"] = json!(false);
+        if let Some(crd_version) = &self.crd_version {
+            render["crdVersions"] =
+                Value::Object(Map::from_iter([(self.provider.name().to_owned(), json!(crd_version))]));
+        }
+        sources.add_for(Purpose::Options, "crdVersion", render.to_string());
+        sources.add("import.json", deployment.to_string());
+        let compilation: Compilation = compile_as(&sources, Thoroughness::Needed);
+        if compilation.has_errors() {
+            let is_error = |found: &Diagnostic| found.severity == Severity::Error;
+            return Err(compilation.diagnostics.into_iter().filter(is_error).collect());
+        }
+        let reason = compilation.decisions.first().and_then(|decision| decision.reason().map(str::to_owned));
+        Ok(Rendering { objects: compilation.outputs.into_iter().map(|output| output.object).collect(), reason })
+    }
+
+    /// What a provider reads out of what a deployment becomes.
+    fn reread(&self, deployment: &Value) -> Option<Draft> {
+        let objects = self.render(deployment).ok()?.objects;
+        let beside: Vec<&Value> = objects.iter().collect();
+        let main = objects.last()?;
+        self.provider.import(&Subject { object: main, beside: &beside }).ok()
+    }
+
+    fn import(&self, object: &Object<'_>, beside: &Beside<'_>, findings: &mut Findings<'_>) -> Option<Imported> {
+        let subject = Subject { object: &object.value, beside: &beside.values };
+        let reference = object.reference();
+        let draft = match self.provider.import(&subject) {
+            Ok(draft) => draft,
+            Err(why) => {
+                let message = format!("{} {} cannot be imported: {why}", reference.kind, reference.name);
+                findings.report(&codes::NOT_IMPORTABLE, &object.base, message);
+                return None;
+            }
+        };
+        let mut left_out = Vec::new();
+        let (deployment, rendering) = match self.deployment(&object.value, &draft, &mut left_out) {
+            Ok(both) => both,
+            Err(errors) => {
+                refuse(object, &reference, &errors, findings);
+                return None;
+            }
+        };
+        for (field, why) in &draft.assumed {
+            let value = deployment.pointer(&field.json_pointer()).cloned().unwrap_or_default();
+            let message = format!("the import says {field}: {value}, which is made up: {why}");
+            findings.report(&codes::IMPORT_ASSUMES, &object.base, message).help("write what is meant");
+        }
+        for message in left_out {
+            findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
+        }
+        let parts: Vec<&Object<'_>> =
+            draft.parts.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
+        let residue = residue(object, &parts, &rendering.objects, &draft, findings);
+        Some(Imported {
+            source: object.source,
+            document: object.document,
+            object: reference,
+            parts: parts.into_iter().map(Object::reference).collect(),
+            model_deployment: deployment,
+            residue,
+        })
+    }
+
+    /// The deployment of a draft, and what it becomes.
+    fn deployment(
+        &self,
+        object: &Value,
+        draft: &Draft,
+        left_out: &mut Vec<String>,
+    ) -> Result<(Value, Rendering), Vec<Diagnostic>> {
+        let dialect = dialect_of(object);
+        let metadata = metadata(object, dialect);
+        let settings = Settings::of(draft);
+        let is_hugging_face = is_hugging_face(object);
+        let named = Some(self.provider.name());
+        let with =
+            |settings: &Settings, has_usual_caching, provider, with_image, env: &[Value], flags: &[GivenFlag]| {
+                let metadata = &metadata;
+                Writing {
+                    dialect,
+                    metadata,
+                    draft,
+                    settings,
+                    provider,
+                    with_image,
+                    env,
+                    flags,
+                    has_usual_caching,
+                    is_hugging_face,
+                }
+                .document()
+            };
+        let reread = |settings: &Settings, has_usual_caching| {
+            self.reread(&with(settings, has_usual_caching, named, draft.image.is_some(), &[], &[]))
+        };
+        let settings = &settings.without_new_spelling(draft, |settings| reread(settings, true));
+        // Not every provider makes a flag of what the group has on by itself.
+        let is_said = settings.prefix_caching.is_some() && settings.prefix_caching == dialect.prefix_caching;
+        let has_usual_caching = !is_said
+            || reread(settings, true)
+                .is_some_and(|usual| Settings::of(&usual).prefix_caching == settings.prefix_caching);
+        let write = |provider, with_image, env: &[Value], flags: &[GivenFlag]| {
+            with(settings, has_usual_caching, provider, with_image, env, flags)
+        };
+        // First with nothing of what a rendering may say by itself.
+        let bare = self.reread(&write(named, !draft.has_default_image, &[], &[]));
+        let is_default = bare.as_ref().is_some_and(|bare| bare.image == draft.image);
+        let with_image = draft.image.is_some() && !(draft.has_default_image && is_default);
+        let bare = if with_image { self.reread(&write(named, true, &[], &[])) } else { bare };
+        let (usual_env, usual_flags) = bare.map_or_else(Default::default, |bare| {
+            let flags: Vec<Vec<GivenFlag>> = bare.workers.iter().map(|worker| worker.flags.clone()).collect();
+            (bare.env, flags)
+        });
+        let env: Vec<Value> = draft.env.iter().filter(|variable| !usual_env.contains(variable)).cloned().collect();
+        let flags = own_flags(&settings.rest, &usual_flags);
+        // A provider that was selected is named only where selection would not come to the same.
+        let reason = entries(object, "/metadata/annotations").remove(&dialect.label("selected-reason"));
+        if let Some(Value::String(reason)) = reason {
+            let deployment = write(None, with_image, &env, &flags);
+            if let Ok(rendering) = self.render(&deployment)
+                && rendering.reason.as_deref() == Some(reason.as_str())
+            {
+                return Ok((deployment, rendering));
+            }
+        }
+        self.without_refused(write(named, with_image, &env, &flags), left_out)
+    }
+
+    /// A deployment without those of its flags, variables and the like that are refused, and what it becomes.
+    fn without_refused(
+        &self,
+        mut deployment: Value,
+        left_out: &mut Vec<String>,
+    ) -> Result<(Value, Rendering), Vec<Diagnostic>> {
+        loop {
+            let errors = match self.render(&deployment) {
+                Ok(rendering) => return Ok((deployment, rendering)),
+                Err(errors) => errors,
+            };
+            let parts = errors.iter().map(|error| {
+                let path = &error.location.as_ref()?.path;
+                // Without it the engine is cut up in another way.
+                let can_go = error.code.id != shared::PARALLELISM_EXCEEDS_GPUS.id;
+                Some((separable(path).filter(|_| can_go)?, error))
+            });
+            let Some(parts) = parts.collect::<Option<BTreeMap<FieldPath, &Diagnostic>>>() else { return Err(errors) };
+            let mut root: Node<'static> = Node::from(&deployment).to_owned_node();
+            let before = left_out.len();
+            // From the last, so that items of lists stay where they are.
+            for (path, error) in parts.iter().rev() {
+                let was_there = FieldChange::remove(path.clone()).apply(&mut root);
+                left_out
+                    .extend(was_there.then(|| format!("{path} is left out: {} ({})", error.message, error.code.id)));
+            }
+            if left_out.len() == before {
+                return Err(errors);
+            }
+            deployment = root.to_json();
+        }
+    }
+}
+
+/// The dialect whose marks an object bears; that of the specification when it bears none.
+fn dialect_of(object: &Value) -> &'static Dialect {
+    let marked = |dialect: &&Dialect| {
+        let annotations = entries(object, "/metadata/annotations");
+        let labels = entries(object, "/metadata/labels");
+        annotations.contains_key(&dialect.label("model-deployment"))
+            || labels.contains_key(&dialect.label("managed-by"))
+    };
+    DIALECTS.iter().find(marked).unwrap_or(kubefoundry_kubernetes::api_group::DEFAULT)
+}
+
+/// Whether an object says that its model is one of HuggingFace.
+fn is_hugging_face(object: &Value) -> bool {
+    let labels = entries(object, "/metadata/labels");
+    labels.iter().any(|(key, value)| key.ends_with("/model-source") && value.as_str() == Some("huggingface"))
+}
+
+/// The part of a deployment that can do without it: a flag, a variable, a label.
+fn separable(path: &FieldPath) -> Option<FieldPath> {
+    // The model may lie on a volume.
+    if path.starts_with(&ModelDeployment::path().spec().model().storage()) {
+        return None;
+    }
+    let mut part = FieldPath::root();
+    let mut shape = ModelDeployment::SHAPE;
+    for segment in path.segments() {
+        let is_entry = matches!(shape, Shape::List(_) | Shape::Map(_));
+        part = match segment {
+            Segment::Key(key) => {
+                if let Shape::Object(object) = shape {
+                    shape = object.field(key)?.full_shape();
+                }
+                part.with_key(key.clone())
+            }
+            Segment::Index(index) => part.with_index(*index),
+        };
+        if is_entry {
+            return Some(part);
+        }
+    }
+    None
+}
+
+/// Name, namespace, and the labels that a rendering copies.
+fn metadata(object: &Value, dialect: &Dialect) -> Value {
+    let mut metadata = Map::new();
+    for field in ["name", "namespace"] {
+        if let Some(value) = text(object, &format!("/metadata/{field}")) {
+            metadata.insert(field.to_owned(), json!(value));
+        }
+    }
+    let mut labels = entries(object, "/metadata/labels");
+    let marks = ["managed-by", "model-source"].map(|mark| dialect.label(mark));
+    labels.retain(|key, _| key.starts_with(dialect.label_prefix) && !marks.contains(key));
+    if !labels.is_empty() {
+        metadata.insert("labels".to_owned(), Value::Object(labels));
+    }
+    Value::Object(metadata)
+}
+
+/// Says why what was read is no deployment that can be rendered.
+fn refuse(object: &Object<'_>, reference: &ObjectRef, errors: &[Diagnostic], findings: &mut Findings<'_>) {
+    let why: Vec<String> = errors.iter().map(|error| format!("{} ({})", error.message, error.code.id)).collect();
+    let ObjectRef { kind, name, .. } = reference;
+    let message = format!("{kind} {name} cannot be imported: as a ModelDeployment it is refused: {}", why.join("; "));
+    let help = errors.iter().find_map(|error| error.help.clone());
+    let reported = findings.report(&codes::NOT_IMPORTABLE, &object.base, message);
+    if let Some(help) = help {
+        reported.help(help);
+    }
+}

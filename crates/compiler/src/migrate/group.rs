@@ -1,0 +1,459 @@
+//! To another API group: the same objects, and what the old group took for granted written out.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{because, compile_with};
+use crate::Thoroughness;
+use crate::codes::migrate as codes;
+use crate::import::compare::differences;
+use crate::import::input;
+use crate::import::input::Object;
+use crate::pipeline::{Compilation, normalize, options_of, patch_files};
+use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
+use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::wire::{ValuePath, metadata};
+use kubefoundry_model::draft::{PartNames, items, text};
+use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
+use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEdit, ValueStyle, apply_edits};
+use kubefoundry_yaml::field_path::{FieldPath, Segment};
+use kubefoundry_yaml::{Limits, Node};
+
+/// What came of a change of groups. Nothing in it may be used as output when [`Regrouping::has_errors`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Regrouping {
+    /// Every text of the input that has something to move, in order.
+    pub texts: Vec<Regrouped>,
+    /// What was found, ordered by file, place and code.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Regrouping {
+    /// Whether an error was found.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|found| found.severity == Severity::Error)
+    }
+}
+
+/// A text with its objects in the other group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Regrouped {
+    /// Which text.
+    #[serde(skip)]
+    pub source: SourceId,
+    /// The objects that were moved, as they were.
+    pub objects: Vec<ObjectRef>,
+    /// The text as it is to be.
+    pub text: String,
+}
+
+/// Writes every ModelDeployment and InferenceProviderConfig of the input in another group: its version, its labels and
+/// annotations, and what the old group takes for granted. Everything else in the texts stays as it is.
+///
+/// ```
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry_kubernetes::api_group::Dialect;
+/// use kubefoundry_compiler::migrate::to_group;
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "apiVersion: airunway.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec:
+///   ## the small one
+///   model: {id: microsoft/Phi-4-mini-instruct}
+///   engine: {type: vllm}
+/// ");
+/// let regrouping = to_group(&sources, Dialect::of_group("kubefoundry.ai").unwrap());
+/// assert!(!regrouping.has_errors());
+/// assert_eq!(regrouping.texts[0].text, "apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec:
+///   resources: {gpu: {count: 1}}
+///   ## the small one
+///   model: {servedName: microsoft/Phi-4-mini-instruct, id: microsoft/Phi-4-mini-instruct}
+///   engine: {enablePrefixCaching: true, type: vllm}
+/// ");
+/// ```
+pub fn to_group(sources: &SourceSet, target: &'static Dialect) -> Regrouping {
+    let mut diagnostics = Vec::new();
+    let options = options_of(sources, &mut diagnostics);
+    let is_error = |found: &Diagnostic| found.severity == Severity::Error;
+    if diagnostics.iter().any(is_error) {
+        return Regrouping { texts: Vec::new(), diagnostics };
+    }
+    let texts = input::texts(sources, &mut diagnostics);
+    let objects = input::objects(&texts);
+    let patches = Patches::of(&objects, sources);
+    let configs: Vec<(Value, Value)> = objects
+        .iter()
+        .filter(|object| object.is_config())
+        .map(|object| (object.value.clone(), renamed(&object.value, object.dialect(), target)))
+        .collect();
+    let mut regrouped: Vec<Regrouped> = Vec::new();
+    let mut moved: Vec<&Dialect> = Vec::new();
+    for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
+        let own = objects.iter().filter(|object| object.source == id);
+        let ours = own.filter(|object| object.is_model() || object.is_config());
+        let moving: Vec<&Object<'_>> = ours.filter(|object| object.dialect() != Some(target)).collect();
+        if moving.is_empty() {
+            continue;
+        }
+        moved.extend(moving.iter().filter_map(|object| object.dialect()));
+        let mut all = Vec::new();
+        for object in &moving {
+            let mut findings = Findings::new(object.scope());
+            if object.is_config() {
+                report_conditions(object, target, &mut findings);
+            }
+            let is_patch = patches.has(&source.name);
+            let case = Case { sources, object, target, configs: &configs, is_patch };
+            all.extend(case.edits(&mut findings).unwrap_or_default());
+            diagnostics.extend(findings.into_diagnostics());
+        }
+        let objects = moving.into_iter().map(Object::reference).collect();
+        regrouped.push(Regrouped { source: id, objects, text: apply_edits(&source.text, &all) });
+    }
+    for object in objects.iter().filter(|object| object.is_kustomization()) {
+        let mut findings = Findings::new(object.scope());
+        report_targets(object, &moved, target, &mut findings);
+        diagnostics.extend(findings.into_diagnostics());
+    }
+    if regrouped.is_empty() && diagnostics.is_empty() {
+        let message = format!("the input has no object of another group than {}, expected one to move", target.group);
+        diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
+    }
+    let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
+    diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
+    Regrouping { texts: regrouped, diagnostics }
+}
+
+/// The files that kustomizations of the input apply as patches.
+struct Patches(BTreeSet<String>);
+
+impl Patches {
+    fn of(objects: &[Object<'_>], sources: &SourceSet) -> Self {
+        let kustomizations = objects.iter().filter(|object| object.is_kustomization());
+        let paths =
+            kustomizations.filter_map(|object| Some(patch_files(&sources.get(object.source).name, object.node()?)));
+        Self(paths.flatten().collect())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.contains(&normalize("", name))
+    }
+}
+
+/// Rules see labels by their names; those are other ones in the other group, and what a rule says stays as it is.
+fn report_conditions(object: &Object<'_>, target: &Dialect, findings: &mut Findings<'_>) {
+    let Some(dialect) = object.dialect() else { return };
+    for (index, rule) in items(&object.value, "/spec/selectionRules").iter().enumerate() {
+        let condition = text(rule, "/condition").unwrap_or_default();
+        if condition.contains(dialect.label_prefix) {
+            let path = InferenceProviderConfig::path().spec().selection_rules().index(index).condition();
+            let message = format!(
+                "{path} names {:?}, which labels and annotations of ModelDeployments have no more: it is {:?} now",
+                dialect.label_prefix, target.label_prefix
+            );
+            findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new prefix there");
+        }
+    }
+}
+
+/// A kustomization finds what it patches by its group.
+fn report_targets(object: &Object<'_>, moved: &[&Dialect], target: &Dialect, findings: &mut Findings<'_>) {
+    for list in ["patches", "patchesJson6902"] {
+        for (index, patch) in items(&object.value, &format!("/{list}")).iter().enumerate() {
+            let is_old = |group: &str| moved.iter().any(|dialect| dialect.group == group);
+            let at = FieldPath::parse(list).index(index);
+            if text(patch, "/target/group").is_some_and(is_old) {
+                let path = at.key("target").key("group");
+                let message = format!("{path} names the old group, and finds nothing more: it is {} now", target.group);
+                findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new group there");
+            }
+            let names_old = |patch: &str| moved.iter().any(|dialect| patch.contains(&dialect.api_version()));
+            if text(patch, "/patch").is_some_and(names_old) {
+                let path = at.key("patch");
+                let message = format!("{path} is for an object of the old group: it is {} now", target.api_version());
+                findings
+                    .report(&codes::GROUP_CHANGES, &object.place(&path), message)
+                    .help("write the new version there");
+            }
+        }
+    }
+}
+
+/// One object on its way.
+struct Case<'c> {
+    sources: &'c SourceSet,
+    object: &'c Object<'c>,
+    target: &'static Dialect,
+    /// Provider configurations of the input, before and after.
+    configs: &'c [(Value, Value)],
+    /// Whether a kustomization applies it as a patch: a part of an object.
+    is_patch: bool,
+}
+
+impl Case<'_> {
+    /// The edits that move the object. `None` means that findings say why it cannot be.
+    fn edits(&self, findings: &mut Findings<'_>) -> Option<Vec<TextEdit>> {
+        let dialect = self.object.dialect();
+        let plain = renamed(&self.object.value, dialect, self.target);
+        let additions =
+            if self.object.is_model() && !self.is_patch { self.additions(&plain, findings)? } else { Vec::new() };
+        if let Ok(edits) = self.edits_in_place(&additions) {
+            return Some(edits);
+        }
+        // An anchor, a tag, a text that says a key in another way: the object is written anew.
+        let is_item = !self.object.base.segments().is_empty();
+        let wanted = additions.iter().fold(plain, |object, addition| with(&object, addition));
+        let Some(edits) = self.edits_anew(wanted).ok().filter(|_| !is_item) else {
+            let (what, help) = if is_item {
+                (
+                    "this item of a list cannot be changed in its text, expected a document of its own",
+                    "take the list apart",
+                )
+            } else {
+                (
+                    "the object cannot be changed in its text, expected one without anchors",
+                    "write out what aliases stand for",
+                )
+            };
+            findings.report(&codes::GROUP_REFUSED, &self.object.base, what).help(help);
+            return None;
+        };
+        let message = "the object cannot be changed in its text, and is written anew: comments in it are lost";
+        findings.report(&codes::COMMENTS_LOST, &self.object.base, message);
+        Some(edits)
+    }
+
+    /// The edits that keep everything else in the text.
+    fn edits_in_place(&self, additions: &[Addition]) -> Result<Vec<TextEdit>, EditError> {
+        let style = Style { values: ValueStyle::Flow, placement: Placement::First };
+        let mut editor = self.object.editor().with_style(style);
+        editor.set(&self.object.place(&FieldPath::parse("apiVersion")), self.target.api_version())?;
+        if let (Some(dialect), Some(node)) = (self.object.dialect(), self.object.node()) {
+            for path in mappings() {
+                for entry in node.at(&path).map(Node::entries).unwrap_or_default() {
+                    if let Some(name) = entry.key.strip_prefix(dialect.label_prefix) {
+                        let field = path.key(entry.key.clone().into_owned());
+                        editor.rename(&self.object.place(&field), self.target.label(name))?;
+                    }
+                }
+            }
+        }
+        for Addition { field, value } in additions {
+            editor.set(&self.object.place(field), value.clone())?;
+        }
+        Ok(editor.finish(&Limits::default())?.edits)
+    }
+
+    /// The edits that write a document anew.
+    fn edits_anew(&self, wanted: Value) -> Result<Vec<TextEdit>, EditError> {
+        let mut editor = self.object.editor();
+        editor.set(&FieldPath::root(), wanted)?;
+        Ok(editor.finish(&Limits::default())?.edits)
+    }
+
+    /// What has to be written out for the object to render as it did. Fields that are needed come first; of the others,
+    /// those that make a difference.
+    fn additions(&self, plain: &Value, findings: &mut Findings<'_>) -> Option<Vec<Addition>> {
+        let mut old: Vec<&Value> = self.configs.iter().map(|(before, _)| before).collect();
+        old.push(&self.object.value);
+        let before = compile_with(self.sources, &old, Thoroughness::Everything);
+        if before.has_errors() {
+            self.refuse("is not valid as it is", &before, findings);
+            return None;
+        }
+        let after = |additions: &[Addition]| {
+            let new = additions.iter().fold(plain.clone(), |object, addition| with(&object, addition));
+            let mut documents: Vec<&Value> = self.configs.iter().map(|(_, after)| after).collect();
+            documents.push(&new);
+            compile_with(self.sources, &documents, Thoroughness::Everything)
+        };
+        let mut additions = needed(&before);
+        let mut run = after(&additions);
+        let mut count = self.changes(&before, &run).map(|changes| changes.len());
+        for addition in self.optional(&before) {
+            let more: Vec<Addition> = additions.iter().cloned().chain([addition]).collect();
+            let with_it = after(&more);
+            let fewer = self.changes(&before, &with_it).map(|changes| changes.len());
+            if fewer.is_some_and(|fewer| count.is_none_or(|count| fewer < count)) {
+                (additions, run, count) = (more, with_it, fewer);
+            }
+        }
+        let Some(changes) = self.changes(&before, &run) else {
+            self.refuse(&format!("is not accepted in {}", self.target.group), &run, findings);
+            return None;
+        };
+        for change in changes {
+            findings
+                .report(&codes::GROUP_CHANGES, &self.object.base, change)
+                .help("see that this does as well, or patch the rendered object");
+        }
+        Some(additions)
+    }
+
+    /// Fields that may have to be written out: what the old group takes for granted.
+    fn optional(&self, before: &Compilation) -> Vec<Addition> {
+        let spec = || ModelDeployment::path().spec();
+        let field = |path: ValuePath, value: Value| Addition { field: path.into(), value };
+        let mut optional = Vec::new();
+        // First, since without it there may be no provider to compare with.
+        if let Some(provider) = before.decisions.iter().find_map(crate::Decision::provider) {
+            optional.push(field(spec().provider().name(), json!(provider)));
+        }
+        let enabled = self.object.dialect().and_then(|dialect| dialect.prefix_caching);
+        let is_said = self.object.value.pointer("/spec/engine/enablePrefixCaching").is_some_and(Value::is_boolean);
+        if let Some(enabled) = enabled.filter(|_| !is_said) {
+            optional.push(field(spec().engine().enable_prefix_caching(), json!(enabled)));
+        }
+        let is_named = text(&self.object.value, "/spec/model/servedName").is_some();
+        if let Some(id) = text(&self.object.value, "/spec/model/id").filter(|_| !is_named) {
+            optional.push(field(spec().model().served_name(), json!(id)));
+        }
+        optional
+    }
+
+    /// How what the object becomes differs, in one line each. `None` when the new one becomes nothing. The engine's own
+    /// name for a model is its id: to say that changes nothing.
+    fn changes(&self, before: &Compilation, after: &Compilation) -> Option<Vec<String>> {
+        if after.has_errors() {
+            return None;
+        }
+        let dialect = self.object.dialect();
+        let id = text(&self.object.value, "/spec/model/id").unwrap_or_default();
+        let default_name = [format!("--served-model-name={id}")];
+        let mut changes = Vec::new();
+        let mut left: Vec<&Value> = after.outputs.iter().map(|output| &output.object).collect();
+        for output in &before.outputs {
+            let old = renamed_marks(&output.object, dialect, self.target);
+            let same =
+                |other: &&Value| other["kind"] == old["kind"] && other["metadata"]["name"] == old["metadata"]["name"];
+            let name = format!(
+                "{} {}",
+                text(&old, "/kind").unwrap_or_default(),
+                text(&old, "/metadata/name").unwrap_or_default()
+            );
+            let Some(position) = left.iter().position(same) else {
+                changes.push(format!("{name} is rendered no more"));
+                continue;
+            };
+            let new = left.remove(position);
+            for difference in differences(&old, new, &PartNames::default()) {
+                let (path, show) =
+                    (difference.path, |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string()));
+                let is_default =
+                    |value: &Value| value.as_str().is_some_and(|value| default_name.iter().any(|name| name == value));
+                changes.push(match (&difference.given, &difference.rendered) {
+                    (None, Some(new)) if is_default(new) => continue,
+                    (Some(old), Some(new)) => format!("{path} of {name} was {}, and is {} now", show(old), show(new)),
+                    (Some(old), None) => format!("{path} of {name} was {}, and is gone", show(old)),
+                    (_, new) => format!("{path} of {name} is new: {}", new.as_ref().map(show).unwrap_or_default()),
+                });
+            }
+        }
+        changes.extend(left.iter().map(|new| format!("{} {} is new", new["kind"], new["metadata"]["name"])));
+        Some(changes)
+    }
+
+    fn refuse(&self, what: &str, run: &Compilation, findings: &mut Findings<'_>) {
+        let message = format!("{} {what}: {}", self.object.reference(), because(&run.diagnostics));
+        let mut errors = run.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+        let help = errors.find_map(|error| error.help.clone());
+        let reported = findings.report(&codes::GROUP_REFUSED, &self.object.base, message);
+        if let Some(help) = help {
+            reported.help(help);
+        }
+    }
+}
+
+/// The mappings with keys of ours.
+fn mappings() -> [FieldPath; 4] {
+    let of_pods = || ModelDeployment::path().spec().pod_template().metadata();
+    [
+        metadata().labels().into(),
+        metadata().annotations().into(),
+        of_pods().labels().into(),
+        of_pods().annotations().into(),
+    ]
+}
+
+/// A field that is added, and its value.
+#[derive(Debug, Clone, PartialEq)]
+struct Addition {
+    field: FieldPath,
+    value: Value,
+}
+
+/// What a validated deployment has to say for itself in a group that takes less for granted.
+fn needed(before: &Compilation) -> Vec<Addition> {
+    use kubefoundry_model::ir::Origin;
+    let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
+    let needed = fields.filter_map(|field| {
+        let spec = || ModelDeployment::path().spec();
+        let must_be_said = [
+            (spec().engine().engine_type(), field.origin == Origin::Derived),
+            (spec().resources().gpu().count(), field.origin == Origin::Defaulted && field.value != "0"),
+        ];
+        let (path, _) = must_be_said.into_iter().find(|(path, must)| *must && path.to_string() == field.path)?;
+        let value = serde_json::from_str(&field.value).unwrap_or_default();
+        Some(Addition { field: path.into(), value })
+    });
+    needed.collect()
+}
+
+/// An object with a field more.
+fn with(object: &Value, addition: &Addition) -> Value {
+    let mut object = object.clone();
+    let mut at = &mut object;
+    for segment in addition.field.segments() {
+        let Segment::Key(key) = segment else { return object };
+        if !at.is_object() {
+            *at = json!({});
+        }
+        let Some(fields) = at.as_object_mut() else { return object };
+        at = fields.entry(&**key).or_insert(Value::Null);
+    }
+    *at = addition.value.clone();
+    object
+}
+
+/// An object in another group.
+fn renamed(object: &Value, from: Option<&'static Dialect>, to: &Dialect) -> Value {
+    let mut object = object.clone();
+    object["apiVersion"] = json!(to.api_version());
+    let Some(from) = from else { return object };
+    for path in mappings() {
+        rename_keys(&mut object, &path.json_pointer(), from, to);
+    }
+    object
+}
+
+fn rename_keys(object: &mut Value, pointer: &str, from: &Dialect, to: &Dialect) {
+    let Some(entries) = object.pointer_mut(pointer).and_then(Value::as_object_mut) else { return };
+    let renamed = std::mem::take(entries).into_iter().map(|(key, value)| match key.strip_prefix(from.label_prefix) {
+        Some(name) => (to.label(name), value),
+        None => (key, value),
+    });
+    *entries = renamed.collect();
+}
+
+/// A rendered object as it would be marked in another group.
+fn renamed_marks(object: &Value, from: Option<&'static Dialect>, to: &Dialect) -> Value {
+    let mut object = object.clone();
+    let Some(from) = from else { return object };
+    for path in [metadata().labels(), metadata().annotations()] {
+        rename_keys(&mut object, &path.json_pointer(), from, to);
+    }
+    let manager = to.label("managed-by");
+    if let Some(value) = object.pointer_mut("/metadata/labels").and_then(|labels| labels.get_mut(&manager)) {
+        *value = json!(to.manager);
+    }
+    object
+}

@@ -1,0 +1,335 @@
+//! To another provider: the same model under a new name, beside what runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::plan::{Parts, Step};
+use super::{Address, because, compile_with};
+use crate::Thoroughness;
+use crate::codes as shared;
+use crate::codes::migrate as codes;
+use crate::import::input;
+use crate::import::input::Object;
+use crate::options::render::API_VERSION as RENDER_API_VERSION;
+use crate::pipeline::{Compilation, Decision, compile};
+use kubefoundry_cel::Limits;
+use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::draft::{Subject, text};
+use kubefoundry_model::engines::{GivenFlag, grammar};
+use kubefoundry_model::ir::ProviderRequest;
+use kubefoundry_model::provider::Provider;
+use kubefoundry_model::providers;
+use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// What a migration came to. Nothing in it may be used as output when [`Migration::has_errors`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Migration {
+    /// One for each ModelDeployment, in the order of the input.
+    pub moved: Vec<Moved>,
+    /// What was found, ordered by file, place and code.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Migration {
+    /// Whether an error was found.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|found| found.severity == Severity::Error)
+    }
+}
+
+/// A ModelDeployment, and the one that takes its place.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Moved {
+    /// Which text.
+    #[serde(skip)]
+    pub source: SourceId,
+    /// Which document of it.
+    #[serde(skip)]
+    pub document: usize,
+    /// What is there.
+    pub object: ObjectRef,
+    /// The provider that it leaves.
+    pub from: String,
+    /// The provider that it goes to.
+    pub to: String,
+    /// What the old provider can do and the new one cannot: engines, modes.
+    pub capabilities_lost: Vec<String>,
+    /// Fields that do not have their effect, or have another, in one line each.
+    pub losses: Vec<String>,
+    /// What takes its place.
+    pub model_deployment: Value,
+    /// What that becomes.
+    pub manifests: Vec<Value>,
+    /// The steps.
+    pub plan: Vec<Step>,
+}
+
+/// Moves every ModelDeployment of the input to a provider of this program.
+///
+/// ```
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry_compiler::migrate::to_provider;
+/// use kubefoundry_model::providers;
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec:
+///   model: {id: microsoft/Phi-4-mini-instruct}
+///   engine: {type: vllm}
+///   resources: {gpu: {count: 1}}
+/// ");
+/// let migration = to_provider(&sources, providers::find("kuberay").unwrap());
+/// assert_eq!(migration.moved[0].from, "dynamo");
+/// assert_eq!(migration.moved[0].model_deployment["metadata"]["name"], "phi-kuberay");
+/// assert_eq!(migration.moved[0].plan.len(), 4);
+/// ```
+pub fn to_provider(sources: &SourceSet, provider: &'static dyn Provider) -> Migration {
+    let mut all = sources.clone();
+    let allow_empty = format!("{{apiVersion: {RENDER_API_VERSION}, kind: Render, allowEmpty: true}}\n");
+    all.add_for(Purpose::Options, "migrate", allow_empty);
+    let before = compile(&all, Thoroughness::Everything);
+    if before.has_errors() {
+        // What is wrong before the move is not the move's.
+        return Migration { moved: Vec::new(), diagnostics: before.diagnostics };
+    }
+    let mut ignored = Vec::new();
+    let texts = input::texts(sources, &mut ignored);
+    let objects = input::objects(&texts);
+    // Configurations of the input choose for the new deployment as they did for the old one.
+    let configs: Vec<&Value> = objects.iter().filter(|object| object.is_config()).map(|object| &object.value).collect();
+    let mut diagnostics = Vec::new();
+    let mut moved = Vec::new();
+    let mut seen = false;
+    let models = objects.iter().filter(|object| object.is_model());
+    let models: BTreeMap<(SourceId, ObjectRef), &Object<'_>> =
+        models.map(|object| ((object.source, object.reference()), object)).collect();
+    let said: BTreeSet<(&str, &str)> =
+        before.diagnostics.iter().map(|found| (found.code.id, found.message.as_str())).collect();
+    for decision in before.decisions.iter().filter(|decision| decision.selection.is_some()) {
+        let Some(object) = models.get(&(decision.source, decision.object.clone())).copied() else {
+            let object = &decision.object;
+            let message = format!("{object} cannot be moved: expected an object with its own apiVersion and kind");
+            let diagnostic = Diagnostic::new(&codes::MIGRATION_REFUSED, message);
+            diagnostics.push(diagnostic.help("take the list apart, or write both into its items"));
+            seen = true;
+            continue;
+        };
+        seen = true;
+        let mut findings = Findings::new(object.scope());
+        let case = Case { sources, provider, before: &before, decision, object, configs: &configs, said: &said };
+        moved.extend(case.run(&mut findings));
+        diagnostics.extend(findings.into_diagnostics());
+    }
+    if !seen {
+        let message = "the input has no ModelDeployment to migrate, expected one that a provider runs";
+        diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
+    }
+    let mut diagnostics: Vec<Diagnostic> =
+        diagnostics.into_iter().filter_map(|found| before.options.adjust(found)).collect();
+    diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
+    Migration { moved, diagnostics }
+}
+
+/// One deployment on its way.
+struct Case<'c> {
+    sources: &'c SourceSet,
+    provider: &'static dyn Provider,
+    before: &'c Compilation,
+    decision: &'c Decision,
+    object: &'c Object<'c>,
+    configs: &'c [&'c Value],
+    /// What was found before the move: codes and messages.
+    said: &'c BTreeSet<(&'c str, &'c str)>,
+}
+
+impl Case<'_> {
+    fn run(&self, findings: &mut Findings<'_>) -> Option<Moved> {
+        let display = self.provider.display_name();
+        let from = self.decision.provider().unwrap_or_default();
+        let old = &self.decision.object;
+        if from == self.provider.name() {
+            let message = format!("{old} runs on {display} already, expected one of another provider");
+            findings.report(&codes::MIGRATION_REFUSED, &self.object.base, message);
+            return None;
+        }
+        let mut losses = Vec::new();
+        let new = self.deployment(from, &mut losses, findings);
+        let documents: Vec<&Value> = self.configs.iter().copied().chain([&new]).collect();
+        let after = compile_with(self.sources, &documents, Thoroughness::Everything);
+        if after.has_errors() {
+            self.refuse(&after, findings);
+            return None;
+        }
+        self.report_losses(&after, &mut losses, findings);
+        let decision = after.decisions.iter().find(|decision| decision.selection.is_some())?;
+        let old_name = name_of_model(self.before, self.decision);
+        let new_name = name_of_model(&after, decision);
+        let address = |decision: &Decision| {
+            let namespace = decision.object.namespace.as_deref().map(str::to_owned);
+            decision.endpoint.clone().map(|endpoint| Address { endpoint, namespace })
+        };
+        let (old_address, new_address) = (address(self.decision), address(decision));
+        let parts = Parts {
+            old,
+            new: &new,
+            old_objects: &self.decision.objects,
+            new_objects: &decision.objects,
+            gpus: decision.gpus.iter().map(|gpus| gpus.count).sum(),
+            from: old_address.as_ref(),
+            to: new_address.as_ref(),
+            names: (old_name, new_name),
+        };
+        let plan = parts.steps();
+        Some(Moved {
+            source: self.object.source,
+            document: self.object.document,
+            object: old.clone(),
+            from: from.to_owned(),
+            to: self.provider.name().to_owned(),
+            capabilities_lost: capabilities_lost(from, self.provider.name()),
+            losses,
+            manifests: after.outputs.into_iter().map(|output| output.object).collect(),
+            model_deployment: new,
+            plan,
+        })
+    }
+
+    /// The deployment for the new provider: a name of its own, and nothing of the old provider's settings.
+    fn deployment(&self, from: &str, losses: &mut Vec<String>, findings: &mut Findings<'_>) -> Value {
+        let (name, display) = (self.provider.name(), self.provider.display_name());
+        let leaves = providers::find(from).map_or(from, |provider| provider.display_name());
+        let mut new = self.object.value.clone();
+        let mut metadata = Map::new();
+        let old_name = text(&new, "/metadata/name").unwrap_or_default();
+        metadata.insert("name".to_owned(), json!(format!("{old_name}-{name}")));
+        for field in ["namespace", "labels", "annotations"] {
+            if let Some(value) = new.pointer(&format!("/metadata/{field}")).filter(|value| !value.is_null()) {
+                metadata.insert(field.to_owned(), value.clone());
+            }
+        }
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations
+                .retain(|key, _| !key.ends_with("/selected-reason") && !key.starts_with("kubectl.kubernetes.io/"));
+        }
+        let overrides = new.pointer("/spec/provider/overrides").and_then(Value::as_object).cloned().unwrap_or_default();
+        for (key, value) in &overrides {
+            let path = ProviderRequest::overrides_path().with_key(key.clone());
+            let message = format!("{path} is {value}, a setting of {leaves}: {display} does not get it");
+            self.report(&codes::MIGRATION_LOSES, &path, &message, None, findings);
+            losses.push(message);
+        }
+        let spec = ModelDeployment::path().spec();
+        for path in [spec.clone().image(), spec.engine().image()] {
+            let image = text(&new, &path.json_pointer()).filter(|image| !image.is_empty());
+            if let Some(image) = image {
+                let message = format!("{path} is {image:?}, an image for {leaves}, and is kept for {display}");
+                let help = format!("see that what {display} starts is in it, or give another image");
+                self.report(&codes::MIGRATION_KEEPS, &path, &message, Some(help), findings);
+                losses.push(message);
+            }
+        }
+        if let Some(fields) = new.as_object_mut() {
+            fields.shift_remove("status");
+            fields.insert("metadata".to_owned(), Value::Object(metadata));
+            let spec = fields.get_mut("spec").and_then(Value::as_object_mut);
+            if let Some(spec) = spec {
+                // Behind the model.
+                let old = std::mem::take(spec);
+                for (key, value) in old.into_iter().filter(|(key, _)| key != "provider") {
+                    let is_model = key == "model";
+                    spec.insert(key, value);
+                    if is_model {
+                        spec.insert("provider".to_owned(), json!({"name": name}));
+                    }
+                }
+                spec.entry("provider").or_insert_with(|| json!({"name": name}));
+            }
+        }
+        new
+    }
+
+    fn refuse(&self, after: &Compilation, findings: &mut Findings<'_>) {
+        let display = self.provider.display_name();
+        let errors: Vec<&Diagnostic> =
+            after.diagnostics.iter().filter(|found| found.severity == Severity::Error).collect();
+        for error in errors {
+            let message = format!("{} cannot run on {display}: {}", self.decision.object, because([error]));
+            let path = error.location.as_ref().map(|location| location.path.clone()).unwrap_or_default();
+            // Another provider is no help here.
+            let is_capability = [&shared::ENGINE_NOT_SUPPORTED, &shared::MODE_NOT_SUPPORTED].contains(&error.code);
+            let help = error.help.clone().filter(|_| !is_capability);
+            self.report(&codes::MIGRATION_REFUSED, &path, &message, help, findings);
+        }
+    }
+
+    /// What is said of the new deployment and was not said of the old one.
+    fn report_losses(&self, after: &Compilation, losses: &mut Vec<String>, findings: &mut Findings<'_>) {
+        let display = self.provider.display_name();
+        let is_known = |found: &&Diagnostic| {
+            found.severity == Severity::Warning && !self.said.contains(&(found.code.id, found.message.as_str()))
+        };
+        for found in after.diagnostics.iter().filter(is_known) {
+            let message = format!("on {display}: {} ({})", found.message, found.code.id);
+            let path = found.location.as_ref().map(|location| location.path.clone()).unwrap_or_default();
+            self.report(&codes::MIGRATION_LOSES, &path, &message, found.help.clone(), findings);
+            losses.push(message);
+        }
+    }
+
+    /// Reports something of the old document, which may be an item of a list.
+    fn report(
+        &self,
+        code: &'static kubefoundry_diagnostics::Code,
+        path: &FieldPath,
+        message: &str,
+        help: Option<String>,
+        findings: &mut Findings<'_>,
+    ) {
+        let reported = findings.report(code, &self.object.place(path), message);
+        if let Some(help) = help {
+            reported.help(help);
+        }
+    }
+}
+
+/// The model's name in requests, as what a deployment became tells the engine: by name, or by the model's id where it is told
+/// no name. Unknown where a provider or an image names the model itself.
+fn name_of_model(run: &Compilation, decision: &Decision) -> Option<String> {
+    let of_it = |output: &&crate::Output| {
+        run.decisions.get(output.decision).is_some_and(|other| other.object == decision.object)
+    };
+    let objects: Vec<&Value> = run.outputs.iter().filter(of_it).map(|output| &output.object).collect();
+    let provider = decision.provider().and_then(providers::find)?;
+    let draft = provider.import(&Subject { object: objects.last()?, beside: &objects }).ok()?;
+    let grammar = grammar(draft.engine);
+    let flag = |name: &str| {
+        let mut flags = draft.workers.iter().flat_map(|worker| &worker.flags);
+        flags.find(|flag| flag.name == name).and_then(GivenFlag::value).map(str::to_owned)
+    };
+    let named = draft.served_name.clone().or_else(|| flag(grammar.served_name));
+    named.or_else(|| flag(grammar.model).filter(|_| grammar.answers_to_model))
+}
+
+/// The engines and modes that one provider of this program runs and another does not.
+fn capabilities_lost(from: &str, to: &str) -> Vec<String> {
+    let catalog = Catalog::builtin(Limits::default());
+    let cells = |name: &str| {
+        let candidate = catalog.own(name);
+        let engines = candidate.into_iter().flat_map(|candidate| &candidate.engines);
+        let cells =
+            engines.flat_map(|engine| engine.modes.iter().map(move |mode| format!("{} in {mode} mode", engine.name)));
+        cells.collect::<Vec<String>>()
+    };
+    let kept = cells(to);
+    cells(from).into_iter().filter(|cell| !kept.contains(cell)).collect()
+}

@@ -1,0 +1,172 @@
+//! One document at a time, with all that a run knew: for whoever asks what would come out if something were different.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::compilation::Compilation;
+use super::context::configure_inline;
+use super::decision::Decision;
+use super::document::Document;
+use super::evaluator::Evaluator;
+use super::role::InputDocument;
+use super::subject::Attempt;
+use crate::composition::configured_by;
+use crate::options::Options;
+use crate::reading::Documents;
+use kubefoundry_crd::Crds;
+use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
+use kubefoundry_diagnostics::{Findings, ObjectRef, Severity};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_transform::{Configuration as _, Thoroughness};
+use kubefoundry_yaml as yaml;
+use kubefoundry_yaml::field_path::FieldPath;
+use kubefoundry_yaml::{Node, Span};
+
+/// Renders ModelDeployments on their own, with the options, provider configurations and CRDs of a run.
+///
+/// Its parts can be those of several runs, so that what one of them does can be seen alone.
+///
+/// ```
+/// use kubefoundry_compiler::pipeline::Renderer;
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry_compiler::{Thoroughness, compile};
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ");
+/// let compilation = compile(&sources, Thoroughness::Needed);
+/// let renderer = Renderer::new(&sources, &compilation);
+/// let items = renderer.list_items(&compilation.inputs);
+/// let mut phi = renderer.document(&compilation.inputs[0], &items).unwrap();
+/// phi["spec"]["resources"]["gpu"]["count"] = 2.into();
+/// let rendered = renderer.render(&phi, Thoroughness::Needed).unwrap();
+/// assert_eq!(rendered.decision.gpus[0].count, 2);
+/// assert_ne!(rendered.objects[0].1, compilation.outputs[0].object);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Renderer<'s> {
+    sources: &'s SourceSet,
+    evaluator: Evaluator,
+}
+
+/// The items of lists, read with their lists; made by [`Renderer::list_items`].
+#[derive(Debug, Default)]
+pub struct ListItems(BTreeMap<(SourceId, usize, Span), Value>);
+
+/// What a document came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rendered {
+    /// What was decided.
+    pub decision: Decision,
+    /// Its objects, supporting ones first.
+    pub objects: Vec<(ObjectRef, Value)>,
+}
+
+impl<'s> Renderer<'s> {
+    /// With what a run over these texts knew. What was wrong with any of it the run itself said.
+    pub fn new<O>(sources: &'s SourceSet, compilation: &Compilation<O>) -> Self {
+        let options = compilation.options.clone();
+        let mut catalog = Catalog::builtin(options.rule_limits);
+        for id in &compilation.configured {
+            for document in
+                documents(sources, *id, &options).iter().filter(|document| configured_by(&document.header).is_some())
+            {
+                catalog.read(&FieldPath::root(), &mut Findings::new(document.scope()));
+            }
+        }
+        configure_inline(&mut catalog, sources, &options, &mut Vec::new());
+        let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
+        let crds = dumped.then(|| Crds::read(sources, crate::composition::crd_kinds()).0.into_owned());
+        let evaluator = Evaluator::new(options, catalog, crds, sources);
+        Self { sources, evaluator }
+    }
+
+    /// The same with another one's options.
+    #[must_use]
+    pub fn with_options_of(&self, other: &Self) -> Self {
+        let (own, others) = (self.evaluator.options(), other.evaluator.options());
+        self.with(self.evaluator.with_options(Options { crds: own.crds, ..others.clone() }))
+    }
+
+    /// The same with another one's provider configurations.
+    #[must_use]
+    pub fn with_providers_of(&self, other: &Self) -> Self {
+        self.with(self.evaluator.with_catalog_of(&other.evaluator))
+    }
+
+    /// The same with another one's CRDs.
+    #[must_use]
+    pub fn with_crds_of(&self, other: &Self) -> Self {
+        let (own, others) = (self.evaluator.options(), other.evaluator.options());
+        let evaluator = self.evaluator.with_options(Options { crds: others.crds, ..own.clone() });
+        self.with(evaluator.with_crds_of(&other.evaluator))
+    }
+
+    /// The same, writing this CRD version for a provider.
+    #[must_use]
+    pub fn with_crd_version(&self, provider: &str, crd_version: &str) -> Self {
+        let mut options = self.evaluator.options().clone();
+        options.crd_versions.insert(provider.to_owned(), crd_version.to_owned());
+        self.with(self.evaluator.with_options(options))
+    }
+
+    fn with(&self, evaluator: Evaluator) -> Self {
+        Self { sources: self.sources, evaluator }
+    }
+
+    /// The items of lists among some documents of the run: a list is read once for all of them.
+    pub fn list_items<'i>(&self, inputs: impl IntoIterator<Item = &'i InputDocument>) -> ListItems {
+        let lists: BTreeSet<SourceId> = inputs.into_iter().filter(|input| input.item).map(|it| it.source).collect();
+        let mut items = BTreeMap::new();
+        for id in lists {
+            for document in
+                documents(self.sources, id, self.evaluator.options()).iter().filter(|document| document.item)
+            {
+                items.insert((id, document.index(), document.span), document.to_json());
+            }
+        }
+        ListItems(items)
+    }
+
+    /// A ModelDeployment of the run as JSON, with the apiVersion and kind that it may have from its list; none when it
+    /// cannot be read, or is an item of a list that is not among `items`.
+    pub fn document(&self, input: &InputDocument, items: &ListItems) -> Option<Value> {
+        if input.item {
+            return items.0.get(&(input.source, input.index, input.span)).cloned();
+        }
+        let text = self.sources.get(input.source).text.get(input.span.start..input.span.end)?;
+        yaml::documents(text, &self.evaluator.options().limits).next().map(|document| document.root.to_json())
+    }
+
+    /// Fields of an object whose change the rules of the CRDs refuse, each with the rule's message; none without CRDs.
+    pub fn check_change(&self, old: &Value, new: &Value) -> Vec<(FieldPath, String)> {
+        self.evaluator.crds().map(|crds| crds.check_change(old, new)).unwrap_or_default()
+    }
+
+    /// What a ModelDeployment comes to on its own; none when it has errors, or is of another kind: those need the set.
+    pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<Rendered> {
+        // It may come from either of two runs: where it stands is the same for both.
+        let document = Document::without_text(SourceId::default(), Node::from(document));
+        let Attempt { objects, decision, findings } = self.evaluator.attempt(&document, None, thoroughness);
+        if findings.iter().any(|found| found.severity == Severity::Error) {
+            return None;
+        }
+        let decision = decision?;
+        let objects = decision.objects.iter().cloned().zip(objects).collect();
+        Some(Rendered { decision, objects })
+    }
+}
+
+/// The documents of a text, items of lists on their own.
+fn documents<'t>(sources: &'t SourceSet, id: SourceId, options: &Options) -> Vec<Document<'t>> {
+    let source = sources.get(id);
+    let mut all = Vec::new();
+    for document in Documents::new(source, &options.limits) {
+        Document::new(id, source, document).flatten(&mut all, &mut Vec::new());
+    }
+    all
+}

@@ -1,0 +1,194 @@
+//! What a change does: two runs in; per ModelDeployment what upstream will make of the difference out.
+//!
+//! ```text
+//! OLD ─ compile ─┐                      ┌─ the same bytes: unchanged
+//! NEW ─ compile ─┴─ pair by name ─ each ┴─ changed ─ differences of input ─ each alone, rendered ─ what it moves ─ class
+//! ```
+//! Which field moves which part of the output is found by changing one field at a time and rendering again, so it holds
+//! for every provider, and cannot be out of date. What upstream does then is each provider's own table
+//! ([`ProviderInfo::behaviors`](kubefoundry_model::provider::ProviderInfo::behaviors)).
+
+mod attribution;
+mod class;
+mod difference;
+mod images;
+mod movement;
+mod pair;
+mod report;
+mod selection;
+mod upstream;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use crate::pipeline::{Compilation, Gpus, InputDocument, Renderer, YamlText};
+use attribution::Single;
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
+use pair::{Setting, Side};
+
+pub use class::{Applier, Class};
+pub use images::ImageChange;
+pub use report::{
+    Action, Cause, Change, Changed, Choice, DeploymentPlan, GpuChange, ObjectPlan, OutputChange, Plan, SelectionChange,
+    Summary, WinningRule,
+};
+pub use upstream::{UpstreamChange, changes};
+
+/// Why there is no plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The state before cannot be rendered.
+    #[error("OLD has errors: it renders nothing, so there is nothing to compare NEW with")]
+    OldHasErrors,
+    /// The state after cannot be rendered.
+    #[error("NEW has errors: it renders nothing, so it changes nothing")]
+    NewHasErrors,
+}
+
+/// A run: what went in, and what came out.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'r> {
+    /// The texts.
+    pub sources: &'r SourceSet,
+    /// What they were compiled to.
+    pub compilation: &'r Compilation<YamlText>,
+}
+
+/// Says what going from one run to another does.
+///
+/// # Errors
+/// [`PlanError`] when either run found errors: then nothing is rendered.
+///
+/// ```
+/// use kubefoundry_compiler::pipeline::compile_as;
+/// use kubefoundry_compiler::plan::{Applier, Class, Run, plan};
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// use kubefoundry_compiler::Thoroughness;
+///
+/// let text = "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
+/// ";
+/// let (mut old, mut new) = (SourceSet::default(), SourceSet::default());
+/// old.add("phi.yaml", text);
+/// new.add("phi.yaml", text.replace("count: 1", "count: 2"));
+/// let (before, after) = (compile_as(&old, Thoroughness::Needed), compile_as(&new, Thoroughness::Needed));
+/// let old = Run { sources: &old, compilation: &before };
+/// let new = Run { sources: &new, compilation: &after };
+///
+/// let plan = plan(old, new, Applier::Apply).unwrap();
+/// assert_eq!(plan.deployments[0].class, Some(Class::RollingRestart));
+/// assert_eq!(plan.summary.to_string(), "1 restart; GPUs 1 → 2");
+/// ```
+pub fn plan(old: Run<'_>, new: Run<'_>, applier: Applier) -> Result<Plan, PlanError> {
+    if old.compilation.has_errors() {
+        return Err(PlanError::OldHasErrors);
+    }
+    if new.compilation.has_errors() {
+        return Err(PlanError::NewHasErrors);
+    }
+    let (before, after) = (sides(old), sides(new));
+    let pairs = pairs(&before, &after);
+    let (old_renderer, new_renderer) =
+        (Renderer::new(old.sources, old.compilation), Renderer::new(new.sources, new.compilation));
+    let differing =
+        || pairs.iter().filter(|(old, new)| old.zip(*new).is_some_and(|(old, new)| old.text() != new.text()));
+    let setting = Setting {
+        old_items: old_renderer.list_items(differing().filter_map(|(old, _)| old.and_then(|side| side.input))),
+        new_items: new_renderer.list_items(differing().filter_map(|(_, new)| new.and_then(|side| side.input))),
+        old: old_renderer,
+        new: new_renderer,
+        changes: setting_changes(old, new),
+        applier,
+    };
+    let planned: Vec<_> = pairs.par_iter().filter_map(|(old, new)| pair::plan(*old, *new, &setting)).collect();
+    let used = |run: Run<'_>, image: &str| {
+        run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
+    };
+    let mut plan = Plan::of(applier, planned, &total(old.compilation), &total(new.compilation));
+    // What comes to one deployment another one may have had before, and what goes from one another one may keep.
+    plan.images.retain(|image| match (&image.before, &image.after) {
+        (None, Some(comes)) => !used(old, comes),
+        (Some(goes), None) => !used(new, goes),
+        _ => true,
+    });
+    Ok(plan)
+}
+
+/// The deployments of a run, in its order.
+fn sides(run: Run<'_>) -> Vec<Side<'_>> {
+    let Compilation { inputs, decisions, outputs, .. } = run.compilation;
+    let rendered = inputs.iter().filter(|input| input.rendered);
+    let inputs: BTreeMap<(SourceId, usize, ObjectRef), &InputDocument> =
+        rendered.map(|input| ((input.source, input.index, input.header.object()), input)).collect();
+    let mut first = 0;
+    let side = |(position, decision): (usize, _)| {
+        let decision: &crate::Decision = decision;
+        let rest = outputs.get(first..).unwrap_or_default();
+        let own = rest.get(..rest.partition_point(|output| output.decision <= position)).unwrap_or_default();
+        let input = inputs.get(&(decision.source, decision.document, decision.object.clone())).copied();
+        let side = Side { run, position, decision, input, outputs: own, first };
+        first += own.len();
+        side
+    };
+    decisions.iter().enumerate().map(side).collect()
+}
+
+type Pair<'r> = (Option<Side<'r>>, Option<Side<'r>>);
+
+/// What belongs together: the same group, namespace and name, or the same namespace and name in the other group. Those of
+/// the new run in its order, then those that are gone.
+fn pairs<'r>(old: &[Side<'r>], new: &[Side<'r>]) -> Vec<Pair<'r>> {
+    let key = |side: &Side<'r>| {
+        let ObjectRef { api_version, kind, namespace, name } = &side.decision.object;
+        (kind.clone(), namespace.clone(), name.clone(), api_version.clone())
+    };
+    let by_key: BTreeMap<_, &Side<'r>> = old.iter().map(|side| (key(side), side)).collect();
+    let mut taken = BTreeSet::new();
+    let mut found: Vec<Option<&Side<'r>>> = new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
+    taken.extend(found.iter().flatten().map(|side| side.position));
+    for (side, found) in new.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+        let (kind, namespace, name, _) = key(side);
+        let own = (&kind, &namespace, &name);
+        let start = (kind.clone(), namespace.clone(), name.clone(), "".into());
+        let of_name = by_key.range(start..).take_while(|((kind, space, name, _), _)| (kind, space, name) == own);
+        *found = of_name.map(|(_, side)| *side).find(|side| !taken.contains(&side.position));
+        taken.extend(found.map(|side| side.position));
+    }
+    let mut pairs: Vec<Pair<'r>> = new.iter().zip(found).map(|(side, found)| (found.copied(), Some(*side))).collect();
+    pairs.extend(old.iter().filter(|side| !taken.contains(&side.position)).map(|side| (Some(*side), None)));
+    pairs
+}
+
+/// What besides ModelDeployments is not the same.
+fn setting_changes(old: Run<'_>, new: Run<'_>) -> Vec<Single> {
+    let texts = |run: Run<'_>, is: &dyn Fn(SourceId, &Source) -> bool| -> Vec<String> {
+        run.sources.iter().filter(|(id, source)| is(*id, source)).map(|(_, source)| source.text.clone()).collect()
+    };
+    let differ = |is: &dyn Fn(Run<'_>, SourceId, &Source) -> bool| {
+        texts(old, &|id, source| is(old, id, source)) != texts(new, &|id, source| is(new, id, source))
+    };
+    let is_options = |_: Run<'_>, _, source: &Source| source.purpose == Purpose::Options;
+    let is_config = |run: Run<'_>, id, _: &Source| run.compilation.configured.contains(&id);
+    let is_crds = |_: Run<'_>, _, source: &Source| source.purpose == Purpose::Crds;
+    let all = [
+        (Single::Options, differ(&is_options)),
+        (Single::Providers, differ(&is_config)),
+        (Single::Crds, differ(&is_crds)),
+    ];
+    all.into_iter().filter(|(_, differs)| *differs).map(|(single, _)| single).collect()
+}
+
+/// The GPUs of all deployments, by type.
+fn total(compilation: &Compilation<YamlText>) -> Vec<Gpus> {
+    let mut all: BTreeMap<_, u64> = BTreeMap::new();
+    for Gpus { resource, count } in compilation.decisions.iter().flat_map(|decision| &decision.gpus) {
+        *all.entry(resource.clone()).or_default() += count;
+    }
+    all.into_iter().map(|(resource, count)| Gpus { resource, count }).collect()
+}

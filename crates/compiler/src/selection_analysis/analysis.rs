@@ -1,0 +1,520 @@
+//! Every rule over every deployment that rules can tell apart.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::judge::{Verdict, document, judge, renders};
+use super::space::Space;
+pub use crate::pipeline::Providers;
+use crate::pipeline::{Prepared, prepared};
+use crate::trace::change::{FieldChange, edited};
+use kubefoundry_diagnostics::Diagnostic;
+use kubefoundry_diagnostics::source::SourceSet;
+use kubefoundry_model::select::Steps;
+use kubefoundry_model::wire::ModelDeployment;
+use kubefoundry_yaml::Node;
+
+/// Deployments that are judged, at the most. Past it they are a part of all, spread over them.
+pub const MOST_POINTS: usize = 10_000;
+
+/// As many times the steps of one rule may all rules take.
+const RULE_STEPS: u64 = 16;
+
+/// Deployments that are looked through for a witness that renders without an error.
+const WITNESSES: usize = 8;
+
+/// What is to be said of the rules of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Analysis {
+    /// Every provider, by name.
+    pub providers: Vec<Analyzed>,
+    /// Deployments that were judged.
+    pub judged: usize,
+    /// Whether these are all that the rules can tell apart.
+    pub complete: bool,
+    /// Fields that rules read and of which not every value is tried that may matter.
+    pub unvaried: Vec<String>,
+    /// What is wrong, by provider and rule.
+    pub flaws: Vec<Flaw>,
+}
+
+/// A provider, and how often it wins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Analyzed {
+    /// Its name.
+    pub provider: String,
+    /// Its rules.
+    pub rules: usize,
+    /// Deployments that it can run, by its own account.
+    pub open: usize,
+    /// Deployments that it is selected for.
+    pub wins: usize,
+}
+
+/// Something that is wrong with a rule or a provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Flaw {
+    /// What.
+    pub kind: FlawKind,
+    /// Whose.
+    pub provider: String,
+    /// The rule; absent when it is the provider as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleName>,
+    /// In words.
+    pub message: String,
+    /// What wins instead, or as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<RuleName>,
+    /// A deployment that shows it. Absent when none can: no deployment is accepted at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
+}
+
+/// What can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FlawKind {
+    /// The rule is never true.
+    Dead,
+    /// The rule is true only for what its provider cannot run; or the provider is never selected.
+    Unreachable,
+    /// The rule is true, and never decides.
+    Shadowed,
+    /// Two providers have the same score, and the name decides.
+    Tied,
+    /// The rule has no value for some deployment.
+    Fails,
+    /// The provider has no rules: it runs what asks for it by name.
+    NamedOnly,
+}
+
+impl FlawKind {
+    /// Its name, as in reports.
+    ///
+    /// ```
+    /// use kubefoundry_compiler::selection_analysis::FlawKind;
+    /// assert_eq!(FlawKind::NamedOnly.as_str(), "named-only");
+    /// ```
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dead => "dead",
+            Self::Unreachable => "unreachable",
+            Self::Shadowed => "shadowed",
+            Self::Tied => "tied",
+            Self::Fails => "fails",
+            Self::NamedOnly => "named-only",
+        }
+    }
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct RuleName {
+    /// Whose.
+    pub provider: String,
+    /// Which, from 1.
+    pub rule: usize,
+    /// Its priority.
+    pub priority: i32,
+    /// Its condition.
+    pub condition: String,
+}
+
+/// A deployment, and what is selected for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Witness {
+    /// The whole document.
+    pub document: Value,
+    /// The provider that is selected; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selects: Option<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Analyzes the rules of the providers of a run; ModelDeployments of the input play no part.
+///
+/// ```
+/// use kubefoundry_compiler::selection_analysis::{FlawKind, Providers, analyze};
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// let mut sources = SourceSet::default();
+/// sources.add("edge.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: InferenceProviderConfig
+/// metadata: {name: edge}
+/// spec:
+///   capabilities: {engines: [vllm], servingModes: [aggregated], gpuSupport: true}
+///   selectionRules:
+///   - {condition: spec.resources.gpu.count == 0, priority: 200}
+///   - {condition: spec.engine.contextLength > 4096, priority: 10}
+/// ");
+/// let analysis = analyze(&sources, Providers::All).unwrap();
+/// let flaws: Vec<_> = analysis.flaws.iter().filter(|flaw| flaw.provider == "edge").collect();
+/// assert_eq!(flaws[0].kind, FlawKind::Unreachable, "the provider never wins");
+/// assert_eq!(flaws[1].kind, FlawKind::Unreachable, "a GPU count of 0 is what it cannot run");
+/// assert_eq!(flaws[2].kind, FlawKind::Shadowed, "dynamo's rules have a higher priority");
+/// assert_eq!(flaws[2].witness.as_ref().unwrap().selects.as_deref(), Some("dynamo"));
+/// ```
+///
+/// # Errors
+/// What is wrong with options or configurations: with those the choice may be another one than meant.
+pub fn analyze(sources: &SourceSet, providers: Providers) -> Result<Analysis, Vec<Diagnostic>> {
+    prepared(sources, providers, |prepared| Judged::all(prepared).analysis())
+}
+
+/// What is known of a rule.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Points at which it is true.
+    truths: Points,
+    /// The same, where its provider's gates are open.
+    open: Points,
+    wins: usize,
+    fails: Points,
+    /// Who decides where it is true and its gates are open.
+    deciders: BTreeSet<(usize, usize)>,
+}
+
+/// How many points there are, and the first of them.
+#[derive(Debug, Default)]
+struct Points {
+    count: usize,
+    first: Vec<Node<'static>>,
+}
+
+impl Points {
+    fn add(&mut self, root: &Node<'static>) {
+        self.count += 1;
+        if self.first.len() < WITNESSES {
+            self.first.push(root.clone());
+        }
+    }
+}
+
+/// A provider and one of its rules, by their positions.
+type Position = (usize, usize);
+
+/// Two rules of the same priority that decide together, that of the winner first, and where they do.
+type Tie = (Position, Position, Points);
+
+/// Every point, judged.
+struct Judged<'p> {
+    prepared: &'p Prepared<'p>,
+    space: Space,
+    rules: Vec<Vec<Seen>>,
+    /// For each provider: points at which its gates are open, and those that it wins.
+    open: Vec<Points>,
+    wins: Vec<usize>,
+    /// Providers that share the highest score, the winner first, with their rules.
+    ties: Vec<Tie>,
+    any: Points,
+    /// Points that were tried, those among them that no engine could run, too.
+    tried: usize,
+    accepted: usize,
+    complete: bool,
+    steps: Steps,
+}
+
+impl<'p> Judged<'p> {
+    fn all(prepared: &'p Prepared<'p>) -> Self {
+        let candidates = prepared.catalog().candidates();
+        let empty = |_: &_| Points::default();
+        let mut judged = Self {
+            prepared,
+            space: Space::of(prepared.catalog()),
+            rules: candidates.iter().map(|it| it.rules.iter().map(|_| Seen::default()).collect()).collect(),
+            open: candidates.iter().map(empty).collect(),
+            wins: vec![0; candidates.len()],
+            ties: Vec::new(),
+            any: Points::default(),
+            tried: 0,
+            accepted: 0,
+            complete: true,
+            steps: Steps::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS)),
+        };
+        judged.enumerate();
+        judged
+    }
+
+    /// Judges every point, or, of too many, those of each rule's own fields and a part of the rest, spread evenly.
+    fn enumerate(&mut self) {
+        let sizes: Vec<usize> = self.space.dimensions.iter().map(|dimension| dimension.values.len()).collect();
+        let bases = self.space.bases.len();
+        let total = sizes.iter().try_fold(bases, |all, size| all.checked_mul(*size));
+        let whole = total.filter(|total| *total <= MOST_POINTS);
+        self.complete = whole.is_some();
+        if let Some(total) = whole {
+            for number in 0..total {
+                self.numbered(number, bases, &sizes);
+            }
+            self.complete = !self.steps.is_exhausted();
+            return;
+        }
+        self.pairs(bases, &sizes);
+        // Then points of all fields at once; a stride that shares no factor with small sizes meets them all.
+        let mut number = 0_usize;
+        while self.tried < MOST_POINTS && !self.steps.is_exhausted() {
+            number = number.wrapping_add(0x9e37_79b1);
+            self.numbered(number, bases, &sizes);
+        }
+    }
+
+    /// One field at a time, then two, for half of what may be tried: a rule seldom reads more.
+    fn pairs(&mut self, bases: usize, sizes: &[usize]) {
+        for (distance, one) in (0..sizes.len()).flat_map(|distance| (0..sizes.len()).map(move |one| (distance, one))) {
+            let other = one + distance;
+            let Some((first, second)) = sizes.get(one).copied().zip(sizes.get(other).copied()) else { continue };
+            for choice in 0..if distance == 0 { first } else { first * second } {
+                for base in 0..bases {
+                    if self.tried >= MOST_POINTS / 2 || self.steps.is_exhausted() {
+                        return;
+                    }
+                    let mut choices = vec![0; sizes.len()];
+                    choices.iter_mut().skip(other).take(1).for_each(|it| *it = choice / first);
+                    choices.iter_mut().skip(one).take(1).for_each(|it| *it = choice % first);
+                    self.point(base, &choices);
+                }
+            }
+        }
+    }
+
+    /// The point of a number: a digit for the base, and one for each dimension.
+    fn numbered(&mut self, number: usize, bases: usize, sizes: &[usize]) {
+        let mut rest = number;
+        let mut digit = |size: usize| {
+            let digit = rest % size.max(1);
+            rest /= size.max(1);
+            digit
+        };
+        let base = digit(bases);
+        let choices: Vec<usize> = sizes.iter().map(|size| digit(*size)).collect();
+        self.point(base, &choices);
+    }
+
+    fn point(&mut self, base: usize, choices: &[usize]) {
+        self.tried += 1;
+        if self.steps.is_exhausted() {
+            return;
+        }
+        let Some(root) = self.space.point(base, choices) else { return };
+        let Some(verdict) = judge(&root, self.prepared, &mut self.steps) else { return };
+        if self.steps.is_exhausted() {
+            // Some rules have no value for want of steps, which says nothing of them.
+            return;
+        }
+        self.accepted += 1;
+        self.any.add(&root);
+        let winner = verdict.winner();
+        let decider = winner.and_then(|winner| Some((winner, verdict.deciding.get(winner).copied().flatten()?)));
+        for (position, assessment) in verdict.selection.candidates.iter().enumerate() {
+            let is_open = assessment.closed_gate.is_none();
+            if is_open {
+                self.open.iter_mut().skip(position).take(1).for_each(|open| open.add(&root));
+            }
+            let seen = self.rules.get_mut(position).map(Vec::as_mut_slice).unwrap_or_default();
+            for (index, (rule, seen)) in assessment.rules.iter().zip(seen).enumerate() {
+                match rule.value {
+                    // Where the gates are closed it decides nothing, and refuses nothing.
+                    None if is_open => seen.fails.add(&root),
+                    Some(true) => {
+                        seen.truths.add(&root);
+                        if is_open && decider == Some((position, index)) {
+                            seen.wins += 1;
+                        } else if is_open {
+                            seen.deciders.extend(decider);
+                        }
+                        if is_open {
+                            seen.open.add(&root);
+                        }
+                    }
+                    Some(false) | None => {}
+                }
+            }
+        }
+        if let Some(winner) = winner {
+            self.wins.iter_mut().skip(winner).take(1).for_each(|wins| *wins += 1);
+            self.tie(winner, &verdict, &root);
+        }
+    }
+
+    fn tie(&mut self, winner: usize, verdict: &Verdict, root: &Node<'static>) {
+        let rule = |position: usize| Some((position, verdict.deciding.get(position).copied().flatten()?));
+        let Some(first) = rule(winner) else { return };
+        for other in verdict.best().into_iter().filter(|other| *other != winner).filter_map(rule) {
+            if let Some((.., points)) = self.ties.iter_mut().find(|(one, two, _)| (*one, *two) == (first, other)) {
+                points.add(root);
+            } else {
+                let mut points = Points::default();
+                points.add(root);
+                self.ties.push((first, other, points));
+            }
+        }
+    }
+
+    fn name(&self, provider: usize, rule: usize) -> Option<RuleName> {
+        let candidate = self.prepared.catalog().candidates().get(provider)?;
+        let found = candidate.rules.get(rule)?;
+        let condition = found.condition.to_string();
+        Some(RuleName { provider: candidate.name.clone(), rule: rule + 1, priority: found.priority, condition })
+    }
+
+    /// The first of some points that renders without an error, or the first.
+    fn witness(&self, points: &[Node<'static>]) -> Option<Witness> {
+        let mut steps = Steps::new(self.prepared.options().rule_limits.steps.saturating_mul(4));
+        let good = points.iter().find(|root| renders(root, self.prepared, &mut steps));
+        let root = good.or_else(|| points.first())?;
+        let verdict = judge(root, self.prepared, &mut steps)?;
+        let selection = verdict.selection;
+        Some(Witness { document: document(root), selects: selection.provider, reason: selection.reason })
+    }
+
+    fn analysis(&self) -> Analysis {
+        let candidates = self.prepared.catalog().candidates();
+        let mut flaws = Vec::new();
+        let mut providers = Vec::new();
+        for (position, candidate) in candidates.iter().enumerate() {
+            let (open, wins) = (self.open.get(position), self.wins.get(position).copied().unwrap_or_default());
+            providers.push(Analyzed {
+                provider: candidate.name.clone(),
+                rules: candidate.rules.len(),
+                open: open.map_or(0, |open| open.count),
+                wins,
+            });
+            if wins == 0 {
+                flaws.extend(self.provider_flaw(position));
+            }
+            for index in 0..candidate.rules.len() {
+                flaws.extend(self.rule_flaws(position, index));
+            }
+            for (first, other, points) in self.ties.iter().filter(|(first, ..)| first.0 == position) {
+                let (Some(rule), Some(tied)) = (self.name(first.0, first.1), self.name(other.0, other.1)) else {
+                    continue;
+                };
+                let message = format!(
+                    "has the score of {} rule {} ({}), and wins by its name alone",
+                    tied.provider, tied.rule, tied.priority
+                );
+                let witness = self.witness(&points.first);
+                let provider = candidate.name.clone();
+                flaws.push(Flaw {
+                    kind: FlawKind::Tied,
+                    provider,
+                    rule: Some(rule),
+                    message,
+                    others: vec![tied],
+                    witness,
+                });
+            }
+        }
+        Analysis {
+            providers,
+            judged: self.accepted,
+            complete: self.is_complete(),
+            unvaried: self.space.unvaried.clone(),
+            flaws,
+        }
+    }
+
+    /// Whether everything was tried that rules can tell apart.
+    fn is_complete(&self) -> bool {
+        self.complete && self.space.unvaried.is_empty()
+    }
+
+    /// What is said behind something that was never seen.
+    fn as_far(&self) -> &'static str {
+        if self.is_complete() { "" } else { ", as far as was tried" }
+    }
+
+    /// Why a provider never wins.
+    fn provider_flaw(&self, position: usize) -> Option<Flaw> {
+        let candidate = self.prepared.catalog().candidates().get(position)?;
+        let open = self.open.get(position)?;
+        let flaw = |kind, message: String, witness| Flaw {
+            kind,
+            provider: candidate.name.clone(),
+            rule: None,
+            message,
+            others: Vec::new(),
+            witness,
+        };
+        if candidate.ready == Some(false) {
+            let message = "reports ready: false, and is never selected".to_owned();
+            return Some(flaw(FlawKind::Unreachable, message, self.witness(&self.any.first)));
+        }
+        if open.count == 0 {
+            let message = "can run no deployment, by its own capabilities, and is never selected".to_owned();
+            return Some(flaw(FlawKind::Unreachable, message, self.witness(&self.any.first)));
+        }
+        if candidate.rules.is_empty() {
+            let named: Vec<Node<'static>> = open.first.iter().filter_map(|root| named(root, &candidate.name)).collect();
+            let message = "has no rules, and is only chosen by name".to_owned();
+            return Some(flaw(FlawKind::NamedOnly, message, self.witness(&named)));
+        }
+        let rules = self.rules.get(position)?;
+        let message = if rules.iter().all(|seen| seen.open.count == 0) {
+            "no rule of it is true for a deployment that it can run"
+        } else if rules.iter().all(|seen| seen.deciders.is_empty()) {
+            "wherever a rule of it is true, another rule fails, and nothing is selected"
+        } else {
+            "wherever a rule of it is true, another provider wins"
+        };
+        let message = format!("is never selected{}: {message}", self.as_far());
+        let shown = rules.iter().map(|seen| &seen.open).find(|open| open.count > 0).unwrap_or(open);
+        Some(flaw(FlawKind::Unreachable, message, self.witness(&shown.first)))
+    }
+
+    fn rule_flaws(&self, position: usize, index: usize) -> Vec<Flaw> {
+        let Some(seen) = self.rules.get(position).and_then(|rules| rules.get(index)) else { return Vec::new() };
+        let Some(rule) = self.name(position, index) else { return Vec::new() };
+        let flaw = |kind, message: String, others: Vec<RuleName>, witness| Flaw {
+            kind,
+            provider: rule.provider.clone(),
+            rule: Some(rule.clone()),
+            message,
+            others,
+            witness,
+        };
+        let mut flaws = Vec::new();
+        if seen.fails.count > 0 {
+            let message = "fails for some deployments, which are then refused".to_owned();
+            flaws.push(flaw(FlawKind::Fails, message, Vec::new(), self.witness(&seen.fails.first)));
+        }
+        if seen.truths.count == 0 {
+            let open = self.open.get(position).filter(|open| open.count > 0).unwrap_or(&self.any);
+            let message = format!("is never true{}", self.as_far());
+            flaws.push(flaw(FlawKind::Dead, message, Vec::new(), self.witness(&open.first)));
+        } else if seen.open.count == 0 {
+            let message = format!("is true only for deployments that its provider cannot run{}", self.as_far());
+            flaws.push(flaw(FlawKind::Unreachable, message, Vec::new(), self.witness(&seen.truths.first)));
+        } else if seen.wins == 0 {
+            let others: Vec<RuleName> =
+                seen.deciders.iter().filter_map(|(provider, rule)| self.name(*provider, *rule)).collect();
+            let names: Vec<String> = others
+                .iter()
+                .map(|it| format!("{} rule {} (priority {})", it.provider, it.rule, it.priority))
+                .collect();
+            let message = if names.is_empty() {
+                format!("never decides{}: where it is true, a rule fails, and nothing is selected", self.as_far())
+            } else {
+                format!("never decides{}: where it is true, this does: {}", self.as_far(), names.join(", "))
+            };
+            flaws.push(flaw(FlawKind::Shadowed, message, others, self.witness(&seen.open.first)));
+        }
+        flaws
+    }
+}
+
+/// A deployment that asks for a provider by name.
+fn named(root: &Node<'static>, provider: &str) -> Option<Node<'static>> {
+    edited(root, &[FieldChange::set(ModelDeployment::path().spec().provider().name(), provider)])
+}

@@ -1,0 +1,186 @@
+//! How old a status is, and whether that is too old.
+//!
+//! Controllers write a status when it changes. So one that is settled (`Running`, `Failed`, of the current generation) does
+//! not get stale by age; one that should go on to something else does, after five minutes without news
+//! (docs/specification.md MD-7.5).
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Judgement;
+use crate::cluster_snapshot::time::Time;
+use kubefoundry_model::provider::Status;
+use kubefoundry_model::status::text_at;
+use kubefoundry_model::wire::Phase;
+
+/// Seconds without news after which a status that should change is stale (docs/specification.md MD-7.5).
+pub const STALE_AFTER: u64 = 300;
+
+/// When a status was written, and whether that is too long ago.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observation {
+    /// When it was written last, as far as the object tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_write: Option<LastWrite>,
+    /// Whether it is stale; absent without a time to judge by, and where nothing tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<bool>,
+}
+
+/// When something was written, and what tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LastWrite {
+    /// The time, as RFC 3339.
+    #[serde(serialize_with = "as_text")]
+    pub time: Time,
+    /// `managedFields` (the write itself), `status` (a time in it: the last change), or `creation` (nothing was written).
+    pub from: &'static str,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn as_text<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
+}
+
+/// Judges the status of an object, as the apiserver gives it: when it was written, and whether that is too long ago.
+/// `status` is what its provider reads from it.
+///
+/// ```
+/// use kubefoundry_compiler::cluster_snapshot::time::Time;
+/// use kubefoundry_model::providers;
+/// use kubefoundry_compiler::status::{Judgement, observe};
+/// let workspace = serde_json::json!({
+///     "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
+///     "metadata": {"name": "phi", "creationTimestamp": "2026-01-30T09:59:00Z"},
+/// });
+/// let status = providers::find("kaito").unwrap().translate_status(&workspace).unwrap();
+/// let at = |now: &str| Judgement { now: Time::parse(now), ..Judgement::default() };
+/// assert_eq!(observe(&workspace, &status, at("2026-01-30T10:00:00Z")).stale, Some(false));
+/// assert_eq!(observe(&workspace, &status, at("2026-01-30T11:00:00Z")).stale, Some(true));
+/// assert_eq!(observe(&workspace, &status, Judgement::default()).stale, None);
+/// ```
+pub fn observe(object: &Value, status: &Status, judgement: Judgement) -> Observation {
+    let last_write = last_write(object);
+    let Some(now) = judgement.now else { return Observation { last_write, stale: None } };
+    let is_settled = matches!(status.phase, Some(Phase::Running | Phase::Failed));
+    let stale = if status.is_outdated() {
+        // When the specification was changed, only managed fields tell; its controller had that long to see it.
+        last_change(object).map(|change| now.since(change) > judgement.stale_after)
+    } else if is_settled {
+        Some(false)
+    } else {
+        last_write.map(|write| now.since(write.time) > judgement.stale_after)
+    };
+    Observation { last_write, stale }
+}
+
+/// The last write of the status.
+fn last_write(object: &Value) -> Option<LastWrite> {
+    let written = writes(object).filter(|(of_status, _)| *of_status).map(|(_, time)| time).max();
+    let said = || object.get("status").and_then(newest);
+    let creation = || Time::parse(text_at(object, "/metadata/creationTimestamp"));
+    written
+        .map(|time| LastWrite { time, from: "managedFields" })
+        .or_else(|| said().map(|time| LastWrite { time, from: "status" }))
+        .or_else(|| creation().map(|time| LastWrite { time, from: "creation" }))
+}
+
+/// The last write of anything but the status.
+fn last_change(object: &Value) -> Option<Time> {
+    writes(object).filter(|(of_status, _)| !of_status).map(|(_, time)| time).max()
+}
+
+/// When managers wrote, and whether they wrote the status.
+fn writes(object: &Value) -> impl Iterator<Item = (bool, Time)> {
+    let managers = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    managers.into_iter().flatten().filter_map(|entry| {
+        let of_status = text_at(entry, "/subresource") == "status" || entry.pointer("/fieldsV1/f:status").is_some();
+        Some((of_status, Time::parse(text_at(entry, "/time"))?))
+    })
+}
+
+/// The newest time in a status: of its conditions, and those that upstreams write beside them.
+fn newest(status: &Value) -> Option<Time> {
+    const TIMES: [&str; 4] = ["lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastTrafficMigratedTime"];
+    match status {
+        Value::Object(fields) => {
+            let own = |(name, value): (&String, &Value)| {
+                if TIMES.contains(&name.as_str()) { value.as_str().and_then(Time::parse) } else { newest(value) }
+            };
+            fields.iter().filter_map(own).max()
+        }
+        Value::Array(items) => items.iter().filter_map(newest).max(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use kubefoundry_model::providers;
+
+    const NOW: &str = "2026-01-30T10:00:00Z";
+
+    fn observed(status: &Value, more: &Value) -> (Option<&'static str>, Option<bool>) {
+        let mut object = json!({
+            "apiVersion": "nvidia.com/v1beta1", "kind": "DynamoGraphDeployment",
+            "metadata": {"name": "m", "generation": 2, "creationTimestamp": "2026-01-30T09:00:00Z"}, "status": status,
+        });
+        let metadata = object["metadata"].as_object_mut().unwrap();
+        metadata.extend(more.as_object().unwrap().clone());
+        let status = providers::find("dynamo").unwrap().translate_status(&object).unwrap();
+        let judgement = Judgement { now: Time::parse(NOW), ..Judgement::default() };
+        let Observation { last_write, stale } = observe(&object, &status, judgement);
+        (last_write.map(|write| write.from), stale)
+    }
+
+    fn status(state: &str, seen: i64, time: &str) -> Value {
+        let time = format!("2026-01-30T{time}:00Z");
+        json!({"state": state, "observedGeneration": seen,
+               "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": time}]})
+    }
+
+    fn managed(times: &[(&str, &str)]) -> Value {
+        let entry = |(subresource, time): &(&str, &str)| json!({"manager": "m", "subresource": subresource, "time": format!("2026-01-30T{time}:00Z")});
+        json!({"managedFields": times.iter().map(entry).collect::<Vec<_>>()})
+    }
+
+    #[test]
+    fn what_should_change_and_does_not_is_stale() {
+        let plain = json!({});
+        for (status, more, expected) in [
+            (status("pending", 2, "09:54"), &plain, (Some("status"), Some(true))),
+            (status("pending", 2, "09:55"), &plain, (Some("status"), Some(false))),
+            // Its transition is old, its last write is not.
+            (
+                status("pending", 2, "09:10"),
+                &managed(&[("status", "09:58"), ("", "09:00")]),
+                (Some("managedFields"), Some(false)),
+            ),
+            // Settled: nothing is expected to be written.
+            (status("successful", 2, "09:01"), &plain, (Some("status"), Some(false))),
+            (status("failed", 2, "09:01"), &plain, (Some("status"), Some(false))),
+            // A change that nobody has seen; when it was made, only managed fields tell.
+            (status("successful", 1, "09:01"), &plain, (Some("status"), None)),
+            (
+                status("successful", 1, "09:01"),
+                &managed(&[("status", "09:01"), ("", "09:59")]),
+                (Some("managedFields"), Some(false)),
+            ),
+            (
+                status("successful", 1, "09:01"),
+                &managed(&[("status", "09:01"), ("", "09:50")]),
+                (Some("managedFields"), Some(true)),
+            ),
+            // No controller has looked at it in an hour.
+            (json!(null), &plain, (Some("creation"), Some(true))),
+            (json!(null), &json!({"creationTimestamp": "2026-01-30T09:59:00Z"}), (Some("creation"), Some(false))),
+            (json!(null), &json!({"creationTimestamp": null}), (None, None)),
+        ] {
+            assert_eq!(observed(&status, more), expected, "{status} {more}");
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Where every field of a deployment goes, and where every field of its output comes from.
+//!
+//! Nobody is asked: each field gets another value, the deployment is run again, and the outputs are compared. So it holds
+//! for every provider, and it cannot say what is not so.
+//!
+//! ```text
+//! deployment ─ leaves ─ change ─ run again ─ difference ─┬─ fields: what each one moves
+//!                                                        └─ outputs: what moves each one
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use crate::pipeline::Fate;
+pub(crate) use crate::pipeline::probe::change;
+use crate::pipeline::probe::change::FieldChange;
+use crate::pipeline::probe::difference::{Place, leaves};
+use crate::pipeline::probe::{Effect, Probe, fate, is_nothing, reference};
+use crate::pipeline::{Providers, Subject, prepared};
+use kubefoundry_diagnostics::ObjectRef;
+use kubefoundry_diagnostics::source::{SourceId, SourceSet};
+use kubefoundry_model::catalog::Catalog;
+use kubefoundry_model::ir::Origin;
+use kubefoundry_model::providers;
+use kubefoundry_model::select::Steps;
+use kubefoundry_yaml::Node;
+use kubefoundry_yaml::field_path::FieldPath;
+
+/// Fields of one deployment that are tried, at the most. Each is a run or more of the whole deployment.
+pub const MOST_FIELDS: usize = 1000;
+
+/// Values that all runs of one deployment may go through, about: of one with more values fewer fields are tried.
+const MOST_VALUES: usize = 250_000;
+
+/// As many times the steps of one rule may the rules take for the trace of one deployment.
+const RULE_STEPS: u64 = 16;
+
+/// Where the fields of a deployment go, and where its output comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Trace {
+    /// The deployment.
+    pub object: ObjectRef,
+    /// Where it stands.
+    #[serde(skip)]
+    pub source: SourceId,
+    /// Which document of it.
+    #[serde(skip)]
+    pub document: usize,
+    /// The provider that was chosen; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Why it was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Every field that was written, every default, and every option that has a part in the output. None when the
+    /// deployment has an error: then it has no output.
+    pub fields: Vec<FieldTrace>,
+    /// How many fields were not tried, for there are more than [`MOST_FIELDS`].
+    pub untried: usize,
+    /// Every field of the output.
+    pub outputs: Vec<OutputTrace>,
+}
+
+/// What a field of the input does, or an option.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FieldTrace {
+    /// The field; of an option its place in the Render options.
+    pub path: String,
+    /// Whether it is an option.
+    pub option: bool,
+    /// Its value as JSON text.
+    pub value: String,
+    /// Written, defaulted or derived.
+    pub origin: Origin,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// What it was changed to when the output moved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Change>,
+    /// The places of the output that moved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reaches: Vec<Reached>,
+    /// Providers that other values of it select.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub selects: Vec<String>,
+    /// Selection rules that read it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read_by: Vec<RuleRef>,
+    /// Codes of the findings that name it, or that refuse its other values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub codes: Vec<&'static str>,
+}
+
+/// One change of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The field.
+    pub path: String,
+    /// Its new value as JSON text; absent when it goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// A place of the output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reached {
+    /// The object.
+    pub object: ObjectRef,
+    /// The field; empty for the object as a whole.
+    pub path: String,
+    /// The field inside the text that the field holds, when that is YAML or JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// What is there, as JSON text; absent for a whole object, and for what is only there with another value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Whether it is only there with another value.
+    pub added: bool,
+}
+
+/// A selection rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuleRef {
+    /// Whose.
+    pub provider: String,
+    /// Which of its rules, from 1.
+    pub rule: usize,
+}
+
+/// A field of the output, and what it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutputTrace {
+    /// The object.
+    pub object: ObjectRef,
+    /// The field.
+    pub path: String,
+    /// The field inside the text that the field holds, when that is YAML or JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// Its value as JSON text.
+    pub value: String,
+    /// The fields of the input that move it; none for what the provider always writes.
+    pub from: Vec<String>,
+}
+
+/// Traces every ModelDeployment of the input, in order. What is wrong with the input is for [`compile`](crate::compile())
+/// to say; with options or configurations that cannot be used there is nothing to trace.
+///
+/// ```
+/// use kubefoundry_compiler::trace::{Fate, trace};
+/// use kubefoundry_diagnostics::source::SourceSet;
+/// let mut sources = SourceSet::default();
+/// sources.add("phi.yaml", "
+/// apiVersion: kubefoundry.ai/v1alpha1
+/// kind: ModelDeployment
+/// metadata: {name: phi}
+/// spec:
+///   model: {id: microsoft/Phi-4-mini-instruct}
+///   engine: {type: vllm, contextLength: 8192}
+///   resources: {gpu: {count: 1}}
+/// ");
+/// let traces = trace(&sources);
+/// let field = traces[0].fields.iter().find(|field| field.path == "spec.engine.contextLength").unwrap();
+/// assert_eq!(field.fate, Fate::Rendered);
+/// assert_eq!(field.reaches.len(), 1);
+/// let reached = &field.reaches[0];
+/// let output = traces[0].outputs.iter().find(|output| output.path == reached.path).unwrap();
+/// assert_eq!(output.value, "\"--max-model-len=8192\"");
+/// assert!(output.from.contains(&"spec.engine.contextLength".to_owned()));
+/// ```
+pub fn trace(sources: &SourceSet) -> Vec<Trace> {
+    prepared(sources, Providers::All, |prepared| prepared.subjects().map(of_deployment).collect()).unwrap_or_default()
+}
+
+fn of_deployment(subject: Subject<'_>) -> Trace {
+    let steps = Steps::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS));
+    let mut probe = Probe::new(subject, steps).naming();
+    let selection = probe.base.decision.as_ref().and_then(|decision| decision.selection.clone());
+    let mut trace = Trace {
+        object: subject.object(),
+        source: subject.source(),
+        document: subject.index(),
+        provider: selection.as_ref().and_then(|selection| selection.provider.clone()),
+        reason: selection.and_then(|selection| selection.reason),
+        fields: Vec::new(),
+        untried: 0,
+        outputs: Vec::new(),
+    };
+    if probe.base.is_refused() {
+        return trace;
+    }
+    let output = Output::of(&probe.base.objects);
+    let mut sources_of: BTreeMap<Place, Vec<String>> = BTreeMap::new();
+    let fields = fields(subject);
+    let most = MOST_FIELDS.min(MOST_VALUES / fields.len().max(1));
+    trace.untried = fields.len().saturating_sub(most);
+    for (path, value, origin) in fields.into_iter().take(most) {
+        let is_empty = is_nothing(&value);
+        let effect = if is_empty { Effect::default() } else { probe.field(&path, &value) };
+        let name = path.to_string();
+        for place in &effect.moved.changed {
+            sources_of.entry(place.clone()).or_default().push(name.clone());
+        }
+        let fate = if is_empty { Fate::Empty } else { fate(&effect, &path) };
+        trace.fields.push(FieldTrace {
+            read_by: readers(&name, subject.catalog()),
+            path: name,
+            option: false,
+            value: value.to_string(),
+            origin,
+            fate,
+            tried: effect.edits.iter().map(Change::of).collect(),
+            reaches: reached(&effect, &output),
+            codes: match fate {
+                Fate::Checked => effect.refused_by,
+                Fate::Reported if effect.codes.is_empty() => effect.other_codes,
+                _ => effect.codes,
+            },
+            selects: effect.selects,
+        });
+    }
+    trace.fields.extend(runtime(&mut probe, &output, &mut sources_of));
+    for (place, value) in &output.values.in_order {
+        let mut from: BTreeSet<&String> = sources_of.get(place).into_iter().flatten().collect();
+        from.extend(sources_of.get(&Place::of(place.object)).into_iter().flatten());
+        let Some(object) = output.objects.get(place.object) else { continue };
+        trace.outputs.push(OutputTrace {
+            object: object.clone(),
+            path: place.path.to_string(),
+            inside: place.inside.as_ref().map(FieldPath::to_string),
+            value: value.to_string(),
+            from: from.into_iter().cloned().collect(),
+        });
+    }
+    trace
+}
+
+/// The objects of a deployment, and every value in them.
+struct Output {
+    objects: Vec<ObjectRef>,
+    values: Values,
+}
+
+/// Values by their places, in the order of the output.
+#[derive(Default)]
+struct Values {
+    in_order: Vec<(Place, Value)>,
+    positions: BTreeMap<Place, usize>,
+}
+
+impl Output {
+    fn of(objects: &[Value]) -> Self {
+        let mut values = Values::default();
+        for (position, object) in objects.iter().enumerate() {
+            for (place, value) in leaves(object, &Place::of(position)) {
+                values.positions.insert(place.clone(), values.in_order.len());
+                values.in_order.push((place, value));
+            }
+        }
+        Self { objects: objects.iter().map(reference).collect(), values }
+    }
+}
+
+impl Values {
+    fn get(&self, place: &Place) -> Option<&Value> {
+        self.positions.get(place).and_then(|position| self.in_order.get(*position)).map(|(_, value)| value)
+    }
+}
+
+/// Every value of a deployment, and every one that was written and is no part of it, with its path and origin.
+fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, Origin)> {
+    let written = subject.root().leaves();
+    let values: BTreeMap<&FieldPath, Value> = written.iter().map(|(path, node)| (path, node.to_json())).collect();
+    let mut seen = BTreeSet::new();
+    let mut fields = Vec::new();
+    for leaf in subject.deployment().map(|deployment| deployment.leaves()).unwrap_or_default() {
+        let value = values.get(&leaf.path).cloned();
+        // What was written as nothing has its default.
+        let origin = if value.as_ref().is_some_and(|value| !value.is_null()) { Origin::Written } else { leaf.origin };
+        let value = value.filter(|value| !value.is_null());
+        let value = value.unwrap_or_else(|| serde_json::from_str(&leaf.value).unwrap_or_default());
+        seen.insert(leaf.path.clone());
+        fields.push((leaf.path, value, origin));
+    }
+    let rest = written.iter().filter(|(path, _)| !seen.contains(path));
+    fields.extend(rest.map(|(path, node)| (path.clone(), node.to_json(), Origin::Written)));
+    fields
+}
+
+fn reached(effect: &Effect, output: &Output) -> Vec<Reached> {
+    let place = |added: bool| {
+        move |place: &Place| {
+            let object = output.objects.get(place.object)?.clone();
+            let inside = place.inside.as_ref().map(FieldPath::to_string);
+            let value = output.values.get(place).filter(|_| !added).map(Value::to_string);
+            Some(Reached { object, path: place.path.to_string(), inside, value, added })
+        }
+    };
+    let moved = effect.moved.changed.iter().filter_map(place(false));
+    let moved = moved.chain(effect.moved.added.iter().filter_map(place(true)));
+    let new = effect.added.iter().map(|object| Reached {
+        object: object.clone(),
+        path: String::new(),
+        inside: None,
+        value: None,
+        added: true,
+    });
+    moved.chain(new).collect()
+}
+
+/// The rules that read a field, or something above or below it.
+fn readers(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
+    let below = |outer: &str, inner: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let mut readers = Vec::new();
+    for candidate in catalog.candidates() {
+        for (index, rule) in candidate.rules.iter().enumerate() {
+            let Ok(compiled) = rule.compiled(catalog.environment(candidate)) else { continue };
+            if compiled.reads().iter().any(|read| below(path, read) || below(read, path)) {
+                readers.push(RuleRef { provider: candidate.name.clone(), rule: index + 1 });
+            }
+        }
+    }
+    readers
+}
+
+/// The runtime version that images and flags are for, where there is more than one.
+fn runtime(
+    probe: &mut Probe<'_>,
+    output: &Output,
+    sources_of: &mut BTreeMap<Place, Vec<String>>,
+) -> Option<FieldTrace> {
+    let decided = probe.base.decision.as_ref().and_then(|it| it.provider().map(str::to_owned).zip(it.runtime.clone()));
+    let (name, version) = decided?;
+    let provider = providers::find(&name)?;
+    let path = format!("runtimes.{name}");
+    let origin = if probe.is_pinned(&name) { Origin::Written } else { Origin::Defaulted };
+    let others = provider.info().runtimes.iter().copied().filter(|other| *other != version);
+    for other in others {
+        let Some(moved) = probe.runtime(&name, other).filter(|moved| !moved.is_empty()) else { continue };
+        for place in &moved.changed {
+            sources_of.entry(place.clone()).or_default().push(path.clone());
+        }
+        let effect = Effect { moved, ..Effect::default() };
+        let tried = Change { path: path.clone(), value: Some(Value::from(other).to_string()) };
+        return Some(FieldTrace {
+            path,
+            option: true,
+            value: Value::from(version).to_string(),
+            origin,
+            fate: Fate::Rendered,
+            tried: vec![tried],
+            reaches: reached(&effect, output),
+            selects: Vec::new(),
+            read_by: Vec::new(),
+            codes: Vec::new(),
+        });
+    }
+    None
+}
+
+impl Change {
+    pub(crate) fn of(edit: &FieldChange) -> Self {
+        Self { path: edit.path.to_string(), value: edit.value.as_ref().map(Value::to_string) }
+    }
+}
+
+/// A document with changes made; none when a change is not one that can be read. What is empty without a field that goes
+/// goes with it.
+///
+/// ```
+/// use kubefoundry_compiler::trace::{Change, changed};
+/// let document = serde_json::json!({"spec": {"engine": {"type": "vllm"}, "scaling": {"replicas": 2}}});
+/// let changes = [
+///     Change { path: "spec.engine.type".into(), value: Some("\"sglang\"".into()) },
+///     Change { path: "spec.scaling.replicas".into(), value: None },
+/// ];
+/// assert_eq!(changed(&document, &changes).unwrap(), serde_json::json!({"spec": {"engine": {"type": "sglang"}}}));
+/// ```
+pub fn changed(document: &Value, changes: &[Change]) -> Option<Value> {
+    let mut root: Node<'static> = Node::from(document).to_owned_node();
+    for change in changes {
+        let path = FieldPath::read(&change.path)?;
+        let value = match &change.value {
+            Some(value) => Some(serde_json::from_str(value).ok()?),
+            None => None,
+        };
+        FieldChange { path, value }.apply(&mut root);
+    }
+    Some(root.to_json())
+}
