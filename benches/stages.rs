@@ -7,7 +7,7 @@ mod documents;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use kubefoundry_compiler::pipeline::{Compilation, YamlText, compile_as};
-use kubefoundry_compiler::plan::{Applier, Run, plan};
+use kubefoundry_compiler::plan::{Applier, PlanInput, plan};
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::SourceSet;
@@ -169,8 +169,8 @@ fn i_plan(bencher: Bencher<'_, '_>) {
     let (before, after) = (compiled(&old), compiled(&new));
     bencher.counter(ItemsCount::new(DOCUMENTS)).bench_local(|| {
         pool.install(|| {
-            let old = Run { sources: &old, compilation: &before };
-            let new = Run { sources: &new, compilation: &after };
+            let old = PlanInput { sources: &old, compilation: &before };
+            let new = PlanInput { sources: &new, compilation: &after };
             let plan = plan(black_box(old), black_box(new), Applier::Apply).unwrap();
             assert_eq!(plan.summary.changed.rolling_restart, DOCUMENTS / 10);
             plan

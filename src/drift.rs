@@ -1,7 +1,7 @@
 //! What a cluster has, compared with what is rendered.
 
 /// ```
-/// use kubefoundry::drift::{Outcome, Report};
+/// use kubefoundry::drift::{Outcome, DriftReport};
 /// use kubefoundry::{Purpose, SourceSet, Thoroughness, compile};
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
@@ -12,17 +12,17 @@
 /// ");
 /// let mut object = compile(&sources, Thoroughness::Needed).outputs[0].object.clone();
 /// object["spec"]["services"]["VllmWorker"]["replicas"] = 3.into();
-/// sources.add_for(Purpose::Live, "live.json", object.to_string());
-/// let report = Report::of(&compile(&sources, Thoroughness::Needed), &sources);
+/// sources.add_for(Purpose::ClusterSnapshot, "live.json", object.to_string());
+/// let report = DriftReport::from_compilation(&compile(&sources, Thoroughness::Needed), &sources);
 /// assert!(report.has_drifted());
 /// assert_eq!(report.objects[0].result, Outcome::Differs);
 /// assert_eq!(report.objects[0].fields[0].path, "spec.services.VllmWorker.replicas");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::drift::Report;
+pub use kubefoundry_compiler::drift::DriftReport;
 
 /// ```
-/// use kubefoundry::drift::{Outcome, Report};
+/// use kubefoundry::drift::{Outcome, DriftReport};
 /// use kubefoundry::{Purpose, SourceSet, Thoroughness, compile};
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
@@ -31,8 +31,8 @@ pub use kubefoundry_compiler::drift::Report;
 /// metadata: {name: phi, namespace: ml}
 /// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
 /// ");
-/// sources.add_for(Purpose::Live, "live.yaml", "apiVersion: v1\nkind: List\nitems: []\n");
-/// let report = Report::of(&compile(&sources, Thoroughness::Needed), &sources);
+/// sources.add_for(Purpose::ClusterSnapshot, "live.yaml", "apiVersion: v1\nkind: List\nitems: []\n");
+/// let report = DriftReport::from_compilation(&compile(&sources, Thoroughness::Needed), &sources);
 /// assert_eq!(report.objects[0].result, Outcome::Missing);
 /// ```
 #[doc(inline)]

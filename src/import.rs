@@ -5,7 +5,7 @@ pub use kubefoundry_compiler::import::import;
 
 /// ```
 /// use kubefoundry::SourceSet;
-/// use kubefoundry::import::{Import, import};
+/// use kubefoundry::import::{ImportReport, import};
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
 /// apiVersion: kaito.sh/v1beta1
@@ -14,10 +14,10 @@ pub use kubefoundry_compiler::import::import;
 /// resource: {count: 1, instanceType: Standard_NC24ads_A100_v4, labelSelector: {matchLabels: {apps: phi}}}
 /// inference: {preset: {name: microsoft/Phi-4-mini-instruct}}
 /// ");
-/// let import: Import = import(&sources);
+/// let import: ImportReport = import(&sources);
 /// assert!(!import.has_errors());
 /// assert_eq!(import.imported[0].model_deployment["spec"]["model"]["id"], "microsoft/Phi-4-mini-instruct");
 /// assert!(import.imported[0].residue.is_empty(), "the ModelDeployment says everything");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::import::Import;
+pub use kubefoundry_compiler::import::ImportReport;

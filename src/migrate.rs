@@ -9,11 +9,11 @@ use kubefoundry_model::providers;
 ///
 /// ```
 /// use kubefoundry::SourceSet;
-/// use kubefoundry::migrate::to_provider;
-/// assert!(to_provider(&SourceSet::default(), "unknown").is_none());
+/// use kubefoundry::migrate::migrate_to_provider;
+/// assert!(migrate_to_provider(&SourceSet::default(), "unknown").is_none());
 /// ```
-pub fn to_provider(sources: &SourceSet, provider: &str) -> Option<Migration> {
-    providers::find(provider).map(|provider| migrate::to_provider(sources, provider))
+pub fn migrate_to_provider(sources: &SourceSet, provider: &str) -> Option<ProviderMigration> {
+    providers::find(provider).map(|provider| migrate::migrate_to_provider(sources, provider))
 }
 
 /// Writes every ModelDeployment and InferenceProviderConfig of the input in another API group, with what the old group
@@ -22,16 +22,16 @@ pub fn to_provider(sources: &SourceSet, provider: &str) -> Option<Migration> {
 ///
 /// ```
 /// use kubefoundry::SourceSet;
-/// use kubefoundry::migrate::to_group;
-/// assert!(to_group(&SourceSet::default(), "apps").is_none());
+/// use kubefoundry::migrate::migrate_to_group;
+/// assert!(migrate_to_group(&SourceSet::default(), "apps").is_none());
 /// ```
-pub fn to_group(sources: &SourceSet, group: &str) -> Option<Regrouping> {
-    Dialect::of_group(group).map(|group| migrate::to_group(sources, group))
+pub fn migrate_to_group(sources: &SourceSet, group: &str) -> Option<GroupMigration> {
+    Dialect::of_group(group).map(|group| migrate::migrate_to_group(sources, group))
 }
 
 /// ```
 /// use kubefoundry::SourceSet;
-/// use kubefoundry::migrate::{Migration, to_provider};
+/// use kubefoundry::migrate::{ProviderMigration, migrate_to_provider};
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
 /// apiVersion: kubefoundry.ai/v1alpha1
@@ -39,17 +39,17 @@ pub fn to_group(sources: &SourceSet, group: &str) -> Option<Regrouping> {
 /// metadata: {name: phi}
 /// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
 /// ");
-/// let migration: Migration = to_provider(&sources, "kuberay").unwrap();
+/// let migration: ProviderMigration = migrate_to_provider(&sources, "kuberay").unwrap();
 /// assert!(!migration.has_errors());
 /// assert_eq!(migration.moved[0].from, "dynamo");
 /// assert_eq!(migration.moved[0].model_deployment["metadata"]["name"], "phi-kuberay");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::migrate::Migration;
+pub use kubefoundry_compiler::migrate::ProviderMigration;
 
 /// ```
 /// use kubefoundry::SourceSet;
-/// use kubefoundry::migrate::{Regrouping, to_group};
+/// use kubefoundry::migrate::{GroupMigration, migrate_to_group};
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
 /// apiVersion: kubeairunway.ai/v1alpha1
@@ -57,9 +57,9 @@ pub use kubefoundry_compiler::migrate::Migration;
 /// metadata: {name: phi}
 /// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
 /// ");
-/// let regrouping: Regrouping = to_group(&sources, "kubefoundry.ai").unwrap();
+/// let regrouping: GroupMigration = migrate_to_group(&sources, "kubefoundry.ai").unwrap();
 /// assert!(!regrouping.has_errors());
 /// assert!(regrouping.texts[0].text.starts_with("\napiVersion: kubefoundry.ai/v1alpha1\n"));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::migrate::Regrouping;
+pub use kubefoundry_compiler::migrate::GroupMigration;

@@ -6,16 +6,16 @@
 pub use kubefoundry_compiler::plan::plan;
 
 /// ```
-/// use kubefoundry::plan::{Applier, Run, plan};
+/// use kubefoundry::plan::{Applier, PlanInput, plan};
 /// use kubefoundry::{SourceSet, Thoroughness, compile_as};
 /// let sources = SourceSet::default();
 /// let compilation = compile_as(&sources, Thoroughness::Needed);
-/// let run = Run { sources: &sources, compilation: &compilation };
+/// let run = PlanInput { sources: &sources, compilation: &compilation };
 /// // A run over nothing is refused, unless the options say that there may be nothing.
 /// assert!(plan(run, run, Applier::Apply).is_err());
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::plan::Run;
+pub use kubefoundry_compiler::plan::PlanInput;
 
 /// ```
 /// use kubefoundry::plan::Applier;
@@ -25,7 +25,7 @@ pub use kubefoundry_compiler::plan::Run;
 pub use kubefoundry_compiler::plan::Applier;
 
 /// ```
-/// use kubefoundry::plan::{Applier, Plan, Run, plan};
+/// use kubefoundry::plan::{Applier, Plan, PlanInput, plan};
 /// use kubefoundry::{SourceSet, Thoroughness, compile_as};
 /// let text = "
 /// apiVersion: kubefoundry.ai/v1alpha1
@@ -37,8 +37,8 @@ pub use kubefoundry_compiler::plan::Applier;
 /// old.add("phi.yaml", text);
 /// new.add("phi.yaml", text.replace("count: 1", "count: 2"));
 /// let (before, after) = (compile_as(&old, Thoroughness::Needed), compile_as(&new, Thoroughness::Needed));
-/// let old = Run { sources: &old, compilation: &before };
-/// let new = Run { sources: &new, compilation: &after };
+/// let old = PlanInput { sources: &old, compilation: &before };
+/// let new = PlanInput { sources: &new, compilation: &after };
 /// let plan: Plan = plan(old, new, Applier::Apply).unwrap();
 /// assert_eq!(plan.summary.to_string(), "1 restart; GPUs 1 → 2");
 /// ```
@@ -46,7 +46,7 @@ pub use kubefoundry_compiler::plan::Applier;
 pub use kubefoundry_compiler::plan::Plan;
 
 /// ```
-/// use kubefoundry::plan::{Applier, DeploymentPlan, Run, plan};
+/// use kubefoundry::plan::{Applier, DeploymentPlan, PlanInput, plan};
 /// use kubefoundry::{SourceSet, Thoroughness, compile_as};
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
@@ -56,7 +56,7 @@ pub use kubefoundry_compiler::plan::Plan;
 /// spec: {model: {id: org/phi}, engine: {type: vllm}, resources: {gpu: {count: 1}}}
 /// ");
 /// let compilation = compile_as(&sources, Thoroughness::Needed);
-/// let run = Run { sources: &sources, compilation: &compilation };
+/// let run = PlanInput { sources: &sources, compilation: &compilation };
 /// let unchanged: DeploymentPlan = plan(run, run, Applier::Apply).unwrap().deployments.remove(0);
 /// assert_eq!(unchanged.class, None);
 /// assert!(unchanged.changes.is_empty() && unchanged.objects.is_empty());
@@ -65,13 +65,13 @@ pub use kubefoundry_compiler::plan::Plan;
 pub use kubefoundry_compiler::plan::DeploymentPlan;
 
 /// ```
-/// use kubefoundry::plan::Class;
-/// assert!(Class::InPlace < Class::Recreate, "the least grave comes first");
-/// assert_eq!(Class::RollingRestart.to_string(), "rolling-restart");
-/// assert_eq!(Class::RollingRestart.meaning(), "pods are replaced one after the other");
+/// use kubefoundry::plan::ChangeClass;
+/// assert!(ChangeClass::InPlace < ChangeClass::Recreate, "the least grave comes first");
+/// assert_eq!(ChangeClass::RollingRestart.to_string(), "rolling-restart");
+/// assert_eq!(ChangeClass::RollingRestart.meaning(), "pods are replaced one after the other");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::plan::Class;
+pub use kubefoundry_compiler::plan::ChangeClass;
 
 /// ```
 /// use kubefoundry::plan::PlanError;

@@ -74,12 +74,12 @@ pub use kubefoundry_compiler::Output;
 pub use kubefoundry_compiler::pipeline::OutputRole;
 
 /// ```
-/// use kubefoundry::{Form, SourceSet, Thoroughness, compile_as};
+/// use kubefoundry::{OutputForm, SourceSet, Thoroughness, compile_as};
 ///
 /// /// The kind alone.
 /// struct Kind(String);
 ///
-/// impl Form for Kind {
+/// impl OutputForm for Kind {
 ///     fn of(object: serde_json::Value) -> Self {
 ///         Self(object["kind"].as_str().unwrap_or_default().to_owned())
 ///     }
@@ -96,7 +96,7 @@ pub use kubefoundry_compiler::pipeline::OutputRole;
 /// assert_eq!(compilation.outputs[0].object.0, "DynamoGraphDeployment");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::pipeline::Form;
+pub use kubefoundry_compiler::pipeline::OutputForm;
 
 /// ```
 /// use kubefoundry::{SourceSet, Thoroughness, YamlText, compile_as};

@@ -1,28 +1,28 @@
 //! How models in a cluster are, by the status of the objects that run them.
 
 /// ```
-/// use kubefoundry::status::{Judgement, Report};
+/// use kubefoundry::status::{StalenessPolicy, StatusReport};
 /// use kubefoundry::{Purpose, SourceSet};
 /// let mut sources = SourceSet::default();
-/// sources.add_for(Purpose::Live, "dump.yaml", "
+/// sources.add_for(Purpose::ClusterSnapshot, "dump.yaml", "
 /// apiVersion: kaito.sh/v1beta1
 /// kind: Workspace
 /// metadata: {name: phi, namespace: ml, annotations: {kubefoundry.ai/model-deployment: ml/phi}}
 /// status: {state: Ready}
 /// ");
-/// let report = Report::read(&sources, Judgement::default());
+/// let report = StatusReport::read(&sources, StalenessPolicy::default());
 /// assert_eq!(report.statuses[0].status.phase.unwrap().as_str(), "Running");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::status::Report;
+pub use kubefoundry_compiler::status::StatusReport;
 
 /// ```
-/// use kubefoundry::status::{Judgement, Time};
-/// let judgement = Judgement { now: Time::parse("2026-01-30T10:00:00Z"), ..Judgement::default() };
+/// use kubefoundry::status::{StalenessPolicy, Time};
+/// let judgement = StalenessPolicy { now: Time::parse("2026-01-30T10:00:00Z"), ..StalenessPolicy::default() };
 /// assert_eq!(judgement.stale_after, 300);
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::status::Judgement;
+pub use kubefoundry_compiler::status::StalenessPolicy;
 
 /// ```
 /// use kubefoundry::status::Time;

@@ -8,8 +8,8 @@ use crate::common::accident::accident;
 use crate::common::generated::documents;
 use crate::common::{case_folders, read_case};
 use kubefoundry_compiler::cluster_snapshot::time::Time;
-use kubefoundry_compiler::drift::{Outcome, Report};
-use kubefoundry_compiler::status::{self, Judgement};
+use kubefoundry_compiler::drift::{DriftReport, Outcome};
+use kubefoundry_compiler::status::{self, StalenessPolicy};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_yaml as yaml;
@@ -20,13 +20,13 @@ use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 
 /// The drift of what `sources` become from what `change` makes of it, and the objects before and after.
-fn drift(mut sources: SourceSet, change: impl Fn(&mut Value)) -> Option<(Report, Vec<[Value; 2]>)> {
+fn drift(mut sources: SourceSet, change: impl Fn(&mut Value)) -> Option<(DriftReport, Vec<[Value; 2]>)> {
     let outputs: Vec<Value> = objects(&compile(&sources, Thoroughness::Needed))?;
     let mut live = outputs.clone();
     live.iter_mut().for_each(change);
-    sources.add_for(Purpose::Live, "live.yaml", yaml::to_yaml_stream(&live));
+    sources.add_for(Purpose::ClusterSnapshot, "live.yaml", yaml::to_yaml_stream(&live));
     let compilation = compile(&sources, Thoroughness::Needed);
-    let report = Report::of(&compilation, &sources);
+    let report = DriftReport::from_compilation(&compilation, &sources);
     assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
     Some((report, outputs.into_iter().zip(live).map(|(one, other)| [one, other]).collect()))
 }
@@ -38,8 +38,8 @@ fn objects(compilation: &Compilation) -> Option<Vec<Value>> {
     is_fine.then(|| compilation.outputs.iter().map(|output| output.object.clone()).collect())
 }
 
-fn found(report: &Report) -> Vec<String> {
-    let of = |object: &kubefoundry_compiler::drift::Object| {
+fn found(report: &DriftReport) -> Vec<String> {
+    let of = |object: &kubefoundry_compiler::drift::ObjectDrift| {
         let fields: Vec<String> = object.fields.iter().map(|field| field.path.clone()).collect();
         (object.result != Outcome::Same).then(|| format!("{} {:?} {fields:?}", object.object, object.result))
     };
@@ -262,7 +262,7 @@ proptest! {
         if group == "drift" {
             sources.add("input.yaml", fs::read_to_string(case.join("input.yaml")).unwrap());
         }
-        sources.add_bytes(Purpose::Live, "live.yaml", damaged);
+        sources.add_bytes(Purpose::ClusterSnapshot, "live.yaml", damaged);
         answer(&sources);
     }
 
@@ -270,13 +270,13 @@ proptest! {
     #[test]
     fn any_dump_is_answered(text in "(apiVersion: (v1|ray.io/v1|kaito.sh/v1beta1)\nkind: (List|RayService|Workspace)\nmetadata: (\\{name: a\\}|\\[\\]|1)\n|items: \\[\\{\\}\\]\n|spec: \\{a: [1x]\\}\n|---\n|status: (\\{state: [xR]\\}|\\[1\\])\n){0,8}") {
         let mut sources = SourceSet::default();
-        sources.add_for(Purpose::Live, "live.yaml", text);
+        sources.add_for(Purpose::ClusterSnapshot, "live.yaml", text);
         answer(&sources);
     }
 }
 
 fn answer(sources: &SourceSet) {
-    let judgement = Judgement { now: Time::parse("2026-01-30T10:00:00Z"), ..Judgement::default() };
-    status::Report::read(sources, judgement);
-    Report::of(&compile(sources, Thoroughness::Needed), sources);
+    let judgement = StalenessPolicy { now: Time::parse("2026-01-30T10:00:00Z"), ..StalenessPolicy::default() };
+    status::StatusReport::read(sources, judgement);
+    DriftReport::from_compilation(&compile(sources, Thoroughness::Needed), sources);
 }

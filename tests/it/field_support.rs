@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::start::{Start, testing};
-use kubefoundry_compiler::field_reference::find;
+use kubefoundry_compiler::field_reference::find_field;
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
@@ -81,7 +81,7 @@ fn values(field: &str, start: Start) -> (Value, Value) {
 
 /// Two values of a field that its declaration tells, so that a new number, switch or word needs none above.
 fn values_of_shape(field: &str) -> (Value, Value) {
-    let entry = find(field).unwrap_or_else(|error| panic!("support::defaults() has {field}: {error}"));
+    let entry = find_field(field).unwrap_or_else(|error| panic!("support::defaults() has {field}: {error}"));
     match entry.field.map(|field| field.full_shape()) {
         Some(Shape::Integer(_)) => (json!(1), json!(3)),
         Some(Shape::Boolean) => (json!(false), json!(true)),

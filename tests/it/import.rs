@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, read_case};
-use kubefoundry_compiler::import::{Import, import};
+use kubefoundry_compiler::import::{ImportReport, import};
 use kubefoundry_compiler::{Compilation, Output, Thoroughness, compile};
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -16,7 +16,7 @@ use proptest::test_runner::RngSeed;
 use serde_json::Value;
 
 /// What `kubefoundry import` prints: the deployments, nothing when there is an error.
-fn output(import: &Import) -> String {
+fn output(import: &ImportReport) -> String {
     if import.has_errors() {
         return String::new();
     }
@@ -67,7 +67,7 @@ fn rendered(sources: &SourceSet, compilation: &Compilation) -> SourceSet {
 fn mistakes(sources: &SourceSet, compilation: &Compilation) -> Option<String> {
     let given = rendered(sources, compilation);
     let once = import(&given);
-    let said = |import: &Import, given: &SourceSet| render::concise(&import.diagnostics, given);
+    let said = |import: &ImportReport, given: &SourceSet| render::concise(&import.diagnostics, given);
     if once.has_errors() {
         return Some(format!("refused: {}", said(&once, &given)));
     }

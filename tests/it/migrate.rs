@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, folders_in, migrated, read_case};
-use kubefoundry_compiler::migrate::{Migration, Regrouping, to_group, to_provider};
+use kubefoundry_compiler::migrate::{GroupMigration, ProviderMigration, migrate_to_group, migrate_to_provider};
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -17,7 +17,7 @@ use proptest::test_runner::RngSeed;
 use serde_json::Value;
 
 /// Everything that a migration came to; nothing when there is an error.
-fn output(migration: &Migration) -> String {
+fn output(migration: &ProviderMigration) -> String {
     let mut out = String::new();
     for moved in migration.moved.iter().filter(|_| !migration.has_errors()) {
         let _ = writeln!(out, "# {}: {} -> {}", moved.object, moved.from, moved.to);
@@ -32,7 +32,7 @@ fn output(migration: &Migration) -> String {
     out
 }
 
-fn texts(regrouping: &Regrouping) -> String {
+fn texts(regrouping: &GroupMigration) -> String {
     if regrouping.has_errors() {
         return String::new();
     }
@@ -49,11 +49,11 @@ fn cases_migrate_as_recorded() {
         assert!(first.text.starts_with("# "), "{}: the first line says what it shows", folder.display());
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let (output, diagnostics) = if name.starts_with("to-group") {
-            let regrouping = to_group(&sources, Dialect::of_group("kubefoundry.ai").unwrap());
+            let regrouping = migrate_to_group(&sources, Dialect::of_group("kubefoundry.ai").unwrap());
             (texts(&regrouping), regrouping.diagnostics)
         } else {
             let provider = PROVIDERS.iter().find(|it| name.starts_with(&format!("to-{}", it.name()))).unwrap();
-            let migration = to_provider(&sources, *provider);
+            let migration = migrate_to_provider(&sources, *provider);
             (output(&migration), migration.diagnostics)
         };
         assert_eq!(diagnostics, migrated(&folder, &sources));
@@ -80,7 +80,7 @@ fn cases_move_to_the_other_groups() {
             continue;
         }
         for target in DIALECTS {
-            let regrouping = to_group(&sources, target);
+            let regrouping = migrate_to_group(&sources, target);
             if regrouping.has_errors() {
                 continue;
             }
@@ -88,7 +88,7 @@ fn cases_move_to_the_other_groups() {
             for text in &regrouping.texts {
                 moved.set_text(text.source, text.text.clone());
             }
-            let again = to_group(&moved, target);
+            let again = migrate_to_group(&moved, target);
             assert!(again.texts.is_empty(), "{}: {}", folder.display(), texts(&again));
             count += 1;
         }
@@ -103,7 +103,7 @@ fn cases_move_to_the_other_providers() {
     for folder in case_folders() {
         let sources = read_case(&folder);
         for provider in PROVIDERS {
-            let migration = to_provider(&sources, *provider);
+            let migration = migrate_to_provider(&sources, *provider);
             if migration.has_errors() {
                 continue;
             }
@@ -137,7 +137,7 @@ proptest! {
             let mut sources = SourceSet::default();
             sources.add("model.yaml", yaml::to_yaml_stream([model]));
             let before = compile(&sources, Thoroughness::Needed);
-            let regrouping = to_group(&sources, target);
+            let regrouping = migrate_to_group(&sources, target);
             if before.has_errors() || !regrouping.diagnostics.is_empty() {
                 continue;
             }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use kubefoundry_compiler::field_reference::{KINDS, find};
+use kubefoundry_compiler::field_reference::{KINDS, find_field};
 
 use crate::common::rust_source::{code_lines, files_without_tests};
 
@@ -36,7 +36,7 @@ fn path(rest: &str) -> Option<&str> {
 
 /// The kind that declares a field.
 fn declaring(path: &str) -> Option<&'static str> {
-    KINDS.iter().map(|kind| kind.name).find(|kind| find(&format!("{kind}.{path}")).is_ok())
+    KINDS.iter().map(|kind| kind.name).find(|kind| find_field(&format!("{kind}.{path}")).is_ok())
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::common::upstream::{TransitionRule, dump, newest};
 use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::pipeline::{Compilation, Renderer, YamlText, compile_as};
-use kubefoundry_compiler::plan::{Action, Applier, Class, Plan, Run, plan};
+use kubefoundry_compiler::plan::{Action, Applier, ChangeClass, Plan, PlanInput, plan};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_model::provider::{Behavior, Reaction};
 use kubefoundry_model::providers::PROVIDERS;
@@ -44,8 +44,8 @@ impl State {
         (!compilation.has_errors()).then_some(Self(sources, compilation))
     }
 
-    fn run(&self) -> Run<'_> {
-        Run { sources: &self.0, compilation: &self.1 }
+    fn run(&self) -> PlanInput<'_> {
+        PlanInput { sources: &self.0, compilation: &self.1 }
     }
 
     /// The objects of a deployment, by kind and name.
@@ -255,7 +255,7 @@ proptest! {
             let class = |new: &State| plan(old.run(), new.run(), applier).unwrap().class();
             // Made anew, nothing is refused.
             let (some, more) = (class(&some), class(&more));
-            prop_assert!(some <= more || more == Some(Class::Recreate), "{some:?} > {more:?}");
+            prop_assert!(some <= more || more == Some(ChangeClass::Recreate), "{some:?} > {more:?}");
         }
     }
 }
@@ -388,7 +388,7 @@ fn crds_take_what_the_tables_say_is_taken() {
                 let refused = crds.check_change(before, object);
                 let class = planned(&old, &new).class();
                 assert!(
-                    refused.is_empty() || class == Some(Class::Refused),
+                    refused.is_empty() || class == Some(ChangeClass::Refused),
                     "{name}: {refused:?}, and the plan says {class:?}"
                 );
                 checked += 1;

@@ -22,7 +22,7 @@ const EXHAUSTIVE: &[(&str, &str)] = &[
     ("ObjectRef", "what names an object in Kubernetes; callers make and take it apart"),
     ("Chosen", "an input that callers make"),
     ("plan::Run", "an input that callers make"),
-    ("status::Judgement", "an input that callers make"),
+    ("status::StalenessPolicy", "an input that callers make"),
     ("status::Time", "a number of seconds and nothing more"),
 ];
 

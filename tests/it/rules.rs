@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry_compiler::Compilation;
 use kubefoundry_compiler::selection_analysis::{Analysis, Flaw, FlawKind, Obstacle, Providers, analyze, why_not};
-use kubefoundry_compiler::trace::{Change, changed};
+use kubefoundry_compiler::trace::{DocumentChange, apply_changes};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_model::select::Selection;
 use kubefoundry_yaml as yaml;
@@ -224,7 +224,7 @@ fn changes_that_options_refuse_are_not_offered() {
     for answer in why_not(&with_model, "kaito").unwrap() {
         for changes in [&answer.by_rules, &answer.by_name].into_iter().flatten() {
             let mut sources = sources.clone();
-            sources.add("model.json", changed(&document, changes).unwrap().to_string());
+            sources.add("model.json", apply_changes(&document, changes).unwrap().to_string());
             assert!(!compile_all(&sources).has_errors(), "{changes:?}");
         }
     }
@@ -260,13 +260,13 @@ fn a_space_that_is_too_large_is_said_to_be_looked_at_in_part() {
     }
     let analysis = analysis(&text);
     assert!(!analysis.complete);
-    assert!(analysis.judged <= kubefoundry_compiler::selection_analysis::MOST_POINTS);
+    assert!(analysis.judged <= kubefoundry_compiler::selection_analysis::MAX_POINTS);
     // Each of them decides somewhere, and that is found all the same.
     assert!(!analysis.flaws.iter().any(|flaw| flaw.kind == FlawKind::Dead), "{:#?}", analysis.flaws);
 }
 
-fn apply(document: &Value, changes: &[Change]) -> Value {
-    changed(document, changes).unwrap()
+fn apply(document: &Value, changes: &[DocumentChange]) -> Value {
+    apply_changes(document, changes).unwrap()
 }
 
 /// Every answer works when somebody else applies it, and not without one of its changes.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::common::generated::documents;
 use crate::common::{case_folders, compile_all, read_case};
-use kubefoundry_compiler::trace::{Fate, Trace, changed, trace};
+use kubefoundry_compiler::trace::{Fate, Trace, apply_changes, trace};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_model::ir::Origin;
@@ -125,7 +125,7 @@ fn the_output_moves_where_the_trace_says() {
         let traces = trace(&sources);
         consistent(&traces[0]);
         for field in traces[0].fields.iter().filter(|field| !field.tried.is_empty() && !field.option) {
-            let other = changed(&document, &field.tried).unwrap();
+            let other = apply_changes(&document, &field.tried).unwrap();
             let after = objects(&others, &other).unwrap_or_else(|| panic!("{name} {}: refused", field.path));
             assert_ne!(before, after, "{name} {}", field.path);
             for reached in field.reaches.iter().filter(|reached| !reached.added && reached.inside.is_none()) {

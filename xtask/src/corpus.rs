@@ -99,7 +99,7 @@ mod tests {
     fn foreign_files_are_none_of_ours() {
         for number in 0..250 {
             let (name, text) = foreign::file(number);
-            assert!(!kubefoundry_compiler::pipeline::may_hold_ours(&text), "{name}");
+            assert!(!kubefoundry_compiler::pipeline::may_hold_input(&text), "{name}");
             let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
             assert!(parsed.failure.is_none() && !parsed.documents.is_empty(), "{name}: {:?}", parsed.failure);
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_compiler::drift::{FieldDrift, Object, Outcome, Report, Writer};
+use kubefoundry_compiler::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
 use kubefoundry_diagnostics::render::Style;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
@@ -20,7 +20,11 @@ use crate::table::{Cell, table};
 pub(super) fn run(args: &DriftArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let mut run: Run = Run::of(input::read_with_live(&args.input)?, Thoroughness::Needed)?;
     // What could not be read may be what differs.
-    let mut report = if run.is_partial { Report::default() } else { Report::of(&run.compilation, &run.sources) };
+    let mut report = if run.is_partial {
+        DriftReport::default()
+    } else {
+        DriftReport::from_compilation(&run.compilation, &run.sources)
+    };
     run.compilation.diagnostics.append(&mut report.diagnostics);
     let is_judged = !run.has_failed();
     match args.output {
@@ -44,7 +48,7 @@ pub(super) fn run(args: &DriftArgs, console: &Console) -> Result<ExitStatus, Com
 }
 
 /// A block for each object that has drifted, and a line that counts them.
-fn text(report: &Report, style: Style) -> String {
+fn text(report: &DriftReport, style: Style) -> String {
     let mut out = String::new();
     for object in report.objects.iter().filter(|object| object.result != Outcome::Same) {
         out.push_str(&title(object, style));
@@ -56,7 +60,7 @@ fn text(report: &Report, style: Style) -> String {
 }
 
 /// `RayService ml/llama differs in 2 fields`.
-fn title(object: &Object, style: Style) -> String {
+fn title(object: &ObjectDrift, style: Style) -> String {
     let verdict = match object.result {
         Outcome::Differs => format!("{} in {}", object.result.meaning(), style::count(object.fields.len(), "field")),
         outcome => outcome.meaning().to_owned(),
@@ -87,14 +91,14 @@ fn fields(fields: &[&FieldDrift], style: Style, out: &mut String) {
 }
 
 /// `kubectl-edit (Update, 2026-01-30T10:00:00Z)`.
-fn writer(writer: &Writer) -> String {
+fn writer(writer: &FieldManager) -> String {
     let through = if writer.subresource.is_empty() { String::new() } else { format!(" of {}", writer.subresource) };
     let when = if writer.time.is_empty() { String::new() } else { format!(", {}", writer.time) };
     format!("{} ({}{through}{when})", writer.manager, writer.operation)
 }
 
 /// `1 of 3 objects has drifted`.
-fn summary(report: &Report) -> String {
+fn summary(report: &DriftReport) -> String {
     let all = report.objects.len();
     match report.objects.iter().filter(|object| object.result != Outcome::Same).count() {
         0 => format!("no drift in {}\n", style::count(all, "object")),
@@ -103,7 +107,7 @@ fn summary(report: &Report) -> String {
 }
 
 /// What applying the rendered objects would change, of the fields that are rendered.
-fn diff(report: &Report, style: Style) -> String {
+fn diff(report: &DriftReport, style: Style) -> String {
     let mut out = String::new();
     for object in report.objects.iter().filter(|object| object.result != Outcome::Same) {
         let name = printable(&object.object.to_string()).into_owned();

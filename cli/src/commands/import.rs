@@ -1,6 +1,6 @@
 //! `kubefoundry import`: the ModelDeployments that become what is there, and what they do not say.
 
-use kubefoundry_compiler::import::{Imported, import};
+use kubefoundry_compiler::import::{ImportedDeployment, import};
 use kubefoundry_yaml as yaml;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +22,7 @@ struct Placed<'r> {
     file: &'r str,
     document: usize,
     #[serde(flatten)]
-    imported: &'r Imported,
+    imported: &'r ImportedDeployment,
 }
 
 pub(super) fn run(args: &ImportArgs, console: &Console) -> Result<ExitStatus, CommandError> {

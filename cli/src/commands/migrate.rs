@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use kubefoundry_compiler::migrate::{Migration, Moved, Regrouped, to_group, to_provider};
+use kubefoundry_compiler::migrate::{
+    MigratedDeployment, ProviderMigration, RegroupedText, migrate_to_group, migrate_to_provider,
+};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_model::providers;
@@ -30,9 +32,9 @@ pub(crate) enum MigrateError {
 struct Report<'r> {
     version: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    moved: Vec<Placed<'r, Moved>>,
+    moved: Vec<Placed<'r, MigratedDeployment>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    files: Vec<Placed<'r, Regrouped>>,
+    files: Vec<Placed<'r, RegroupedText>>,
     diagnostics: Value,
 }
 
@@ -48,7 +50,7 @@ struct Placed<'r, T> {
 pub(super) fn run(args: &MigrateArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let (input, is_partial) = read(&args.input)?;
     // clap has seen to it that there is one of the two, and that it is known.
-    match (&args.to, &args.to_group) {
+    match (&args.to, &args.migrate_to_group) {
         (Some(name), _) => provider(args, name, &input, is_partial, console),
         (None, group) => regroup(args, group.as_deref().unwrap_or_default(), &input, is_partial, console),
     }
@@ -63,11 +65,11 @@ fn provider(
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
     let Some(provider) = providers::find(name) else { return Ok(ExitStatus::Failure) };
-    let mut migration = to_provider(sources, provider);
+    let mut migration = migrate_to_provider(sources, provider);
     if is_partial || migration.has_errors() {
         migration.moved.clear();
     }
-    let Migration { moved, diagnostics, .. } = &migration;
+    let ProviderMigration { moved, diagnostics, .. } = &migration;
     if args.output == MigrationFormat::Json {
         let placed = moved.iter().map(|moved| Placed {
             file: &sources.get(moved.source).name,
@@ -88,8 +90,8 @@ fn provider(
 }
 
 /// A migration for people.
-fn text(moved: &Moved) -> String {
-    let Moved { object, from, to, capabilities_lost, losses, model_deployment, plan, .. } = moved;
+fn text(moved: &MigratedDeployment) -> String {
+    let MigratedDeployment { object, from, to, capabilities_lost, losses, model_deployment, plan, .. } = moved;
     let mut out = format!("{object}: {from} -> {to}\n");
     let mut list = |title: &str, lines: &[String]| {
         if !lines.is_empty() {
@@ -126,7 +128,7 @@ fn regroup(
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
     let Some(target) = Dialect::of_group(group) else { return Ok(ExitStatus::Failure) };
-    let mut regrouping = to_group(sources, target);
+    let mut regrouping = migrate_to_group(sources, target);
     if is_partial || regrouping.has_errors() {
         regrouping.texts.clear();
     }
@@ -147,7 +149,7 @@ fn regroup(
 }
 
 /// The texts one after the other.
-fn stream(texts: &[Regrouped], sources: &SourceSet) -> String {
+fn stream(texts: &[RegroupedText], sources: &SourceSet) -> String {
     let mut out = String::new();
     for text in texts {
         if texts.len() > 1 {
@@ -163,7 +165,7 @@ fn stream(texts: &[Regrouped], sources: &SourceSet) -> String {
 }
 
 /// Changes the files, once all of them are known to be good.
-fn write(texts: &[Regrouped], input: &Input) -> Result<(), MigrateError> {
+fn write(texts: &[RegroupedText], input: &Input) -> Result<(), MigrateError> {
     if texts.iter().any(|text| input.stdin == Some(text.source)) {
         return Err(MigrateError::Stdin);
     }

@@ -19,7 +19,7 @@ mod status;
 use std::process::ExitCode;
 
 use kubefoundry_compiler::options::render::OutputMode;
-use kubefoundry_compiler::pipeline::{Form, compile_as};
+use kubefoundry_compiler::pipeline::{OutputForm, compile_as};
 use kubefoundry_compiler::{Compilation, Thoroughness};
 use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, Style};
 use kubefoundry_diagnostics::source::SourceId;
@@ -109,7 +109,7 @@ struct Run<O = Value> {
     is_partial: bool,
 }
 
-impl<O: Form> Run<O> {
+impl<O: OutputForm> Run<O> {
     /// Reads and compiles. `options` are options that the command sets on its own; they win like flags.
     fn new(args: &InputArgs, options: Map<String, Value>, thoroughness: Thoroughness) -> Result<Self, CommandError> {
         Self::of(input::read(args, options)?, thoroughness)

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kubefoundry_compiler::cluster_snapshot::time::{Time, age};
-use kubefoundry_compiler::status::{Entry, Judgement, Report, to_json};
+use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
+use kubefoundry_compiler::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
 use kubefoundry_diagnostics::render::{self as diagnostics, Style};
 use kubefoundry_model::status::Replicas;
 use kubefoundry_model::wire::Phase;
@@ -22,8 +22,8 @@ pub(super) fn run(args: &StatusArgs, console: &Console) -> Result<ExitStatus, Co
     for error in &unread {
         console::note(&format!("kubefoundry: {}\n", printable(&error.to_string())));
     }
-    let judgement = Judgement { now: args.now.map(time), stale_after: args.stale_after };
-    let report = Report::read(&sources, judgement);
+    let judgement = StalenessPolicy { now: args.now.map(time), stale_after: args.stale_after };
+    let report = StatusReport::read(&sources, judgement);
     match args.output {
         TextFormat::Text => {
             console::print([text(&report.statuses, judgement, console.stdout_style())])?;
@@ -61,7 +61,7 @@ fn time(now: Now) -> Time {
 }
 
 /// A table as kubectl prints it, and below it what does not fit into one.
-fn text(statuses: &[Entry], judgement: Judgement, style: Style) -> String {
+fn text(statuses: &[StatusEntry], judgement: StalenessPolicy, style: Style) -> String {
     if statuses.is_empty() {
         return String::new();
     }
@@ -83,7 +83,7 @@ fn text(statuses: &[Entry], judgement: Judgement, style: Style) -> String {
     out
 }
 
-fn row(entry: &Entry, judgement: Judgement, style: Style) -> Vec<Cell> {
+fn row(entry: &StatusEntry, judgement: StalenessPolicy, style: Style) -> Vec<Cell> {
     let named = entry.deployment.as_ref().or(entry.resource.as_ref());
     let endpoint = entry.status.endpoint.as_ref().map(|it| format!("{}:{}", it.service, it.port));
     let resource = entry.resource.as_ref().map(|resource| {
@@ -101,14 +101,14 @@ fn row(entry: &Entry, judgement: Judgement, style: Style) -> Vec<Cell> {
         Cell::new(endpoint.as_deref().unwrap_or("-")),
     ];
     if let Some(now) = judgement.now {
-        let written = entry.observation.last_write.map(|write| age(now.since(write.time)));
+        let written = entry.observation.last_write.map(|write| format_age(now.seconds_since(write.time)));
         cells.push(Cell::new(written.as_deref().unwrap_or("-")));
     }
     cells.push(Cell::new(&entry.status.message));
     cells
 }
 
-fn phase(entry: &Entry, style: Style) -> Cell {
+fn phase(entry: &StatusEntry, style: Style) -> Cell {
     let word = entry.status.phase.map_or("Unknown", Phase::as_str);
     let paint = match entry.status.phase {
         Some(Phase::Running) => Paint::Green,

@@ -91,7 +91,7 @@ pub(crate) fn read_with_live(args: &InputArgs) -> Result<Input, InputError> {
     let mut reader = Reader::default();
     reader.all(args, paths, Map::new())?;
     if let Some(live) = live {
-        reader.path_or_stdin(Purpose::Live, live)?;
+        reader.path_or_stdin(Purpose::ClusterSnapshot, live)?;
     }
     Ok(reader.input)
 }
@@ -100,10 +100,10 @@ pub(crate) fn read_with_live(args: &InputArgs) -> Result<Input, InputError> {
 pub(crate) fn read_dumps(paths: &[PathBuf]) -> Result<Input, InputError> {
     let mut reader = Reader::default();
     if paths.is_empty() {
-        reader.stdin_unless_terminal(Purpose::Live)?;
+        reader.stdin_unless_terminal(Purpose::ClusterSnapshot)?;
     }
     for path in paths {
-        reader.path_or_stdin(Purpose::Live, path)?;
+        reader.path_or_stdin(Purpose::ClusterSnapshot, path)?;
     }
     Ok(reader.input)
 }
@@ -240,7 +240,7 @@ impl Reader {
         }
         if !path.is_dir() {
             let text = self.file(purpose, path)?;
-            if purpose == Purpose::Input && pipeline::may_hold_ours(&self.input.sources.get(text).text) {
+            if purpose == Purpose::Input && pipeline::may_hold_input(&self.input.sources.get(text).text) {
                 self.kustomizations_above(path)?;
             }
             return Ok(vec![text]);
@@ -254,7 +254,7 @@ impl Reader {
             match file.and_then(|file| self.file(purpose, &file)) {
                 Ok(text) => texts.push(text),
                 // Somebody's data: as little of our business as any other text that never speaks of us.
-                Err(error @ InputError::TooLarge { is_foreign: true, .. }) if purpose != Purpose::Live => {
+                Err(error @ InputError::TooLarge { is_foreign: true, .. }) if purpose != Purpose::ClusterSnapshot => {
                     self.input.notes.push(format!("{error}, and skipped"));
                 }
                 Err(error) => self.input.unread.push(error),
@@ -322,7 +322,7 @@ impl Reader {
             return Err(InputError::Outside(name));
         }
         // CRDs may lie in the directory that is read: there they are objects like others.
-        let identity = (Some(purpose).filter(|it| matches!(it, Purpose::Crds | Purpose::Live)), identity);
+        let identity = (Some(purpose).filter(|it| matches!(it, Purpose::Crds | Purpose::ClusterSnapshot)), identity);
         if let Some(text) = self.seen.get(&identity) {
             return Ok(*text);
         }
@@ -384,7 +384,7 @@ fn bytes(name: &str, reader: impl Read) -> Result<Vec<u8>, InputError> {
     let mut bytes = Vec::new();
     reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| InputError::Read(name.to_owned(), error))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_BYTES) {
-        let is_foreign = !pipeline::may_hold_ours(&String::from_utf8_lossy(&bytes));
+        let is_foreign = !pipeline::may_hold_input(&String::from_utf8_lossy(&bytes));
         return Err(InputError::TooLarge { name: name.to_owned(), is_foreign });
     }
     Ok(bytes)

@@ -131,7 +131,7 @@ pub fn may_hold_source(text: &str) -> bool {
 
 /// Whether a text may have something in it for a transformation. A broken text that has nothing is none of our business: a
 /// template, another tool's input.
-pub(crate) fn speaks_of_us(text: &str) -> bool {
+pub(crate) fn mentions_input_kinds(text: &str) -> bool {
     TRANSFORMS.iter().flat_map(|transform| transform.marks()).any(|mark| text.contains(mark))
 }
 

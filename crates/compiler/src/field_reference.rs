@@ -15,7 +15,7 @@ use crate::options::render;
 
 /// A kind whose fields are described.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct DocumentedKind {
     /// Its name, such as `ModelDeployment`.
     pub name: &'static str,
     /// The `apiVersion`s that it is written under.
@@ -24,16 +24,16 @@ pub struct Kind {
 }
 
 /// Every kind, the one that is meant by a path without a kind first.
-pub static KINDS: &[Kind] = &[
-    Kind { name: wire::KIND, versions: own_versions, shape: || ModelDeployment::SHAPE },
-    Kind { name: wire::CONFIGURATION_KIND, versions: own_versions, shape: || InferenceProviderConfig::SHAPE },
-    Kind { name: "Render", versions: || vec![render::API_VERSION.to_owned()], shape: render::shape },
-    Kind {
+pub static KINDS: &[DocumentedKind] = &[
+    DocumentedKind { name: wire::KIND, versions: own_versions, shape: || ModelDeployment::SHAPE },
+    DocumentedKind { name: wire::CONFIGURATION_KIND, versions: own_versions, shape: || InferenceProviderConfig::SHAPE },
+    DocumentedKind { name: "Render", versions: || vec![render::API_VERSION.to_owned()], shape: render::shape },
+    DocumentedKind {
         name: "LlamaStackDistribution",
         versions: || vec![kubefoundry_llamastack::wire::API_VERSION.to_owned()],
         shape: || LlamaStackDistribution::SHAPE,
     },
-    Kind {
+    DocumentedKind {
         name: "AsyncActor",
         versions: || vec![kubefoundry_actor::API_VERSION.to_owned()],
         shape: || AsyncActor::SHAPE,
@@ -44,10 +44,10 @@ fn own_versions() -> Vec<String> {
     DIALECTS.iter().map(Dialect::api_version).collect()
 }
 
-impl Kind {
+impl DocumentedKind {
     /// The shape of the whole object.
     pub fn object(&self) -> Option<&'static ObjectShape> {
-        object_in(&(self.shape)())
+        nested_object(&(self.shape)())
     }
 
     /// The `apiVersion`s under which a field exists. `path` is dotted, as `spec.engine.type`.
@@ -64,9 +64,9 @@ impl Kind {
 
 /// A field, or a whole object, and where it stands.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct FieldEntry {
     /// The kind that it belongs to.
-    pub kind: &'static Kind,
+    pub kind: &'static DocumentedKind,
     /// The dotted path; empty for the object itself.
     pub path: String,
     /// The field; none for the object itself.
@@ -95,7 +95,7 @@ pub fn is_path(text: &str) -> bool {
     is_plain && (matches!(first, "spec" | "metadata" | "status") || kind_named(first).is_some())
 }
 
-fn kind_named(name: &str) -> Option<&'static Kind> {
+fn kind_named(name: &str) -> Option<&'static DocumentedKind> {
     KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
 }
 
@@ -106,18 +106,18 @@ fn kind_named(name: &str) -> Option<&'static Kind> {
 /// The first part of the path that does not exist, with what may have been meant.
 ///
 /// ```
-/// use kubefoundry_compiler::field_reference::find;
-/// assert_eq!(find("spec.env[0].name").unwrap().path, "spec.env.name");
-/// assert!(find("spec.engine.typ").unwrap_err().to_string().contains("did you mean type?"));
+/// use kubefoundry_compiler::field_reference::find_field;
+/// assert_eq!(find_field("spec.env[0].name").unwrap().path, "spec.env.name");
+/// assert!(find_field("spec.engine.typ").unwrap_err().to_string().contains("did you mean type?"));
 /// ```
-pub fn find(path: &str) -> Result<Entry, UnknownField> {
+pub fn find_field(path: &str) -> Result<FieldEntry, UnknownField> {
     let mut keys = path.split(['.', '[']).filter(|key| !key.is_empty() && !key.ends_with(']')).peekable();
     let named = keys.peek().and_then(|first| kind_named(first));
     if named.is_some() {
         keys.next();
     }
     let kind = named.unwrap_or(&KINDS[0]);
-    let mut entry = Entry { kind, path: String::new(), field: None };
+    let mut entry = FieldEntry { kind, path: String::new(), field: None };
     for key in keys {
         let object = entry.object();
         let joint = if entry.path.is_empty() { "" } else { "." };
@@ -131,22 +131,22 @@ pub fn find(path: &str) -> Result<Entry, UnknownField> {
             };
             return Err(UnknownField { kind: kind.name, path, hint });
         };
-        entry = Entry { kind, path, field: Some(*field) };
+        entry = FieldEntry { kind, path, field: Some(*field) };
     }
     Ok(entry)
 }
 
-impl Entry {
+impl FieldEntry {
     /// The object that the field holds, or holds a list or a mapping of.
     pub fn object(&self) -> Option<&'static ObjectShape> {
         match &self.field {
-            Some(field) => object_in(&field.full_shape()),
+            Some(field) => nested_object(&field.full_shape()),
             None => self.kind.object(),
         }
     }
 
     /// The entry as text, in the form of `kubectl explain`.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = format!("KIND:        {}\nAPIVERSION:  ", self.kind.name);
         let _ = writeln!(text, "{}", self.kind.versions_with(&self.path).join(", "));
         if let Some(field) = &self.field {
@@ -158,7 +158,7 @@ impl Entry {
         };
         let _ = writeln!(text, "\nDESCRIPTION:\n{}", indented(doc, 4));
         if let Some(field) = &self.field {
-            let rules = constraints(field);
+            let rules = describe_constraints(field);
             if !rules.is_empty() {
                 let lines: Vec<String> = rules.iter().map(|rule| format!("    - {rule}")).collect();
                 let _ = writeln!(text, "\nVALUES:\n{}", lines.join("\n"));
@@ -183,11 +183,11 @@ impl Entry {
 }
 
 /// The object in a shape, or in the entries of a list or a mapping.
-pub fn object_in(shape: &Shape) -> Option<&'static ObjectShape> {
+pub fn nested_object(shape: &Shape) -> Option<&'static ObjectShape> {
     match shape {
         Shape::Object(object) => Some(object),
-        Shape::List(item) | Shape::Map(item) => object_in(item),
-        Shape::OneOf(shapes) => shapes.iter().find_map(object_in),
+        Shape::List(item) | Shape::Map(item) => nested_object(item),
+        Shape::OneOf(shapes) => shapes.iter().find_map(nested_object),
         _ => None,
     }
 }
@@ -210,7 +210,7 @@ pub fn type_name(shape: &Shape) -> String {
 }
 
 /// What a field declares of its value, in words; empty when it declares nothing.
-pub fn constraints(field: &FieldShape) -> Vec<String> {
+pub fn describe_constraints(field: &FieldShape) -> Vec<String> {
     let facets = &field.facets;
     let mut all = Vec::new();
     if facets.required {
@@ -287,37 +287,37 @@ mod tests {
 
     #[test]
     fn a_field_is_found_with_and_without_its_kind() {
-        let entry = find("spec.engine.type").unwrap();
+        let entry = find_field("spec.engine.type").unwrap();
         assert_eq!((entry.kind.name, entry.path.as_str()), ("ModelDeployment", "spec.engine.type"));
-        assert_eq!(find("modeldeployment.spec.engine.type").unwrap().path, entry.path);
-        assert_eq!(find("asyncactor.spec.scaling.minReplicas").unwrap().kind.name, "AsyncActor");
-        assert_eq!(find("render.llamaStack.mergeMode").unwrap().kind.name, "Render");
+        assert_eq!(find_field("modeldeployment.spec.engine.type").unwrap().path, entry.path);
+        assert_eq!(find_field("asyncactor.spec.scaling.minReplicas").unwrap().kind.name, "AsyncActor");
+        assert_eq!(find_field("render.llamaStack.mergeMode").unwrap().kind.name, "Render");
         assert_eq!(
-            find("spec.model.id.x").unwrap_err().to_string(),
+            find_field("spec.model.id.x").unwrap_err().to_string(),
             "ModelDeployment has no field spec.model.id.x; spec.model.id has no fields"
         );
     }
 
     #[test]
     fn a_field_says_its_type_its_bounds_and_its_words() {
-        let text = find("spec.engine.type").unwrap().text();
+        let text = find_field("spec.engine.type").unwrap().to_text();
         assert!(text.contains("FIELD: spec.engine.type <string>\n"), "{text}");
         assert!(text.contains("    - one of vllm, sglang, trtllm, llamacpp\n"), "{text}");
-        let text = find("spec.model.storage.volumes").unwrap().text();
+        let text = find_field("spec.model.storage.volumes").unwrap().to_text();
         assert!(text.contains("<[]StorageVolume>") && text.contains("    - at most 8 entries\n"), "{text}");
         assert!(text.contains("  mountPath\t<string>\n"), "{text}");
     }
 
     #[test]
     fn a_field_names_the_groups_that_have_it() {
-        assert!(!find("spec.imagePullSecrets").unwrap().text().contains(" airunway.ai/"));
-        assert!(find("spec.env").unwrap().text().contains(" airunway.ai/v1alpha1"));
+        assert!(!find_field("spec.imagePullSecrets").unwrap().to_text().contains(" airunway.ai/"));
+        assert!(find_field("spec.env").unwrap().to_text().contains(" airunway.ai/v1alpha1"));
     }
 
     #[test]
     fn every_line_fits_the_width() {
         for kind in KINDS {
-            let text = find(kind.name).unwrap().text();
+            let text = find_field(kind.name).unwrap().to_text();
             let long = text.lines().find(|line| line.chars().count() > 2 * WIDTH);
             assert_eq!(long, None, "{}", kind.name);
         }

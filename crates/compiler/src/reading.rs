@@ -2,7 +2,7 @@
 //! beside it.
 
 use crate::codes;
-use crate::composition::speaks_of_us;
+use crate::composition::mentions_input_kinds;
 use kubefoundry_diagnostics::source::{NotText, Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Scope};
 use kubefoundry_yaml as yaml;
@@ -30,7 +30,7 @@ impl<'t> Documents<'t> {
         }
         let mut failures = documents.map(yaml::Documents::into_failures).unwrap_or_default();
         let is_json = !source.is_rewritten && is_json_file(&source.name);
-        if failures.is_empty() && is_json && may_hold_ours(&source.text) {
+        if failures.is_empty() && is_json && may_hold_input(&source.text) {
             failures.extend(not_json(&source.text));
         }
         failures
@@ -46,8 +46,8 @@ impl<'t> Iterator for Documents<'t> {
 }
 
 /// Whether a text may hold something of ours. One in UTF-16 has a NUL beside each of its letters.
-pub fn may_hold_ours(text: &str) -> bool {
-    speaks_of_us(text) || (text.contains('\0') && speaks_of_us(&text.replace('\0', "")))
+pub fn may_hold_input(text: &str) -> bool {
+    mentions_input_kinds(text) || (text.contains('\0') && mentions_input_kinds(&text.replace('\0', "")))
 }
 
 /// What is wrong with texts.
@@ -63,7 +63,7 @@ impl Trouble {
     /// Adds what is wrong with a text.
     pub(crate) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
         if !failures.is_empty() {
-            let found = if may_hold_ours(&source.text) { &mut self.ours } else { &mut self.foreign };
+            let found = if may_hold_input(&source.text) { &mut self.ours } else { &mut self.foreign };
             found.extend(report(id, &source.text, 0, failures));
         }
     }

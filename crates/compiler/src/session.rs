@@ -11,8 +11,8 @@ use serde_json::Value;
 
 pub use crate::drift::{FieldDrift, drift};
 pub use crate::pipeline::{Evaluation, Providers};
-pub use crate::plan::{UpstreamChange, changes};
-pub use crate::status::{Judgement, Observation, observe};
+pub use crate::plan::{UpstreamChange, upstream_changes};
+pub use crate::status::{Observation, StalenessPolicy, observe};
 pub use kubefoundry_crd::Installed;
 pub use kubefoundry_model::select::Chosen;
 

@@ -16,7 +16,7 @@ pub enum Purpose {
     /// A dump of CRDs, by which the output is checked (`--crds`).
     Crds,
     /// Objects as they are in a cluster (`kubectl get -o yaml`), which output is compared with; nothing is rendered from it.
-    Live,
+    ClusterSnapshot,
     /// Options: a `Render` document. Later ones win over earlier ones.
     Options,
 }

@@ -81,10 +81,10 @@ fn of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
     if codes::import::CODES.contains(&code) {
         Some(import::import(sources).diagnostics)
     } else if codes::migrate::CODES.contains(&code) && code.id < "KF0690" {
-        Some(migrate::to_provider(sources, kaito).diagnostics)
+        Some(migrate::migrate_to_provider(sources, kaito).diagnostics)
     } else {
         let moves = codes::migrate::CODES.contains(&code);
-        moves.then(|| migrate::to_group(sources, &kubefoundry_kubernetes::api_group::DIALECTS[0]).diagnostics)
+        moves.then(|| migrate::migrate_to_group(sources, &kubefoundry_kubernetes::api_group::DIALECTS[0]).diagnostics)
     }
 }
 

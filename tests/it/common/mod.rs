@@ -13,7 +13,7 @@ pub(crate) mod upstream;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubefoundry_compiler::migrate::{to_group, to_provider};
+use kubefoundry_compiler::migrate::{migrate_to_group, migrate_to_provider};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, render};
@@ -87,10 +87,10 @@ pub(crate) fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> Str
 pub(crate) fn migrated(folder: &Path, sources: &SourceSet) -> Vec<Diagnostic> {
     let name = folder.file_name().unwrap().to_string_lossy().into_owned();
     if name.starts_with("to-group") {
-        return to_group(sources, &DIALECTS[0]).diagnostics;
+        return migrate_to_group(sources, &DIALECTS[0]).diagnostics;
     }
     let provider = PROVIDERS.iter().find(|provider| name.starts_with(&format!("to-{}", provider.name()))).unwrap();
-    to_provider(sources, *provider).diagnostics
+    migrate_to_provider(sources, *provider).diagnostics
 }
 
 /// What the cases of the commands besides `render` find.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::field_reference::{KINDS, Kind, constraints, object_in, type_name};
+use kubefoundry_compiler::field_reference::{DocumentedKind, KINDS, describe_constraints, nested_object, type_name};
 use kubefoundry_kubernetes::wire::{ObjectShape, Shape};
 
 use super::Generated;
@@ -26,7 +26,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
 }
 
 /// The page of a kind: a section for each object in it, in the order in which the objects are first named.
-fn page(kind: &Kind) -> Result<String, Failure> {
+fn page(kind: &DocumentedKind) -> Result<String, Failure> {
     let root = kind.object().ok_or_else(|| Failure::Broken(format!("{} is no object", kind.name)))?;
     let mut text = format!("{HEAD}# {}\n\n`apiVersion`: {}\n", kind.name, (kind.versions)().join(", "));
     let mut sections: Vec<(&ObjectShape, String)> = vec![(root, String::new())];
@@ -39,12 +39,12 @@ fn page(kind: &Kind) -> Result<String, Failure> {
         for field in object.fields {
             let shape = field.full_shape();
             let at = if path.is_empty() { field.key.to_owned() } else { format!("{path}.{}", field.key) };
-            let mut values = constraints(field);
+            let mut values = describe_constraints(field);
             let versions = kind.versions_with(&at);
             if versions.len() < (kind.versions)().len() {
                 values.push(format!("only in {}", versions.join(", ")));
             }
-            if let Some(inner) = object_in(&shape)
+            if let Some(inner) = nested_object(&shape)
                 && sections.iter().all(|(known, _)| known.name != inner.name)
             {
                 sections.push((inner, at));
@@ -65,7 +65,7 @@ fn page(kind: &Kind) -> Result<String, Failure> {
 /// The type, with a link to the section of the object in it.
 fn linked(shape: &Shape) -> String {
     let name = type_name(shape);
-    match object_in(shape) {
+    match nested_object(shape) {
         Some(object) => name.replace(object.name, &format!("[{}](#{})", object.name, object.name.to_lowercase())),
         None => name,
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kubefoundry_compiler::field_reference::{Entry, UnknownField, find, is_path};
+use kubefoundry_compiler::field_reference::{FieldEntry, UnknownField, find_field, is_path};
 
 use crate::args::ExplanationFormat;
 
@@ -18,7 +18,7 @@ pub(crate) enum FieldError {
 }
 
 /// The fields that the arguments name: all of them or none. What exists as a file or directory is one.
-pub(super) fn fields(arguments: &[PathBuf]) -> Result<Vec<Entry>, FieldError> {
+pub(super) fn fields(arguments: &[PathBuf]) -> Result<Vec<FieldEntry>, FieldError> {
     let name =
         |argument: &PathBuf| argument.to_str().filter(|text| is_path(text) && !argument.exists()).map(str::to_owned);
     let names: Vec<Option<String>> = arguments.iter().map(name).collect();
@@ -27,13 +27,13 @@ pub(super) fn fields(arguments: &[PathBuf]) -> Result<Vec<Entry>, FieldError> {
         let path = arguments.get(at).map(|path| path.display().to_string()).unwrap_or_default();
         return Err(FieldError::Mixed { field: field.clone(), path });
     }
-    Ok(names.iter().flatten().map(|name| find(name)).collect::<Result<_, _>>()?)
+    Ok(names.iter().flatten().map(|name| find_field(name)).collect::<Result<_, _>>()?)
 }
 
 /// The descriptions.
-pub(super) fn text(fields: &[Entry], format: ExplanationFormat) -> Result<String, FieldError> {
+pub(super) fn text(fields: &[FieldEntry], format: ExplanationFormat) -> Result<String, FieldError> {
     match format {
-        ExplanationFormat::Text => Ok(fields.iter().map(Entry::text).collect::<Vec<_>>().join("\n")),
+        ExplanationFormat::Text => Ok(fields.iter().map(FieldEntry::to_text).collect::<Vec<_>>().join("\n")),
         ExplanationFormat::Json | ExplanationFormat::Mermaid | ExplanationFormat::Dot | ExplanationFormat::Html => {
             Err(FieldError::NoReport)
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::trace::{self, Fate, FieldTrace, MOST_FIELDS, OutputTrace, Reached, Trace};
+use kubefoundry_compiler::trace::{self, Fate, FieldTrace, MAX_FIELDS, OutputTrace, ReachedField, Trace};
 use kubefoundry_diagnostics::render::Style;
 use kubefoundry_model::ir::Origin;
 use kubefoundry_yaml::text::closest;
@@ -88,7 +88,7 @@ fn all(trace: &Trace, style: Style) -> String {
     let rows: Vec<Vec<Cell>> = trace.fields.iter().map(|field| field_row(field, style)).collect();
     out.push_str(&table(&rows, 4));
     if trace.untried > 0 {
-        let _ = writeln!(out, "    {} more fields, not tried: expected at most {MOST_FIELDS}", trace.untried);
+        let _ = writeln!(out, "    {} more fields, not tried: expected at most {MAX_FIELDS}", trace.untried);
     }
     let mut last = String::new();
     let mut rows = Vec::new();
@@ -139,7 +139,7 @@ fn goes_to(field: &FieldTrace) -> String {
     }
 }
 
-fn reached_place(reached: &Reached) -> String {
+fn reached_place(reached: &ReachedField) -> String {
     let kind = &reached.object.kind;
     match place(&reached.path, reached.inside.as_deref()) {
         whole if whole.is_empty() => format!("{kind} {}", reached.object.name),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::selection_analysis::{WhyNot, why_not};
-use kubefoundry_compiler::trace::Change;
+use kubefoundry_compiler::trace::DocumentChange;
 use kubefoundry_diagnostics::render::Style;
 
 use super::{ReportError, Run, json, located};
@@ -72,7 +72,7 @@ fn text(answer: &WhyNot, style: Style) -> String {
     out
 }
 
-fn list(out: &mut String, changes: &[Change]) {
+fn list(out: &mut String, changes: &[DocumentChange]) {
     for change in changes {
         let _ = match &change.value {
             Some(value) => writeln!(out, "    {}: {}", printable(&change.path), printable(value)),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::plan::{Action, Change, Class, DeploymentPlan, GpuChange, ImageChange};
+use kubefoundry_compiler::plan::{Action, Change, ChangeClass, DeploymentPlan, GpuChange, ImageChange};
 
 use super::text::{by_gravity, selection_lines, verdict};
 use super::{Planned, differences, places, words};
@@ -110,7 +110,7 @@ fn details(planned: &Planned<'_>, shown: &[&DeploymentPlan], room: usize) -> Str
             block.extend(selection_lines(selection).into_iter().map(|line| format!("- {}\n", code(line.trim()))));
         }
         for (changes, outputs) in words::side_by_side(&deployment.changes) {
-            let class = changes.first().map_or(Class::None, |change| change.class);
+            let class = changes.first().map_or(ChangeClass::None, |change| change.class);
             let names: Vec<String> = changes.iter().map(|change| named(change)).collect();
             let _ = writeln!(block, "- {}: **{class}**", names.join(", "));
             for output in words::telling(outputs) {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use kubefoundry_compiler::plan::{Action, Class, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
+use kubefoundry_compiler::plan::{Action, ChangeClass, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
 use kubefoundry_diagnostics::render::Style;
 
 use super::{Place, Planned, differences, places, words};
@@ -78,7 +78,7 @@ pub(super) fn verdict(deployment: &DeploymentPlan) -> &'static str {
         (Action::Created, _) => "created",
         (Action::Deleted, _) => "deleted",
         (Action::Unchanged, _) => "unchanged",
-        (Action::Changed, class) => class.unwrap_or(Class::None).as_str(),
+        (Action::Changed, class) => class.unwrap_or(ChangeClass::None).as_str(),
     }
 }
 
@@ -169,11 +169,11 @@ fn gap(text: &str) -> &'static str {
 }
 
 /// Whether what runs afterwards may not be what is written.
-fn is_alarming(class: Class) -> bool {
-    class == Class::NoEffect || class >= Class::Unknown
+fn is_alarming(class: ChangeClass) -> bool {
+    class == ChangeClass::NoEffect || class >= ChangeClass::Unknown
 }
 
-fn class_word(class: Class, style: Style) -> String {
+fn class_word(class: ChangeClass, style: Style) -> String {
     if is_alarming(class) { paint(class.as_str(), Paint::Red, style) } else { class.as_str().to_owned() }
 }
 

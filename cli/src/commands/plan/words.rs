@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kubefoundry_compiler::plan::{Cause, Change, Choice, Class, DeploymentPlan, GpuChange, OutputChange};
+use kubefoundry_compiler::plan::{Cause, Change, ChangeClass, DeploymentPlan, GpuChange, OutputChange, ProviderChoice};
 use kubefoundry_diagnostics::ObjectRef;
 use serde_json::Value;
 
@@ -95,8 +95,8 @@ pub(super) fn side_by_side(changes: &[Change]) -> Vec<(Vec<&Change>, &[OutputCha
 
 /// The places that matter of those that a change moves: marks of ours on an object that changes anyway do not.
 pub(super) fn telling(outputs: &[OutputChange]) -> impl Iterator<Item = &OutputChange> {
-    let is_grave = outputs.iter().any(|output| output.class != Class::None);
-    outputs.iter().filter(move |output| !is_grave || output.class != Class::None)
+    let is_grave = outputs.iter().any(|output| output.class != ChangeClass::None);
+    outputs.iter().filter(move |output| !is_grave || output.class != ChangeClass::None)
 }
 
 /// A place in the output, and what changes there.
@@ -143,7 +143,7 @@ pub(super) fn gpus(change: &GpuChange) -> String {
 }
 
 /// `default → dynamo (GPU inference default), by the rule of priority 50: spec.resources.gpu.count > 0`.
-pub(super) fn choice(choice: &Choice) -> String {
+pub(super) fn choice(choice: &ProviderChoice) -> String {
     let reason = printable(&choice.reason);
     match &choice.rule {
         Some(rule) => format!("{reason}, by the rule of priority {}: {}", rule.priority, shorten(&rule.condition)),

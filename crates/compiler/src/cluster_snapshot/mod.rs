@@ -36,7 +36,7 @@ pub struct LiveObject {
 
 /// What a dump holds, and what is wrong with it.
 #[derive(Debug, Clone, Default)]
-pub struct Live {
+pub struct ClusterSnapshot {
     /// Each object once, in the order of the dump.
     pub objects: Vec<LiveObject>,
     /// Text that cannot be read, and objects that the dump has in two states.
@@ -46,21 +46,21 @@ pub struct Live {
 /// Version, kind, namespace and name: of one object there is one state.
 type Key = (Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>);
 
-impl Live {
+impl ClusterSnapshot {
     /// Reads every text of a purpose. Items of lists are objects on their own, and of a typed list they need not say what
     /// they are. An object that is there twice is kept once; in two states it is an error.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-    /// use kubefoundry_compiler::cluster_snapshot::Live;
+    /// use kubefoundry_compiler::cluster_snapshot::ClusterSnapshot;
     /// let mut sources = SourceSet::default();
-    /// sources.add_for(Purpose::Live, "dump.yaml", "
+    /// sources.add_for(Purpose::ClusterSnapshot, "dump.yaml", "
     /// apiVersion: v1
     /// kind: List
     /// items:
     /// - {apiVersion: kaito.sh/v1beta1, kind: Workspace, metadata: {name: phi, namespace: ml}, status: {state: Ready}}
     /// ");
-    /// let live = Live::read(&sources, Purpose::Live);
+    /// let live = ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot);
     /// assert_eq!(live.objects[0].object.to_string(), "Workspace ml/phi");
     /// assert!(live.diagnostics.is_empty());
     /// ```
@@ -79,7 +79,7 @@ impl Live {
 
 #[derive(Default)]
 struct Reader {
-    live: Live,
+    live: ClusterSnapshot,
     seen: BTreeMap<Key, usize>,
 }
 
@@ -233,15 +233,15 @@ impl Controller<'_> {
 mod tests {
     use super::*;
 
-    fn live(texts: &[&str]) -> Live {
+    fn live(texts: &[&str]) -> ClusterSnapshot {
         let mut sources = SourceSet::default();
         for (index, text) in texts.iter().enumerate() {
-            sources.add_for(Purpose::Live, format!("{index}.yaml"), *text);
+            sources.add_for(Purpose::ClusterSnapshot, format!("{index}.yaml"), *text);
         }
-        Live::read(&sources, Purpose::Live)
+        ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot)
     }
 
-    fn names(live: &Live) -> Vec<String> {
+    fn names(live: &ClusterSnapshot) -> Vec<String> {
         live.objects.iter().map(|object| format!("{} {}", object.object.api_version, object.object)).collect()
     }
 

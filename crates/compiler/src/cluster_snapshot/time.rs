@@ -38,9 +38,9 @@ impl Time {
     ///
     /// ```
     /// use kubefoundry_compiler::cluster_snapshot::time::Time;
-    /// assert_eq!((Time(90).since(Time(30)), Time(30).since(Time(90))), (60, 0));
+    /// assert_eq!((Time(90).seconds_since(Time(30)), Time(30).seconds_since(Time(90))), (60, 0));
     /// ```
-    pub fn since(self, earlier: Self) -> u64 {
+    pub fn seconds_since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 }
@@ -58,10 +58,10 @@ impl fmt::Display for Time {
 /// A time as long ago as kubectl says it: `45s`, `12m`, `3h5m`, `2d`.
 ///
 /// ```
-/// use kubefoundry_compiler::cluster_snapshot::time::age;
-/// assert_eq!([45, 130, 700, 11_100, 90_000, 900_000].map(age), ["45s", "2m10s", "11m", "3h5m", "25h", "10d"]);
+/// use kubefoundry_compiler::cluster_snapshot::time::format_age;
+/// assert_eq!([45, 130, 700, 11_100, 90_000, 900_000].map(format_age), ["45s", "2m10s", "11m", "3h5m", "25h", "10d"]);
 /// ```
-pub fn age(seconds: u64) -> String {
+pub fn format_age(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     let with = |large: u64, unit: char, small: u64, rest: char| {
         if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{rest}") }

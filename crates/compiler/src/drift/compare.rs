@@ -13,7 +13,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// What a field should be, and what it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Difference {
+pub struct ValueMismatch {
     /// What is rendered; absent when nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Value>,
@@ -90,12 +90,12 @@ impl<'w> At<'w> {
 struct Walk {
     fields: Vec<FieldDrift>,
     /// The field whose text is being looked into.
-    outer: Option<(FieldPath, Vec<managers::Writer>)>,
+    outer: Option<(FieldPath, Vec<managers::FieldManager>)>,
 }
 
 impl Walk {
     fn report(&mut self, at: &At<'_>, expected: Option<&Value>, found: Option<&Value>) {
-        let difference = Difference { expected: expected.cloned(), found: found.cloned() };
+        let difference = ValueMismatch { expected: expected.cloned(), found: found.cloned() };
         let (path, within, managers) = match &self.outer {
             Some((path, writers)) => (path.to_string(), Some(at.path.to_string()), writers.clone()),
             None => (at.path.to_string(), None, managers::writers(&at.cursors)),

@@ -11,7 +11,7 @@ use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::status::text_at;
 
-/// Live objects by group, kind and name.
+/// ClusterSnapshot objects by group, kind and name.
 pub(super) struct Index<'l> {
     objects: BTreeMap<Key<'l>, Vec<(usize, &'l LiveObject)>>,
 }

@@ -7,8 +7,8 @@
 use serde_json::Value;
 
 use super::lists;
-use super::managers::{Managers, Writer};
-use super::{Difference, FieldDrift};
+use super::managers::{FieldManager, Managers};
+use super::{FieldDrift, ValueMismatch};
 use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
@@ -33,7 +33,7 @@ fn owns_annotation(fields: &Value) -> bool {
 }
 
 struct Walk<'w> {
-    writer: &'w Writer,
+    writer: &'w FieldManager,
     found: &'w mut Vec<FieldDrift>,
 }
 
@@ -72,7 +72,7 @@ impl Walk<'_> {
     }
 
     fn report(&mut self, live: &Value, path: &FieldPath) {
-        let difference = Difference { expected: None, found: Some(live.clone()) };
+        let difference = ValueMismatch { expected: None, found: Some(live.clone()) };
         let drift = FieldDrift {
             path: path.to_string(),
             within: None,

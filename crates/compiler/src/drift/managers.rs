@@ -9,7 +9,7 @@ use kubefoundry_model::status::text_at;
 
 /// Somebody who wrote a field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Writer {
+pub struct FieldManager {
     /// The field manager.
     pub manager: String,
     /// `Apply` or `Update`.
@@ -25,11 +25,11 @@ pub struct Writer {
 /// The managers of an object, with the fields of each.
 #[derive(Debug, Default)]
 pub(super) struct Managers<'l> {
-    pub(super) entries: Vec<(Writer, &'l Value)>,
+    pub(super) entries: Vec<(FieldManager, &'l Value)>,
 }
 
 /// Where in their fields those managers are that own what is being looked at.
-pub(super) type Cursors<'m> = Vec<(&'m Writer, &'m Value)>;
+pub(super) type Cursors<'m> = Vec<(&'m FieldManager, &'m Value)>;
 
 impl<'l> Managers<'l> {
     /// The managers whose fields are those of the object's own version.
@@ -38,7 +38,7 @@ impl<'l> Managers<'l> {
         let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
         let entries = entries.into_iter().flatten().filter_map(|entry| {
             let text = |field: &str| text_at(entry, field).to_owned();
-            let writer = Writer {
+            let writer = FieldManager {
                 manager: text("/manager"),
                 operation: text("/operation"),
                 subresource: text("/subresource"),
@@ -62,7 +62,7 @@ fn is_whole(fields: &Value) -> bool {
 }
 
 fn step<'m>(cursors: &Cursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>) -> Cursors<'m> {
-    let down = |(writer, fields): &(&'m Writer, &'m Value)| {
+    let down = |(writer, fields): &(&'m FieldManager, &'m Value)| {
         // The owner of a whole list or map owns what is in it.
         let below = if is_whole(fields) { Some(*fields) } else { next(fields) };
         below.map(|below| (*writer, below))
@@ -97,8 +97,8 @@ pub(super) fn position<'m>(cursors: &Cursors<'m>) -> Cursors<'m> {
 }
 
 /// Who they are.
-pub(super) fn writers(cursors: &Cursors<'_>) -> Vec<Writer> {
-    let mut writers: Vec<Writer> = cursors.iter().map(|(writer, _)| (*writer).clone()).collect();
+pub(super) fn writers(cursors: &Cursors<'_>) -> Vec<FieldManager> {
+    let mut writers: Vec<FieldManager> = cursors.iter().map(|(writer, _)| (*writer).clone()).collect();
     writers.sort();
     writers.dedup();
     writers

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Compilation ─ outputs ─┐
-//! dump ─ live ───────────┴─ find ─ compare (lists by their keys, amounts by value) ─ managers ─ Report
+//! dump ─ live ───────────┴─ find ─ compare (lists by their keys, amounts by value) ─ managers ─ DriftReport
 //! ```
 //! Only fields that are rendered are looked at: what the apiserver defaults and what others add is theirs. A field that is
 //! rendered and has another value has drifted, whoever wrote it; managed fields say who that was.
@@ -19,10 +19,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use compare::Difference;
-pub use managers::Writer;
+pub use compare::ValueMismatch;
+pub use managers::FieldManager;
 
-use crate::cluster_snapshot::{Live, LiveObject};
+use crate::cluster_snapshot::{ClusterSnapshot, LiveObject};
 use crate::pipeline::{Compilation, Output};
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -32,9 +32,9 @@ use kubefoundry_model::status::text_at;
 /// What was found.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Report {
+pub struct DriftReport {
     /// Every rendered object in the order of the output, then live ones that nothing renders.
-    pub objects: Vec<Object>,
+    pub objects: Vec<ObjectDrift>,
     /// What is wrong with the dump. With an error in it, nothing was compared.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -43,7 +43,7 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Object {
+pub struct ObjectDrift {
     /// The object.
     pub object: ObjectRef,
     /// The ModelDeployment that it is of, as the ownership annotation has it.
@@ -112,20 +112,20 @@ pub struct FieldDrift {
     pub within: Option<String>,
     /// What is rendered, and what is found.
     #[serde(flatten)]
-    pub difference: Difference,
-    /// Whether [`Object::found`] shows it; what is only in the cluster may not be there.
+    pub difference: ValueMismatch,
+    /// Whether [`ObjectDrift::found`] shows it; what is only in the cluster may not be there.
     #[serde(skip)]
     pub is_shown: bool,
     /// Who wrote what is found, as managed fields say.
-    pub managers: Vec<Writer>,
+    pub managers: Vec<FieldManager>,
 }
 
-impl Report {
-    /// Compares the objects of a compilation with those of the texts given as [`Purpose::Live`]. `sources` are those that
+impl DriftReport {
+    /// Compares the objects of a compilation with those of the texts given as [`Purpose::ClusterSnapshot`]. `sources` are those that
     /// were compiled, so that list keys come from the same dump of CRDs. Nothing is compared when either has errors.
     ///
     /// ```
-    /// use kubefoundry_compiler::drift::{Outcome, Report};
+    /// use kubefoundry_compiler::drift::{Outcome, DriftReport};
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
     /// use kubefoundry_compiler::{Thoroughness, compile};
     /// use kubefoundry_yaml as yaml;
@@ -142,14 +142,14 @@ impl Report {
     /// let mut object = compile(&sources, Thoroughness::Needed).outputs[0].object.clone();
     /// object["spec"]["services"]["VllmWorker"]["replicas"] = 3.into();
     /// let live = yaml::to_yaml_stream([&object]);
-    /// sources.add_for(Purpose::Live, "live.yaml", live);
+    /// sources.add_for(Purpose::ClusterSnapshot, "live.yaml", live);
     /// let compilation = compile(&sources, Thoroughness::Needed);
-    /// let report = Report::of(&compilation, &sources);
+    /// let report = DriftReport::from_compilation(&compilation, &sources);
     /// assert_eq!(report.objects[0].result, Outcome::Differs);
     /// assert_eq!(report.objects[0].fields[0].path, "spec.services.VllmWorker.replicas");
     /// ```
-    pub fn of(compilation: &Compilation, sources: &SourceSet) -> Self {
-        let Live { objects, diagnostics } = Live::read(sources, Purpose::Live);
+    pub fn from_compilation(compilation: &Compilation, sources: &SourceSet) -> Self {
+        let ClusterSnapshot { objects, diagnostics } = ClusterSnapshot::read(sources, Purpose::ClusterSnapshot);
         let is_broken = |found: &Diagnostic| found.severity == kubefoundry_diagnostics::Severity::Error;
         if compilation.has_errors() || diagnostics.iter().any(is_broken) {
             return Self { objects: Vec::new(), diagnostics };
@@ -176,12 +176,12 @@ impl Report {
     }
 }
 
-fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>) -> Vec<Object> {
+fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>) -> Vec<ObjectDrift> {
     let index = find::Index::of(live);
     let kinds: BTreeSet<&str> = live.iter().map(|object| &*object.object.kind).collect();
     let deployments: BTreeSet<&str> = outputs.iter().filter_map(|output| find::owner(&output.object)).collect();
     let mut matched = Vec::new();
-    let mut objects: Vec<Object> = outputs
+    let mut objects: Vec<ObjectDrift> = outputs
         .iter()
         .map(|output| {
             let expected = &output.object;
@@ -205,7 +205,7 @@ fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>)
     matched.sort_unstable();
     let is_extra =
         |(position, object): &(usize, &LiveObject)| matched.binary_search(position).is_err() && is_ours(object);
-    let mut extra: Vec<Object> =
+    let mut extra: Vec<ObjectDrift> =
         live.iter().enumerate().filter(is_extra).map(|(_, object)| unexpected(object, &deployments)).collect();
     extra.sort_by(|one, other| one.object.cmp(&other.object));
     objects.extend(extra);
@@ -213,8 +213,8 @@ fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>)
 }
 
 /// An object with a result and nothing more.
-fn outcome(expected: &Value, result: Outcome, message: String) -> Object {
-    Object {
+fn outcome(expected: &Value, result: Outcome, message: String) -> ObjectDrift {
+    ObjectDrift {
         object: find::reference(expected),
         deployment: find::owner(expected).unwrap_or_default().to_owned(),
         result,
@@ -225,7 +225,7 @@ fn outcome(expected: &Value, result: Outcome, message: String) -> Object {
     }
 }
 
-fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Object {
+fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> ObjectDrift {
     let placed = placed(expected, live);
     let expected = placed.as_ref().unwrap_or(expected);
     let (fields, found) = fields(expected, &live.value, crds);
@@ -236,7 +236,7 @@ fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Obj
         _ => Outcome::Terminating,
     };
     let message = if deletion.is_empty() { String::new() } else { format!("since {deletion}") };
-    Object { fields, found: Some(found), ..outcome(expected, result, message) }
+    ObjectDrift { fields, found: Some(found), ..outcome(expected, result, message) }
 }
 
 /// The fields of a live object that are not as they are rendered, in order: another value, missing, or applied with the
@@ -286,7 +286,7 @@ fn placed(expected: &Value, live: &LiveObject) -> Option<Value> {
     Some(placed)
 }
 
-fn other_version(expected: &Value, live: &LiveObject) -> Object {
+fn other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
     let (rendered, found) = (text_at(expected, "/apiVersion"), &live.object.api_version);
     let (group, version) = rendered.rsplit_once('/').unwrap_or(("", rendered));
     let kind = live.object.kind.to_lowercase();
@@ -297,7 +297,7 @@ fn other_version(expected: &Value, live: &LiveObject) -> Object {
     outcome(expected, Outcome::NotComparable, message)
 }
 
-fn missing(expected: &Value, kinds: &BTreeSet<&str>) -> Object {
+fn missing(expected: &Value, kinds: &BTreeSet<&str>) -> ObjectDrift {
     let kind = text_at(expected, "/kind");
     let message = format!("the dump has no {kind} at all: were they left out?");
     outcome(expected, Outcome::Missing, if kinds.contains(kind) { String::new() } else { message })
@@ -309,14 +309,14 @@ fn is_ours(object: &LiveObject) -> bool {
     object.owner_annotation().is_some() && object.controller().is_none_or(|owner| owner.is_deployment())
 }
 
-fn unexpected(live: &LiveObject, deployments: &BTreeSet<&str>) -> Object {
+fn unexpected(live: &LiveObject, deployments: &BTreeSet<&str>) -> ObjectDrift {
     let deployment = live.owner_annotation().map(|(_, name)| name).unwrap_or_default().to_owned();
     let message = if deployments.contains(deployment.as_str()) {
         format!("ModelDeployment {deployment} does not become it")
     } else {
         format!("SPEC has no ModelDeployment {deployment}")
     };
-    Object {
+    ObjectDrift {
         object: live.object.clone(),
         deployment,
         result: Outcome::Extra,

@@ -38,17 +38,17 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use report::{KEEP, residue};
 
-/// What an import came to. Nothing in it may be used as output when [`Import::has_errors`].
+/// What an import came to. Nothing in it may be used as output when [`ImportReport::has_errors`].
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Import {
+pub struct ImportReport {
     /// One for each object that was imported, in the order of the input.
-    pub imported: Vec<Imported>,
+    pub imported: Vec<ImportedDeployment>,
     /// What was found, ordered by file, place and code.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Import {
+impl ImportReport {
     /// Whether an error was found.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|found| found.severity == Severity::Error)
@@ -59,7 +59,7 @@ impl Import {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Imported {
+pub struct ImportedDeployment {
     /// Which text.
     #[serde(skip)]
     pub source: SourceId,
@@ -111,12 +111,12 @@ pub struct Residue {
 /// assert_eq!(deployment["spec"]["model"]["id"], "microsoft/Phi-4-mini-instruct");
 /// assert_eq!(deployment["spec"]["provider"]["overrides"]["instanceType"], "Standard_NC24ads_A100_v4");
 /// ```
-pub fn import(sources: &SourceSet) -> Import {
+pub fn import(sources: &SourceSet) -> ImportReport {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
     if diagnostics.iter().any(|found| found.severity == Severity::Error) {
         // Without the options of the run that renders it, no object can be judged.
-        return Import { imported: Vec::new(), diagnostics };
+        return ImportReport { imported: Vec::new(), diagnostics };
     }
     let options = Options { strict: false, ..options };
     let texts = input::texts(sources, &mut diagnostics);
@@ -162,7 +162,7 @@ pub fn import(sources: &SourceSet) -> Import {
     }
     let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
-    Import { imported, diagnostics }
+    ImportReport { imported, diagnostics }
 }
 
 /// The objects of a namespace that are no imports themselves.
@@ -230,7 +230,12 @@ impl<'s> Bench<'s> {
         self.provider.import(&Subject { object: main, beside: &beside }).ok()
     }
 
-    fn import(&self, object: &Object<'_>, beside: &Beside<'_>, findings: &mut Findings<'_>) -> Option<Imported> {
+    fn import(
+        &self,
+        object: &Object<'_>,
+        beside: &Beside<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Option<ImportedDeployment> {
         let subject = Subject { object: &object.value, beside: &beside.values };
         let reference = object.reference();
         let draft = match self.provider.import(&subject) {
@@ -260,7 +265,7 @@ impl<'s> Bench<'s> {
         let parts: Vec<&Object<'_>> =
             draft.parts.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
         let residue = residue(object, &parts, &rendering.objects, &draft, findings);
-        Some(Imported {
+        Some(ImportedDeployment {
             source: object.source,
             document: object.document,
             object: reference,

@@ -22,17 +22,17 @@ use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEdit, ValueStyle, 
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{Limits, Node};
 
-/// What came of a change of groups. Nothing in it may be used as output when [`Regrouping::has_errors`].
+/// What came of a change of groups. Nothing in it may be used as output when [`GroupMigration::has_errors`].
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Regrouping {
+pub struct GroupMigration {
     /// Every text of the input that has something to move, in order.
-    pub texts: Vec<Regrouped>,
+    pub texts: Vec<RegroupedText>,
     /// What was found, ordered by file, place and code.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Regrouping {
+impl GroupMigration {
     /// Whether an error was found.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|found| found.severity == Severity::Error)
@@ -42,7 +42,7 @@ impl Regrouping {
 /// A text with its objects in the other group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Regrouped {
+pub struct RegroupedText {
     /// Which text.
     #[serde(skip)]
     pub source: SourceId,
@@ -58,7 +58,7 @@ pub struct Regrouped {
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry_kubernetes::api_group::Dialect;
-/// use kubefoundry_compiler::migrate::to_group;
+/// use kubefoundry_compiler::migrate::migrate_to_group;
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "apiVersion: airunway.ai/v1alpha1
 /// kind: ModelDeployment
@@ -68,7 +68,7 @@ pub struct Regrouped {
 ///   model: {id: microsoft/Phi-4-mini-instruct}
 ///   engine: {type: vllm}
 /// ");
-/// let regrouping = to_group(&sources, Dialect::of_group("kubefoundry.ai").unwrap());
+/// let regrouping = migrate_to_group(&sources, Dialect::of_group("kubefoundry.ai").unwrap());
 /// assert!(!regrouping.has_errors());
 /// assert_eq!(regrouping.texts[0].text, "apiVersion: kubefoundry.ai/v1alpha1
 /// kind: ModelDeployment
@@ -80,12 +80,12 @@ pub struct Regrouped {
 ///   engine: {enablePrefixCaching: true, type: vllm}
 /// ");
 /// ```
-pub fn to_group(sources: &SourceSet, target: &'static Dialect) -> Regrouping {
+pub fn migrate_to_group(sources: &SourceSet, target: &'static Dialect) -> GroupMigration {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
     let is_error = |found: &Diagnostic| found.severity == Severity::Error;
     if diagnostics.iter().any(is_error) {
-        return Regrouping { texts: Vec::new(), diagnostics };
+        return GroupMigration { texts: Vec::new(), diagnostics };
     }
     let texts = input::texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
@@ -95,7 +95,7 @@ pub fn to_group(sources: &SourceSet, target: &'static Dialect) -> Regrouping {
         .filter(|object| object.is_config())
         .map(|object| (object.value.clone(), renamed(&object.value, object.dialect(), target)))
         .collect();
-    let mut regrouped: Vec<Regrouped> = Vec::new();
+    let mut regrouped: Vec<RegroupedText> = Vec::new();
     let mut moved: Vec<&Dialect> = Vec::new();
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
         let own = objects.iter().filter(|object| object.source == id);
@@ -117,7 +117,7 @@ pub fn to_group(sources: &SourceSet, target: &'static Dialect) -> Regrouping {
             diagnostics.extend(findings.into_diagnostics());
         }
         let objects = moving.into_iter().map(Object::reference).collect();
-        regrouped.push(Regrouped { source: id, objects, text: apply_edits(&source.text, &all) });
+        regrouped.push(RegroupedText { source: id, objects, text: apply_edits(&source.text, &all) });
     }
     for object in objects.iter().filter(|object| object.is_kustomization()) {
         let mut findings = Findings::new(object.scope());
@@ -130,7 +130,7 @@ pub fn to_group(sources: &SourceSet, target: &'static Dialect) -> Regrouping {
     }
     let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
-    Regrouping { texts: regrouped, diagnostics }
+    GroupMigration { texts: regrouped, diagnostics }
 }
 
 /// The files that kustomizations of the input apply as patches.

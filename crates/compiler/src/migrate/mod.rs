@@ -1,4 +1,4 @@
-//! Moving deployments: to another provider, beside what runs ([`to_provider`]); to another API group ([`to_group`]).
+//! Moving deployments: to another provider, beside what runs ([`migrate_to_provider`]); to another API group ([`migrate_to_group`]).
 
 mod group;
 mod plan;
@@ -7,9 +7,9 @@ mod provider;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use group::{Regrouped, Regrouping, to_group};
+pub use group::{GroupMigration, RegroupedText, migrate_to_group};
 pub use plan::Step;
-pub use provider::{Migration, Moved, to_provider};
+pub use provider::{MigratedDeployment, ProviderMigration, migrate_to_provider};
 
 use crate::Thoroughness;
 use crate::pipeline::{Compilation, compile_as};
@@ -20,7 +20,7 @@ use kubefoundry_transform::Endpoint;
 
 /// Where a model answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Address {
+pub struct ServiceAddress {
     /// The Service.
     #[serde(flatten)]
     pub endpoint: Endpoint,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Address;
+use super::ServiceAddress;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_model::draft::{items, text};
 
@@ -24,8 +24,8 @@ pub(super) struct Parts<'p> {
     pub(super) new_objects: &'p [ObjectRef],
     /// GPUs of all replicas of the new one.
     pub(super) gpus: u64,
-    pub(super) from: Option<&'p Address>,
-    pub(super) to: Option<&'p Address>,
+    pub(super) from: Option<&'p ServiceAddress>,
+    pub(super) to: Option<&'p ServiceAddress>,
     /// The model's name in requests, before and after, where it is known.
     pub(super) names: (Option<String>, Option<String>),
 }
@@ -120,8 +120,8 @@ impl Parts<'_> {
     }
 }
 
-fn url(address: &Address) -> String {
-    let Address { endpoint, namespace } = address;
+fn url(address: &ServiceAddress) -> String {
+    let ServiceAddress { endpoint, namespace } = address;
     let namespace = namespace.as_ref().map_or(String::new(), |namespace| format!(".{namespace}"));
     format!("http://{}{namespace}:{}", endpoint.service, endpoint.port)
 }

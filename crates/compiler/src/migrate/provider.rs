@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::plan::{Parts, Step};
-use super::{Address, because, compile_with};
+use super::{ServiceAddress, because, compile_with};
 use crate::Thoroughness;
 use crate::codes as shared;
 use crate::codes::migrate as codes;
@@ -26,17 +26,17 @@ use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// What a migration came to. Nothing in it may be used as output when [`Migration::has_errors`].
+/// What a migration came to. Nothing in it may be used as output when [`ProviderMigration::has_errors`].
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Migration {
+pub struct ProviderMigration {
     /// One for each ModelDeployment, in the order of the input.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<MigratedDeployment>,
     /// What was found, ordered by file, place and code.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Migration {
+impl ProviderMigration {
     /// Whether an error was found.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|found| found.severity == Severity::Error)
@@ -47,7 +47,7 @@ impl Migration {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Moved {
+pub struct MigratedDeployment {
     /// Which text.
     #[serde(skip)]
     pub source: SourceId,
@@ -76,7 +76,7 @@ pub struct Moved {
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
-/// use kubefoundry_compiler::migrate::to_provider;
+/// use kubefoundry_compiler::migrate::migrate_to_provider;
 /// use kubefoundry_model::providers;
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "
@@ -88,19 +88,19 @@ pub struct Moved {
 ///   engine: {type: vllm}
 ///   resources: {gpu: {count: 1}}
 /// ");
-/// let migration = to_provider(&sources, providers::find("kuberay").unwrap());
+/// let migration = migrate_to_provider(&sources, providers::find("kuberay").unwrap());
 /// assert_eq!(migration.moved[0].from, "dynamo");
 /// assert_eq!(migration.moved[0].model_deployment["metadata"]["name"], "phi-kuberay");
 /// assert_eq!(migration.moved[0].plan.len(), 4);
 /// ```
-pub fn to_provider(sources: &SourceSet, provider: &'static dyn Provider) -> Migration {
+pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider) -> ProviderMigration {
     let mut all = sources.clone();
     let allow_empty = format!("{{apiVersion: {RENDER_API_VERSION}, kind: Render, allowEmpty: true}}\n");
     all.add_for(Purpose::Options, "migrate", allow_empty);
     let before = compile(&all, Thoroughness::Everything);
     if before.has_errors() {
         // What is wrong before the move is not the move's.
-        return Migration { moved: Vec::new(), diagnostics: before.diagnostics };
+        return ProviderMigration { moved: Vec::new(), diagnostics: before.diagnostics };
     }
     let mut ignored = Vec::new();
     let texts = input::texts(sources, &mut ignored);
@@ -137,7 +137,7 @@ pub fn to_provider(sources: &SourceSet, provider: &'static dyn Provider) -> Migr
     let mut diagnostics: Vec<Diagnostic> =
         diagnostics.into_iter().filter_map(|found| before.options.adjust(found)).collect();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
-    Migration { moved, diagnostics }
+    ProviderMigration { moved, diagnostics }
 }
 
 /// One deployment on its way.
@@ -153,7 +153,7 @@ struct Case<'c> {
 }
 
 impl Case<'_> {
-    fn run(&self, findings: &mut Findings<'_>) -> Option<Moved> {
+    fn run(&self, findings: &mut Findings<'_>) -> Option<MigratedDeployment> {
         let display = self.provider.display_name();
         let from = self.decision.provider().unwrap_or_default();
         let old = &self.decision.object;
@@ -176,7 +176,7 @@ impl Case<'_> {
         let new_name = name_of_model(&after, decision);
         let address = |decision: &Decision| {
             let namespace = decision.object.namespace.as_deref().map(str::to_owned);
-            decision.endpoint.clone().map(|endpoint| Address { endpoint, namespace })
+            decision.endpoint.clone().map(|endpoint| ServiceAddress { endpoint, namespace })
         };
         let (old_address, new_address) = (address(self.decision), address(decision));
         let parts = Parts {
@@ -190,7 +190,7 @@ impl Case<'_> {
             names: (old_name, new_name),
         };
         let plan = parts.steps();
-        Some(Moved {
+        Some(MigratedDeployment {
             source: self.object.source,
             document: self.object.document,
             object: old.clone(),

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::codes;
-use crate::composition::speaks_of_us;
+use crate::composition::mentions_input_kinds;
 use crate::reading::report_failure;
 use kubefoundry_diagnostics::source::{Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
@@ -61,8 +61,8 @@ impl Document<'_> {
     }
 
     /// Whether this document may hold something of ours.
-    pub(super) fn speaks_of_us(&self) -> bool {
-        self.text.get(self.span.start..self.span.end).is_some_and(speaks_of_us)
+    pub(super) fn mentions_input_kinds(&self) -> bool {
+        self.text.get(self.span.start..self.span.end).is_some_and(mentions_input_kinds)
     }
 
     /// Moves what strict reading refused into findings.
@@ -79,7 +79,7 @@ impl Document<'_> {
             out.push(self);
             return;
         }
-        let ours = self.speaks_of_us();
+        let ours = self.mentions_input_kinds();
         let mut findings = Findings::new(self.scope());
         let items = self.root.get("items");
         let inside = |item: &Node<'_>, problem: &Failure| {

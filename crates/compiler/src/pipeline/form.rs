@@ -6,7 +6,7 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml as yaml;
 
 /// What an object is handed out as. The less of it is kept, the less room a large input takes.
-pub trait Form: Send {
+pub trait OutputForm: Send {
     /// Takes a finished object.
     fn of(object: Value) -> Self;
 
@@ -20,7 +20,7 @@ pub trait Form: Send {
 }
 
 /// The object itself, in emission order.
-impl Form for Value {
+impl OutputForm for Value {
     fn of(object: Value) -> Self {
         object
     }
@@ -30,14 +30,14 @@ impl Form for Value {
 const ROOM: usize = 4 * 1024;
 
 /// Nothing, for those who want to know what is wrong.
-impl Form for () {
+impl OutputForm for () {
     fn of(_: Value) -> Self {}
 }
 
 /// The object as a YAML document, for those who print it and no more.
 ///
 /// ```
-/// use kubefoundry_compiler::pipeline::{Form, YamlText};
+/// use kubefoundry_compiler::pipeline::{OutputForm, YamlText};
 /// assert_eq!(YamlText::of(serde_json::json!({"a": [1]})).as_str(), "a:\n- 1\n");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl YamlText {
     }
 }
 
-impl Form for YamlText {
+impl OutputForm for YamlText {
     fn of(object: Value) -> Self {
         // Room for most objects, so that the text is not moved while it grows; what is kept is just as long as it is.
         let mut text = String::with_capacity(ROOM);

@@ -11,7 +11,7 @@
 use super::document::Document;
 use super::operations::{self, Target};
 use super::role::Role;
-use crate::composition::{self, speaks_of_us};
+use crate::composition::{self, mentions_input_kinds};
 use crate::options::Options;
 use crate::reading;
 use kubefoundry_diagnostics::source::{Purpose, Source};
@@ -34,7 +34,7 @@ pub(super) fn check(
     let merged = listed("patchesStrategicMerge").iter().chain(listed("generators")).map(|text| (text, None));
     let mut found = Vec::new();
     for (node, target) in with_target.chain(merged) {
-        if let Some(text) = node.as_str().filter(|text| target.is_some() || speaks_of_us(text)) {
+        if let Some(text) = node.as_str().filter(|text| target.is_some() || mentions_input_kinds(text)) {
             Patch { kustomization, source, node, target }.check(text, options, &mut found);
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::conformance::{check_change, check_objects};
 use super::decision::{Decision, OutputRole};
 use super::environment::Environment;
-use super::form::Form;
+use super::form::OutputForm;
 use super::skeletons;
 use crate::composition;
 use crate::reading::report_failure;
@@ -61,7 +61,7 @@ impl<O> GeneratedObject<O> {
     }
 }
 
-impl<O: Form> GeneratedObject<O> {
+impl<O: OutputForm> GeneratedObject<O> {
     fn of_manifest(manifest: Manifest, role: OutputRole) -> Self {
         Self {
             api_version: manifest.api_version.as_str().into(),
@@ -74,7 +74,7 @@ impl<O: Form> GeneratedObject<O> {
 
 impl GeneratedObject<Value> {
     /// The same in another form.
-    pub(super) fn into_form<O: Form>(self) -> GeneratedObject<O> {
+    pub(super) fn into_form<O: OutputForm>(self) -> GeneratedObject<O> {
         let Self { api_version, identity, object, role } = self;
         GeneratedObject { api_version, identity, object: O::of(object), role }
     }
@@ -92,7 +92,7 @@ pub(super) struct Outcome<'d, O> {
 }
 
 /// Transforms an object that needs no other: of one that is read in part only, nothing comes out.
-pub(super) fn transform<'d, O: Form>(
+pub(super) fn transform<'d, O: OutputForm>(
     transform: &dyn AnyTransform,
     object: &Object<'_>,
     environment: &Environment<'_>,
@@ -114,7 +114,7 @@ pub(super) fn transform<'d, O: Form>(
 }
 
 /// Marks what an object became as its own, checks it against a dump of CRDs, and decides on it.
-pub(super) fn finish<'d, O: Form>(
+pub(super) fn finish<'d, O: OutputForm>(
     transform: &dyn AnyTransform,
     object: &Object<'_>,
     out: Sink<'d>,

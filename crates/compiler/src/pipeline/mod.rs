@@ -47,19 +47,19 @@ mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use crate::reading::may_hold_ours;
+pub use crate::reading::may_hold_input;
 pub(crate) use cache::ResultCache;
 pub use compilation::{Compilation, Output};
 pub(crate) use context::options_of;
 pub use decision::{Decision, OutputRole, Providers};
 pub use evaluator::Evaluation;
 pub(crate) use evaluator::Evaluator;
-pub use form::{Form, YamlText};
+pub use form::{OutputForm, YamlText};
 pub use kubefoundry_kubernetes::header::Header;
 pub use kubefoundry_transform::{Field, Gpus, Thoroughness};
 pub(crate) use kustomize::{normalize, patch_files};
 pub use probe::Fate;
-pub use renderer::{ListItems, Rendered, Renderer};
+pub use renderer::{ListItems, RenderedDocument, Renderer};
 pub use role::InputDocument;
 pub(crate) use subject::{Attempt, Prepared, Subject, prepared};
 
@@ -120,7 +120,7 @@ pub fn compile(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation {
 /// let compilation: Compilation<YamlText> = compile_as(&sources, Thoroughness::Needed);
 /// assert!(compilation.outputs[0].object.as_str().starts_with("apiVersion: nvidia.com/v1alpha1\n"));
 /// ```
-pub fn compile_as<O: Form>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
+pub fn compile_as<O: OutputForm>(sources: &SourceSet, thoroughness: Thoroughness) -> Compilation<O> {
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is not general enough over lifetimes")]
     compile_with(sources, thoroughness, |run| run.results())
 }

@@ -59,7 +59,7 @@ pub struct ListItems(BTreeMap<(SourceId, usize, Span), Value>);
 
 /// What a document came to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rendered {
+pub struct RenderedDocument {
     /// What was decided.
     pub decision: Decision,
     /// Its objects, supporting ones first.
@@ -148,7 +148,7 @@ impl<'s> Renderer<'s> {
     }
 
     /// What a ModelDeployment comes to on its own; none when it has errors, or is of another kind: those need the set.
-    pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<Rendered> {
+    pub fn render(&self, document: &Value, thoroughness: Thoroughness) -> Option<RenderedDocument> {
         // It may come from either of two runs: where it stands is the same for both.
         let document = Document::without_text(SourceId::default(), Node::from(document));
         let Attempt { objects, decision, findings } = self.evaluator.attempt(&document, None, thoroughness);
@@ -157,7 +157,7 @@ impl<'s> Renderer<'s> {
         }
         let decision = decision?;
         let objects = decision.objects.iter().cloned().zip(objects).collect();
-        Some(Rendered { decision, objects })
+        Some(RenderedDocument { decision, objects })
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::findings::{MAX_FINDINGS, RunFindings};
-use super::form::Form;
+use super::form::OutputForm;
 use super::map::{GeneratedObject, Mapped};
 use super::role::InputDocument;
 use super::scan::Late;
@@ -225,7 +225,7 @@ impl DocumentResults<'_, Value> {
     }
 
     /// The same with every object in the form that the caller asked for, once nothing needs to see it any more.
-    pub(super) fn into_form<'t, O: Form>(self) -> DocumentResults<'t, O> {
+    pub(super) fn into_form<'t, O: OutputForm>(self) -> DocumentResults<'t, O> {
         let into_form = |result: ObjectResult<Value>| {
             let mapped = result.mapped.map(|mapped| {
                 let Mapped { decision, objects } = *mapped;

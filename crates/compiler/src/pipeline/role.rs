@@ -79,7 +79,7 @@ impl Role {
         let header = &document.header;
         if document.is_partial() && (header.api_version.is_empty() || header.kind.is_empty()) {
             // What says whose it is may stand behind the limit.
-            if document.speaks_of_us() {
+            if document.mentions_input_kinds() {
                 document.report_problems(findings);
             }
             return Self::Other;

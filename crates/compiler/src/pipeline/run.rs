@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::conformance::CrdSchemas;
 use super::context::configure;
 use super::environment::Environment;
-use super::form::Form;
+use super::form::OutputForm;
 use super::results::DocumentResults;
 use super::scan::ReadPlan;
 use super::skeletons::Skeletons;
@@ -31,14 +31,14 @@ pub(super) struct Run<'s> {
 impl Run<'_> {
     /// Reads the texts as they need to be read. A document that came too late makes it read them once more, all of them
     /// before the first object is transformed; then none can.
-    pub(super) fn results<O: Form>(&self) -> DocumentResults<'_, O> {
+    pub(super) fn results<O: OutputForm>(&self) -> DocumentResults<'_, O> {
         let plan = ReadPlan::new(self.sources, self.options);
         self.results_of(&plan).or_else(|| self.results_of(&ReadPlan::everything(self.sources))).unwrap_or_default()
     }
 
     /// Sends every document through. None when the plan was wrong. As long as a transformation may need to see the
     /// objects they stay values, and only then take the form that the caller asked for.
-    fn results_of<O: Form>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
+    fn results_of<O: OutputForm>(&self, plan: &ReadPlan) -> Option<DocumentResults<'_, O>> {
         let Self { sources, schemas, skeletons, options, thoroughness } = *self;
         let mut survey = Survey::new(sources, options, plan);
         let mut configuration = composition::configuration(options.rule_limits);

@@ -56,7 +56,7 @@ impl ReadPlan {
         // Without an object to transform and without leave for that, what is wrong with other texts may be why.
         let matters = prints_others || !options.allow_empty;
         let skips = !matters
-            && !resources().any(|(source, kinds)| kinds.transformed && composition::speaks_of_us(&source.text));
+            && !resources().any(|(source, kinds)| kinds.transformed && composition::mentions_input_kinds(&source.text));
         let turn = |(source, kinds): (&Source, &NamedKinds)| {
             if !source.purpose.has_resources() || (skips && !may_be_ours(source, *kinds)) {
                 Turn::Never
@@ -153,7 +153,7 @@ const KEY: &str = "kind";
 fn may_be_ours(source: &Source, kinds: NamedKinds) -> bool {
     kinds.telling
         || kinds.transformed
-        || composition::speaks_of_us(&source.text)
+        || composition::mentions_input_kinds(&source.text)
         || may_be_spelt_otherwise(&source.text)
 }
 
@@ -165,7 +165,7 @@ fn may_be_spelt_otherwise(text: &str) -> bool {
 /// Whether the input has objects of ours.
 fn is_among_ours(sources: &SourceSet) -> bool {
     let mut texts = sources.iter().map(|(_, source)| source).filter(|source| source.purpose.has_resources());
-    texts.any(|source| composition::speaks_of_us(&source.text))
+    texts.any(|source| composition::mentions_input_kinds(&source.text))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::accounting::{self, Accounting};
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::RunFindings;
-use super::form::Form;
+use super::form::OutputForm;
 use super::inline_patch;
 use super::map::{self, Outcome};
 use super::operations::{self, Place};
@@ -34,7 +34,7 @@ use kubefoundry_yaml as yaml;
 pub(super) const CHUNK: usize = 64 * 1024;
 
 /// Sends every document through. `kept` are the documents of the texts that were read before.
-pub(super) fn run<'t, O: Form>(
+pub(super) fn run<'t, O: OutputForm>(
     sources: &'t SourceSet,
     environment: &Environment<'_>,
     survey: &Survey<'t>,
@@ -186,7 +186,7 @@ pub(super) struct Mapper<'s, 't> {
 impl<'t> Mapper<'_, 't> {
     /// Sends documents through on as many threads as there are. `written` is that of the documents, or empty without
     /// accounting.
-    pub(super) fn map_in_parallel<O: Form>(
+    pub(super) fn map_in_parallel<O: OutputForm>(
         &self,
         documents: Vec<Document<'t>>,
         written: &[Option<(accounting::Kind, usize)>],
@@ -202,7 +202,7 @@ impl<'t> Mapper<'_, 't> {
     }
 
     /// The same on this thread.
-    pub(super) fn map_in_turn<O: Form>(
+    pub(super) fn map_in_turn<O: OutputForm>(
         &self,
         documents: Vec<Document<'t>>,
         written: &[Option<(accounting::Kind, usize)>],
@@ -214,7 +214,7 @@ impl<'t> Mapper<'_, 't> {
         results
     }
 
-    fn map<O: Form>(
+    fn map<O: OutputForm>(
         &self,
         document: Document<'t>,
         written: Option<accounting::Kind>,

@@ -27,7 +27,7 @@ pub enum Applier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Class {
+pub enum ChangeClass {
     /// Metadata, or nothing at all: what runs goes on as it is.
     None,
     /// Applied to what runs.
@@ -47,7 +47,7 @@ pub enum Class {
     Refused,
 }
 
-impl Class {
+impl ChangeClass {
     /// Every class, the least grave first.
     pub const ALL: [Self; 8] = [
         Self::None,
@@ -63,9 +63,9 @@ impl Class {
     /// Its name, as in reports.
     ///
     /// ```
-    /// use kubefoundry_compiler::plan::Class;
-    /// assert_eq!(Class::RollingRestart.as_str(), "rolling-restart");
-    /// assert!(Class::NoEffect < Class::Recreate);
+    /// use kubefoundry_compiler::plan::ChangeClass;
+    /// assert_eq!(ChangeClass::RollingRestart.as_str(), "rolling-restart");
+    /// assert!(ChangeClass::NoEffect < ChangeClass::Recreate);
     /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl Class {
     }
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for ChangeClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -104,11 +104,11 @@ impl fmt::Display for Class {
 /// A class, and how it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Verdict {
-    pub(super) class: Class,
+    pub(super) class: ChangeClass,
     pub(super) source: &'static str,
 }
 
-const fn verdict(class: Class, source: &'static str) -> Verdict {
+const fn verdict(class: ChangeClass, source: &'static str) -> Verdict {
     Verdict { class, source }
 }
 
@@ -118,19 +118,19 @@ pub(super) fn judge(movement: &Movement, behaviors: Option<&[Behavior]>) -> Verd
         return whole(movement);
     }
     let Some(behaviors) = behaviors else {
-        return verdict(Class::Unknown, "its controller is not known here");
+        return verdict(ChangeClass::Unknown, "its controller is not known here");
     };
     let Some(row) = Behavior::of(behaviors, &movement.object.kind, &movement.path) else {
-        return verdict(Class::Unknown, "the provider's table says nothing about the field");
+        return verdict(ChangeClass::Unknown, "the provider's table says nothing about the field");
     };
     let class = match row.reaction {
-        Reaction::None => Class::None,
-        Reaction::InPlace => Class::InPlace,
+        Reaction::None => ChangeClass::None,
+        Reaction::InPlace => ChangeClass::InPlace,
         Reaction::Grows => grown(movement.before.as_ref(), movement.after.as_ref()),
-        Reaction::RollingRestart => Class::RollingRestart,
-        Reaction::BlueGreen => Class::BlueGreen,
-        Reaction::NoEffect => Class::NoEffect,
-        Reaction::Refused => Class::Refused,
+        Reaction::RollingRestart => ChangeClass::RollingRestart,
+        Reaction::BlueGreen => ChangeClass::BlueGreen,
+        Reaction::NoEffect => ChangeClass::NoEffect,
+        Reaction::Refused => ChangeClass::Refused,
     };
     verdict(class, row.source)
 }
@@ -139,30 +139,30 @@ pub(super) fn judge(movement: &Movement, behaviors: Option<&[Behavior]>) -> Verd
 fn whole(movement: &Movement) -> Verdict {
     let is_claim = &*movement.object.kind == "PersistentVolumeClaim";
     match (movement.is_main, movement.after.is_some()) {
-        (true, true) => verdict(Class::Recreate, "another object takes the place of the one that served"),
+        (true, true) => verdict(ChangeClass::Recreate, "another object takes the place of the one that served"),
         (true, false) => verdict(
-            Class::Recreate,
+            ChangeClass::Recreate,
             "it is not generated any more: until it is deleted or pruned it runs beside the new one",
         ),
-        (false, true) => verdict(Class::InPlace, "a new object beside the others"),
+        (false, true) => verdict(ChangeClass::InPlace, "a new object beside the others"),
         (false, false) if is_claim => verdict(
-            Class::InPlace,
+            ChangeClass::InPlace,
             "it is not generated any more: it stays with its data until it is deleted; pruning it deletes the data",
         ),
         (false, false) => {
-            verdict(Class::InPlace, "it is not generated any more: it stays until it is deleted or pruned")
+            verdict(ChangeClass::InPlace, "it is not generated any more: it stays until it is deleted or pruned")
         }
     }
 }
 
 /// What becomes of a quantity that may only grow.
-fn grown(before: Option<&Value>, after: Option<&Value>) -> Class {
+fn grown(before: Option<&Value>, after: Option<&Value>) -> ChangeClass {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     match text(before).zip(text(after)).and_then(|(before, after)| quantity::compare(&before, &after)) {
-        Some(Ordering::Less) => Class::InPlace,
+        Some(Ordering::Less) => ChangeClass::InPlace,
         // Written in another way.
-        Some(Ordering::Equal) => Class::None,
-        Some(Ordering::Greater) | None => Class::Refused,
+        Some(Ordering::Equal) => ChangeClass::None,
+        Some(Ordering::Greater) | None => ChangeClass::Refused,
     }
 }
 
@@ -176,10 +176,10 @@ mod tests {
     #[test]
     fn a_claim_grows_and_never_shrinks() {
         let class = |before: &str, after: &str| grown(Some(&json!(before)), Some(&json!(after)));
-        assert_eq!(class("10Gi", "20Gi"), Class::InPlace);
-        assert_eq!(class("20Gi", "10Gi"), Class::Refused);
-        assert_eq!(class("1Gi", "1024Mi"), Class::None);
-        assert_eq!(grown(Some(&json!("1Gi")), None), Class::Refused);
+        assert_eq!(class("10Gi", "20Gi"), ChangeClass::InPlace);
+        assert_eq!(class("20Gi", "10Gi"), ChangeClass::Refused);
+        assert_eq!(class("1Gi", "1024Mi"), ChangeClass::None);
+        assert_eq!(grown(Some(&json!("1Gi")), None), ChangeClass::Refused);
     }
 
     /// Two rows about one field would leave open which of them holds.

@@ -28,13 +28,13 @@ use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use pair::{Setting, Side};
 
-pub use class::{Applier, Class};
+pub use class::{Applier, ChangeClass};
 pub use images::ImageChange;
 pub use report::{
-    Action, Cause, Change, Changed, Choice, DeploymentPlan, GpuChange, ObjectPlan, OutputChange, Plan, SelectionChange,
-    Summary, WinningRule,
+    Action, Cause, Change, ClassCounts, DeploymentPlan, GpuChange, ObjectPlan, OutputChange, Plan, ProviderChoice,
+    SelectionChange, Summary, WinningRule,
 };
-pub use upstream::{UpstreamChange, changes};
+pub use upstream::{UpstreamChange, upstream_changes};
 
 /// Why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum PlanError {
 
 /// A run: what went in, and what came out.
 #[derive(Debug, Clone, Copy)]
-pub struct Run<'r> {
+pub struct PlanInput<'r> {
     /// The texts.
     pub sources: &'r SourceSet,
     /// What they were compiled to.
@@ -64,7 +64,7 @@ pub struct Run<'r> {
 ///
 /// ```
 /// use kubefoundry_compiler::pipeline::compile_as;
-/// use kubefoundry_compiler::plan::{Applier, Class, Run, plan};
+/// use kubefoundry_compiler::plan::{Applier, ChangeClass, PlanInput, plan};
 /// use kubefoundry_diagnostics::source::SourceSet;
 /// use kubefoundry_compiler::Thoroughness;
 ///
@@ -78,14 +78,14 @@ pub struct Run<'r> {
 /// old.add("phi.yaml", text);
 /// new.add("phi.yaml", text.replace("count: 1", "count: 2"));
 /// let (before, after) = (compile_as(&old, Thoroughness::Needed), compile_as(&new, Thoroughness::Needed));
-/// let old = Run { sources: &old, compilation: &before };
-/// let new = Run { sources: &new, compilation: &after };
+/// let old = PlanInput { sources: &old, compilation: &before };
+/// let new = PlanInput { sources: &new, compilation: &after };
 ///
 /// let plan = plan(old, new, Applier::Apply).unwrap();
-/// assert_eq!(plan.deployments[0].class, Some(Class::RollingRestart));
+/// assert_eq!(plan.deployments[0].class, Some(ChangeClass::RollingRestart));
 /// assert_eq!(plan.summary.to_string(), "1 restart; GPUs 1 → 2");
 /// ```
-pub fn plan(old: Run<'_>, new: Run<'_>, applier: Applier) -> Result<Plan, PlanError> {
+pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<Plan, PlanError> {
     if old.compilation.has_errors() {
         return Err(PlanError::OldHasErrors);
     }
@@ -107,7 +107,7 @@ pub fn plan(old: Run<'_>, new: Run<'_>, applier: Applier) -> Result<Plan, PlanEr
         applier,
     };
     let planned: Vec<_> = pairs.par_iter().filter_map(|(old, new)| pair::plan(*old, *new, &setting)).collect();
-    let used = |run: Run<'_>, image: &str| {
+    let used = |run: PlanInput<'_>, image: &str| {
         run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
     };
     let mut plan = Plan::of(applier, planned, &total(old.compilation), &total(new.compilation));
@@ -121,7 +121,7 @@ pub fn plan(old: Run<'_>, new: Run<'_>, applier: Applier) -> Result<Plan, PlanEr
 }
 
 /// The deployments of a run, in its order.
-fn sides(run: Run<'_>) -> Vec<Side<'_>> {
+fn sides(run: PlanInput<'_>) -> Vec<Side<'_>> {
     let Compilation { inputs, decisions, outputs, .. } = run.compilation;
     let rendered = inputs.iter().filter(|input| input.rendered);
     let inputs: BTreeMap<(SourceId, usize, ObjectRef), &InputDocument> =
@@ -166,16 +166,16 @@ fn pairs<'r>(old: &[Side<'r>], new: &[Side<'r>]) -> Vec<Pair<'r>> {
 }
 
 /// What besides ModelDeployments is not the same.
-fn setting_changes(old: Run<'_>, new: Run<'_>) -> Vec<Single> {
-    let texts = |run: Run<'_>, is: &dyn Fn(SourceId, &Source) -> bool| -> Vec<String> {
+fn setting_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<Single> {
+    let texts = |run: PlanInput<'_>, is: &dyn Fn(SourceId, &Source) -> bool| -> Vec<String> {
         run.sources.iter().filter(|(id, source)| is(*id, source)).map(|(_, source)| source.text.clone()).collect()
     };
-    let differ = |is: &dyn Fn(Run<'_>, SourceId, &Source) -> bool| {
+    let differ = |is: &dyn Fn(PlanInput<'_>, SourceId, &Source) -> bool| {
         texts(old, &|id, source| is(old, id, source)) != texts(new, &|id, source| is(new, id, source))
     };
-    let is_options = |_: Run<'_>, _, source: &Source| source.purpose == Purpose::Options;
-    let is_config = |run: Run<'_>, id, _: &Source| run.compilation.configured.contains(&id);
-    let is_crds = |_: Run<'_>, _, source: &Source| source.purpose == Purpose::Crds;
+    let is_options = |_: PlanInput<'_>, _, source: &Source| source.purpose == Purpose::Options;
+    let is_config = |run: PlanInput<'_>, id, _: &Source| run.compilation.configured.contains(&id);
+    let is_crds = |_: PlanInput<'_>, _, source: &Source| source.purpose == Purpose::Crds;
     let all = [
         (Single::Options, differ(&is_options)),
         (Single::Providers, differ(&is_config)),

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::attribution::{Single, State, States, attribute};
-use super::class::{Applier, Class};
+use super::class::{Applier, ChangeClass};
 use super::difference::{Detail, coarsen, differences};
 use super::images::{self, ImageChange};
 use super::movement::{Movement, Object, between, is_same};
 use super::report::{Action, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes};
-use super::{Run, selection};
+use super::{PlanInput, selection};
 use crate::Thoroughness;
 use crate::pipeline::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
 use kubefoundry_diagnostics::ObjectRef;
@@ -42,7 +42,7 @@ pub(super) struct Setting<'s> {
 /// A deployment in a run.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'r> {
-    pub(super) run: Run<'r>,
+    pub(super) run: PlanInput<'r>,
     pub(super) position: usize,
     pub(super) decision: &'r Decision,
     pub(super) input: Option<&'r InputDocument>,
@@ -198,7 +198,7 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     let mut gpus = gpu_changes(&old.decision.gpus, &new.decision.gpus);
     gpus.retain(|change| change.before != change.after);
     let deployment = DeploymentPlan {
-        class: Some(changes.iter().map(|change| change.class).max().unwrap_or(Class::None)),
+        class: Some(changes.iter().map(|change| change.class).max().unwrap_or(ChangeClass::None)),
         selection: selection::changed((old.decision, &before, &setting.old), (new.decision, &after, &setting.new)),
         gpus,
         changes,
@@ -258,7 +258,7 @@ fn changes_identity(old: &Side<'_>, new: &Side<'_>, changes: &[Change]) -> bool 
     let group = |side: &Side<'_>| side.decision.object.api_version.clone();
     let is_other = |change: &Change| {
         matches!(&change.cause, Cause::Field { path, .. } if is_identity(path))
-            && change.outputs.iter().any(|output| output.class != Class::None)
+            && change.outputs.iter().any(|output| output.class != ChangeClass::None)
     };
     old.provider() != new.provider() || group(old) != group(new) || changes.iter().any(is_other)
 }
@@ -275,7 +275,7 @@ fn refuse(changes: &mut [Change], states: &States<'_, '_>) {
             let of_it = changes.iter_mut().flat_map(|change| &mut change.outputs);
             let of_it = of_it.filter(|output| output.object == *object && is_within(&output.path, &path));
             for output in of_it {
-                output.class = Class::Refused;
+                output.class = ChangeClass::Refused;
                 output.source = format!("a rule of the CRD: {message}").into();
             }
         }
@@ -294,13 +294,13 @@ fn is_within(one: &str, other: &str) -> bool {
 
 /// A second cluster is made from all of the object: what would be ignored, or done to the first cluster, is a part of it.
 fn join_second_cluster(changes: &mut [Change]) {
-    let of_class = |output: &&OutputChange| output.class == Class::BlueGreen;
+    let of_class = |output: &&OutputChange| output.class == ChangeClass::BlueGreen;
     let outputs = changes.iter().flat_map(|change| &change.outputs).filter(of_class);
     let started: BTreeSet<ObjectRef> = outputs.map(|output| output.object.clone()).collect();
     for change in changes {
         for output in change.outputs.iter_mut().filter(|output| started.contains(&output.object)) {
-            if matches!(output.class, Class::InPlace | Class::RollingRestart | Class::NoEffect) {
-                output.class = Class::BlueGreen;
+            if matches!(output.class, ChangeClass::InPlace | ChangeClass::RollingRestart | ChangeClass::NoEffect) {
+                output.class = ChangeClass::BlueGreen;
                 output.source = "the second cluster, which other fields start, is made from all of the object".into();
             }
         }
@@ -316,14 +316,14 @@ const STUCK: &str =
 
 /// Whether a part of a main object would stay as it was if it were patched.
 fn is_stuck(output: &OutputChange) -> bool {
-    output.is_main && matches!(output.class, Class::Refused | Class::NoEffect)
+    output.is_main && matches!(output.class, ChangeClass::Refused | ChangeClass::NoEffect)
 }
 
 /// Under the operator the main object is made anew: nothing in it is patched.
 fn recreate(changes: &mut [Change], why: &'static str) {
     for change in changes {
-        for output in change.outputs.iter_mut().filter(|output| output.is_main && output.class != Class::None) {
-            output.class = Class::Recreate;
+        for output in change.outputs.iter_mut().filter(|output| output.is_main && output.class != ChangeClass::None) {
+            output.class = ChangeClass::Recreate;
             output.source = why.into();
         }
         change.settle();
@@ -339,8 +339,8 @@ fn is_paused(document: &Value) -> bool {
 
 fn pause(changes: &mut [Change]) {
     for change in changes {
-        for output in change.outputs.iter_mut().filter(|output| output.class != Class::None) {
-            output.class = Class::NoEffect;
+        for output in change.outputs.iter_mut().filter(|output| output.class != ChangeClass::None) {
+            output.class = ChangeClass::NoEffect;
             output.source =
                 "specification OP-4.2: the annotation reconcile-paused keeps the operator from applying it".into();
         }

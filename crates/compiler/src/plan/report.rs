@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::class::{Applier, Class};
+use super::class::{Applier, ChangeClass};
 use super::images::{self, ImageChange};
 use super::pair::Planned;
 use crate::pipeline::Gpus;
@@ -41,7 +41,7 @@ pub struct DeploymentPlan {
     pub action: Action,
     /// Of one that is changed: how grave the gravest of its changes is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub class: Option<Class>,
+    pub class: Option<ChangeClass>,
     /// The provider that runs it after the change; of one that is deleted, the one that ran it.
     pub provider: String,
     /// Of one that is changed: another provider, or another reason for the same one.
@@ -83,7 +83,7 @@ pub struct Change {
     #[serde(flatten)]
     pub cause: Cause,
     /// How grave it is: as the gravest of what it moves.
-    pub class: Class,
+    pub class: ChangeClass,
     /// What it moves.
     pub outputs: Vec<OutputChange>,
 }
@@ -131,7 +131,7 @@ pub struct OutputChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
     /// What becomes of it.
-    pub class: Class,
+    pub class: ChangeClass,
     /// How that is known.
     pub source: Cow<'static, str>,
     /// Whether no change moves it alone: it takes this one and others.
@@ -159,9 +159,9 @@ pub struct ObjectPlan {
 #[serde(rename_all = "camelCase")]
 pub struct SelectionChange {
     /// The choice before.
-    pub before: Choice,
+    pub before: ProviderChoice,
     /// The choice after.
-    pub after: Choice,
+    pub after: ProviderChoice,
     /// Why the provider from before cannot be chosen any more; absent when it could.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_gate: Option<String>,
@@ -170,7 +170,7 @@ pub struct SelectionChange {
 /// A provider that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Choice {
+pub struct ProviderChoice {
     /// Its name.
     pub provider: String,
     /// Why, for people.
@@ -212,7 +212,7 @@ pub struct Summary {
     /// Deployments that stay as they are.
     pub unchanged: usize,
     /// Deployments that change, by the class of the gravest change.
-    pub changed: Changed,
+    pub changed: ClassCounts,
     /// GPUs of all types before.
     pub gpus_before: u64,
     /// GPUs of all types after.
@@ -225,8 +225,8 @@ pub struct Summary {
 /// Deployments that change, by class.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the classes are documented at `Class`")]
-pub struct Changed {
+#[expect(missing_docs, reason = "the classes are documented at `ChangeClass`")]
+pub struct ClassCounts {
     pub none: usize,
     pub in_place: usize,
     pub rolling_restart: usize,
@@ -237,31 +237,31 @@ pub struct Changed {
     pub refused: usize,
 }
 
-impl Changed {
+impl ClassCounts {
     /// How many there are of a class.
-    pub fn of(&self, class: Class) -> usize {
+    pub fn count(&self, class: ChangeClass) -> usize {
         match class {
-            Class::None => self.none,
-            Class::InPlace => self.in_place,
-            Class::RollingRestart => self.rolling_restart,
-            Class::BlueGreen => self.blue_green,
-            Class::NoEffect => self.no_effect,
-            Class::Unknown => self.unknown,
-            Class::Recreate => self.recreate,
-            Class::Refused => self.refused,
+            ChangeClass::None => self.none,
+            ChangeClass::InPlace => self.in_place,
+            ChangeClass::RollingRestart => self.rolling_restart,
+            ChangeClass::BlueGreen => self.blue_green,
+            ChangeClass::NoEffect => self.no_effect,
+            ChangeClass::Unknown => self.unknown,
+            ChangeClass::Recreate => self.recreate,
+            ChangeClass::Refused => self.refused,
         }
     }
 
-    fn add(&mut self, class: Class) {
+    fn add(&mut self, class: ChangeClass) {
         let count = match class {
-            Class::None => &mut self.none,
-            Class::InPlace => &mut self.in_place,
-            Class::RollingRestart => &mut self.rolling_restart,
-            Class::BlueGreen => &mut self.blue_green,
-            Class::NoEffect => &mut self.no_effect,
-            Class::Unknown => &mut self.unknown,
-            Class::Recreate => &mut self.recreate,
-            Class::Refused => &mut self.refused,
+            ChangeClass::None => &mut self.none,
+            ChangeClass::InPlace => &mut self.in_place,
+            ChangeClass::RollingRestart => &mut self.rolling_restart,
+            ChangeClass::BlueGreen => &mut self.blue_green,
+            ChangeClass::NoEffect => &mut self.no_effect,
+            ChangeClass::Unknown => &mut self.unknown,
+            ChangeClass::Recreate => &mut self.recreate,
+            ChangeClass::Refused => &mut self.refused,
         };
         *count += 1;
     }
@@ -284,9 +284,9 @@ impl Plan {
             }
             let (before, after) = *gpus;
             let both = match deployment.class {
-                Some(Class::BlueGreen) => true,
+                Some(ChangeClass::BlueGreen) => true,
                 // The operator deletes first.
-                Some(Class::Recreate) => applier == Applier::Apply,
+                Some(ChangeClass::Recreate) => applier == Applier::Apply,
                 _ => false,
             };
             summary.gpus_at_most += if both { before + after } else { before.max(after) };
@@ -302,21 +302,21 @@ impl Plan {
     }
 
     /// The gravest class of all changes; none when no deployment changes.
-    pub fn class(&self) -> Option<Class> {
+    pub fn class(&self) -> Option<ChangeClass> {
         self.deployments.iter().filter_map(|deployment| deployment.class).max()
     }
 }
 
 impl Change {
     pub(super) fn new(cause: Cause, outputs: Vec<OutputChange>) -> Self {
-        let mut change = Self { cause, class: Class::None, outputs };
+        let mut change = Self { cause, class: ChangeClass::None, outputs };
         change.settle();
         change
     }
 
     /// Takes the class of the gravest of what it moves.
     pub(super) fn settle(&mut self) {
-        self.class = self.outputs.iter().map(|output| output.class).max().unwrap_or(Class::None);
+        self.class = self.outputs.iter().map(|output| output.class).max().unwrap_or(ChangeClass::None);
     }
 }
 
@@ -340,7 +340,7 @@ pub(super) fn gpu_changes(before: &[Gpus], after: &[Gpus]) -> Vec<GpuChange> {
 /// One line: `3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32`.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let changed = Class::ALL.iter().rev().map(|class| (self.changed.of(*class), word(*class)));
+        let changed = ChangeClass::ALL.iter().rev().map(|class| (self.changed.count(*class), word(*class)));
         let counts: Vec<String> = changed
             .chain([(self.created, "created"), (self.deleted, "deleted"), (self.unchanged, "unchanged")])
             .filter(|(count, _)| *count > 0)
@@ -362,16 +362,16 @@ impl fmt::Display for Summary {
 }
 
 /// A class in the summary.
-const fn word(class: Class) -> &'static str {
+const fn word(class: ChangeClass) -> &'static str {
     match class {
-        Class::None => "metadata only",
-        Class::InPlace => "in place",
-        Class::RollingRestart => "restart",
-        Class::BlueGreen => "blue-green",
-        Class::NoEffect => "no effect",
-        Class::Unknown => "unknown",
-        Class::Recreate => "recreate",
-        Class::Refused => "refused",
+        ChangeClass::None => "metadata only",
+        ChangeClass::InPlace => "in place",
+        ChangeClass::RollingRestart => "restart",
+        ChangeClass::BlueGreen => "blue-green",
+        ChangeClass::NoEffect => "no effect",
+        ChangeClass::Unknown => "unknown",
+        ChangeClass::Recreate => "recreate",
+        ChangeClass::Refused => "refused",
     }
 }
 
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_summary_is_one_line() {
-        let changed = Changed { recreate: 3, rolling_restart: 2, ..Changed::default() };
+        let changed = ClassCounts { recreate: 3, rolling_restart: 2, ..ClassCounts::default() };
         let mut summary =
             Summary { unchanged: 11, changed, gpus_before: 24, gpus_after: 32, gpus_at_most: 32, ..Summary::default() };
         assert_eq!(summary.to_string(), "3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32");

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::report::{Choice, SelectionChange, WinningRule};
+use super::report::{ProviderChoice, SelectionChange, WinningRule};
 use crate::Thoroughness;
-use crate::pipeline::{Decision, Rendered, Renderer};
+use crate::pipeline::{Decision, RenderedDocument, Renderer};
 use kubefoundry_model::select::Selection;
 
 /// What changed about the choice; none when nothing did.
@@ -19,7 +19,7 @@ pub(super) fn changed(
     // Candidates and their rules are kept only where somebody reads them.
     let all = |renderer: &Renderer<'_>, document: &Value| renderer.render(document, Thoroughness::Everything);
     let (old, new) = (all(old_renderer, old_document), all(new_renderer, new_document));
-    let full = |rendered: &Option<Rendered>| rendered.as_ref().and_then(|it| it.decision.selection.clone());
+    let full = |rendered: &Option<RenderedDocument>| rendered.as_ref().and_then(|it| it.decision.selection.clone());
     let (full_before, full_after) = (full(&old), full(&new));
     let (full_before, full_after) = (full_before.as_ref().unwrap_or(before), full_after.as_ref().unwrap_or(after));
     let lost = before.provider.as_deref().filter(|_| before.provider != after.provider);
@@ -30,13 +30,13 @@ pub(super) fn changed(
     Some(SelectionChange { before: choice(full_before), after: choice(full_after), closed_gate: gate })
 }
 
-fn choice(selection: &Selection) -> Choice {
+fn choice(selection: &Selection) -> ProviderChoice {
     let winner = selection.candidates.iter().find(|it| Some(&it.provider) == selection.provider.as_ref());
     let rule = winner.filter(|_| !selection.explicit).and_then(|winner| {
         let rule = winner.rules.iter().find(|rule| rule.value == Some(true) && Some(rule.priority) == winner.score)?;
         Some(WinningRule { condition: rule.condition.to_string(), priority: rule.priority })
     });
-    Choice {
+    ProviderChoice {
         provider: selection.provider.clone().unwrap_or_default(),
         reason: selection.reason.clone().unwrap_or_default(),
         rule,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::class::{Class, judge};
+use super::class::{ChangeClass, judge};
 use super::movement::between;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_model::provider::Provider;
@@ -31,7 +31,7 @@ pub struct UpstreamChange {
     /// What is to be there; nothing when it goes.
     pub after: Option<Value>,
     /// How grave it is.
-    pub class: Class,
+    pub class: ChangeClass,
     /// How that is known.
     pub source: &'static str,
 }
@@ -43,7 +43,7 @@ pub struct UpstreamChange {
 ///
 /// ```
 /// use kubefoundry_model::providers;
-/// use kubefoundry_compiler::plan::{Class, changes};
+/// use kubefoundry_compiler::plan::{ChangeClass, upstream_changes};
 /// use serde_json::json;
 /// let kaito = providers::find("kaito").unwrap();
 /// let workspace = |count: u32, instance: &str| json!({
@@ -52,14 +52,14 @@ pub struct UpstreamChange {
 ///     "resource": {"count": count, "instanceType": instance},
 ///     "status": {"state": "Ready"},
 /// });
-/// let found = changes(kaito, &workspace(1, "a"), &workspace(1, "b"));
+/// let found = upstream_changes(kaito, &workspace(1, "a"), &workspace(1, "b"));
 /// assert_eq!(found.len(), 1);
-/// assert_eq!((found[0].path.to_string().as_str(), found[0].class), ("resource.instanceType", Class::Refused));
-/// assert!(changes(kaito, &workspace(1, "a"), &workspace(1, "a")).is_empty());
-/// let gravest = changes(kaito, &workspace(1, "a"), &workspace(2, "b")).iter().map(|it| it.class).max();
-/// assert_eq!(gravest, Some(Class::Refused));
+/// assert_eq!((found[0].path.to_string().as_str(), found[0].class), ("resource.instanceType", ChangeClass::Refused));
+/// assert!(upstream_changes(kaito, &workspace(1, "a"), &workspace(1, "a")).is_empty());
+/// let gravest = upstream_changes(kaito, &workspace(1, "a"), &workspace(2, "b")).iter().map(|it| it.class).max();
+/// assert_eq!(gravest, Some(ChangeClass::Refused));
 /// ```
-pub fn changes(provider: &dyn Provider, before: &Value, after: &Value) -> Vec<UpstreamChange> {
+pub fn upstream_changes(provider: &dyn Provider, before: &Value, after: &Value) -> Vec<UpstreamChange> {
     let movements = between(&[named(before)], &[named(after)]);
     let changes = movements.into_iter().map(|movement| {
         let verdict = judge(&movement, Some(provider.info().behaviors));
@@ -103,7 +103,7 @@ mod tests {
             assert!(!change.source.is_empty());
             format!("{} {}", change.path, change.class)
         };
-        changes(provider, before, after).into_iter().map(one).collect()
+        upstream_changes(provider, before, after).into_iter().map(one).collect()
     }
 
     /// What another operator's dry run brings with it is no change.

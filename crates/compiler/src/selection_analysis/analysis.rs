@@ -17,7 +17,7 @@ use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
 
 /// Deployments that are judged, at the most. Past it they are a part of all, spread over them.
-pub const MOST_POINTS: usize = 10_000;
+pub const MAX_POINTS: usize = 10_000;
 
 /// As many times the steps of one rule may all rules take.
 const RULE_STEPS: u64 = 16;
@@ -31,7 +31,7 @@ const WITNESSES: usize = 8;
 #[non_exhaustive]
 pub struct Analysis {
     /// Every provider, by name.
-    pub providers: Vec<Analyzed>,
+    pub providers: Vec<ProviderSummary>,
     /// Deployments that were judged.
     pub judged: usize,
     /// Whether these are all that the rules can tell apart.
@@ -45,7 +45,7 @@ pub struct Analysis {
 /// A provider, and how often it wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Analyzed {
+pub struct ProviderSummary {
     /// Its name.
     pub provider: String,
     /// Its rules.
@@ -251,7 +251,7 @@ impl<'p> Judged<'p> {
         let sizes: Vec<usize> = self.space.dimensions.iter().map(|dimension| dimension.values.len()).collect();
         let bases = self.space.bases.len();
         let total = sizes.iter().try_fold(bases, |all, size| all.checked_mul(*size));
-        let whole = total.filter(|total| *total <= MOST_POINTS);
+        let whole = total.filter(|total| *total <= MAX_POINTS);
         self.complete = whole.is_some();
         if let Some(total) = whole {
             for number in 0..total {
@@ -263,7 +263,7 @@ impl<'p> Judged<'p> {
         self.pairs(bases, &sizes);
         // Then points of all fields at once; a stride that shares no factor with small sizes meets them all.
         let mut number = 0_usize;
-        while self.tried < MOST_POINTS && !self.steps.is_exhausted() {
+        while self.tried < MAX_POINTS && !self.steps.is_exhausted() {
             number = number.wrapping_add(0x9e37_79b1);
             self.numbered(number, bases, &sizes);
         }
@@ -276,7 +276,7 @@ impl<'p> Judged<'p> {
             let Some((first, second)) = sizes.get(one).copied().zip(sizes.get(other).copied()) else { continue };
             for choice in 0..if distance == 0 { first } else { first * second } {
                 for base in 0..bases {
-                    if self.tried >= MOST_POINTS / 2 || self.steps.is_exhausted() {
+                    if self.tried >= MAX_POINTS / 2 || self.steps.is_exhausted() {
                         return;
                     }
                     let mut choices = vec![0; sizes.len()];
@@ -384,7 +384,7 @@ impl<'p> Judged<'p> {
         let mut providers = Vec::new();
         for (position, candidate) in candidates.iter().enumerate() {
             let (open, wins) = (self.open.get(position), self.wins.get(position).copied().unwrap_or_default());
-            providers.push(Analyzed {
+            providers.push(ProviderSummary {
                 provider: candidate.name.clone(),
                 rules: candidate.rules.len(),
                 open: open.map_or(0, |open| open.count),

@@ -9,5 +9,5 @@ mod judge;
 mod space;
 mod why_not;
 
-pub use analysis::{Analysis, Analyzed, Flaw, FlawKind, MOST_POINTS, Providers, RuleName, Witness, analyze};
-pub use why_not::{MOST_TRIALS, Obstacle, UnknownProvider, WhyNot, why_not};
+pub use analysis::{Analysis, Flaw, FlawKind, MAX_POINTS, ProviderSummary, Providers, RuleName, Witness, analyze};
+pub use why_not::{MAX_TRIALS, Obstacle, UnknownProvider, WhyNot, why_not};

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::space::{Space, edits};
 use crate::Thoroughness;
 use crate::pipeline::{Attempt, Providers, Subject, prepared};
-use crate::trace::Change;
+use crate::trace::DocumentChange;
 use crate::trace::change::{FieldChange, edited};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
@@ -19,7 +19,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 
 /// Changed deployments that are run for one deployment, at the most.
-pub const MOST_TRIALS: usize = 2000;
+pub const MAX_TRIALS: usize = 2000;
 
 /// Fields that are changed together, at the most.
 const MOST_CHANGES: usize = 3;
@@ -53,10 +53,10 @@ pub struct WhyNot {
     pub assessment: Option<Assessment>,
     /// The fewest changes with which its rules select it, tried out; absent when there are none, or when it is selected.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub by_rules: Option<Vec<Change>>,
+    pub by_rules: Option<Vec<DocumentChange>>,
     /// The fewest changes with which it is chosen by its name, tried out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub by_name: Option<Vec<Change>>,
+    pub by_name: Option<Vec<DocumentChange>>,
     /// What no change of the deployment gets past, when it cannot be selected by its rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<Obstacle>,
@@ -259,7 +259,12 @@ impl<'p> Search<'p> {
     }
 
     /// The fewest changes, beside `always`, with which the provider wins: none, one, two, three. Each is tried out.
-    fn fewest(&mut self, always: &[FieldChange], changes: &[Vec<FieldChange>], by_name: bool) -> Option<Vec<Change>> {
+    fn fewest(
+        &mut self,
+        always: &[FieldChange],
+        changes: &[Vec<FieldChange>],
+        by_name: bool,
+    ) -> Option<Vec<DocumentChange>> {
         let root = self.subject.root();
         let mut combinations = 0;
         for count in 0..=MOST_CHANGES {
@@ -267,7 +272,7 @@ impl<'p> Search<'p> {
             loop {
                 // Most of them change a field twice, and are not run.
                 combinations += 1;
-                if combinations > MOST_TRIALS * 50 {
+                if combinations > MAX_TRIALS * 50 {
                     return None;
                 }
                 if chosen.iter().all(|index| *index < changes.len()) {
@@ -277,13 +282,16 @@ impl<'p> Search<'p> {
                         && let Some(changed) = edited(root, &all)
                     {
                         self.trials += 1;
-                        if self.trials > MOST_TRIALS {
+                        if self.trials > MAX_TRIALS {
                             return None;
                         }
                         let attempt = self.subject.attempt(changed, Thoroughness::Needed, &mut self.steps);
                         if self.wins(&attempt) && selection_is(&attempt, by_name) {
                             return Some(
-                                all.iter().filter(|edit| edit.apply(&mut root.clone())).map(Change::of).collect(),
+                                all.iter()
+                                    .filter(|edit| edit.apply(&mut root.clone()))
+                                    .map(DocumentChange::of)
+                                    .collect(),
                             );
                         }
                     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{JoinedBy, provider_of};
+use super::{JoinKey, provider_of};
 use crate::cluster_snapshot::{Controller, LiveObject};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
@@ -19,7 +19,7 @@ pub(super) struct Joined<'l> {
     pub(super) named: Option<ObjectRef>,
     pub(super) resource: Option<(&'static dyn Provider, &'l LiveObject)>,
     /// How the two were found to belong together.
-    pub(super) by: Option<JoinedBy>,
+    pub(super) by: Option<JoinKey>,
     /// The provider objects that the object made.
     pub(super) children: Vec<(&'static dyn Provider, &'l LiveObject)>,
     /// What does not fit together.
@@ -61,7 +61,7 @@ pub(super) fn join(objects: &[LiveObject]) -> Vec<Joined<'_>> {
         if let Some(deployment) = free {
             taken.insert(identity(deployment));
             joined.deployment = Some(deployment);
-            joined.by = Some(JoinedBy::Name);
+            joined.by = Some(JoinKey::Name);
         }
     }
     let alone = deployments.iter().filter(|deployment| !taken.contains(&identity(deployment)));
@@ -132,8 +132,8 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
     let owner = object.controller().filter(Controller::is_deployment);
     let annotated = object.owner_annotation();
     let (group, name, by) = match (annotated, owner) {
-        (Some((dialect, named)), _) => (dialect.group, named.to_owned(), JoinedBy::Annotation),
-        (None, Some(owner)) => (owner.group, owner_name(namespace.as_deref(), owner.name), JoinedBy::OwnerReference),
+        (Some((dialect, named)), _) => (dialect.group, named.to_owned(), JoinKey::Annotation),
+        (None, Some(owner)) => (owner.group, owner_name(namespace.as_deref(), owner.name), JoinKey::OwnerReference),
         (None, None) => return joined,
     };
     // Without a namespace the annotation is from a text without one, applied to wherever the object is.
@@ -148,7 +148,7 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
         Some(deployment) => joined.deployment = Some(deployment),
         None => joined.named = Some(named(group, named_in.clone(), short)),
     }
-    if let (JoinedBy::Annotation, Some(owner)) = (by, owner)
+    if let (JoinKey::Annotation, Some(owner)) = (by, owner)
         && owner.name != short
     {
         joined.doubts.push(format!("its annotation names {name}, its owner reference {}", owner.name));
@@ -178,7 +178,7 @@ fn named(group: &str, namespace: Option<Arc<str>>, name: &str) -> ObjectRef {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster_snapshot::Live;
+    use crate::cluster_snapshot::ClusterSnapshot;
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 
     const OBJECTS: &str = "
@@ -193,8 +193,8 @@ mod tests {
     /// The rows for one more object: `deployment resource how`.
     fn rows(object: &str) -> Vec<String> {
         let mut sources = SourceSet::default();
-        sources.add_for(Purpose::Live, "x.yaml", format!("{OBJECTS}{object}"));
-        let live = Live::read(&sources, Purpose::Live);
+        sources.add_for(Purpose::ClusterSnapshot, "x.yaml", format!("{OBJECTS}{object}"));
+        let live = ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot);
         assert!(live.diagnostics.is_empty(), "{:?}", live.diagnostics);
         let mut groups = BTreeMap::new();
         for joined in join(&live.objects).iter().filter(|joined| joined.resource.is_some()) {

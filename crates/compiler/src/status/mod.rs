@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! dumps ─ live ─┬─ ModelDeployments ─┐
-//!               └─ provider objects ─┴─ join ─ Provider::translate_status ─ staleness ─ Report
+//!               └─ provider objects ─┴─ join ─ Provider::translate_status ─ staleness ─ StatusReport
 //! ```
 
 mod join;
@@ -12,10 +12,10 @@ mod staleness;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use staleness::{LastWrite, Observation, STALE_AFTER, observe};
+pub use staleness::{DEFAULT_STALE_AFTER_SECONDS, LastWrite, Observation, observe};
 
 use crate::cluster_snapshot::time::Time;
-use crate::cluster_snapshot::{Live, LiveObject};
+use crate::cluster_snapshot::{ClusterSnapshot, LiveObject};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_model::provider::{Provider, Status, StatusError};
@@ -24,26 +24,26 @@ use kubefoundry_model::status::{Part, Unrecognized};
 
 /// Against what statuses are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judgement {
+pub struct StalenessPolicy {
     /// What time it is; without it no status is called stale.
     pub now: Option<Time>,
     /// After how many seconds without news a status that should change is stale.
     pub stale_after: u64,
 }
 
-impl Default for Judgement {
+impl Default for StalenessPolicy {
     /// No time, and the specification's five minutes (MD-7.5).
     fn default() -> Self {
-        Self { now: None, stale_after: STALE_AFTER }
+        Self { now: None, stale_after: DEFAULT_STALE_AFTER_SECONDS }
     }
 }
 
 /// What is known of everything in a dump.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Report {
+pub struct StatusReport {
     /// One for each provider object that runs a model, and for each ModelDeployment without one; by namespace and name.
-    pub statuses: Vec<Entry>,
+    pub statuses: Vec<StatusEntry>,
     /// What is wrong with the dump.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -52,7 +52,7 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Entry {
+pub struct StatusEntry {
     /// The ModelDeployment; also one that the dump does not have, when the object names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<ObjectRef>,
@@ -66,13 +66,13 @@ pub struct Entry {
     pub provider: Option<String>,
     /// How the two were found to belong together.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub joined_by: Option<JoinedBy>,
+    pub joined_by: Option<JoinKey>,
     /// How it is.
     #[serde(flatten)]
     pub status: Status,
     /// What the ModelDeployment's own status says, which is as old as its controller's last look.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reported: Option<Reported>,
+    pub reported: Option<ReportedStatus>,
     /// When the status was written, and whether that is too long ago.
     #[serde(flatten)]
     pub observation: Observation,
@@ -83,7 +83,7 @@ pub struct Entry {
 /// How a provider object and a ModelDeployment were found to belong together; the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum JoinedBy {
+pub enum JoinKey {
     /// By the ownership annotation.
     Annotation,
     /// By the owner reference.
@@ -94,7 +94,7 @@ pub enum JoinedBy {
 
 /// What a ModelDeployment's own status says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reported {
+pub struct ReportedStatus {
     /// The phase, in its word.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub phase: String,
@@ -103,28 +103,28 @@ pub struct Reported {
     pub message: String,
 }
 
-impl Report {
-    /// Reads every text given as [`Purpose::Live`] and joins what is in them.
+impl StatusReport {
+    /// Reads every text given as [`Purpose::ClusterSnapshot`] and joins what is in them.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-    /// use kubefoundry_compiler::status::{Judgement, Report};
+    /// use kubefoundry_compiler::status::{StalenessPolicy, StatusReport};
     /// let mut sources = SourceSet::default();
-    /// sources.add_for(Purpose::Live, "dump.yaml", "
+    /// sources.add_for(Purpose::ClusterSnapshot, "dump.yaml", "
     /// apiVersion: kaito.sh/v1beta1
     /// kind: Workspace
     /// metadata: {name: phi, namespace: ml, annotations: {kubefoundry.ai/model-deployment: ml/phi}}
     /// status: {state: Ready}
     /// ");
-    /// let report = Report::read(&sources, Judgement::default());
+    /// let report = StatusReport::read(&sources, StalenessPolicy::default());
     /// let entry = &report.statuses[0];
     /// assert_eq!(entry.deployment.as_ref().unwrap().to_string(), "ModelDeployment ml/phi");
     /// assert_eq!(entry.status.phase.unwrap().as_str(), "Running");
     /// ```
-    pub fn read(sources: &SourceSet, judgement: Judgement) -> Self {
-        let Live { objects, diagnostics } = Live::read(sources, Purpose::Live);
+    pub fn read(sources: &SourceSet, judgement: StalenessPolicy) -> Self {
+        let ClusterSnapshot { objects, diagnostics } = ClusterSnapshot::read(sources, Purpose::ClusterSnapshot);
         let has_deployments = objects.iter().any(LiveObject::is_deployment);
-        let mut statuses: Vec<Entry> = join::join(&objects)
+        let mut statuses: Vec<StatusEntry> = join::join(&objects)
             .into_iter()
             .map(|joined| {
                 let mut entry = entry(&joined, judgement);
@@ -151,9 +151,9 @@ fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
     })
 }
 
-fn entry(joined: &join::Joined<'_>, judgement: Judgement) -> Entry {
+fn entry(joined: &join::Joined<'_>, judgement: StalenessPolicy) -> StatusEntry {
     let mut notes = Vec::new();
-    if joined.by == Some(JoinedBy::Name) {
+    if joined.by == Some(JoinKey::Name) {
         notes.push("joined by name alone: the object says nothing of a ModelDeployment".to_owned());
     }
     notes.extend(joined.doubts.iter().cloned());
@@ -182,7 +182,7 @@ fn entry(joined: &join::Joined<'_>, judgement: Judgement) -> Entry {
     }
     let observation = object.map(|object| staleness::observe(&object.value, &status, judgement)).unwrap_or_default();
     let named = joined.deployment.and_then(|deployment| own::provider(&deployment.value));
-    Entry {
+    StatusEntry {
         deployment: joined.deployment.map(|deployment| deployment.object.clone()).or_else(|| joined.named.clone()),
         deployment_in_dump: joined.deployment.is_some(),
         resource: joined.resource.map(|(_, resource)| resource.object.clone()),
@@ -233,13 +233,13 @@ fn part(provider: &dyn Provider, child: &LiveObject) -> Part {
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
-/// use kubefoundry_compiler::status::{Judgement, Report, to_json};
-/// let report = Report::read(&SourceSet::default(), Judgement::default());
-/// assert_eq!(to_json(&report, Judgement::default(), vec![]), serde_json::json!({
+/// use kubefoundry_compiler::status::{StalenessPolicy, StatusReport, to_json};
+/// let report = StatusReport::read(&SourceSet::default(), StalenessPolicy::default());
+/// assert_eq!(to_json(&report, StalenessPolicy::default(), vec![]), serde_json::json!({
 ///     "version": 1, "statuses": [], "diagnostics": [],
 /// }));
 /// ```
-pub fn to_json(report: &Report, judgement: Judgement, diagnostics: Vec<Value>) -> Value {
+pub fn to_json(report: &StatusReport, judgement: StalenessPolicy, diagnostics: Vec<Value>) -> Value {
     let mut json = Map::new();
     json.insert("version".to_owned(), Value::from(1));
     if let Some(now) = judgement.now {

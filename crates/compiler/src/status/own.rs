@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Reported, nothing};
+use super::{ReportedStatus, nothing};
 use kubefoundry_kubernetes::wire::{ConditionStatus, Word as _};
 use kubefoundry_model::provider::Status;
 use kubefoundry_model::status::{Condition, Replicas, Unrecognized, integer_at, text_at};
@@ -15,9 +15,9 @@ pub(super) fn provider(deployment: &Value) -> Option<String> {
     found.into_iter().find(|name| !name.is_empty()).map(str::to_owned)
 }
 
-pub(super) fn reported(deployment: &Value) -> Option<Reported> {
+pub(super) fn reported(deployment: &Value) -> Option<ReportedStatus> {
     let text = |pointer: &str| text_at(deployment, pointer).to_owned();
-    let reported = Reported { phase: text("/status/phase"), message: text("/status/message") };
+    let reported = ReportedStatus { phase: text("/status/phase"), message: text("/status/message") };
     (!reported.phase.is_empty() || !reported.message.is_empty()).then_some(reported)
 }
 

@@ -7,14 +7,14 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Judgement;
+use super::StalenessPolicy;
 use crate::cluster_snapshot::time::Time;
 use kubefoundry_model::provider::Status;
 use kubefoundry_model::status::text_at;
 use kubefoundry_model::wire::Phase;
 
 /// Seconds without news after which a status that should change is stale (docs/specification.md MD-7.5).
-pub const STALE_AFTER: u64 = 300;
+pub const DEFAULT_STALE_AFTER_SECONDS: u64 = 300;
 
 /// When a status was written, and whether that is too long ago.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -49,28 +49,28 @@ fn as_text<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S:
 /// ```
 /// use kubefoundry_compiler::cluster_snapshot::time::Time;
 /// use kubefoundry_model::providers;
-/// use kubefoundry_compiler::status::{Judgement, observe};
+/// use kubefoundry_compiler::status::{StalenessPolicy, observe};
 /// let workspace = serde_json::json!({
 ///     "apiVersion": "kaito.sh/v1beta1", "kind": "Workspace",
 ///     "metadata": {"name": "phi", "creationTimestamp": "2026-01-30T09:59:00Z"},
 /// });
 /// let status = providers::find("kaito").unwrap().translate_status(&workspace).unwrap();
-/// let at = |now: &str| Judgement { now: Time::parse(now), ..Judgement::default() };
+/// let at = |now: &str| StalenessPolicy { now: Time::parse(now), ..StalenessPolicy::default() };
 /// assert_eq!(observe(&workspace, &status, at("2026-01-30T10:00:00Z")).stale, Some(false));
 /// assert_eq!(observe(&workspace, &status, at("2026-01-30T11:00:00Z")).stale, Some(true));
-/// assert_eq!(observe(&workspace, &status, Judgement::default()).stale, None);
+/// assert_eq!(observe(&workspace, &status, StalenessPolicy::default()).stale, None);
 /// ```
-pub fn observe(object: &Value, status: &Status, judgement: Judgement) -> Observation {
+pub fn observe(object: &Value, status: &Status, judgement: StalenessPolicy) -> Observation {
     let last_write = last_write(object);
     let Some(now) = judgement.now else { return Observation { last_write, stale: None } };
     let is_settled = matches!(status.phase, Some(Phase::Running | Phase::Failed));
     let stale = if status.is_outdated() {
         // When the specification was changed, only managed fields tell; its controller had that long to see it.
-        last_change(object).map(|change| now.since(change) > judgement.stale_after)
+        last_change(object).map(|change| now.seconds_since(change) > judgement.stale_after)
     } else if is_settled {
         Some(false)
     } else {
-        last_write.map(|write| now.since(write.time) > judgement.stale_after)
+        last_write.map(|write| now.seconds_since(write.time) > judgement.stale_after)
     };
     Observation { last_write, stale }
 }
@@ -132,7 +132,7 @@ mod tests {
         let metadata = object["metadata"].as_object_mut().unwrap();
         metadata.extend(more.as_object().unwrap().clone());
         let status = providers::find("dynamo").unwrap().translate_status(&object).unwrap();
-        let judgement = Judgement { now: Time::parse(NOW), ..Judgement::default() };
+        let judgement = StalenessPolicy { now: Time::parse(NOW), ..StalenessPolicy::default() };
         let Observation { last_write, stale } = observe(&object, &status, judgement);
         (last_write.map(|write| write.from), stale)
     }

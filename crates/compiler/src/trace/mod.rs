@@ -29,7 +29,7 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Fields of one deployment that are tried, at the most. Each is a run or more of the whole deployment.
-pub const MOST_FIELDS: usize = 1000;
+pub const MAX_FIELDS: usize = 1000;
 
 /// Values that all runs of one deployment may go through, about: of one with more values fewer fields are tried.
 const MOST_VALUES: usize = 250_000;
@@ -59,7 +59,7 @@ pub struct Trace {
     /// Every field that was written, every default, and every option that has a part in the output. None when the
     /// deployment has an error: then it has no output.
     pub fields: Vec<FieldTrace>,
-    /// How many fields were not tried, for there are more than [`MOST_FIELDS`].
+    /// How many fields were not tried, for there are more than [`MAX_FIELDS`].
     pub untried: usize,
     /// Every field of the output.
     pub outputs: Vec<OutputTrace>,
@@ -82,10 +82,10 @@ pub struct FieldTrace {
     pub fate: Fate,
     /// What it was changed to when the output moved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tried: Vec<Change>,
+    pub tried: Vec<DocumentChange>,
     /// The places of the output that moved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub reaches: Vec<Reached>,
+    pub reaches: Vec<ReachedField>,
     /// Providers that other values of it select.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub selects: Vec<String>,
@@ -99,7 +99,7 @@ pub struct FieldTrace {
 
 /// One change of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct DocumentChange {
     /// The field.
     pub path: String,
     /// Its new value as JSON text; absent when it goes.
@@ -109,7 +109,7 @@ pub struct Change {
 
 /// A place of the output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reached {
+pub struct ReachedField {
     /// The object.
     pub object: ObjectRef,
     /// The field; empty for the object as a whole.
@@ -198,7 +198,7 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
     let output = Output::of(&probe.base.objects);
     let mut sources_of: BTreeMap<Place, Vec<String>> = BTreeMap::new();
     let fields = fields(subject);
-    let most = MOST_FIELDS.min(MOST_VALUES / fields.len().max(1));
+    let most = MAX_FIELDS.min(MOST_VALUES / fields.len().max(1));
     trace.untried = fields.len().saturating_sub(most);
     for (path, value, origin) in fields.into_iter().take(most) {
         let is_empty = is_nothing(&value);
@@ -215,7 +215,7 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
             value: value.to_string(),
             origin,
             fate,
-            tried: effect.edits.iter().map(Change::of).collect(),
+            tried: effect.edits.iter().map(DocumentChange::of).collect(),
             reaches: reached(&effect, &output),
             codes: match fate {
                 Fate::Checked => effect.refused_by,
@@ -293,18 +293,18 @@ fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, Origin)> {
     fields
 }
 
-fn reached(effect: &Effect, output: &Output) -> Vec<Reached> {
+fn reached(effect: &Effect, output: &Output) -> Vec<ReachedField> {
     let place = |added: bool| {
         move |place: &Place| {
             let object = output.objects.get(place.object)?.clone();
             let inside = place.inside.as_ref().map(FieldPath::to_string);
             let value = output.values.get(place).filter(|_| !added).map(Value::to_string);
-            Some(Reached { object, path: place.path.to_string(), inside, value, added })
+            Some(ReachedField { object, path: place.path.to_string(), inside, value, added })
         }
     };
     let moved = effect.moved.changed.iter().filter_map(place(false));
     let moved = moved.chain(effect.moved.added.iter().filter_map(place(true)));
-    let new = effect.added.iter().map(|object| Reached {
+    let new = effect.added.iter().map(|object| ReachedField {
         object: object.clone(),
         path: String::new(),
         inside: None,
@@ -349,7 +349,7 @@ fn runtime(
             sources_of.entry(place.clone()).or_default().push(path.clone());
         }
         let effect = Effect { moved, ..Effect::default() };
-        let tried = Change { path: path.clone(), value: Some(Value::from(other).to_string()) };
+        let tried = DocumentChange { path: path.clone(), value: Some(Value::from(other).to_string()) };
         return Some(FieldTrace {
             path,
             option: true,
@@ -366,7 +366,7 @@ fn runtime(
     None
 }
 
-impl Change {
+impl DocumentChange {
     pub(crate) fn of(edit: &FieldChange) -> Self {
         Self { path: edit.path.to_string(), value: edit.value.as_ref().map(Value::to_string) }
     }
@@ -376,15 +376,15 @@ impl Change {
 /// goes with it.
 ///
 /// ```
-/// use kubefoundry_compiler::trace::{Change, changed};
+/// use kubefoundry_compiler::trace::{DocumentChange, apply_changes};
 /// let document = serde_json::json!({"spec": {"engine": {"type": "vllm"}, "scaling": {"replicas": 2}}});
 /// let changes = [
-///     Change { path: "spec.engine.type".into(), value: Some("\"sglang\"".into()) },
-///     Change { path: "spec.scaling.replicas".into(), value: None },
+///     DocumentChange { path: "spec.engine.type".into(), value: Some("\"sglang\"".into()) },
+///     DocumentChange { path: "spec.scaling.replicas".into(), value: None },
 /// ];
-/// assert_eq!(changed(&document, &changes).unwrap(), serde_json::json!({"spec": {"engine": {"type": "sglang"}}}));
+/// assert_eq!(apply_changes(&document, &changes).unwrap(), serde_json::json!({"spec": {"engine": {"type": "sglang"}}}));
 /// ```
-pub fn changed(document: &Value, changes: &[Change]) -> Option<Value> {
+pub fn apply_changes(document: &Value, changes: &[DocumentChange]) -> Option<Value> {
     let mut root: Node<'static> = Node::from(document).to_owned_node();
     for change in changes {
         let path = FieldPath::read(&change.path)?;

@@ -1,7 +1,7 @@
 //! What differs, and what the provider makes of it.
 
 use kubefoundry_compiler::drift::drift;
-use kubefoundry_compiler::plan::{Class, changes};
+use kubefoundry_compiler::plan::{ChangeClass, upstream_changes};
 use kubefoundry_model::provider::Provider;
 use serde_json::Value;
 
@@ -20,12 +20,12 @@ pub(super) fn drifted(desired: &Value, live: &Value) -> Vec<String> {
 
 /// Why what runs would not follow a change: the field, and what becomes of it.
 pub(super) fn replaces(provider: &dyn Provider, before: &Value, after: &Value) -> Option<String> {
-    let changes = changes(provider, before, after);
+    let changes = upstream_changes(provider, before, after);
     // A second cluster is made from all of the object, also from what would be ignored without it.
-    let starts_another = changes.iter().any(|change| change.class == Class::BlueGreen);
-    let is_fixed = |class: Class| match class {
-        Class::Refused | Class::Recreate => true,
-        Class::NoEffect => !starts_another,
+    let starts_another = changes.iter().any(|change| change.class == ChangeClass::BlueGreen);
+    let is_fixed = |class: ChangeClass| match class {
+        ChangeClass::Refused | ChangeClass::Recreate => true,
+        ChangeClass::NoEffect => !starts_another,
         _ => false,
     };
     let change = changes.into_iter().find(|change| is_fixed(change.class))?;

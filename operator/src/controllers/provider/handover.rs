@@ -61,7 +61,7 @@ impl ReconcileRequest<'_> {
     /// The time until the finalizer is overdue.
     fn deadline(&self) -> Option<Duration> {
         let deletion = Time::parse(&self.deployment.metadata.deletion_timestamp.as_ref()?.0.to_string())?;
-        let gone = Duration::from_secs(status::now().since(deletion));
+        let gone = Duration::from_secs(status::now().seconds_since(deletion));
         // Deletion timestamps have whole seconds: one more, so that the timeout has passed by then.
         Some(self.shared().settings.finalizer_timeout.saturating_sub(gone) + Duration::from_secs(1))
     }

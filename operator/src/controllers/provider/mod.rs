@@ -139,7 +139,7 @@ impl ReconcileRequest<'_> {
     fn step(&self) -> Step {
         let limit = self.shared().settings.finalizer_timeout;
         let now = status::now();
-        let since = |time: Option<Time>| time.is_some_and(|time| Duration::from_secs(now.since(time)) >= limit);
+        let since = |time: Option<Time>| time.is_some_and(|time| Duration::from_secs(now.seconds_since(time)) >= limit);
         let deletion = self.deployment.metadata.deletion_timestamp.as_ref();
         let deletion = deletion.and_then(|time| Time::parse(&time.0.to_string()));
         let name = self.context.provider.name();

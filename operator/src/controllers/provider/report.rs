@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kubefoundry_compiler::cluster_snapshot::time::Time;
-use kubefoundry_compiler::status::{Judgement, observe};
+use kubefoundry_compiler::status::{StalenessPolicy, observe};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_model::provider::{Provider, Status};
@@ -51,13 +51,13 @@ impl<'r> Report<'r> {
         report.main = Some((live.resource.kind.clone(), live.object.name().to_owned()));
         let object = live.object.value();
         let Ok(status) = provider.translate_status(&object) else { return report };
-        let judgement = Judgement { now: Some(now), stale_after: stale_after.as_secs() };
+        let judgement = StalenessPolicy { now: Some(now), stale_after: stale_after.as_secs() };
         let observation = observe(&object, &status, judgement);
         report.stale = observation.stale;
         if observation.stale == Some(false) && (status.is_outdated() || !is_settled(&status)) {
             let since =
                 if status.is_outdated() { changed_at(&object) } else { observation.last_write.map(|it| it.time) };
-            let age = since.map_or(0, |since| now.since(since));
+            let age = since.map_or(0, |since| now.seconds_since(since));
             // To the second: then it is stale.
             let rest = stale_after.as_secs().saturating_sub(age).saturating_add(1);
             report.again = Some(Duration::from_secs(rest));
@@ -151,7 +151,7 @@ impl<'r> Report<'r> {
         let provider = self.provider.display_name();
         let (kind, name) = self.main.as_ref()?;
         if self.stale == Some(true) {
-            let after = kubefoundry_compiler::cluster_snapshot::time::age(self.stale_after.as_secs());
+            let after = kubefoundry_compiler::cluster_snapshot::time::format_age(self.stale_after.as_secs());
             let message =
                 format!("{kind} '{name}' has had no news for {after}: is the operator of {provider} running?");
             return Some(Condition::new(condition::STALE_STATUS, true, "NoNews", message));

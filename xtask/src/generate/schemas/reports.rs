@@ -4,7 +4,7 @@ mod live;
 mod moving;
 
 use kubefoundry::registry;
-use kubefoundry_compiler::plan::Class;
+use kubefoundry_compiler::plan::ChangeClass;
 use serde_json::{Value, json};
 
 /// The schema of a report.
@@ -272,7 +272,7 @@ fn words(description: &str, words: &[&str]) -> Value {
 }
 
 fn plan() -> Vec<(&'static str, Value)> {
-    let class_names: Vec<&str> = Class::ALL.into_iter().map(Class::as_str).collect();
+    let class_names: Vec<&str> = ChangeClass::ALL.into_iter().map(ChangeClass::as_str).collect();
     let class = |description: &str| words(description, &class_names);
     let any = |description: &str| json!({"description": description});
     let gpus = |description: &str| {
@@ -283,7 +283,7 @@ fn plan() -> Vec<(&'static str, Value)> {
         ];
         list(description, &object("GPUs of one type.", fields))
     };
-    let changed = Class::ALL.into_iter().map(|class| (class.as_str(), number(class.meaning(), 0))).collect();
+    let changed = ChangeClass::ALL.into_iter().map(|class| (class.as_str(), number(class.meaning(), 0))).collect();
     let summary = object(
         "How many deployments become what, and the GPUs of all.",
         vec![
