@@ -1,13 +1,13 @@
 # The sidecar of Argo CD's repo-server (docs/argocd.md): one static program in an empty image.
 #
-# There was no Docker engine to build this with. What it makes of the image is tested without one: .ci/package runs the
-# program in an empty root, as user 999, with nothing else in it.
+# The tests do not build this image. Instead, .ci/package runs the program as user 999 in an empty root.
 #
-# The context is target/package/image, which .ci/package leaves; `kubefoundry` in it is for x86-64.
+# The build context is target/package/image, which .ci/package creates; `kubefoundry` in it is for x86-64.
 #
 #     docker build --file deploy/docker/argocd.Dockerfile --target plugin --tag kubefoundry-argocd:0.1.0 target/package/image
 #
-# The target plugin-with-kustomize also has kustomize, for the parameter `kustomize`; put a static one into the context:
+# The build target plugin-with-kustomize also contains kustomize, for the parameter `kustomize`. Put a static one into the
+# context:
 # CGO_ENABLED=0 GOBIN=$PWD/target/package/image go install sigs.k8s.io/kustomize/kustomize/v5@v5.8.2
 FROM scratch AS base
 COPY --chmod=0755 kubefoundry /usr/local/bin/kubefoundry

@@ -1,9 +1,8 @@
 # The KRM function (docs of kustomize and kpt): one static program in an empty image.
 #
-# There was no Docker engine to build this with. What it makes of the image is tested without one: .ci/package runs the
-# programs in an empty root, as user 999, with nothing else in it.
+# The tests do not build this image. Instead, .ci/package runs the programs as user 999 in an empty root.
 #
-# The context is target/package/image, which .ci/package leaves; `kubefoundry-fn` in it is for x86-64.
+# The build context is target/package/image, which .ci/package creates; `kubefoundry-fn` in it is for x86-64.
 #
 #     docker build --file deploy/docker/fn.Dockerfile --tag kubefoundry-fn:0.1.0 target/package/image
 FROM scratch
