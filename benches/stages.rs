@@ -16,8 +16,8 @@ use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::ir::Deployment;
-use kubefoundry_model::provider::{Context, Provider};
-use kubefoundry_model::rule_types::Variables;
+use kubefoundry_model::provider::{Provider, TranslationContext};
+use kubefoundry_model::rule_environment::RuleVariables;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_model::{providers, select, validate};
 use kubefoundry_yaml as yaml;
@@ -68,11 +68,11 @@ fn d_select(bencher: Bencher<'_, '_>) {
     let text = documents::documents(0..DOCUMENTS);
     let parsed = yaml::parse(&text, &Limits::default());
     let deployments = deployments(&text, &parsed);
-    let catalog = Catalog::builtin(kubefoundry_cel::Limits::default());
+    let catalog = Catalog::with_builtin(kubefoundry_cel::Limits::default());
     bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {
         for (position, deployment) in deployments.iter().enumerate() {
             let mut findings = findings(&text, &parsed, position);
-            let variables = Variables::new(&parsed.documents[position].root, deployment);
+            let variables = RuleVariables::new(&parsed.documents[position].root, deployment);
             black_box(select::select(
                 deployment,
                 &catalog,
@@ -90,13 +90,13 @@ fn e_translate(bencher: Bencher<'_, '_>) {
     let text = documents::documents(0..DOCUMENTS);
     let parsed = yaml::parse(&text, &Limits::default());
     let deployments = deployments(&text, &parsed);
-    let catalog = Catalog::builtin(kubefoundry_cel::Limits::default());
+    let catalog = Catalog::with_builtin(kubefoundry_cel::Limits::default());
     let chosen: Vec<&dyn Provider> = deployments
         .iter()
         .enumerate()
         .map(|(position, deployment)| {
             let mut findings = findings(&text, &parsed, position);
-            let variables = Variables::new(&parsed.documents[position].root, deployment);
+            let variables = RuleVariables::new(&parsed.documents[position].root, deployment);
             let selection = select::select(
                 deployment,
                 &catalog,
@@ -111,7 +111,7 @@ fn e_translate(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(DOCUMENTS)).bench(|| {
         for (position, (deployment, provider)) in deployments.iter().zip(&chosen).enumerate() {
             let mut findings = findings(&text, &parsed, position);
-            let context = Context {
+            let context = TranslationContext {
                 crd_version: provider.info().crd_versions.first().unwrap(),
                 runtime: provider.info().runtimes.first().copied().unwrap_or_default(),
                 runtime_pinned: true,

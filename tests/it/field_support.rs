@@ -81,12 +81,14 @@ fn values(field: &str, start: Start) -> (Value, Value) {
 
 /// Two values of a field that its declaration tells, so that a new number, switch or word needs none above.
 fn values_of_shape(field: &str) -> (Value, Value) {
-    let entry = find_field(field).unwrap_or_else(|error| panic!("support::defaults() has {field}: {error}"));
+    let entry = find_field(field).unwrap_or_else(|error| panic!("support::default_rows() has {field}: {error}"));
     match entry.field.map(|field| field.full_shape()) {
         Some(Shape::Integer(_)) => (json!(1), json!(3)),
         Some(Shape::Boolean) => (json!(false), json!(true)),
         Some(Shape::Words(words)) if words.words.len() > 1 => (json!(words.words[0].0), json!(words.words[1].0)),
-        _ => panic!("support::defaults() has {field}: add two values of it to values() in tests/it/field_support.rs"),
+        _ => {
+            panic!("support::default_rows() has {field}: add two values of it to values() in tests/it/field_support.rs")
+        }
     }
 }
 

@@ -546,7 +546,7 @@ impl Oracle<'_> {
             };
             Ok(settings.iter().flat_map(pair).collect())
         };
-        let program = Program::Argparse(vec![flags::vllm_of_image("")]);
+        let program = Program::Argparse(vec![flags::vllm_for_image("")]);
         self.flags(&program.parse(&argv(harmless)?)?, &program.parse(&argv(found)?)?)
     }
 }
@@ -585,7 +585,7 @@ fn program(start: Start, image: &str) -> Program {
         }
         ("kaito", "llamacpp") => Program::LocalAi,
         // Every other provider starts the server of the engine's own image.
-        (_, "vllm") => Program::Argparse(vec![flags::vllm_of_image(image)]),
+        (_, "vllm") => Program::Argparse(vec![flags::vllm_for_image(image)]),
         (provider, engine) => panic!(
             "{provider} starts {engine} by a program that is not known here: add how it reads its command line to \
              `program` in tests/it/injection.rs"

@@ -158,7 +158,7 @@ proptest! {
             };
             let (one, other) = (bodies(&before), bodies(&after));
             for (one, other) in one.iter().zip(&other) {
-                let found = kubefoundry_compiler::import::compare::differences(one, other, &kubefoundry_model::draft::PartNames::default());
+                let found = kubefoundry_compiler::import::compare::differences(one, other, &kubefoundry_model::draft::PartRenames::default());
                 prop_assert!(found.is_empty(), "{:?}\n{}\n{}", found, yaml::to_yaml_stream([model]), texts(&regrouping));
             }
             prop_assert_eq!(one.len(), other.len());

@@ -311,14 +311,14 @@ fn tables_say_what_becomes_of_every_field() {
         let mut all = Vec::new();
         paths(&object, &FieldPath::root(), &mut all);
         for path in all.iter().filter(|path| !["apiVersion", "kind"].contains(&path.to_string().as_str())) {
-            let row = Behavior::of(behaviors, kind, path);
+            let row = Behavior::find(behaviors, kind, path);
             if row.is_none() {
                 wrong.insert(format!("no row for {kind} {path}: say what upstream does when it changes"));
             }
             // The fields above it are fields, too.
             let mut path = path.clone();
             while !path.segments().is_empty() {
-                used.extend(Behavior::of(behaviors, kind, &path).map(|row| (row.kind, row.path)));
+                used.extend(Behavior::find(behaviors, kind, &path).map(|row| (row.kind, row.path)));
                 path = path.parent();
             }
         }
@@ -356,7 +356,7 @@ fn tables_know_the_immutable_fields_of_the_crds() {
             let mut all = Vec::new();
             paths(object, &FieldPath::root(), &mut all);
             for path in all.iter().filter(|path| fits(at, path)) {
-                let row = Behavior::of(behaviors, kind, path).unwrap();
+                let row = Behavior::find(behaviors, kind, path).unwrap();
                 assert_eq!(row.reaction, Reaction::Refused, "{kind} {path}");
             }
         }

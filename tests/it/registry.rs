@@ -10,11 +10,11 @@ use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::engines::grammar::Setting;
-use kubefoundry_model::engines::{flags, grammar};
+use kubefoundry_model::engines::profile::BooleanSetting;
+use kubefoundry_model::engines::{flags, profile};
 use kubefoundry_model::provider::CustomKind;
 use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::rule_types;
+use kubefoundry_model::rule_environment;
 use kubefoundry_model::support;
 use kubefoundry_model::wire::{EngineType, ServingMode};
 
@@ -79,7 +79,7 @@ fn every_provider_is_complete() {
             }
         };
         require(names.insert(name), "mod.rs", "another provider has this name; INFO.name must be unique");
-        let own = Catalog::builtin(cel::Limits::default()).own(name).is_some();
+        let own = Catalog::with_builtin(cel::Limits::default()).builtin_candidate(name).is_some();
         require(own, "config.yaml", "must be an InferenceProviderConfig that can be read, with INFO.name as its name");
         require(
             !cells(*provider).is_empty(),
@@ -112,17 +112,17 @@ fn every_provider_is_complete() {
             require(is_source, "behavior.rs", &what);
         }
         let mut fields = BTreeSet::new();
-        let defaults = support::defaults();
+        let defaults = support::default_rows();
         for row in &(info.deviations)() {
             let field = row.field.as_str();
             let default = defaults.iter().find(|default| default.field == field);
-            require(default.is_some(), "support.rs", &format!("{field} is no field of support::defaults()"));
+            require(default.is_some(), "support.rs", &format!("{field} is no field of support::default_rows()"));
             require(fields.insert(row.field.clone()), "support.rs", &format!("{field} has two rows, expected one"));
             require(!row.note.is_empty(), "support.rs", &format!("{field} has no note: say where it goes, or why not"));
             require(
                 default != Some(row),
                 "support.rs",
-                &format!("{field} is as in support::defaults(): remove the row"),
+                &format!("{field} is as in support::default_rows(): remove the row"),
             );
         }
         let hundreds: BTreeSet<&str> = info.codes.iter().map(|code| &code.id[..4]).collect();
@@ -150,45 +150,47 @@ fn every_provider_is_complete() {
 fn every_engine_is_told_in_its_own_flags() {
     let mut wrong = Vec::new();
     for (word, engine) in EngineType::WORDS {
-        let grammar = grammar(*engine);
+        let profile = profile(*engine);
         // A provider may run the engine in a program of its own, which has flags of its own.
         let wrappers = PROVIDERS.iter().map(|provider| format!("{}-{word}", provider.name()));
-        let programs: Vec<String> = std::iter::once(grammar.table.to_owned()).chain(wrappers).collect();
-        let tables: Vec<_> = programs.iter().filter_map(|program| flags::all(program).last()).collect();
-        if flags::all(grammar.table).next().is_none() {
+        let programs: Vec<String> = std::iter::once(profile.table.to_owned()).chain(wrappers).collect();
+        let tables: Vec<_> = programs.iter().filter_map(|program| flags::tables_by_version(program).last()).collect();
+        if flags::tables_by_version(profile.table).next().is_none() {
             wrong.push(format!(
                 "crates/model/src/engines: the engine {word} names the flag table {:?}, and there is none. Write \
                  engines/flags/data/{}.txt with `cargo xtask flags`, and add it to ENGINES in engines/flags/tables.rs",
-                grammar.table, grammar.table
+                profile.table, profile.table
             ));
             continue;
         }
-        let mut names = vec![grammar.model, grammar.served_name, grammar.context_length, grammar.examples.number];
-        if let Some(flags) = &grammar.parallelism {
+        let mut names = vec![profile.model, profile.served_name, profile.context_length, profile.examples.number];
+        if let Some(flags) = &profile.parallelism {
             names.extend([flags.tensor, flags.pipeline]);
             names.extend(flags.data.into_iter().chain(flags.data_inside_tensor));
             let sizes: Vec<&str> = [flags.tensor, flags.pipeline].into_iter().chain(flags.data).collect();
             if sizes.iter().collect::<BTreeSet<_>>().len() != sizes.len() {
                 wrong.push(format!(
-                    "crates/model/src/engines: the GRAMMAR of {word} gives two sizes of parallelism one flag: {sizes:?}"
+                    "crates/model/src/engines: the PROFILE of {word} gives two sizes of parallelism one flag: {sizes:?}"
                 ));
             }
         }
         let mut keys = Vec::new();
         let switches =
-            [grammar.trust_remote_code, grammar.prefix_caching_on, grammar.prefix_caching_off, grammar.enforce_eager];
+            [profile.trust_remote_code, profile.prefix_caching_on, profile.prefix_caching_off, profile.enforce_eager];
         for setting in switches {
             match setting {
-                Setting::Switch(name) | Setting::SwitchBefore(name, _) | Setting::Off(name, _) => names.push(name),
-                Setting::Key(path, _) => keys.push(path.join(".").replace('_', "-")),
-                Setting::Default | Setting::Ignored(_) => {}
+                BooleanSetting::Switch(name)
+                | BooleanSetting::ReplacedSwitch(name, _)
+                | BooleanSetting::Off(name, _) => names.push(name),
+                BooleanSetting::Key(path, _) => keys.push(path.join(".").replace('_', "-")),
+                BooleanSetting::Default | BooleanSetting::Ignored(_) => {}
             }
         }
         for name in names.into_iter().chain(keys.iter().map(String::as_str)) {
             if !tables.iter().any(|(_, table)| table.lookup(name).is_some()) {
                 wrong.push(format!(
                     "crates/model/src/engines: the engine {word} is told --{name}, which is in none of the flag tables \
-                     {programs:?}. Correct the name in its GRAMMAR"
+                     {programs:?}. Correct the name in its PROFILE"
                 ));
             }
         }
@@ -199,7 +201,7 @@ fn every_engine_is_told_in_its_own_flags() {
 /// A rule that compares with the word of an engine can be true: it is no KF0415.
 #[test]
 fn rules_know_every_engine() {
-    let environment = rule_types::environment(cel::Limits::default());
+    let environment = rule_environment::environment(cel::Limits::default());
     for (word, _) in EngineType::WORDS {
         let (_, warnings) = environment.compile(&format!("spec.engine.type == '{word}'")).unwrap();
         assert!(warnings.is_empty(), "{word}: {warnings:?}");
@@ -284,7 +286,7 @@ fn deployment(provider: &str, engine: &str, mode: &str) -> String {
         let role = "{gpu: {count: 2}, memory: 32Gi}";
         format!("  scaling: {{prefill: {role}, decode: {role}}}\n")
     };
-    let examples = &grammar(engine_of(engine)).examples;
+    let examples = &profile(engine_of(engine)).examples;
     let image = examples.image.map(|image| format!("  image: {image}\n")).unwrap_or_default();
     let id = examples.model;
     format!(

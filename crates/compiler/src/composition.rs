@@ -23,7 +23,7 @@ pub(crate) const MODELS: &dyn AnyTransform = &ModelDeployments;
 /// What is configured before any document is read: the providers of this program. `limits` are on the rules of
 /// configurations that are read.
 pub(crate) fn configuration(limits: kubefoundry_cel::Limits) -> impl Configuration {
-    Catalog::builtin(limits)
+    Catalog::with_builtin(limits)
 }
 
 /// The sections of a `Render` document that belong to a provider or a transformation.

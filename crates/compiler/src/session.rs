@@ -24,7 +24,7 @@ use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::conformance;
 use kubefoundry_model::defaults;
 use kubefoundry_model::providers;
-use kubefoundry_model::status::text_at;
+use kubefoundry_model::status::text_or_empty;
 use kubefoundry_yaml::fingerprint;
 
 /// Digits of a hash that are kept: nobody looks for two deployments of one hash.
@@ -242,7 +242,7 @@ impl Session {
     /// ]);
     /// ```
     pub fn validate(&self, deployment: &Value, thoroughness: Thoroughness) -> Evaluation {
-        if self.options().owner_references && text_at(deployment, "/metadata/uid").is_empty() {
+        if self.options().owner_references && text_or_empty(deployment, "/metadata/uid").is_empty() {
             let options = Options { owner_references: false, ..self.options().clone() };
             return self.evaluator.with_options(options).evaluate(deployment, None, thoroughness, &self.problems);
         }
@@ -275,7 +275,7 @@ impl Session {
     pub fn default_values(&self, deployment: &Value) -> Value {
         let mut with_defaults = deployment.clone();
         if let (Some(read), false) = self.evaluator.read_deployment(deployment) {
-            defaults::write(&read, &mut with_defaults);
+            defaults::write_defaults(&read, &mut with_defaults);
         }
         with_defaults
     }

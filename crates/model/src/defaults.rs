@@ -11,7 +11,7 @@ use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// Writes them where the object says nothing. `deployment` is the object as it was read.
-pub fn write(deployment: &Deployment, object: &mut Value) {
+pub fn write_defaults(deployment: &Deployment, object: &mut Value) {
     for leaf in deployment.leaves() {
         if leaf.origin == Origin::Defaulted
             && is_value(&leaf.path)

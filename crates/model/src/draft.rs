@@ -4,61 +4,62 @@
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value};
 
-use super::engines::GivenFlag;
+use super::engines::ImportedFlag;
 use super::ir::{EngineType, Role};
 
 /// An object to read, and what lies beside it.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'s> {
+pub struct ImportSource<'s> {
     /// The object.
     pub object: &'s Value,
     /// Objects of the same namespace: claims, ConfigMaps, Services.
-    pub beside: &'s [&'s Value],
+    pub siblings: &'s [&'s Value],
 }
 
-impl<'s> Subject<'s> {
+impl<'s> ImportSource<'s> {
     /// A text in the object, by its JSON pointer.
-    pub fn text(&self, pointer: &str) -> Option<&'s str> {
-        text(self.object, pointer)
+    pub fn string_at(&self, pointer: &str) -> Option<&'s str> {
+        string_at(self.object, pointer)
     }
 
     /// The object's name.
     pub fn name(&self) -> &'s str {
-        self.text("/metadata/name").unwrap_or_default()
+        self.string_at("/metadata/name").unwrap_or_default()
     }
 
     /// The object of this kind and name that lies beside it, and its position there.
-    pub fn beside(&self, kind: &str, name: &str) -> Option<(usize, &'s Value)> {
-        let objects = self.beside.iter().copied().enumerate();
-        let named =
-            |object: &Value| text(object, "/kind") == Some(kind) && text(object, "/metadata/name") == Some(name);
+    pub fn find_sibling(&self, kind: &str, name: &str) -> Option<(usize, &'s Value)> {
+        let objects = self.siblings.iter().copied().enumerate();
+        let named = |object: &Value| {
+            string_at(object, "/kind") == Some(kind) && string_at(object, "/metadata/name") == Some(name)
+        };
         objects.into_iter().find(|(_, object)| named(object))
     }
 }
 
 /// A text in a value, by its JSON pointer.
-pub fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+pub fn string_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer).and_then(Value::as_str)
 }
 
 /// The items of a list in a value, by its JSON pointer; none when there is no list.
-pub fn items<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
+pub fn items_at<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The texts of a list in a value, by its JSON pointer.
-pub fn texts(value: &Value, pointer: &str) -> Vec<String> {
-    items(value, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+pub fn strings_at(value: &Value, pointer: &str) -> Vec<String> {
+    items_at(value, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// The entries of a mapping of texts in a value, by its JSON pointer.
-pub fn entries(value: &Value, pointer: &str) -> Map<String, Value> {
+pub fn string_entries_at(value: &Value, pointer: &str) -> Map<String, Value> {
     let mapping = value.pointer(pointer).and_then(Value::as_object).cloned().unwrap_or_default();
     mapping.into_iter().filter(|(_, value)| value.is_string()).collect()
 }
 
 /// A count in a value, by its JSON pointer: a number, or text of one.
-pub fn count(value: &Value, pointer: &str) -> Option<u32> {
+pub fn count_at(value: &Value, pointer: &str) -> Option<u32> {
     match value.pointer(pointer)? {
         Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
         Value::String(text) => text.parse().ok(),
@@ -67,7 +68,7 @@ pub fn count(value: &Value, pointer: &str) -> Option<u32> {
 }
 
 /// A quantity in a value, by its JSON pointer, as text.
-pub fn quantity(value: &Value, pointer: &str) -> Option<String> {
+pub fn quantity_at(value: &Value, pointer: &str) -> Option<String> {
     match value.pointer(pointer)? {
         Value::Number(number) => Some(number.to_string()),
         Value::String(text) => Some(text.clone()),
@@ -78,7 +79,7 @@ pub fn quantity(value: &Value, pointer: &str) -> Option<String> {
 /// Why no deployment can be read out of an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NotImportable(pub String);
+pub struct ImportRefusal(pub String);
 
 /// The parts of a deployment.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,14 +119,14 @@ pub struct Draft {
     /// Which objects beside it are parts of the same deployment.
     pub parts: Vec<usize>,
     /// Parts of the object that have other names than in a rendering.
-    pub names: PartNames,
+    pub names: PartRenames,
     /// Fields that had to be made up, and why.
     pub assumed: Vec<(FieldPath, &'static str)>,
 }
 
 /// Names of an object's parts, such as components, that differ from those that a rendering gives them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PartNames {
+pub struct PartRenames {
     /// The mapping whose keys are such names: `spec.services`. Items of lists have them as `name`.
     pub mapping: &'static str,
     /// Each name in the object, and the one that a rendering gives that part.
@@ -148,7 +149,7 @@ pub struct WorkerDraft {
     /// CPU of each.
     pub cpu: Option<String>,
     /// What sets the engine.
-    pub flags: Vec<GivenFlag>,
+    pub flags: Vec<ImportedFlag>,
 }
 
 impl Draft {
@@ -172,7 +173,7 @@ impl Draft {
             node_selector: Map::new(),
             tolerations: Vec::new(),
             parts: Vec::new(),
-            names: PartNames::default(),
+            names: PartRenames::default(),
             assumed: Vec::new(),
         }
     }

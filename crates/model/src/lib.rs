@@ -11,7 +11,7 @@ pub mod engines;
 pub mod ir;
 pub mod provider;
 pub mod providers;
-pub mod rule_types;
+pub mod rule_environment;
 pub mod select;
 pub mod status;
 pub mod support;

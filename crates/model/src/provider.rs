@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::draft::{Draft, NotImportable, Subject};
+use super::draft::{Draft, ImportRefusal, ImportSource};
 use super::ir::Deployment;
 pub use super::status::{Status, StatusError};
 use super::support::{self, FieldSupport};
@@ -36,14 +36,14 @@ pub struct ProviderInfo {
     /// The diagnostic codes that only it uses.
     pub codes: &'static [&'static Code],
     /// What becomes of those fields of the specification that it treats otherwise than
-    /// [most providers](super::support::defaults).
+    /// [most providers](super::support::default_rows).
     pub deviations: fn() -> Vec<FieldSupport>,
     /// What the upstream controller does when an output field changes.
     pub behaviors: &'static [Behavior],
     /// The kinds of its main objects: those that its CRDs define, and that a deployment can be read back from.
     pub kinds: &'static [CustomKind],
     /// What the apiserver adds to its objects by the defaults of their CRDs.
-    pub filled_in: &'static [FilledIn],
+    pub server_defaults: &'static [ServerDefault],
     /// How the items of lists in its objects are told apart where no CRD is at hand to say so.
     pub list_keys: &'static [ListKeys],
 }
@@ -54,11 +54,11 @@ impl ProviderInfo {
         self.kinds.iter().any(|own| own.group == group && own.kind == kind)
     }
 
-    /// What becomes of every field of the specification, in the order of [`support::defaults`].
+    /// What becomes of every field of the specification, in the order of [`support::default_rows`].
     pub fn field_support(&self) -> Vec<FieldSupport> {
         let deviations = (self.deviations)();
         let of = |row: FieldSupport| deviations.iter().find(|own| own.field == row.field).cloned().unwrap_or(row);
-        support::defaults().into_iter().map(of).collect()
+        support::default_rows().into_iter().map(of).collect()
     }
 }
 
@@ -75,7 +75,7 @@ pub struct CustomKind {
 
 /// A field that the apiserver fills in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FilledIn {
+pub struct ServerDefault {
     /// The kind of object; empty for every kind.
     pub kind: &'static str,
     /// The end of the field's path: `numOfHosts`.
@@ -114,15 +114,15 @@ pub trait Provider: Sync {
     fn translate(
         &self,
         deployment: &Deployment,
-        context: &Context<'_>,
+        context: &TranslationContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<Translation>;
 
     /// Reads an object of one of [`ProviderInfo::kinds`] back, as far as a deployment can say what it says.
     ///
     /// # Errors
-    /// [`NotImportable`] when no deployment becomes anything like it.
-    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable>;
+    /// [`ImportRefusal`] when no deployment becomes anything like it.
+    fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal>;
 
     /// Reads the state of its main object, as the apiserver gives it, into the unified status (MD-7.2, as
     /// docs/deviations.md corrects it). A state that is not known here gives no phase, and the word as it stands.
@@ -150,7 +150,7 @@ pub trait Provider: Sync {
 
 /// What a translation is made with besides the deployment.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'c> {
+pub struct TranslationContext<'c> {
     /// The CRD version to write, one of [`ProviderInfo::crd_versions`].
     pub crd_version: &'c str,
     /// The runtime version, one of [`ProviderInfo::runtimes`]; empty when the provider has none.
@@ -165,7 +165,7 @@ pub struct Context<'c> {
     pub schemas: Option<&'c dyn InstalledSchemas>,
 }
 
-impl Context<'_> {
+impl TranslationContext<'_> {
     /// Whether the schema of a kind of the crd_version has a field, when that is known; `*` in the path stands for any key of a
     /// map and any item of a list.
     pub fn schema_has(&self, kind: &str, path: &str) -> Option<bool> {
@@ -175,10 +175,10 @@ impl Context<'_> {
     /// An image with the longest matching prefix replaced. A prefix matches whole path components.
     ///
     /// ```
-    /// use kubefoundry_model::provider::Context;
+    /// use kubefoundry_model::provider::TranslationContext;
     /// use kubefoundry_transform::AllSettings;
     /// let images = vec![("nvcr.io".to_owned(), "mirror.example.com/nvcr".to_owned())];
-    /// let context = Context {
+    /// let context = TranslationContext {
     ///     crd_version: "nvidia.com/v1alpha1", runtime: "1.4.0", runtime_pinned: true, images: &images,
     ///     settings: &AllSettings::default(), schemas: None,
     /// };
@@ -222,15 +222,15 @@ impl Behavior {
     ///     Behavior { kind: "K", path: "spec", reaction: Reaction::Refused, source: "" },
     ///     Behavior { kind: "K", path: "spec.*.replicas", reaction: Reaction::InPlace, source: "" },
     /// ];
-    /// let reaction = |path: FieldPath| Behavior::of(&rows, "K", &path).map(|row| row.reaction);
+    /// let reaction = |path: FieldPath| Behavior::find(&rows, "K", &path).map(|row| row.reaction);
     /// let spec = FieldPath::parse("spec");
     /// assert_eq!(reaction(spec.index(0).key("replicas")), Some(Reaction::InPlace));
     /// assert_eq!(reaction(spec.key("a").key("replicas").key("b")), Some(Reaction::InPlace));
     /// assert_eq!(reaction(spec.key("a")), Some(Reaction::Refused));
     /// assert_eq!(reaction(FieldPath::parse("status")), None);
-    /// assert_eq!(Behavior::of(&rows, "Other", &spec), None);
+    /// assert_eq!(Behavior::find(&rows, "Other", &spec), None);
     /// ```
-    pub fn of<'b>(behaviors: &'b [Self], kind: &str, path: &FieldPath) -> Option<&'b Self> {
+    pub fn find<'b>(behaviors: &'b [Self], kind: &str, path: &FieldPath) -> Option<&'b Self> {
         let of_kind = behaviors.iter().filter(|row| row.kind == kind && row.covers(path));
         of_kind.max_by_key(|row| row.path.split('.').count())
     }

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::catalog::{Candidate, Catalog, EngineSupport};
-use super::engines::grammar;
+use super::engines::profile;
 use super::ir::{Deployment, EngineType, ServingMode};
 use super::providers;
-use super::rule_types::Variables;
+use super::rule_environment::RuleVariables;
 use crate::codes;
 use crate::wire;
 use kubefoundry_cel as cel;
@@ -25,7 +25,7 @@ use kubefoundry_yaml::text::closest;
 pub fn select(
     deployment: &Deployment,
     catalog: &Catalog,
-    mut variables: Variables<'_>,
+    mut variables: RuleVariables<'_>,
     every_rule: bool,
     steps: &mut Steps,
     findings: &mut Findings<'_>,
@@ -77,7 +77,7 @@ fn assess(
     candidate: &Candidate,
     deployment: &Deployment,
     catalog: &Catalog,
-    variables: Option<&mut Variables<'_>>,
+    variables: Option<&mut RuleVariables<'_>>,
     every_rule: bool,
     steps: &mut Steps,
     findings: &mut Findings<'_>,
@@ -153,14 +153,18 @@ pub fn default_engine(wire: &wire::ModelDeployment, dialect: &Dialect, catalog: 
     let ready = || catalog.candidates().iter().filter(|candidate| candidate.ready != Some(false));
     // Flat capabilities say of all engines that they run on CPUs where one does.
     let runs = |engine: &EngineType| {
-        (uses_gpu || !grammar(*engine).requires_gpu)
+        (uses_gpu || !profile(*engine).requires_gpu)
             && ready().any(|candidate| candidate.closed_gate_for(engine.as_str(), mode, uses_gpu).is_none())
     };
     EngineType::WORDS.iter().map(|(_, engine)| *engine).find(runs)
 }
 
 /// The value of a rule, or why it has none; without a reason, no step is left for it.
-fn value_of(rule: &cel::Rule, variables: &mut Variables<'_>, left: Option<&mut u64>) -> Result<bool, Option<String>> {
+fn value_of(
+    rule: &cel::Rule,
+    variables: &mut RuleVariables<'_>,
+    left: Option<&mut u64>,
+) -> Result<bool, Option<String>> {
     let mut unlimited = u64::MAX;
     let left = left.unwrap_or(&mut unlimited);
     let value = rule.evaluate_within(variables.of(rule.reads()), left);
@@ -208,7 +212,7 @@ pub fn check_compatibility(
     findings: &mut Findings<'_>,
 ) {
     let before = findings.errors();
-    for candidate in [catalog.get(name).filter(|_| explicit), catalog.own(name)].into_iter().flatten() {
+    for candidate in [catalog.get(name).filter(|_| explicit), catalog.builtin_candidate(name)].into_iter().flatten() {
         if findings.errors() == before {
             check_capabilities(candidate, deployment, catalog, findings);
         }
@@ -252,7 +256,7 @@ fn who_can(deployment: &Deployment, catalog: &Catalog) -> String {
     let runs = |candidate: &Candidate| candidate.ready != Some(false) && candidate.closed_gate(deployment).is_none();
     // What a configuration claims for a provider of this program, it may not have.
     let able = catalog.candidates().iter().filter(|candidate| runs(candidate));
-    let able = able.filter(|candidate| catalog.own(&candidate.name).is_none_or(runs));
+    let able = able.filter(|candidate| catalog.builtin_candidate(&candidate.name).is_none_or(runs));
     let names: Vec<&str> = able.map(|candidate| candidate.name.as_str()).collect();
     match names.as_slice() {
         [] => "no configured provider runs this engine in this mode on these resources: change one of them".to_owned(),

@@ -1,4 +1,4 @@
-//! What becomes of every field of a ModelDeployment on a provider: [`defaults`] states what most providers do, a provider
+//! What becomes of every field of a ModelDeployment on a provider: [`default_rows`] states what most providers do, a provider
 //! states its deviations, and a test proves both.
 
 use kubefoundry_kubernetes::wire::{PathOf, Pattern};
@@ -42,7 +42,7 @@ pub enum Support {
 
 /// What most providers do with every field of the specification (docs/specification.md, MD-1). A provider whose table has
 /// no row for a field does what the row here says.
-pub fn defaults() -> Vec<FieldSupport> {
+pub fn default_rows() -> Vec<FieldSupport> {
     vec![
         row(spec().model().id(), Rendered, "the engine's flag for the model"),
         row(
@@ -137,7 +137,7 @@ mod tests {
     fn the_default_table_has_a_row_for_every_declared_field() {
         let mut all = Vec::new();
         declared(&ModelDeploymentSpec::SHAPE, "spec", &mut all);
-        let rows: Vec<String> = super::defaults().into_iter().map(|row| row.field).collect();
-        assert_eq!(rows, all, "defaults() in crates/model/src/support.rs");
+        let rows: Vec<String> = super::default_rows().into_iter().map(|row| row.field).collect();
+        assert_eq!(rows, all, "default_rows() in crates/model/src/support.rs");
     }
 }

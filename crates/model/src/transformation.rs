@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::catalog::Catalog;
 use super::conformance;
 use super::ir::{Deployment, LeafEntry};
-use super::provider::Context;
-use super::rule_types::Variables;
+use super::provider::TranslationContext;
+use super::rule_environment::RuleVariables;
 use super::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
 use super::{providers, select, validate};
 use crate::codes;
@@ -139,7 +139,7 @@ impl Transform for ModelDeployments {
 
     fn run(&self, object: &Object<'_>, set: &Set<'_, '_, NoSettings>, out: &mut Sink<'_>) {
         out.decision = None;
-        let Some(catalog) = Catalog::of(set.context.configuration) else { return };
+        let Some(catalog) = Catalog::downcast(set.context.configuration) else { return };
         let Some(dialect) = Dialect::of_group(object.header.group()) else { return };
         let findings = &mut out.findings;
         let Some(wire) =
@@ -148,7 +148,7 @@ impl Transform for ModelDeployments {
             return;
         };
         let engine = select::default_engine(&wire, dialect, catalog);
-        let Some(deployment) = validate::validate_for(&wire, dialect, engine, findings) else { return };
+        let Some(deployment) = validate::validate_with_default_engine(&wire, dialect, engine, findings) else { return };
         let run = Run { object, deployment: &deployment, catalog, context: set.context };
         let rendering = run.complete(&mut out.steps, findings);
         out.decision = Some(rendering.facts);
@@ -225,7 +225,7 @@ impl Run<'_> {
         let kept = context.chosen.filter(|_| deployment.provider.name.is_none());
         let mut selection = kept.map_or_else(
             || {
-                let variables = Variables::new(&self.object.root, deployment);
+                let variables = RuleVariables::new(&self.object.root, deployment);
                 select::select(deployment, catalog, variables, every_rule, steps, findings)
             },
             Selection::kept,
@@ -256,7 +256,7 @@ impl Run<'_> {
         let Some(crd_version) = conformance::choose_crd_version(provider, context, findings) else { return rendering };
         let pinned = context.runtimes.get(&name).map(String::as_str);
         let runtime = pinned.or_else(|| provider.info().runtimes.first().copied()).unwrap_or_default().to_owned();
-        let translation_context = Context {
+        let translation_context = TranslationContext {
             crd_version: &crd_version,
             runtime: &runtime,
             runtime_pinned: pinned.is_some(),

@@ -1,7 +1,7 @@
 //! What a container makes of its arguments: the kubelet, a shell, and the engine's own parser, as independent of the
-//! code under test as it goes. Only the flag tables are shared: they are the grammar.
+//! code under test as it goes. Only the flag tables are shared: they are the profile.
 
-use kubefoundry_model::engines::flags::{FlagTable, Kind, Repeat};
+use kubefoundry_model::engines::flags::{FlagKind, FlagTable, Repetition};
 
 /// What the kubelet hands on: `$$` is `$`. Fails where it would put a variable's value instead
 /// (`Expand` in k8s.io/kubernetes/third_party/forked/golang/expansion/expand.go).
@@ -94,11 +94,11 @@ fn argparse(tables: &[FlagTable], argv: &[String]) -> Result<Parsed, String> {
         let known = tables.iter().find_map(|table| table.lookup(name)).map(|(flag, _)| flag);
         let mut values: Vec<String> = joined.into_iter().collect();
         match known.map(|flag| (flag.kind, flag.repeat)) {
-            Some((Kind::Switch | Kind::Pair, _)) if !values.is_empty() => {
+            Some((FlagKind::Switch | FlagKind::Pair, _)) if !values.is_empty() => {
                 return Err(format!("the switch --{name} has a value"));
             }
-            Some((Kind::Value, repeat)) if values.is_empty() => {
-                let most = if repeat == Repeat::List { usize::MAX } else { 1 };
+            Some((FlagKind::Value, repeat)) if values.is_empty() => {
+                let most = if repeat == Repetition::List { usize::MAX } else { 1 };
                 while values.len() < most
                     && let Some(value) = elements.next_if(|next| !next.starts_with('-') || is_negative(next))
                 {
@@ -134,7 +134,7 @@ fn llama_server(table: FlagTable, argv: &[String]) -> Result<Parsed, String> {
     while let Some(element) = elements.next() {
         let name = element.strip_prefix("--").ok_or_else(|| format!("{element:?} is no flag"))?;
         let value = match table.lookup(name).map(|(flag, _)| flag.kind) {
-            Some(Kind::Switch | Kind::Pair) => None,
+            Some(FlagKind::Switch | FlagKind::Pair) => None,
             Some(_) => Some(elements.next().ok_or_else(|| format!("--{name} has no value"))?.clone()),
             // The table is not complete: it may be a switch.
             None => elements.as_slice().first().filter(|next| !next.starts_with('-') || is_negative(next)).cloned(),

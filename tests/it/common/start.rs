@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use kubefoundry_cel as cel;
 use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::engines::grammar;
-use kubefoundry_model::engines::grammar::Examples;
+use kubefoundry_model::engines::profile;
+use kubefoundry_model::engines::profile::Examples;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire::{EngineType, ServingMode};
@@ -51,8 +51,8 @@ pub(crate) fn testing(provider: &str) -> Result<&'static Testing, &'static Strin
 
 /// The engines and modes that a provider's `config.yaml` lists.
 pub(crate) fn cells(provider: &dyn Provider) -> Vec<(&'static str, &'static str)> {
-    let catalog = Catalog::builtin(cel::Limits::default());
-    let own = catalog.own(provider.name());
+    let catalog = Catalog::with_builtin(cel::Limits::default());
+    let own = catalog.builtin_candidate(provider.name());
     let all =
         EngineType::WORDS.iter().flat_map(|(engine, _)| ServingMode::WORDS.iter().map(move |mode| (*engine, mode)));
     let runs = |engine: &str, mode: &ServingMode| {
@@ -114,7 +114,7 @@ fn read(provider: &dyn Provider) -> Result<Testing, String> {
 impl Start {
     /// What its engine runs, and flags of that engine.
     pub(crate) fn examples(self) -> &'static Examples {
-        &grammar(engine_of(self.engine)).examples
+        &profile(engine_of(self.engine)).examples
     }
 
     /// A ModelDeployment with nothing but what it needs.

@@ -17,7 +17,7 @@ use crate::Failure;
 const NOTE: &str = "Written by `cargo xtask generate` from the tables that the program itself works with.";
 
 pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
-    let catalog = Catalog::builtin(cel::Limits::default());
+    let catalog = Catalog::with_builtin(cel::Limits::default());
     let mut pages = vec![Generated { path: "docs/providers/README.md".into(), text: matrix(&catalog)? }];
     for provider in PROVIDERS {
         let text = page(*provider, candidate(&catalog, *provider)?);
@@ -28,7 +28,7 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
 
 fn candidate<'c>(catalog: &'c Catalog, provider: &dyn Provider) -> Result<&'c Candidate, Failure> {
     let missing = || Failure::Broken(format!("{} has no configuration that can be read", provider.name()));
-    catalog.own(provider.name()).ok_or_else(missing)
+    catalog.builtin_candidate(provider.name()).ok_or_else(missing)
 }
 
 /// A table under a heading.
@@ -210,7 +210,7 @@ fn matrix(catalog: &Catalog) -> Result<String, Failure> {
     }
 
     let mut fields = head(&["field"]);
-    for field in support::defaults().into_iter().map(|row| row.field) {
+    for field in support::default_rows().into_iter().map(|row| row.field) {
         let support = PROVIDERS.iter().map(|provider| {
             let mut rows = provider.info().field_support().into_iter();
             rows.find(|row| row.field == field).map_or("", |row| word(row.support))
@@ -271,8 +271,8 @@ mod tests {
     #[test]
     fn every_field_and_override_has_a_row() {
         for provider in PROVIDERS {
-            let text = page(*provider, candidate(&Catalog::builtin(cel::Limits::default()), *provider).unwrap());
-            for support::FieldSupport { field, .. } in support::defaults() {
+            let text = page(*provider, candidate(&Catalog::with_builtin(cel::Limits::default()), *provider).unwrap());
+            for support::FieldSupport { field, .. } in support::default_rows() {
                 assert_eq!(text.matches(&format!("| `{field}` |")).count(), 1, "{}: {field}", provider.name());
             }
             assert!(!text.contains("It has none."), "{}", provider.name());

@@ -9,7 +9,7 @@ use crate::cluster_snapshot::LiveObject;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::manifest::owner_name;
-use kubefoundry_model::status::text_at;
+use kubefoundry_model::status::text_or_empty;
 
 /// ClusterSnapshot objects by group, kind and name.
 pub(super) struct Index<'l> {
@@ -41,9 +41,10 @@ impl<'l> Index<'l> {
 
     /// The live object that a rendered one is. One without a namespace may be in any; then its annotation tells which.
     pub(super) fn find(&self, expected: &Value) -> Found<'l> {
-        let api_version = text_at(expected, "/apiVersion");
+        let api_version = text_or_empty(expected, "/apiVersion");
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        let named = self.objects.get(&(group, text_at(expected, "/kind"), text_at(expected, "/metadata/name")));
+        let named =
+            self.objects.get(&(group, text_or_empty(expected, "/kind"), text_or_empty(expected, "/metadata/name")));
         let mut candidates = named.cloned().unwrap_or_default();
         if let Some(namespace) = expected.pointer("/metadata/namespace").and_then(Value::as_str) {
             candidates.retain(|(_, live)| live.object.namespace.as_deref() == Some(namespace));
@@ -86,7 +87,7 @@ pub(super) fn is_owner(live: &LiveObject, expected: Option<&str>) -> bool {
 
 /// What a rendered object is.
 pub(super) fn reference(object: &Value) -> ObjectRef {
-    let text = |pointer: &str| Arc::from(text_at(object, pointer));
+    let text = |pointer: &str| Arc::from(text_or_empty(object, pointer));
     let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).map(Arc::from);
     ObjectRef { api_version: text("/apiVersion"), kind: text("/kind"), namespace, name: text("/metadata/name") }
 }

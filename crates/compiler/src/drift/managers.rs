@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::lists::{self, Key};
-use kubefoundry_model::status::text_at;
+use kubefoundry_model::status::text_or_empty;
 
 /// Somebody who wrote a field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -34,17 +34,17 @@ pub(super) type Cursors<'m> = Vec<(&'m FieldManager, &'m Value)>;
 impl<'l> Managers<'l> {
     /// The managers whose fields are those of the object's own version.
     pub(super) fn of(live: &'l Value) -> Self {
-        let version = text_at(live, "/apiVersion");
+        let version = text_or_empty(live, "/apiVersion");
         let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
         let entries = entries.into_iter().flatten().filter_map(|entry| {
-            let text = |field: &str| text_at(entry, field).to_owned();
+            let text = |field: &str| text_or_empty(entry, field).to_owned();
             let writer = FieldManager {
                 manager: text("/manager"),
                 operation: text("/operation"),
                 subresource: text("/subresource"),
                 time: text("/time"),
             };
-            let is_same = text_at(entry, "/apiVersion") == version;
+            let is_same = text_or_empty(entry, "/apiVersion") == version;
             Some((writer, entry.get("fieldsV1").filter(|fields| is_same && fields.is_object())?))
         });
         Self { entries: entries.collect() }

@@ -27,7 +27,7 @@ use crate::pipeline::{Compilation, Output};
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
-use kubefoundry_model::status::text_at;
+use kubefoundry_model::status::text_or_empty;
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
@@ -229,7 +229,7 @@ fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Obj
     let placed = placed(expected, live);
     let expected = placed.as_ref().unwrap_or(expected);
     let (fields, found) = fields(expected, &live.value, crds);
-    let deletion = text_at(&live.value, "/metadata/deletionTimestamp");
+    let deletion = text_or_empty(&live.value, "/metadata/deletionTimestamp");
     let result = match (deletion, fields.is_empty()) {
         ("", true) => Outcome::Same,
         ("", false) => Outcome::Differs,
@@ -267,7 +267,8 @@ pub fn drift(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> Vec<Fie
 
 /// The fields that differ, and the live object as far as it is rendered.
 fn fields(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> (Vec<FieldDrift>, Value) {
-    let schema = crds.and_then(|crds| crds.schema(text_at(expected, "/apiVersion"), text_at(expected, "/kind")).ok());
+    let schema = crds
+        .and_then(|crds| crds.schema(text_or_empty(expected, "/apiVersion"), text_or_empty(expected, "/kind")).ok());
     let managers = managers::Managers::of(live);
     let (mut fields, found) = compare::compare(expected, live, schema.map(kubefoundry_crd::Schema::raw), &managers);
     fields.extend(leftover::leftover(expected, live, &managers));
@@ -287,7 +288,7 @@ fn placed(expected: &Value, live: &LiveObject) -> Option<Value> {
 }
 
 fn other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
-    let (rendered, found) = (text_at(expected, "/apiVersion"), &live.object.api_version);
+    let (rendered, found) = (text_or_empty(expected, "/apiVersion"), &live.object.api_version);
     let (group, version) = rendered.rsplit_once('/').unwrap_or(("", rendered));
     let kind = live.object.kind.to_lowercase();
     let message = format!(
@@ -298,7 +299,7 @@ fn other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
 }
 
 fn missing(expected: &Value, kinds: &BTreeSet<&str>) -> ObjectDrift {
-    let kind = text_at(expected, "/kind");
+    let kind = text_or_empty(expected, "/kind");
     let message = format!("the dump has no {kind} at all: were they left out?");
     outcome(expected, Outcome::Missing, if kinds.contains(kind) { String::new() } else { message })
 }

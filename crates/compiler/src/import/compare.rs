@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::wire::metadata;
-use kubefoundry_model::draft::PartNames;
-use kubefoundry_model::engines::{GivenFlag, flags_of};
-use kubefoundry_model::provider::FilledIn;
+use kubefoundry_model::draft::PartRenames;
+use kubefoundry_model::engines::{ImportedFlag, flags_from_argv};
+use kubefoundry_model::provider::ServerDefault;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire;
 use kubefoundry_yaml as yaml;
@@ -51,7 +51,7 @@ const MARKS: &[&str] = &["managed-by", "model-deployment", "selected-reason", "m
 /// What a rendered object says differently from a given one. Left out is what others than users write, the marks that say
 /// whose a rendered object is, and the order in which nothing depends on it: of flags, and of lists whose items have names.
 /// `names` are items and entries that are called otherwise in the rendered object.
-pub fn differences(given: &Value, rendered: &Value, names: &PartNames) -> Vec<Difference> {
+pub fn differences(given: &Value, rendered: &Value, names: &PartRenames) -> Vec<Difference> {
     let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default();
     let mut found = Comparison { names, kind, found: Vec::new() };
     let (given, rendered) = (tidy(given), tidy(rendered));
@@ -80,7 +80,7 @@ fn tidy(object: &Value) -> Value {
 }
 
 struct Comparison<'n> {
-    names: &'n PartNames,
+    names: &'n PartRenames,
     kind: &'n str,
     found: Vec<Difference>,
 }
@@ -224,7 +224,7 @@ impl Comparison<'_> {
 
     /// Flags of a command line, whatever their order and form.
     fn arguments(&mut self, path: &FieldPath, given: &[String], rendered: &[String]) {
-        let (one, mut other) = (flags_of(given), flags_of(rendered));
+        let (one, mut other) = (flags_from_argv(given), flags_from_argv(rendered));
         let mut left = Vec::new();
         let mut start = 0;
         for flag in one {
@@ -232,7 +232,7 @@ impl Comparison<'_> {
             let is_joined = given.get(start).is_some_and(|element| element.starts_with("--") && element.contains('='));
             start += if flag.name.is_empty() || is_joined { 1 } else { 1 + flag.values.len() };
             let same =
-                |candidate: &GivenFlag| candidate.name == flag.name && same_values(&candidate.values, &flag.values);
+                |candidate: &ImportedFlag| candidate.name == flag.name && same_values(&candidate.values, &flag.values);
             match other.iter().position(same) {
                 Some(position) => drop(other.remove(position)),
                 None => left.push((at, flag)),
@@ -251,7 +251,7 @@ impl Comparison<'_> {
 }
 
 /// A flag as a command line says it.
-fn written(flag: &GivenFlag) -> Value {
+fn written(flag: &ImportedFlag) -> Value {
     let values = flag.values.join(" ");
     Value::from(match (flag.name.as_str(), flag.values.len()) {
         ("", _) => values,
@@ -302,12 +302,12 @@ fn mapping(text: &str) -> Option<Value> {
     Some(document.root.to_json()).filter(|value| value.is_object() && parsed.failure.is_none())
 }
 
-const fn filled_in(kind: &'static str, path: &'static str, value: &'static str) -> FilledIn {
-    FilledIn { kind, path, value }
+const fn filled_in(kind: &'static str, path: &'static str, value: &'static str) -> ServerDefault {
+    ServerDefault { kind, path, value }
 }
 
 /// Fields of Kubernetes' own types that an apiserver or a controller fills in. Providers know those of their objects.
-const BUILT_IN: &[FilledIn] = &[
+const BUILT_IN: &[ServerDefault] = &[
     filled_in("", "protocol", r#""TCP""#),
     filled_in("PersistentVolumeClaim", "spec.volumeMode", r#""Filesystem""#),
     filled_in("PersistentVolumeClaim", "spec.volumeName", ""),
@@ -323,7 +323,7 @@ const BUILT_IN: &[FilledIn] = &[
 /// Whether a field is one that was filled in.
 fn is_default(kind: &str, path: &FieldPath, value: &Value) -> bool {
     let text = path.to_string();
-    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().filled_in);
+    let of_providers = PROVIDERS.iter().flat_map(|provider| provider.info().server_defaults);
     BUILT_IN.iter().chain(of_providers).any(|field| {
         let is_there = text.strip_suffix(field.path).is_some_and(|above| above.is_empty() || above.ends_with('.'));
         let same = || serde_json::from_str::<Value>(field.value).is_ok_and(|default| default == *value);
@@ -353,7 +353,7 @@ mod tests {
 
     fn found(given: &Value, rendered: &Value) -> Vec<String> {
         let pairs = vec![("decode".to_owned(), "VllmDecodeWorker".to_owned())];
-        let differences = differences(given, rendered, &PartNames { mapping: "spec.services", pairs });
+        let differences = differences(given, rendered, &PartRenames { mapping: "spec.services", pairs });
         let line = |it: Difference| {
             let show = |value: Option<Value>| value.map_or("-".to_owned(), |value| value.to_string());
             format!("{}: {} {}", it.path, show(it.given), show(it.rendered))

@@ -6,8 +6,8 @@ use super::compare::same_values;
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_model::draft::{Draft, WorkerDraft};
-use kubefoundry_model::engines::grammar::{ConfigValue, Grammar, Setting};
-use kubefoundry_model::engines::{GivenFlag, grammar};
+use kubefoundry_model::engines::profile::{BooleanSetting, ConfigValue, EngineProfile};
+use kubefoundry_model::engines::{ImportedFlag, profile};
 use kubefoundry_model::ir::Role;
 use kubefoundry_model::wire::{self, ModelDeployment};
 
@@ -23,25 +23,25 @@ pub(super) struct Settings {
     enforce_eager: bool,
     pub(super) prefix_caching: Option<bool>,
     /// Of each kind of worker.
-    pub(super) rest: Vec<Vec<GivenFlag>>,
+    pub(super) rest: Vec<Vec<ImportedFlag>>,
 }
 
 impl Settings {
     /// Takes the settings that have fields out of a draft's flags. What only one of two roles says stays a flag.
     pub(super) fn of(draft: &Draft) -> Self {
-        let grammar = grammar(draft.engine);
-        let mut rest: Vec<Vec<GivenFlag>> = draft.workers.iter().map(|worker| worker.flags.clone()).collect();
-        let model_id = draft.model_id.clone().or_else(|| take_all(&mut rest, |flags| take_value(flags, grammar.model)));
+        let profile = profile(draft.engine);
+        let mut rest: Vec<Vec<ImportedFlag>> = draft.workers.iter().map(|worker| worker.flags.clone()).collect();
+        let model_id = draft.model_id.clone().or_else(|| take_all(&mut rest, |flags| take_value(flags, profile.model)));
         let served_name =
-            draft.served_name.clone().or_else(|| take_all(&mut rest, |flags| take_value(flags, grammar.served_name)));
-        let context_length = take_all(&mut rest, |flags| context_length(flags, grammar));
-        let mut is_set = |setting: Setting| take_all(&mut rest, |flags| take_setting(flags, setting)).is_some();
-        let trust_remote_code = is_set(grammar.trust_remote_code);
-        let enforce_eager = is_set(grammar.enforce_eager);
-        let prefix_caching = if is_set(grammar.prefix_caching_off) {
+            draft.served_name.clone().or_else(|| take_all(&mut rest, |flags| take_value(flags, profile.served_name)));
+        let context_length = take_all(&mut rest, |flags| context_length(flags, profile));
+        let mut is_set = |setting: BooleanSetting| take_all(&mut rest, |flags| take_setting(flags, setting)).is_some();
+        let trust_remote_code = is_set(profile.trust_remote_code);
+        let enforce_eager = is_set(profile.enforce_eager);
+        let prefix_caching = if is_set(profile.prefix_caching_off) {
             Some(false)
         } else {
-            is_set(grammar.prefix_caching_on).then_some(true)
+            is_set(profile.prefix_caching_on).then_some(true)
         };
         let is_of_flags = draft.model_id.is_none() && model_id.is_some();
         Self {
@@ -59,21 +59,24 @@ impl Settings {
     /// The same, with a switch left a flag where its field becomes other flags: a runtime that has deprecated it. `render`
     /// says what settings alone become.
     pub(super) fn without_new_spelling(self, draft: &Draft, render: impl Fn(&Self) -> Option<Draft>) -> Self {
-        let Setting::SwitchBefore(name, _) = grammar(draft.engine).enforce_eager else { return self };
+        let BooleanSetting::ReplacedSwitch(name, _) = profile(draft.engine).enforce_eager else { return self };
         let has = |draft: &Draft| draft.workers.iter().any(|worker| worker.flags.iter().any(|flag| flag.name == name));
         if !self.enforce_eager || !has(draft) || render(&self).is_none_or(|rendered| has(&rendered)) {
             return self;
         }
         let mut rest = self.rest.clone();
         for flags in &mut rest {
-            flags.push(GivenFlag { name: name.to_owned(), values: Vec::new() });
+            flags.push(ImportedFlag { name: name.to_owned(), values: Vec::new() });
         }
         Self { enforce_eager: false, rest, ..self }
     }
 }
 
 /// Takes the same out of the flags of every kind of worker, or nothing.
-fn take_all<T: PartialEq>(all: &mut Vec<Vec<GivenFlag>>, take: impl Fn(&mut Vec<GivenFlag>) -> Option<T>) -> Option<T> {
+fn take_all<T: PartialEq>(
+    all: &mut Vec<Vec<ImportedFlag>>,
+    take: impl Fn(&mut Vec<ImportedFlag>) -> Option<T>,
+) -> Option<T> {
     let mut after = all.clone();
     let taken: Option<Vec<T>> = after.iter_mut().map(take).collect();
     let mut taken = taken?.into_iter();
@@ -85,28 +88,28 @@ fn take_all<T: PartialEq>(all: &mut Vec<Vec<GivenFlag>>, take: impl Fn(&mut Vec<
     None
 }
 
-fn take_value(flags: &mut Vec<GivenFlag>, name: &str) -> Option<String> {
+fn take_value(flags: &mut Vec<ImportedFlag>, name: &str) -> Option<String> {
     let position = flags.iter().position(|flag| flag.name == name && flag.value().is_some())?;
     flags.remove(position).values.pop()
 }
 
-fn context_length(flags: &mut Vec<GivenFlag>, grammar: &Grammar) -> Option<i32> {
-    let position = flags.iter().position(|flag| flag.name == grammar.context_length)?;
+fn context_length(flags: &mut Vec<ImportedFlag>, profile: &EngineProfile) -> Option<i32> {
+    let position = flags.iter().position(|flag| flag.name == profile.context_length)?;
     let length = flags.get(position)?.value()?.parse::<i32>().ok().filter(|length| *length > 0)?;
     flags.remove(position);
     Some(length)
 }
 
 /// Takes the flags out by which an engine is told something.
-fn take_setting(flags: &mut Vec<GivenFlag>, setting: Setting) -> Option<()> {
+fn take_setting(flags: &mut Vec<ImportedFlag>, setting: BooleanSetting) -> Option<()> {
     let mut take = |name: &str, values: &[&str]| {
         let position = flags.iter().position(|flag| flag.name == name && flag.values == values)?;
         flags.remove(position);
         Some(())
     };
     match setting {
-        Setting::Switch(name) => take(name, &[]),
-        Setting::SwitchBefore(name, others) => take(name, &[]).or_else(|| {
+        BooleanSetting::Switch(name) => take(name, &[]),
+        BooleanSetting::ReplacedSwitch(name, others) => take(name, &[]).or_else(|| {
             let mut after = flags.clone();
             for (name, value) in others {
                 let position = after.iter().position(|flag| flag.name == *name && flag.value() == Some(*value))?;
@@ -115,14 +118,14 @@ fn take_setting(flags: &mut Vec<GivenFlag>, setting: Setting) -> Option<()> {
             *flags = after;
             Some(())
         }),
-        Setting::Off(name, off) => take(off, &[]).or_else(|| take(name, &["false"])),
-        Setting::Key(keys, value) => take_key(flags, keys, value),
-        Setting::Default | Setting::Ignored(_) => None,
+        BooleanSetting::Off(name, off) => take(off, &[]).or_else(|| take(name, &["false"])),
+        BooleanSetting::Key(keys, value) => take_key(flags, keys, value),
+        BooleanSetting::Default | BooleanSetting::Ignored(_) => None,
     }
 }
 
 /// Takes a configuration key out, which may be inside another.
-fn take_key(flags: &mut Vec<GivenFlag>, keys: &[&str], wanted: ConfigValue) -> Option<()> {
+fn take_key(flags: &mut Vec<ImportedFlag>, keys: &[&str], wanted: ConfigValue) -> Option<()> {
     let wanted = match wanted {
         ConfigValue::Bool(value) => Value::Bool(value),
         ConfigValue::Null => Value::Null,
@@ -148,16 +151,17 @@ fn take_key(flags: &mut Vec<GivenFlag>, keys: &[&str], wanted: ConfigValue) -> O
 
 /// What the user said beside what a rendering says by itself: of the flags of every kind of worker, those that all have
 /// in common.
-pub(super) fn own_flags(given: &[Vec<GivenFlag>], by_itself: &[Vec<GivenFlag>]) -> Vec<GivenFlag> {
-    let same = |one: &GivenFlag, other: &GivenFlag| one.name == other.name && same_values(&one.values, &other.values);
+pub(super) fn own_flags(given: &[Vec<ImportedFlag>], by_itself: &[Vec<ImportedFlag>]) -> Vec<ImportedFlag> {
+    let same =
+        |one: &ImportedFlag, other: &ImportedFlag| one.name == other.name && same_values(&one.values, &other.values);
     let mut own = given.iter().enumerate().map(|(position, flags)| {
         let usual = by_itself.get(position).map_or(&[][..], Vec::as_slice);
-        let is_own = |flag: &&GivenFlag| !usual.iter().any(|usual| same(usual, flag));
+        let is_own = |flag: &&ImportedFlag| !usual.iter().any(|usual| same(usual, flag));
         flags.iter().filter(is_own).cloned().collect::<Vec<_>>()
     });
     let first = own.next().unwrap_or_default();
-    let others: Vec<Vec<GivenFlag>> = own.collect();
-    let in_all = |flag: &GivenFlag| others.iter().all(|other| other.iter().any(|candidate| same(candidate, flag)));
+    let others: Vec<Vec<ImportedFlag>> = own.collect();
+    let in_all = |flag: &ImportedFlag| others.iter().all(|other| other.iter().any(|candidate| same(candidate, flag)));
     first.into_iter().filter(in_all).collect()
 }
 
@@ -172,7 +176,7 @@ pub(super) struct Writing<'w> {
     /// Whether the image is written.
     pub(super) with_image: bool,
     pub(super) env: &'w [Value],
-    pub(super) flags: &'w [GivenFlag],
+    pub(super) flags: &'w [ImportedFlag],
     /// Whether prefix caching comes by itself where the group has it on.
     pub(super) has_usual_caching: bool,
     /// Whether the object says that its model is one of HuggingFace.
@@ -278,7 +282,7 @@ impl Writing<'_> {
         let is_name = |name: &str| {
             name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
         };
-        let is_named = |flag: &&GivenFlag| !flag.name.trim_matches('-').is_empty() && is_name(&flag.name);
+        let is_named = |flag: &&ImportedFlag| !flag.name.trim_matches('-').is_empty() && is_name(&flag.name);
         for flag in self.flags.iter().filter(is_named) {
             match flag.values.as_slice() {
                 [] => drop(args.insert(flag.name.clone(), json!(""))),

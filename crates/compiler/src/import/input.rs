@@ -6,7 +6,7 @@ use crate::reading::report_failure;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
 use kubefoundry_kubernetes::api_group::Dialect;
-use kubefoundry_model::draft::text;
+use kubefoundry_model::draft::string_at;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire;
@@ -102,32 +102,32 @@ pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 impl Object<'_> {
     fn group(&self) -> &str {
-        text(&self.value, "/apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group)
+        string_at(&self.value, "/apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group)
     }
 
     /// The provider that reads objects of this kind.
     pub(crate) fn provider(&self) -> Option<&'static dyn Provider> {
-        let kind = text(&self.value, "/kind")?;
+        let kind = string_at(&self.value, "/kind")?;
         let reads = |provider: &&dyn Provider| provider.info().has_kind(self.group(), kind);
         let provider = PROVIDERS.iter().copied().find(reads)?;
         // An object that another one of its provider owns is a part of that one: an InferenceSet's Workspaces.
-        let owner = text(&self.value, "/metadata/ownerReferences/0/kind");
+        let owner = string_at(&self.value, "/metadata/ownerReferences/0/kind");
         let is_part = provider.info().kinds.iter().any(|own| Some(own.kind) == owner);
         (!is_part).then_some(provider)
     }
 
     /// Its namespace, when it states one.
     pub(crate) fn namespace(&self) -> Option<&str> {
-        text(&self.value, "/metadata/namespace")
+        string_at(&self.value, "/metadata/namespace")
     }
 
     /// What it is.
     pub(crate) fn reference(&self) -> ObjectRef {
-        let of = |pointer: &str| text(&self.value, pointer).unwrap_or_default().into();
+        let of = |pointer: &str| string_at(&self.value, pointer).unwrap_or_default().into();
         ObjectRef {
             api_version: of("/apiVersion"),
             kind: of("/kind"),
-            namespace: text(&self.value, "/metadata/namespace").map(Into::into),
+            namespace: string_at(&self.value, "/metadata/namespace").map(Into::into),
             name: of("/metadata/name"),
         }
     }
@@ -139,17 +139,17 @@ impl Object<'_> {
 
     /// Whether it is a ModelDeployment of ours.
     pub(crate) fn is_model(&self) -> bool {
-        self.dialect().is_some() && text(&self.value, "/kind") == Some(wire::KIND)
+        self.dialect().is_some() && string_at(&self.value, "/kind") == Some(wire::KIND)
     }
 
     /// Whether it is a provider configuration of ours.
     pub(crate) fn is_config(&self) -> bool {
-        self.dialect().is_some() && text(&self.value, "/kind") == Some(wire::CONFIGURATION_KIND)
+        self.dialect().is_some() && string_at(&self.value, "/kind") == Some(wire::CONFIGURATION_KIND)
     }
 
     /// Whether it is a kustomization.
     pub(crate) fn is_kustomization(&self) -> bool {
-        matches!(text(&self.value, "/kind"), Some("Kustomization" | "Component"))
+        matches!(string_at(&self.value, "/kind"), Some("Kustomization" | "Component"))
             || self.group() == "" && self.value.get("kind").is_none() && self.value.get("patches").is_some()
     }
 

@@ -30,8 +30,8 @@ use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
-use kubefoundry_model::draft::{Draft, Subject, entries, text};
-use kubefoundry_model::engines::GivenFlag;
+use kubefoundry_model::draft::{Draft, ImportSource, string_at, string_entries_at};
+use kubefoundry_model::engines::ImportedFlag;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
@@ -189,7 +189,7 @@ impl<'s> Bench<'s> {
     fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &Object<'_>) -> Self {
         let settings = sources.iter().map(|(_, source)| source);
         let version =
-            text(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
+            string_at(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
         Self {
             settings: settings.filter(|source| matches!(source.purpose, Purpose::Options | Purpose::Crds)).collect(),
             provider,
@@ -225,9 +225,9 @@ impl<'s> Bench<'s> {
     /// What a provider reads out of what a deployment becomes.
     fn reread(&self, deployment: &Value) -> Option<Draft> {
         let objects = self.render(deployment).ok()?.objects;
-        let beside: Vec<&Value> = objects.iter().collect();
+        let siblings: Vec<&Value> = objects.iter().collect();
         let main = objects.last()?;
-        self.provider.import(&Subject { object: main, beside: &beside }).ok()
+        self.provider.import(&ImportSource { object: main, siblings: &siblings }).ok()
     }
 
     fn import(
@@ -236,7 +236,7 @@ impl<'s> Bench<'s> {
         beside: &Beside<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<ImportedDeployment> {
-        let subject = Subject { object: &object.value, beside: &beside.values };
+        let subject = ImportSource { object: &object.value, siblings: &beside.values };
         let reference = object.reference();
         let draft = match self.provider.import(&subject) {
             Ok(draft) => draft,
@@ -288,7 +288,7 @@ impl<'s> Bench<'s> {
         let is_hugging_face = is_hugging_face(object);
         let named = Some(self.provider.name());
         let with =
-            |settings: &Settings, has_usual_caching, provider, with_image, env: &[Value], flags: &[GivenFlag]| {
+            |settings: &Settings, has_usual_caching, provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
                 let metadata = &metadata;
                 Writing {
                     dialect,
@@ -313,7 +313,7 @@ impl<'s> Bench<'s> {
         let has_usual_caching = !is_said
             || reread(settings, true)
                 .is_some_and(|usual| Settings::of(&usual).prefix_caching == settings.prefix_caching);
-        let write = |provider, with_image, env: &[Value], flags: &[GivenFlag]| {
+        let write = |provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
             with(settings, has_usual_caching, provider, with_image, env, flags)
         };
         // First with nothing of what a rendering may say by itself.
@@ -322,13 +322,13 @@ impl<'s> Bench<'s> {
         let with_image = draft.image.is_some() && !(draft.has_default_image && is_default);
         let bare = if with_image { self.reread(&write(named, true, &[], &[])) } else { bare };
         let (usual_env, usual_flags) = bare.map_or_else(Default::default, |bare| {
-            let flags: Vec<Vec<GivenFlag>> = bare.workers.iter().map(|worker| worker.flags.clone()).collect();
+            let flags: Vec<Vec<ImportedFlag>> = bare.workers.iter().map(|worker| worker.flags.clone()).collect();
             (bare.env, flags)
         });
         let env: Vec<Value> = draft.env.iter().filter(|variable| !usual_env.contains(variable)).cloned().collect();
         let flags = own_flags(&settings.rest, &usual_flags);
         // A provider that was selected is named only where selection would not come to the same.
-        let reason = entries(object, "/metadata/annotations").remove(&dialect.label("selected-reason"));
+        let reason = string_entries_at(object, "/metadata/annotations").remove(&dialect.label("selected-reason"));
         if let Some(Value::String(reason)) = reason {
             let deployment = write(None, with_image, &env, &flags);
             if let Ok(rendering) = self.render(&deployment)
@@ -377,8 +377,8 @@ impl<'s> Bench<'s> {
 /// The dialect whose marks an object bears; that of the specification when it bears none.
 fn dialect_of(object: &Value) -> &'static Dialect {
     let marked = |dialect: &&Dialect| {
-        let annotations = entries(object, "/metadata/annotations");
-        let labels = entries(object, "/metadata/labels");
+        let annotations = string_entries_at(object, "/metadata/annotations");
+        let labels = string_entries_at(object, "/metadata/labels");
         annotations.contains_key(&dialect.label("model-deployment"))
             || labels.contains_key(&dialect.label("managed-by"))
     };
@@ -387,7 +387,7 @@ fn dialect_of(object: &Value) -> &'static Dialect {
 
 /// Whether an object says that its model is one of HuggingFace.
 fn is_hugging_face(object: &Value) -> bool {
-    let labels = entries(object, "/metadata/labels");
+    let labels = string_entries_at(object, "/metadata/labels");
     labels.iter().any(|(key, value)| key.ends_with("/model-source") && value.as_str() == Some("huggingface"))
 }
 
@@ -421,11 +421,11 @@ fn separable(path: &FieldPath) -> Option<FieldPath> {
 fn metadata(object: &Value, dialect: &Dialect) -> Value {
     let mut metadata = Map::new();
     for field in ["name", "namespace"] {
-        if let Some(value) = text(object, &format!("/metadata/{field}")) {
+        if let Some(value) = string_at(object, &format!("/metadata/{field}")) {
             metadata.insert(field.to_owned(), json!(value));
         }
     }
-    let mut labels = entries(object, "/metadata/labels");
+    let mut labels = string_entries_at(object, "/metadata/labels");
     let marks = ["managed-by", "model-source"].map(|mark| dialect.label(mark));
     labels.retain(|key, _| key.starts_with(dialect.label_prefix) && !marks.contains(key));
     if !labels.is_empty() {

@@ -7,7 +7,7 @@ use super::compare::{Difference, differences};
 use super::input::Object;
 use crate::codes::import as codes;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_model::draft::{Draft, text};
+use kubefoundry_model::draft::{Draft, string_at};
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Compares what was given with what is rendered, object by object, and reports what differs.
@@ -22,10 +22,11 @@ pub(super) fn residue(
     let mut residue = Vec::new();
     let given = std::iter::once(object).chain(parts.iter().copied());
     for given in given {
-        let kind = text(&given.value, "/kind");
-        let same = |other: &&Value| text(other, "/kind") == kind;
-        let exact =
-            |other: &&Value| same(other) && text(other, "/metadata/name") == text(&given.value, "/metadata/name");
+        let kind = string_at(&given.value, "/kind");
+        let same = |other: &&Value| string_at(other, "/kind") == kind;
+        let exact = |other: &&Value| {
+            same(other) && string_at(other, "/metadata/name") == string_at(&given.value, "/metadata/name")
+        };
         let position = left.iter().position(exact).or_else(|| left.iter().position(same));
         let found = if let Some(position) = position {
             differences(&given.value, left.remove(position), &draft.names)
@@ -60,7 +61,11 @@ fn report(object: &Object<'_>, difference: &Difference, findings: &mut Findings<
         own.into_diagnostics().into_iter().for_each(|found| findings.add(found));
     };
     let kind = |value: &Value| {
-        format!("{} {}", text(value, "/kind").unwrap_or("object"), text(value, "/metadata/name").unwrap_or_default())
+        format!(
+            "{} {}",
+            string_at(value, "/kind").unwrap_or("object"),
+            string_at(value, "/metadata/name").unwrap_or_default()
+        )
     };
     match (given, rendered) {
         (Some(given), Some(rendered)) => {

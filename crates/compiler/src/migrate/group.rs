@@ -16,7 +16,7 @@ use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::wire::{ValuePath, metadata};
-use kubefoundry_model::draft::{PartNames, items, text};
+use kubefoundry_model::draft::{PartRenames, items_at, string_at};
 use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
 use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEdit, ValueStyle, apply_edits};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
@@ -152,8 +152,8 @@ impl Patches {
 /// Rules see labels by their names; those are other ones in the other group, and what a rule says stays as it is.
 fn report_conditions(object: &Object<'_>, target: &Dialect, findings: &mut Findings<'_>) {
     let Some(dialect) = object.dialect() else { return };
-    for (index, rule) in items(&object.value, "/spec/selectionRules").iter().enumerate() {
-        let condition = text(rule, "/condition").unwrap_or_default();
+    for (index, rule) in items_at(&object.value, "/spec/selectionRules").iter().enumerate() {
+        let condition = string_at(rule, "/condition").unwrap_or_default();
         if condition.contains(dialect.label_prefix) {
             let path = InferenceProviderConfig::path().spec().selection_rules().index(index).condition();
             let message = format!(
@@ -168,16 +168,16 @@ fn report_conditions(object: &Object<'_>, target: &Dialect, findings: &mut Findi
 /// A kustomization finds what it patches by its group.
 fn report_targets(object: &Object<'_>, moved: &[&Dialect], target: &Dialect, findings: &mut Findings<'_>) {
     for list in ["patches", "patchesJson6902"] {
-        for (index, patch) in items(&object.value, &format!("/{list}")).iter().enumerate() {
+        for (index, patch) in items_at(&object.value, &format!("/{list}")).iter().enumerate() {
             let is_old = |group: &str| moved.iter().any(|dialect| dialect.group == group);
             let at = FieldPath::parse(list).index(index);
-            if text(patch, "/target/group").is_some_and(is_old) {
+            if string_at(patch, "/target/group").is_some_and(is_old) {
                 let path = at.key("target").key("group");
                 let message = format!("{path} names the old group, and finds nothing more: it is {} now", target.group);
                 findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new group there");
             }
             let names_old = |patch: &str| moved.iter().any(|dialect| patch.contains(&dialect.api_version()));
-            if text(patch, "/patch").is_some_and(names_old) {
+            if string_at(patch, "/patch").is_some_and(names_old) {
                 let path = at.key("patch");
                 let message = format!("{path} is for an object of the old group: it is {} now", target.api_version());
                 findings
@@ -313,8 +313,8 @@ impl Case<'_> {
         if let Some(enabled) = enabled.filter(|_| !is_said) {
             optional.push(field(spec().engine().enable_prefix_caching(), json!(enabled)));
         }
-        let is_named = text(&self.object.value, "/spec/model/servedName").is_some();
-        if let Some(id) = text(&self.object.value, "/spec/model/id").filter(|_| !is_named) {
+        let is_named = string_at(&self.object.value, "/spec/model/servedName").is_some();
+        if let Some(id) = string_at(&self.object.value, "/spec/model/id").filter(|_| !is_named) {
             optional.push(field(spec().model().served_name(), json!(id)));
         }
         optional
@@ -327,7 +327,7 @@ impl Case<'_> {
             return None;
         }
         let dialect = self.object.dialect();
-        let id = text(&self.object.value, "/spec/model/id").unwrap_or_default();
+        let id = string_at(&self.object.value, "/spec/model/id").unwrap_or_default();
         let default_name = [format!("--served-model-name={id}")];
         let mut changes = Vec::new();
         let mut left: Vec<&Value> = after.outputs.iter().map(|output| &output.object).collect();
@@ -337,15 +337,15 @@ impl Case<'_> {
                 |other: &&Value| other["kind"] == old["kind"] && other["metadata"]["name"] == old["metadata"]["name"];
             let name = format!(
                 "{} {}",
-                text(&old, "/kind").unwrap_or_default(),
-                text(&old, "/metadata/name").unwrap_or_default()
+                string_at(&old, "/kind").unwrap_or_default(),
+                string_at(&old, "/metadata/name").unwrap_or_default()
             );
             let Some(position) = left.iter().position(same) else {
                 changes.push(format!("{name} is rendered no more"));
                 continue;
             };
             let new = left.remove(position);
-            for difference in differences(&old, new, &PartNames::default()) {
+            for difference in differences(&old, new, &PartRenames::default()) {
                 let (path, show) =
                     (difference.path, |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string()));
                 let is_default =

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::ServiceAddress;
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_model::draft::{items, text};
+use kubefoundry_model::draft::{items_at, string_at};
 
 /// One step: what is done, and what there is to know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,7 +35,8 @@ impl Parts<'_> {
     pub(super) fn steps(&self) -> Vec<Step> {
         let step = |title: &str, notes: Vec<String>| Step { title: title.to_owned(), notes };
         let list = |objects: &[ObjectRef]| objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let new = ObjectRef { name: text(self.new, "/metadata/name").unwrap_or_default().into(), ..self.old.clone() };
+        let new =
+            ObjectRef { name: string_at(self.new, "/metadata/name").unwrap_or_default().into(), ..self.old.clone() };
         let mut run = vec![format!("Apply {new}, or what it becomes: {}.", list(self.new_objects))];
         match self.gpus {
             0 => run.push("It needs no GPU; both take their CPU and memory while they run together.".to_owned()),
@@ -88,10 +89,10 @@ impl Parts<'_> {
     fn claims(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let (mut caches, mut others, mut shared) = (false, Vec::new(), Vec::new());
-        for volume in items(self.new, "/spec/model/storage/volumes") {
-            let name = text(volume, "/name").unwrap_or_default();
+        for volume in items_at(self.new, "/spec/model/storage/volumes") {
+            let name = string_at(volume, "/name").unwrap_or_default();
             let is_new = volume.get("size").is_some_and(|size| !size.is_null());
-            match (text(volume, "/claimName").filter(|_| !is_new), text(volume, "/purpose")) {
+            match (string_at(volume, "/claimName").filter(|_| !is_new), string_at(volume, "/purpose")) {
                 (Some(claim), _) => shared.push(claim),
                 (None, Some("modelCache")) => caches = true,
                 (None, Some("compilationCache")) => {}

@@ -18,8 +18,8 @@ use kubefoundry_cel::Limits;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::draft::{Subject, text};
-use kubefoundry_model::engines::{GivenFlag, grammar};
+use kubefoundry_model::draft::{ImportSource, string_at};
+use kubefoundry_model::engines::{ImportedFlag, profile};
 use kubefoundry_model::ir::ProviderRequest;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers;
@@ -210,7 +210,7 @@ impl Case<'_> {
         let leaves = providers::find(from).map_or(from, |provider| provider.display_name());
         let mut new = self.object.value.clone();
         let mut metadata = Map::new();
-        let old_name = text(&new, "/metadata/name").unwrap_or_default();
+        let old_name = string_at(&new, "/metadata/name").unwrap_or_default();
         metadata.insert("name".to_owned(), json!(format!("{old_name}-{name}")));
         for field in ["namespace", "labels", "annotations"] {
             if let Some(value) = new.pointer(&format!("/metadata/{field}")).filter(|value| !value.is_null()) {
@@ -230,7 +230,7 @@ impl Case<'_> {
         }
         let spec = ModelDeployment::path().spec();
         for path in [spec.clone().image(), spec.engine().image()] {
-            let image = text(&new, &path.json_pointer()).filter(|image| !image.is_empty());
+            let image = string_at(&new, &path.json_pointer()).filter(|image| !image.is_empty());
             if let Some(image) = image {
                 let message = format!("{path} is {image:?}, an image for {leaves}, and is kept for {display}");
                 let help = format!("see that what {display} starts is in it, or give another image");
@@ -310,21 +310,21 @@ fn name_of_model(run: &Compilation, decision: &Decision) -> Option<String> {
     };
     let objects: Vec<&Value> = run.outputs.iter().filter(of_it).map(|output| &output.object).collect();
     let provider = decision.provider().and_then(providers::find)?;
-    let draft = provider.import(&Subject { object: objects.last()?, beside: &objects }).ok()?;
-    let grammar = grammar(draft.engine);
+    let draft = provider.import(&ImportSource { object: objects.last()?, siblings: &objects }).ok()?;
+    let profile = profile(draft.engine);
     let flag = |name: &str| {
         let mut flags = draft.workers.iter().flat_map(|worker| &worker.flags);
-        flags.find(|flag| flag.name == name).and_then(GivenFlag::value).map(str::to_owned)
+        flags.find(|flag| flag.name == name).and_then(ImportedFlag::value).map(str::to_owned)
     };
-    let named = draft.served_name.clone().or_else(|| flag(grammar.served_name));
-    named.or_else(|| flag(grammar.model).filter(|_| grammar.answers_to_model))
+    let named = draft.served_name.clone().or_else(|| flag(profile.served_name));
+    named.or_else(|| flag(profile.model).filter(|_| profile.answers_to_model))
 }
 
 /// The engines and modes that one provider of this program runs and another does not.
 fn capabilities_lost(from: &str, to: &str) -> Vec<String> {
-    let catalog = Catalog::builtin(Limits::default());
+    let catalog = Catalog::with_builtin(Limits::default());
     let cells = |name: &str| {
-        let candidate = catalog.own(name);
+        let candidate = catalog.builtin_candidate(name);
         let engines = candidate.into_iter().flat_map(|candidate| &candidate.engines);
         let cells =
             engines.flat_map(|engine| engine.modes.iter().map(move |mode| format!("{} in {mode} mode", engine.name)));

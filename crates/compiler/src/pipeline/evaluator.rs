@@ -273,7 +273,7 @@ impl Evaluator {
             let reader = &mut Reader::strict(&mut findings).in_group(dialect);
             let wire = ModelDeployment::read(&document.root, &FieldPath::root(), reader)?;
             let engine = select::default_engine(&wire, dialect, &self.catalog);
-            validate::validate_for(&wire, dialect, engine, &mut findings)
+            validate::validate_with_default_engine(&wire, dialect, engine, &mut findings)
         };
         let read = read();
         (read, findings.has_errors())

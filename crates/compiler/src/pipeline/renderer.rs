@@ -70,7 +70,7 @@ impl<'s> Renderer<'s> {
     /// With what a run over these texts knew. What was wrong with any of it the run itself said.
     pub fn new<O>(sources: &'s SourceSet, compilation: &Compilation<O>) -> Self {
         let options = compilation.options.clone();
-        let mut catalog = Catalog::builtin(options.rule_limits);
+        let mut catalog = Catalog::with_builtin(options.rule_limits);
         for id in &compilation.configured {
             for document in
                 documents(sources, *id, &options).iter().filter(|document| configured_by(&document.header).is_some())

@@ -80,7 +80,7 @@ pub(crate) fn prepared<T>(
 /// The providers that can be chosen, before any configuration is read.
 pub(super) fn catalog(options: &Options, providers: Providers) -> Catalog {
     match providers {
-        Providers::All => Catalog::builtin(options.rule_limits),
+        Providers::All => Catalog::with_builtin(options.rule_limits),
         Providers::Given => Catalog::without_builtin(options.rule_limits),
     }
 }
@@ -169,7 +169,7 @@ impl Attempt {
 impl<'p> Subject<'p> {
     /// None when it is not models that the run has configurations of.
     pub(super) fn new(document: &'p Document<'p>, environment: &'p Environment<'p>) -> Option<Self> {
-        let catalog = Catalog::of(environment.configuration)?;
+        let catalog = Catalog::downcast(environment.configuration)?;
         Some(Self { document, environment, catalog })
     }
 

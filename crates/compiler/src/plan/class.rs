@@ -120,7 +120,7 @@ pub(super) fn judge(movement: &Movement, behaviors: Option<&[Behavior]>) -> Verd
     let Some(behaviors) = behaviors else {
         return verdict(ChangeClass::Unknown, "its controller is not known here");
     };
-    let Some(row) = Behavior::of(behaviors, &movement.object.kind, &movement.path) else {
+    let Some(row) = Behavior::find(behaviors, &movement.object.kind, &movement.path) else {
         return verdict(ChangeClass::Unknown, "the provider's table says nothing about the field");
     };
     let class = match row.reaction {

@@ -6,7 +6,7 @@ use super::class::{ChangeClass, judge};
 use super::movement::between;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_model::provider::Provider;
-use kubefoundry_model::status::text_at;
+use kubefoundry_model::status::text_or_empty;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Metadata that the apiserver keeps for itself.
@@ -76,7 +76,7 @@ pub fn upstream_changes(provider: &dyn Provider, before: &Value, after: &Value) 
 
 /// What is wanted of an object, with its name.
 fn named(object: &Value) -> (ObjectRef, Value) {
-    let text = |pointer: &str| text_at(object, pointer).into();
+    let text = |pointer: &str| text_or_empty(object, pointer).into();
     let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).map(Into::into);
     let reference =
         ObjectRef { api_version: text("/apiVersion"), kind: text("/kind"), namespace, name: text("/metadata/name") };

@@ -9,7 +9,7 @@ use kubefoundry_diagnostics::{Findings, Scope};
 use kubefoundry_kubernetes::api_group::Dialect;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::ir::Deployment;
-use kubefoundry_model::rule_types::Variables;
+use kubefoundry_model::rule_environment::RuleVariables;
 use kubefoundry_model::select;
 use kubefoundry_model::select::{Selection, Steps};
 use kubefoundry_model::validate;
@@ -52,7 +52,7 @@ pub(super) fn judge(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut Steps)
     if findings.has_errors() {
         return None;
     }
-    let variables = Variables::new(root, &deployment);
+    let variables = RuleVariables::new(root, &deployment);
     let selection = select::select(&deployment, prepared.catalog(), variables, true, steps, &mut findings);
     let deciding = selection.candidates.iter().map(|candidate| {
         let score = candidate.score?;

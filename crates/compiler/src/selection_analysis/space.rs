@@ -8,7 +8,7 @@ use crate::trace::change::{FieldChange, edited, other_mode, shape_at};
 use kubefoundry_cel::{Comparison, Holds};
 use kubefoundry_kubernetes::wire::{Shape, Syntax, Word as _};
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::engines::grammar;
+use kubefoundry_model::engines::profile;
 use kubefoundry_model::wire::{self, EngineType, ModelDeployment};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
@@ -108,17 +108,17 @@ fn mode_of<'n>(root: &'n Node<'_>) -> &'n str {
 fn bases() -> Vec<Node<'static>> {
     let mut bases = Vec::new();
     for (word, engine) in EngineType::WORDS {
-        let grammar = grammar(*engine);
+        let profile = profile(*engine);
         for disaggregated in [false, true] {
             for gpus in [1, 0] {
                 let mut document = json!({
                     "apiVersion": "kubefoundry.ai/v1alpha1",
                     "kind": wire::KIND,
                     "metadata": {"name": "witness"},
-                    "spec": {"model": {"id": grammar.examples.model}, "engine": {"type": word}},
+                    "spec": {"model": {"id": profile.examples.model}, "engine": {"type": word}},
                 });
                 let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) else { continue };
-                if let Some(image) = grammar.examples.image {
+                if let Some(image) = profile.examples.image {
                     spec.insert("image".to_owned(), json!(image));
                 }
                 if disaggregated {

@@ -12,7 +12,7 @@ use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_model::catalog::Candidate;
-use kubefoundry_model::engines::grammar;
+use kubefoundry_model::engines::profile;
 use kubefoundry_model::select::{Assessment, Selection, Steps};
 use kubefoundry_model::wire::{EngineType, ModelDeployment};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -244,7 +244,7 @@ impl<'p> Search<'p> {
                 changes.push(vec![FieldChange::remove(dimension.field.clone())]);
             }
         }
-        for image in EngineType::WORDS.iter().filter_map(|(_, engine)| grammar(*engine).examples.image) {
+        for image in EngineType::WORDS.iter().filter_map(|(_, engine)| profile(*engine).examples.image) {
             changes.push(vec![FieldChange::set(spec().image(), image)]);
         }
         changes.push(vec![FieldChange::remove(spec().image())]);

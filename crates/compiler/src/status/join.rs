@@ -8,7 +8,7 @@ use crate::cluster_snapshot::{Controller, LiveObject};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_model::provider::Provider;
-use kubefoundry_model::status::text_at;
+use kubefoundry_model::status::text_or_empty;
 use kubefoundry_model::wire;
 
 /// A ModelDeployment and an object that runs it, as far as they are there.
@@ -83,7 +83,7 @@ fn identity(object: &LiveObject) -> Identity {
 
 /// What a deployment's status says that it became; or, where it says nothing, an object of its own name.
 fn named_resource(deployment: &LiveObject) -> Identity {
-    let text = |field: &str| text_at(&deployment.value, field);
+    let text = |field: &str| text_or_empty(&deployment.value, field);
     let (kind, name) = (text("/status/provider/resourceKind"), text("/status/provider/resourceName"));
     let (kind, name) = if name.is_empty() { ("", &*deployment.object.name) } else { (kind, name) };
     Identity::new("", kind, deployment.object.namespace.as_deref(), name)
@@ -113,7 +113,7 @@ fn maker<'l>(child: &LiveObject, resources: &Index<'l>) -> Option<&'l LiveObject
     let api_version = format!("{}/", owner.group);
     let identity = Identity::new(&api_version, owner.kind, child.object.namespace.as_deref(), owner.name);
     let parent = resources.get(&identity)?;
-    let uid = text_at(&parent.value, "/metadata/uid");
+    let uid = text_or_empty(&parent.value, "/metadata/uid");
     (uid.is_empty() || owner.uid.is_empty() || uid == owner.uid).then_some(*parent)
 }
 
@@ -153,7 +153,7 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
     {
         joined.doubts.push(format!("its annotation names {name}, its owner reference {}", owner.name));
     }
-    let uid = joined.deployment.map(|deployment| text_at(&deployment.value, "/metadata/uid")).unwrap_or_default();
+    let uid = joined.deployment.map(|deployment| text_or_empty(&deployment.value, "/metadata/uid")).unwrap_or_default();
     if let Some(owner) = owner
         && !uid.is_empty()
         && owner.name == short

@@ -20,7 +20,7 @@ use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_model::provider::{Provider, Status, StatusError};
 use kubefoundry_model::providers::PROVIDERS;
-use kubefoundry_model::status::{Part, Unrecognized};
+use kubefoundry_model::status::{StatusPart, UnrecognizedValue};
 
 /// Against what statuses are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +198,7 @@ fn entry(joined: &join::Joined<'_>, judgement: StalenessPolicy) -> StatusEntry {
 /// A version of a provider's object that is not read.
 fn not_read(error: &StatusError, resource: &LiveObject) -> Status {
     let value = Value::from(&*resource.object.api_version);
-    let unrecognized = vec![Unrecognized { path: "apiVersion".to_owned(), value }];
+    let unrecognized = vec![UnrecognizedValue { path: "apiVersion".to_owned(), value }];
     Status { message: error.to_string(), unrecognized, ..nothing() }
 }
 
@@ -218,9 +218,9 @@ fn nothing() -> Status {
 }
 
 /// An object that another provider object made: one replica of it.
-fn part(provider: &dyn Provider, child: &LiveObject) -> Part {
+fn part(provider: &dyn Provider, child: &LiveObject) -> StatusPart {
     let status = provider.translate_status(&child.value).unwrap_or_else(|error| not_read(&error, child));
-    Part {
+    StatusPart {
         role: child.object.kind.to_string(),
         name: child.object.name.to_string(),
         state: status.phase.map(|phase| phase.as_str().to_owned()),

@@ -5,25 +5,25 @@ use serde_json::Value;
 use super::{ReportedStatus, nothing};
 use kubefoundry_kubernetes::wire::{ConditionStatus, Word as _};
 use kubefoundry_model::provider::Status;
-use kubefoundry_model::status::{Condition, Replicas, Unrecognized, integer_at, text_at};
+use kubefoundry_model::status::{Condition, Replicas, UnrecognizedValue, integer_at, text_or_empty};
 use kubefoundry_model::wire::Phase;
 use kubefoundry_transform::Endpoint;
 
 /// The provider that a ModelDeployment asks for or was given.
 pub(super) fn provider(deployment: &Value) -> Option<String> {
-    let found = ["/status/provider/name", "/spec/provider/name"].map(|pointer| text_at(deployment, pointer));
+    let found = ["/status/provider/name", "/spec/provider/name"].map(|pointer| text_or_empty(deployment, pointer));
     found.into_iter().find(|name| !name.is_empty()).map(str::to_owned)
 }
 
 pub(super) fn reported(deployment: &Value) -> Option<ReportedStatus> {
-    let text = |pointer: &str| text_at(deployment, pointer).to_owned();
+    let text = |pointer: &str| text_or_empty(deployment, pointer).to_owned();
     let reported = ReportedStatus { phase: text("/status/phase"), message: text("/status/message") };
     (!reported.phase.is_empty() || !reported.message.is_empty()).then_some(reported)
 }
 
 /// What a ModelDeployment says of itself, where the dump has nothing that runs it.
 pub(super) fn status(deployment: &Value) -> Status {
-    let said = text_at(deployment, "/status/phase");
+    let said = text_or_empty(deployment, "/status/phase");
     let phase = Phase::WORDS.iter().find(|(word, _)| *word == said).map(|(_, phase)| *phase);
     let mut status = Status {
         phase,
@@ -37,17 +37,17 @@ pub(super) fn status(deployment: &Value) -> Status {
         let (desired, ready, available) = (count("desired"), count("ready"), count("available"));
         status.replicas = Some(Replicas { desired, ready, available });
     }
-    let service = text_at(deployment, "/status/endpoint/service");
+    let service = text_or_empty(deployment, "/status/endpoint/service");
     let port = integer_at(deployment, "/status/endpoint/port").and_then(|port| u16::try_from(port).ok());
     status.endpoint = port.filter(|_| !service.is_empty()).map(|port| Endpoint { service: service.to_owned(), port });
-    text_at(deployment, "/status/message").clone_into(&mut status.message);
+    text_or_empty(deployment, "/status/message").clone_into(&mut status.message);
     if !said.is_empty() && phase.is_none() {
-        let unrecognized = Unrecognized { path: "status.phase".to_owned(), value: Value::from(said) };
+        let unrecognized = UnrecognizedValue { path: "status.phase".to_owned(), value: Value::from(said) };
         let said = [unrecognized.to_string(), status.message];
         status.message = said.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
         status.unrecognized.push(unrecognized);
     }
-    if !text_at(deployment, "/metadata/deletionTimestamp").is_empty() {
+    if !text_or_empty(deployment, "/metadata/deletionTimestamp").is_empty() {
         status.phase = Some(Phase::Terminating);
     }
     if status.message.is_empty() {
@@ -60,8 +60,8 @@ pub(super) fn status(deployment: &Value) -> Status {
 fn conditions(deployment: &Value) -> Vec<Condition> {
     let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
     let read = conditions.into_iter().flatten().filter_map(|condition| {
-        let text = |field: &str| text_at(condition, field).to_owned();
-        let status = ConditionStatus::WORDS.iter().find(|(word, _)| *word == text_at(condition, "/status"));
+        let text = |field: &str| text_or_empty(condition, field).to_owned();
+        let status = ConditionStatus::WORDS.iter().find(|(word, _)| *word == text_or_empty(condition, "/status"));
         Some(Condition {
             condition_type: text("/type"),
             status: status?.1,

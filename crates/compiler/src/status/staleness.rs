@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::StalenessPolicy;
 use crate::cluster_snapshot::time::Time;
 use kubefoundry_model::provider::Status;
-use kubefoundry_model::status::text_at;
+use kubefoundry_model::status::text_or_empty;
 use kubefoundry_model::wire::Phase;
 
 /// Seconds without news after which a status that should change is stale (docs/specification.md MD-7.5).
@@ -79,7 +79,7 @@ pub fn observe(object: &Value, status: &Status, judgement: StalenessPolicy) -> O
 fn last_write(object: &Value) -> Option<LastWrite> {
     let written = writes(object).filter(|(of_status, _)| *of_status).map(|(_, time)| time).max();
     let said = || object.get("status").and_then(newest);
-    let creation = || Time::parse(text_at(object, "/metadata/creationTimestamp"));
+    let creation = || Time::parse(text_or_empty(object, "/metadata/creationTimestamp"));
     written
         .map(|time| LastWrite { time, from: "managedFields" })
         .or_else(|| said().map(|time| LastWrite { time, from: "status" }))
@@ -95,8 +95,9 @@ fn last_change(object: &Value) -> Option<Time> {
 fn writes(object: &Value) -> impl Iterator<Item = (bool, Time)> {
     let managers = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     managers.into_iter().flatten().filter_map(|entry| {
-        let of_status = text_at(entry, "/subresource") == "status" || entry.pointer("/fieldsV1/f:status").is_some();
-        Some((of_status, Time::parse(text_at(entry, "/time"))?))
+        let of_status =
+            text_or_empty(entry, "/subresource") == "status" || entry.pointer("/fieldsV1/f:status").is_some();
+        Some((of_status, Time::parse(text_or_empty(entry, "/time"))?))
     })
 }
 

@@ -24,12 +24,12 @@ pub struct Candidate {
     /// Whether it is one of ours, and not overridden.
     pub builtin: bool,
     /// Where it was written.
-    pub origin: Option<ConfigPlace>,
+    pub origin: Option<ConfigLocation>,
 }
 
 /// Where a configuration stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConfigPlace {
+pub struct ConfigLocation {
     /// Which text.
     pub source: SourceId,
     /// Which document of it.
@@ -82,7 +82,7 @@ impl Candidate {
     pub(super) fn of(
         config: InferenceProviderConfig,
         builtin: bool,
-        origin: Option<ConfigPlace>,
+        origin: Option<ConfigLocation>,
         rule_spans: &[Option<Span>],
     ) -> Self {
         let spec = config.spec.unwrap_or_default();

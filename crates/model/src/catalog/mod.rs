@@ -7,10 +7,10 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use candidate::{Candidate, ConfigPlace, EngineSupport, Rule};
+pub use candidate::{Candidate, ConfigLocation, EngineSupport, Rule};
 
 use super::providers::PROVIDERS;
-use super::rule_types;
+use super::rule_environment;
 use crate::codes;
 use crate::wire::InferenceProviderConfig;
 use kubefoundry_cel as cel;
@@ -30,7 +30,7 @@ const MOST_CONFIGURATIONS: usize = 256;
 pub struct Catalog {
     candidates: Vec<Arc<Candidate>>,
     /// What the providers of this program can really render, whatever a configuration of their name claims.
-    own: Vec<Arc<Candidate>>,
+    builtin: Vec<Arc<Candidate>>,
     /// Names of configurations that could not be read: what they would have said is not known.
     failed: BTreeSet<String>,
     /// How many configurations were given.
@@ -53,29 +53,29 @@ impl Configuration for Catalog {
 
 impl Catalog {
     /// The built-in providers. `limits` are on the rules of configurations that are added.
-    pub fn builtin(limits: cel::Limits) -> Self {
+    pub fn with_builtin(limits: cel::Limits) -> Self {
         let builtin = PROVIDERS.iter().filter_map(|provider| builtin(provider.info().config));
         let mut candidates: Vec<Arc<Candidate>> = builtin.map(Arc::new).collect();
         candidates.sort_by(|a, b| a.name.cmp(&b.name));
         Self {
-            own: candidates.clone(),
+            builtin: candidates.clone(),
             candidates,
             failed: BTreeSet::new(),
             given: 0,
             rules: 0,
-            environment: rule_types::environment(limits),
-            builtin_environment: rule_types::environment(cel::Limits::default()),
+            environment: rule_environment::environment(limits),
+            builtin_environment: rule_environment::environment(cel::Limits::default()),
         }
     }
 
     /// The same without the built-in providers: only what is added can be chosen. What the providers of this program can
     /// render is known all the same.
     pub fn without_builtin(limits: cel::Limits) -> Self {
-        Self { candidates: Vec::new(), ..Self::builtin(limits) }
+        Self { candidates: Vec::new(), ..Self::with_builtin(limits) }
     }
 
     /// The catalog that a run was given.
-    pub fn of(configuration: &dyn Configuration) -> Option<&Self> {
+    pub fn downcast(configuration: &dyn Configuration) -> Option<&Self> {
         (configuration as &dyn Any).downcast_ref()
     }
 
@@ -104,7 +104,7 @@ impl Catalog {
         let path = located_at::<InferenceProviderConfig>(at).metadata().name();
         let scope = findings.scope();
         let span = root.locate(&path, yaml::Target::Value);
-        let place = ConfigPlace { source: scope.source, document: scope.document, span };
+        let place = ConfigLocation { source: scope.source, document: scope.document, span };
         if let Some(other) = self.candidates.iter().find(|other| other.name == name && !other.builtin) {
             // Cluster-scoped, and shared by both groups: one name, one configuration.
             let first = other.origin;
@@ -137,8 +137,8 @@ impl Catalog {
     }
 
     /// What a provider of this program can render; none for providers of others.
-    pub fn own(&self, name: &str) -> Option<&Candidate> {
-        self.own.iter().find(|candidate| candidate.name == name).map(Arc::as_ref)
+    pub fn builtin_candidate(&self, name: &str) -> Option<&Candidate> {
+        self.builtin.iter().find(|candidate| candidate.name == name).map(Arc::as_ref)
     }
 
     /// Whether a configuration of this name was given and could not be read.

@@ -1,6 +1,6 @@
 //! What the user gave: `engine.args` and `engine.extraArgs`, cut into flags and their values.
 
-use super::flags::{Kind, Repeat};
+use super::flags::{FlagKind, Repetition};
 use super::launcher::Launcher;
 use super::lookup::{Known, Meaning};
 use crate::codes;
@@ -88,8 +88,10 @@ pub(super) fn from_list<'u>(
         }
         let mut values = Vec::new();
         match launcher.lookup(flag, false) {
-            Meaning::One(Known { flag: known, .. }) if matches!(known.kind, Kind::Value | Kind::OptionalValue) => {
-                let most = if known.repeat == Repeat::List { usize::MAX } else { 1 };
+            Meaning::One(Known { flag: known, .. })
+                if matches!(known.kind, FlagKind::Value | FlagKind::OptionalValue) =>
+            {
+                let most = if known.repeat == Repetition::List { usize::MAX } else { 1 };
                 while values.len() < most
                     && let Some((_, next)) = elements.next_if(|(_, next)| !looks_like_flag(next))
                 {

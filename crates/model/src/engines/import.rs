@@ -6,16 +6,16 @@ use super::given::looks_like_flag;
 
 /// One flag with the values it was given.
 #[derive(Debug, Clone, PartialEq)]
-pub struct GivenFlag {
+pub struct ImportedFlag {
     /// Its name without dashes, kebab-case; empty for an element that belongs to no flag.
     pub name: String,
     /// Its values: none for a switch.
     pub values: Vec<String>,
 }
 
-impl GivenFlag {
+impl ImportedFlag {
     /// A flag with one value.
-    pub fn one(name: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn with_value(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), values: vec![value.into()] }
     }
 
@@ -28,14 +28,14 @@ impl GivenFlag {
 /// The flags of a command line: `--flag`, `--flag=value`, `--flag value …`; elements of no flag under an empty name.
 ///
 /// ```
-/// use kubefoundry_model::engines::{GivenFlag, flags_of};
+/// use kubefoundry_model::engines::{ImportedFlag, flags_from_argv};
 /// let argv = ["--model=a/b", "--port", "80", "--eager"].map(str::to_owned);
-/// let flags = flags_of(&argv);
-/// assert_eq!(flags[1], GivenFlag::one("port", "80"));
-/// assert_eq!(flags[2], GivenFlag { name: "eager".to_owned(), values: vec![] });
+/// let flags = flags_from_argv(&argv);
+/// assert_eq!(flags[1], ImportedFlag::with_value("port", "80"));
+/// assert_eq!(flags[2], ImportedFlag { name: "eager".to_owned(), values: vec![] });
 /// ```
-pub fn flags_of(argv: &[String]) -> Vec<GivenFlag> {
-    let mut flags: Vec<GivenFlag> = Vec::new();
+pub fn flags_from_argv(argv: &[String]) -> Vec<ImportedFlag> {
+    let mut flags: Vec<ImportedFlag> = Vec::new();
     // Whether the last flag may still take values.
     let mut is_open = false;
     for element in argv {
@@ -44,12 +44,12 @@ pub fn flags_of(argv: &[String]) -> Vec<GivenFlag> {
             (Some(flag), _) => {
                 let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
                 let values = value.map(unescaped).into_iter().collect();
-                flags.push(GivenFlag { name: name.replace('_', "-"), values });
+                flags.push(ImportedFlag { name: name.replace('_', "-"), values });
                 is_open = value.is_none();
             }
             (None, Some(last)) if is_open && !looks_like_flag(element) => last.values.push(unescaped(element)),
             _ => {
-                flags.push(GivenFlag { name: String::new(), values: vec![unescaped(element)] });
+                flags.push(ImportedFlag { name: String::new(), values: vec![unescaped(element)] });
                 is_open = false;
             }
         }
@@ -58,7 +58,7 @@ pub fn flags_of(argv: &[String]) -> Vec<GivenFlag> {
 }
 
 /// The flags of keyword arguments, or of a preset's settings: a switch is `true` or `false`.
-pub fn flags_of_keywords(keywords: &Map<String, Value>) -> Vec<GivenFlag> {
+pub fn flags_from_keywords(keywords: &Map<String, Value>) -> Vec<ImportedFlag> {
     let is_plain = |item: &Value| item.is_number() || item.as_str().is_some_and(|item| !looks_like_flag(item));
     let of = |(name, value): (&String, &Value)| {
         let values = match value {
@@ -72,7 +72,7 @@ pub fn flags_of_keywords(keywords: &Map<String, Value>) -> Vec<GivenFlag> {
             }
             json => vec![json.to_string()],
         };
-        GivenFlag { name: name.replace('_', "-"), values }
+        ImportedFlag { name: name.replace('_', "-"), values }
     };
     keywords.iter().filter(|(_, value)| !value.is_null()).map(of).collect()
 }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn elements_of_no_flag_are_kept() {
         let argv = ["run", "--address=:5000", "stray", "--many", "a", "-1", "-x"].map(str::to_owned);
-        let flags = flags_of(&argv);
+        let flags = flags_from_argv(&argv);
         let read: Vec<(&str, usize)> = flags.iter().map(|flag| (flag.name.as_str(), flag.values.len())).collect();
         assert_eq!(read, [("", 1), ("address", 1), ("", 1), ("many", 2), ("", 1)]);
     }

@@ -18,7 +18,7 @@ pub struct Launcher {
     /// Which valued flags must be two elements (`--flag`, `value`) where others are one (`--flag=value`).
     pub separate: Separate,
     /// Set where the flags of the engine's own server are refused.
-    pub server_flags: Option<NoServerFlags>,
+    pub server_flags: Option<ServerFlagRefusal>,
     /// Flags that may not be given, in lists.
     pub refused: Vec<&'static [Refused]>,
     /// Flags that it has and its tables have not: nothing is said of them.
@@ -64,7 +64,7 @@ pub enum Separate {
 
 /// How a program that has no server of its own answers flags of one.
 #[derive(Debug, Clone, Copy)]
-pub struct NoServerFlags {
+pub struct ServerFlagRefusal {
     /// Server flags, and the program's own flags that do the same.
     pub replacements: &'static [(&'static str, &'static str)],
     /// Help for the other flags.
@@ -132,7 +132,7 @@ impl Launcher {
     /// vLLM's own server (`python3 -m vllm.entrypoints.openai.api_server`) of the version that an image's tag says, if
     /// it says one.
     pub fn vllm_server(image: &str) -> Self {
-        let parser = Parser { table: flags::vllm_of_image(image), abbreviates: true };
+        let parser = Parser { table: flags::vllm_for_image(image), abbreviates: true };
         let api_key_help = Some("give it as VLLM_API_KEY in spec.env, from a Secret");
         Self { parsers: vec![parser], api_key_help, ..Self::new("vLLM") }
     }

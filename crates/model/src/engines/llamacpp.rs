@@ -1,9 +1,9 @@
 //! llama.cpp's `llama-server`.
 
-use super::grammar::{Examples, Grammar, Setting};
+use super::profile::{BooleanSetting, EngineProfile, Examples};
 
 /// How llama.cpp is told what a deployment says.
-pub(super) static GRAMMAR: Grammar = Grammar {
+pub(super) static PROFILE: EngineProfile = EngineProfile {
     display_name: "llama.cpp",
     requires_gpu: false,
     table: "llama-server",
@@ -22,10 +22,10 @@ pub(super) static GRAMMAR: Grammar = Grammar {
     answers_to_model: false,
     context_length: "ctx-size",
     context_length_warning: None,
-    trust_remote_code: Setting::Ignored("a GGUF file carries no code that llama.cpp would run"),
-    prefix_caching_on: Setting::Switch("cache-prompt"),
-    prefix_caching_off: Setting::Off("cache-prompt", "no-cache-prompt"),
-    enforce_eager: Setting::Ignored("llama.cpp has no eager mode to force"),
+    trust_remote_code: BooleanSetting::Ignored("a GGUF file carries no code that llama.cpp would run"),
+    prefix_caching_on: BooleanSetting::Switch("cache-prompt"),
+    prefix_caching_off: BooleanSetting::Off("cache-prompt", "no-cache-prompt"),
+    enforce_eager: BooleanSetting::Ignored("llama.cpp has no eager mode to force"),
     // GPUs are split by layer automatically (docs/design/0008).
     parallelism: None,
 };

@@ -1,6 +1,6 @@
 //! What names of flags mean to a launcher.
 
-use super::flags::{Flag, FlagTable, Group, Spelling};
+use super::flags::{Flag, FlagGroup, FlagTable, Spelling};
 use super::launcher::Launcher;
 
 /// What a name stands for.
@@ -35,12 +35,13 @@ impl Launcher {
             return Meaning::Unknown;
         }
         let parsers = self.parsers.iter().filter(|parser| parser.abbreviates);
-        let Some(mut meant) = parsers.map(|parser| parser.table.abbreviated(name)).find(|meant| !meant.is_empty())
+        let Some(mut meant) =
+            parsers.map(|parser| parser.table.expand_abbreviation(name)).find(|meant| !meant.is_empty())
         else {
             return Meaning::Unknown;
         };
         // Flags that the program does not have make no name ambiguous.
-        let is_taken = |flag: &Flag| self.server_flags.is_none() || flag.group != Group::Frontend;
+        let is_taken = |flag: &Flag| self.server_flags.is_none() || flag.group != FlagGroup::Frontend;
         if meant.iter().any(|(flag, _)| is_taken(flag)) {
             meant.retain(|(flag, _)| is_taken(flag));
         }
@@ -75,7 +76,7 @@ impl Launcher {
     }
 
     /// Whether another version has this flag.
-    pub(super) fn known_elsewhere(&self, name: &str) -> bool {
-        self.tables().any(|table| table.known_elsewhere(name))
+    pub(super) fn is_known_in_other_version(&self, name: &str) -> bool {
+        self.tables().any(|table| table.is_known_in_other_version(name))
     }
 }

@@ -12,13 +12,13 @@ mod config_keys;
 mod exposed;
 pub mod flags;
 mod given;
-pub mod grammar;
 mod import;
 mod invocation;
 mod launcher;
 mod llamacpp;
 mod lookup;
 mod parallelism;
+pub mod profile;
 mod refused;
 mod sglang;
 #[cfg(test)]
@@ -30,21 +30,21 @@ mod value;
 mod vllm;
 
 pub(crate) use given::looks_like_flag;
-pub use import::{GivenFlag, flags_of, flags_of_keywords};
+pub use import::{ImportedFlag, flags_from_argv, flags_from_keywords};
 pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_expansion};
-pub use launcher::{Charset, Keys, Launcher, NoServerFlags, Parser, Refused, Separate, ValueForm};
+pub use launcher::{Charset, Keys, Launcher, Parser, Refused, Separate, ServerFlagRefusal, ValueForm};
 
 use super::ir::{Deployment, EngineType, Worker};
-use grammar::Grammar;
 use kubefoundry_diagnostics::Findings;
+use profile::EngineProfile;
 
 /// What an engine calls the settings that a deployment has fields for.
-pub fn grammar(engine: EngineType) -> &'static Grammar {
+pub fn profile(engine: EngineType) -> &'static EngineProfile {
     match engine {
-        EngineType::Vllm => &vllm::GRAMMAR,
-        EngineType::Sglang => &sglang::GRAMMAR,
-        EngineType::Trtllm => &trtllm::GRAMMAR,
-        EngineType::Llamacpp => &llamacpp::GRAMMAR,
+        EngineType::Vllm => &vllm::PROFILE,
+        EngineType::Sglang => &sglang::PROFILE,
+        EngineType::Trtllm => &trtllm::PROFILE,
+        EngineType::Llamacpp => &llamacpp::PROFILE,
     }
 }
 
@@ -59,13 +59,13 @@ pub fn resolve(
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Invocation {
-    let grammar = grammar(deployment.engine.kind);
+    let profile = profile(deployment.engine.kind);
     let mut invocation = Invocation::new(launcher.separate);
-    typed::add(deployment, grammar, launcher, &mut invocation, findings);
+    typed::add(deployment, profile, launcher, &mut invocation, findings);
     for argument in &invocation.arguments {
         value::is_acceptable(argument, launcher, findings);
     }
-    user::add(deployment, grammar, launcher, &mut invocation, findings);
-    parallelism::resolve(worker, grammar, launcher, &mut invocation, findings);
+    user::add(deployment, profile, launcher, &mut invocation, findings);
+    parallelism::resolve(worker, profile, launcher, &mut invocation, findings);
     invocation
 }

@@ -1,8 +1,8 @@
 //! How a model is split over the GPUs of a worker: what the user said, checked, and the rest derived.
 
 use super::Launcher;
-use super::grammar::{Grammar, ParallelismFlags};
 use super::invocation::{Argument, ArgumentValue, Invocation, Parallelism};
+use super::profile::{EngineProfile, ParallelismFlags};
 use crate::codes;
 use crate::ir::Worker;
 use crate::wire::ModelDeployment;
@@ -12,13 +12,13 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// Checks TP × PP × DP against the worker's GPUs, and derives TP where nothing sets it (docs/design/0008).
 pub(super) fn resolve(
     worker: &Worker,
-    grammar: &'static Grammar,
+    profile: &'static EngineProfile,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
     let gpus = worker.gpu_count.value;
-    let Some(flags) = grammar.parallelism.as_ref().filter(|_| gpus > 0 && launcher.splits_model) else {
+    let Some(flags) = profile.parallelism.as_ref().filter(|_| gpus > 0 && launcher.splits_model) else {
         return;
     };
     let Some(sizes) = Said::of(flags, invocation, findings) else { return };

@@ -1,9 +1,9 @@
 //! Flags that may not be given: they end the program, are not its own, or are set by something else.
 
-use super::flags::{Flag, Group};
+use super::flags::{Flag, FlagGroup};
 use super::given::Given;
-use super::grammar::Grammar;
-use super::launcher::{Launcher, NoServerFlags};
+use super::launcher::{Launcher, ServerFlagRefusal};
+use super::profile::EngineProfile;
 use crate::codes;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{Findings, Place};
@@ -33,7 +33,7 @@ fn report_print_and_exit(given: &Given<'_>, name: &str, launcher: &Launcher, fin
 pub(super) fn is_refused(
     given: &Given<'_>,
     flag: Flag,
-    grammar: &'static Grammar,
+    profile: &'static EngineProfile,
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> bool {
@@ -48,8 +48,8 @@ pub(super) fn is_refused(
         findings.report(refused.code, place(), format!("--{name} {}", refused.why)).help(refused.help);
         return true;
     }
-    if flag.group == Group::Frontend
-        && let Some(NoServerFlags { replacements, help }) = launcher.server_flags
+    if flag.group == FlagGroup::Frontend
+        && let Some(ServerFlagRefusal { replacements, help }) = launcher.server_flags
     {
         let message = format!("{} does not take the server flag --{name}", launcher.program);
         let reported = findings.report(&codes::FLAG_NOT_ACCEPTED, place(), message);
@@ -61,9 +61,9 @@ pub(super) fn is_refused(
         return true;
     }
     let model = ModelDeployment::path().spec().model();
-    let field = if name == grammar.model {
+    let field = if name == profile.model {
         model.id()
-    } else if name == grammar.served_name {
+    } else if name == profile.served_name {
         model.served_name()
     } else {
         return false;

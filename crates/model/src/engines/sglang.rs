@@ -1,9 +1,9 @@
 //! SGLang (its `ServerArgs`; facts in `flags/data`).
 
-use super::grammar::{Examples, Grammar, ParallelismFlags, Setting};
+use super::profile::{BooleanSetting, EngineProfile, Examples, ParallelismFlags};
 
 /// How SGLang is told what a deployment says.
-pub(super) static GRAMMAR: Grammar = Grammar {
+pub(super) static PROFILE: EngineProfile = EngineProfile {
     display_name: "SGLang",
     requires_gpu: true,
     table: "sglang",
@@ -21,11 +21,11 @@ pub(super) static GRAMMAR: Grammar = Grammar {
     answers_to_model: true,
     context_length: "context-length",
     context_length_warning: None,
-    trust_remote_code: Setting::Switch("trust-remote-code"),
+    trust_remote_code: BooleanSetting::Switch("trust-remote-code"),
     // The radix cache is on unless it is disabled; there is no flag to turn it on.
-    prefix_caching_on: Setting::Default,
-    prefix_caching_off: Setting::Switch("disable-radix-cache"),
-    enforce_eager: Setting::SwitchBefore(
+    prefix_caching_on: BooleanSetting::Default,
+    prefix_caching_off: BooleanSetting::Switch("disable-radix-cache"),
+    enforce_eager: BooleanSetting::ReplacedSwitch(
         "disable-cuda-graph",
         &[("cuda-graph-backend-decode", "disabled"), ("cuda-graph-backend-prefill", "disabled")],
     ),

@@ -1,9 +1,9 @@
 //! TensorRT-LLM under a wrapper: few flags, the rest are keys of the LLM API's configuration.
 
-use super::grammar::{ConfigValue, Examples, Grammar, ParallelismFlags, Setting};
+use super::profile::{BooleanSetting, ConfigValue, EngineProfile, Examples, ParallelismFlags};
 
 /// How TensorRT-LLM is told what a deployment says.
-pub(super) static GRAMMAR: Grammar = Grammar {
+pub(super) static PROFILE: EngineProfile = EngineProfile {
     display_name: "TensorRT-LLM",
     requires_gpu: true,
     table: "trtllm",
@@ -21,10 +21,10 @@ pub(super) static GRAMMAR: Grammar = Grammar {
     answers_to_model: true,
     context_length: "max-seq-len",
     context_length_warning: Some((CONTEXT_LENGTH_WARNING, CONTEXT_LENGTH_HELP)),
-    trust_remote_code: Setting::Key(&["trust_remote_code"], ConfigValue::Bool(true)),
-    prefix_caching_on: Setting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(true)),
-    prefix_caching_off: Setting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(false)),
-    enforce_eager: Setting::Key(&["cuda_graph_config"], ConfigValue::Null),
+    trust_remote_code: BooleanSetting::Key(&["trust_remote_code"], ConfigValue::Bool(true)),
+    prefix_caching_on: BooleanSetting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(true)),
+    prefix_caching_off: BooleanSetting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(false)),
+    enforce_eager: BooleanSetting::Key(&["cuda_graph_config"], ConfigValue::Null),
     parallelism: Some(ParallelismFlags {
         tensor: "tensor-parallel-size",
         pipeline: "pipeline-parallel-size",

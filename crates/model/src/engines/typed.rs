@@ -4,8 +4,8 @@ use crate::wire::ModelDeployment;
 use serde_json::Value;
 
 use super::Launcher;
-use super::grammar::{ConfigValue, Grammar, Setting};
 use super::invocation::{Argument, ArgumentValue, Invocation};
+use super::profile::{BooleanSetting, ConfigValue, EngineProfile};
 use crate::codes;
 use crate::ir::Deployment;
 use kubefoundry_diagnostics::Findings;
@@ -14,7 +14,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// Adds what typed fields say: model, served name, context length and the switches.
 pub(super) fn add(
     deployment: &Deployment,
-    grammar: &'static Grammar,
+    profile: &'static EngineProfile,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
@@ -22,63 +22,65 @@ pub(super) fn add(
     let (model, path) = (|| ModelDeployment::path().spec().model(), || ModelDeployment::path().spec().engine());
     if launcher.takes_model {
         if let Some(id) = &deployment.model.id {
-            text(invocation, grammar.model, id, &model().id());
+            text(invocation, profile.model, id, &model().id());
         }
         if let Some(name) = &deployment.model.served_name {
             // A name that follows from the id is mended there.
             let path = if name.is_written() { model().served_name() } else { model().id() };
-            text(invocation, grammar.served_name, &name.value, &path);
+            text(invocation, profile.served_name, &name.value, &path);
         }
     }
     let engine = &deployment.engine;
     if let Some(length) = engine.context_length {
-        if let Some((warning, help)) = grammar.context_length_warning {
+        if let Some((warning, help)) = profile.context_length_warning {
             findings.report(&codes::CONTEXT_LENGTH_LIMITED, path().context_length(), warning).help(help);
         }
-        push(invocation, grammar.context_length, ArgumentValue::Number(length.into()), &path().context_length());
+        push(invocation, profile.context_length, ArgumentValue::Number(length.into()), &path().context_length());
     }
     if engine.trust_remote_code.value {
-        setting(grammar, launcher, grammar.trust_remote_code, &path().trust_remote_code(), invocation, findings);
+        setting(profile, launcher, profile.trust_remote_code, &path().trust_remote_code(), invocation, findings);
     }
     if let Some(enabled) = engine.enable_prefix_caching {
-        let how = if enabled.value { grammar.prefix_caching_on } else { grammar.prefix_caching_off };
-        setting(grammar, launcher, how, &path().enable_prefix_caching(), invocation, findings);
+        let how = if enabled.value { profile.prefix_caching_on } else { profile.prefix_caching_off };
+        setting(profile, launcher, how, &path().enable_prefix_caching(), invocation, findings);
     }
     if engine.enforce_eager.value {
-        setting(grammar, launcher, grammar.enforce_eager, &path().enforce_eager(), invocation, findings);
+        setting(profile, launcher, profile.enforce_eager, &path().enforce_eager(), invocation, findings);
     }
 }
 
 fn setting(
-    grammar: &Grammar,
+    profile: &EngineProfile,
     launcher: &Launcher,
-    setting: Setting,
+    setting: BooleanSetting,
     path: &FieldPath,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
     match setting {
-        Setting::Switch(name) => push(invocation, name, ArgumentValue::On, path),
-        Setting::SwitchBefore(name, _) if !launcher.deprecates(name) => push(invocation, name, ArgumentValue::On, path),
-        Setting::SwitchBefore(_, flags) => {
+        BooleanSetting::Switch(name) => push(invocation, name, ArgumentValue::On, path),
+        BooleanSetting::ReplacedSwitch(name, _) if !launcher.deprecates(name) => {
+            push(invocation, name, ArgumentValue::On, path)
+        }
+        BooleanSetting::ReplacedSwitch(_, flags) => {
             for (name, value) in flags {
                 text(invocation, name, value, path);
             }
         }
-        Setting::Off(name, off) => push(invocation, name, ArgumentValue::Off(off.to_owned()), path),
-        Setting::Key(keys, value) => {
+        BooleanSetting::Off(name, off) => push(invocation, name, ArgumentValue::Off(off.to_owned()), path),
+        BooleanSetting::Key(keys, value) => {
             let value = match value {
                 ConfigValue::Bool(value) => Value::Bool(value),
                 ConfigValue::Null => Value::Null,
             };
             invocation.set_key(keys, value, path.clone());
         }
-        Setting::Default => {}
-        Setting::Ignored(why) => {
+        BooleanSetting::Default => {}
+        BooleanSetting::Ignored(why) => {
             findings.report(
                 &codes::FIELD_IGNORED,
                 path,
-                format!("{path} has no effect on {}: {why}", grammar.display_name),
+                format!("{path} has no effect on {}: {why}", profile.display_name),
             );
         }
     }

@@ -1,11 +1,11 @@
 //! What the user says flag by flag: `engine.args` and `engine.extraArgs`, looked up in the runtime's tables.
 
-use super::flags::{Flag, Kind, Spelling};
+use super::flags::{Flag, FlagKind, Spelling};
 use super::given::{self, Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue, Invocation};
 use super::launcher::{Launcher, Separate};
 use super::lookup::{Known, Meaning};
-use super::{config_keys, exposed, grammar::Grammar, refused, value};
+use super::{config_keys, exposed, profile::EngineProfile, refused, value};
 use crate::codes;
 use crate::ir::Deployment;
 use kubefoundry_diagnostics::{Findings, Place};
@@ -14,19 +14,19 @@ use kubefoundry_yaml::text::shorten;
 /// Adds what `engine.args` and `engine.extraArgs` say.
 pub(super) fn add(
     deployment: &Deployment,
-    grammar: &'static Grammar,
+    profile: &'static EngineProfile,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
     for given in given::from_mapping(deployment).into_iter().chain(given::from_list(deployment, launcher, findings)) {
-        add_one(&given, grammar, launcher, invocation, findings);
+        add_one(&given, profile, launcher, invocation, findings);
     }
 }
 
 fn add_one(
     given: &Given<'_>,
-    grammar: &'static Grammar,
+    profile: &'static EngineProfile,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
@@ -36,7 +36,7 @@ fn add_one(
     }
     match launcher.lookup(given.name, given.from_mapping) {
         Meaning::One(known) => {
-            if refused::is_refused(given, known.flag, grammar, launcher, findings) {
+            if refused::is_refused(given, known.flag, profile, launcher, findings) {
                 return;
             }
             exposed::warn(given, known.flag.name, launcher, findings);
@@ -96,9 +96,9 @@ fn known_value(
         }
     }
     match flag.kind {
-        Kind::Switch | Kind::Pair => switch(given, flag, *spelling, findings),
-        Kind::OptionalValue if given.value == GivenValue::Nothing => Some(ArgumentValue::On),
-        Kind::Value | Kind::OptionalValue => value::known(given, flag, launcher, findings),
+        FlagKind::Switch | FlagKind::Pair => switch(given, flag, *spelling, findings),
+        FlagKind::OptionalValue if given.value == GivenValue::Nothing => Some(ArgumentValue::On),
+        FlagKind::Value | FlagKind::OptionalValue => value::known(given, flag, launcher, findings),
     }
 }
 
@@ -151,7 +151,7 @@ fn add_unknown(given: &Given<'_>, launcher: &Launcher, invocation: &mut Invocati
 }
 
 fn report_unknown(given: &Given<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
-    let elsewhere = if launcher.known_elsewhere(name) { ", another version has it" } else { "" };
+    let elsewhere = if launcher.is_known_in_other_version(name) { ", another version has it" } else { "" };
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,
         Place::key(&given.path),

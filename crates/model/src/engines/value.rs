@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use super::flags::{Flag, Repeat, ValueType};
+use super::flags::{Flag, Repetition, ValueType};
 use super::given::{Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue};
 use super::launcher::{Charset, Launcher, ValueForm};
@@ -61,7 +61,7 @@ fn typed(text: &str, flag: &Flag, form: ValueForm) -> ArgumentValue {
     let plain = || ArgumentValue::Text(text.to_owned());
     match form {
         // Keyword arguments are Python values: dicts where a command line has JSON text.
-        ValueForm::Keywords if flag.repeat == Repeat::List => match json_or_text(text) {
+        ValueForm::Keywords if flag.repeat == Repetition::List => match json_or_text(text) {
             list @ Value::Array(_) => ArgumentValue::Json(list),
             _ => ArgumentValue::Json(Value::Array(vec![Value::from(text)])),
         },

@@ -1,9 +1,9 @@
 //! vLLM (docs: engine arguments of the runtime's version; facts in `flags/data`).
 
-use super::grammar::{Examples, Grammar, ParallelismFlags, Setting};
+use super::profile::{BooleanSetting, EngineProfile, Examples, ParallelismFlags};
 
 /// How vLLM is told what a deployment says.
-pub(super) static GRAMMAR: Grammar = Grammar {
+pub(super) static PROFILE: EngineProfile = EngineProfile {
     display_name: "vLLM",
     requires_gpu: true,
     table: "vllm",
@@ -21,11 +21,11 @@ pub(super) static GRAMMAR: Grammar = Grammar {
     answers_to_model: true,
     context_length: "max-model-len",
     context_length_warning: None,
-    trust_remote_code: Setting::Switch("trust-remote-code"),
-    prefix_caching_on: Setting::Switch("enable-prefix-caching"),
+    trust_remote_code: BooleanSetting::Switch("trust-remote-code"),
+    prefix_caching_on: BooleanSetting::Switch("enable-prefix-caching"),
     // Valid in every version; 0.33 adds `--disable-prefix-caching` beside it.
-    prefix_caching_off: Setting::Off("enable-prefix-caching", "no-enable-prefix-caching"),
-    enforce_eager: Setting::Switch("enforce-eager"),
+    prefix_caching_off: BooleanSetting::Off("enable-prefix-caching", "no-enable-prefix-caching"),
+    enforce_eager: BooleanSetting::Switch("enforce-eager"),
     parallelism: Some(ParallelismFlags {
         tensor: "tensor-parallel-size",
         pipeline: "pipeline-parallel-size",

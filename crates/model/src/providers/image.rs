@@ -2,7 +2,7 @@
 
 use crate::codes;
 use crate::ir::Deployment;
-use crate::provider::Context;
+use crate::provider::TranslationContext;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 
@@ -35,7 +35,7 @@ pub(super) fn check_default(
     provider: &str,
     wanted: &str,
     deployment: &Deployment,
-    context: &Context<'_>,
+    context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) {
     for worker in deployment.workload.workers() {

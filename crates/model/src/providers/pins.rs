@@ -37,7 +37,7 @@ pub(super) fn differences(
                      or state here why its images have another version"
                 ));
             }
-            if !flags::all(engine).any(|(known, _)| known == version) {
+            if !flags::tables_by_version(engine).any(|(known, _)| known == version) {
                 differences.push(format!(
                     "{engine} {version} of {package} {release} has no table of flags: run `cargo xtask flags --engine \
                      {engine} --version {version}`"

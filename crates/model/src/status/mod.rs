@@ -1,7 +1,7 @@
 //! What runs: the state of a provider's object in the words of a ModelDeployment (docs/specification.md, MD-7).
 //!
 //! ```text
-//! object as the apiserver gives it ─ Observed ─ provider (phase, message, replicas, endpoint, parts) ─ Status
+//! object as the apiserver gives it ─ ObservedObject ─ provider (phase, message, replicas, endpoint, parts) ─ Status
 //! ```
 //! A word that a provider's controller is not known to write is never guessed at: then there is no phase, and the word
 //! stands in [`Status::unrecognized`].
@@ -13,7 +13,7 @@ mod tests;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use observed::{Observed, Reading, Source, integer_at, text_at};
+pub use observed::{ObservedObject, ProviderState, StatusSource, integer_at, text_or_empty};
 
 use crate::wire::Phase;
 use kubefoundry_kubernetes::wire::ConditionStatus;
@@ -39,7 +39,7 @@ pub struct Status {
     /// The provider's own conditions, as they are.
     pub provider_conditions: Vec<Condition>,
     /// What it consists of, where the provider says so: components, clusters, applications.
-    pub parts: Vec<Part>,
+    pub parts: Vec<StatusPart>,
     /// The generation of the object's specification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
@@ -47,7 +47,7 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// Words that are not known here.
-    pub unrecognized: Vec<Unrecognized>,
+    pub unrecognized: Vec<UnrecognizedValue>,
 }
 
 impl Status {
@@ -109,7 +109,7 @@ pub struct Condition {
 
 /// A part of what runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Part {
+pub struct StatusPart {
     /// What it is to the whole: `prefill`, `active cluster`, `Workspace`.
     pub role: String,
     /// Its name.
@@ -127,14 +127,14 @@ pub struct Part {
 
 /// A word that is not known here, as it stands in the object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Unrecognized {
+pub struct UnrecognizedValue {
     /// The field, such as `status.state`.
     pub path: String,
     /// Its value.
     pub value: Value,
 }
 
-impl std::fmt::Display for Unrecognized {
+impl std::fmt::Display for UnrecognizedValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} is {}, which this version does not know", self.path, self.value)
     }
@@ -146,7 +146,7 @@ impl std::fmt::Display for Unrecognized {
 pub enum StatusError {
     /// The object is none whose status says how a model runs.
     #[error("{found} is no object of {provider} that runs a model, expected {expected}")]
-    OtherKind {
+    UnexpectedKind {
         /// The provider's name in messages.
         provider: &'static str,
         /// Version and kind of the object.
@@ -156,7 +156,7 @@ pub enum StatusError {
     },
     /// The object is of a version that is not known here.
     #[error("{found} is of a version that is not read, expected {expected}")]
-    OtherVersion {
+    UnsupportedVersion {
         /// Version and kind of the object.
         found: String,
         /// The versions that are read.

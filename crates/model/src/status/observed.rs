@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Condition, Part, Replicas, Status, StatusError, Unrecognized};
+use super::{Condition, Replicas, Status, StatusError, StatusPart, UnrecognizedValue};
 use crate::wire::Phase;
 use kubefoundry_kubernetes::wire::{ConditionStatus, Word as _};
 use kubefoundry_transform::Endpoint;
@@ -10,7 +10,7 @@ use kubefoundry_yaml::text::one_line;
 
 /// The objects of a provider that say how a model runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Source {
+pub struct StatusSource {
     /// The provider's name in messages.
     pub(crate) provider: &'static str,
     /// The API group.
@@ -23,7 +23,7 @@ pub struct Source {
 
 /// A provider's object.
 #[derive(Debug)]
-pub struct Observed<'o> {
+pub struct ObservedObject<'o> {
     pub(crate) object: &'o Value,
     pub(crate) version: &'o str,
     pub(crate) kind: &'o str,
@@ -31,44 +31,44 @@ pub struct Observed<'o> {
     pub(crate) conditions: Vec<Condition>,
     generation: Option<i64>,
     /// The generation that the controller saw last.
-    seen: Option<i64>,
-    unrecognized: Vec<Unrecognized>,
+    observed_generation: Option<i64>,
+    unrecognized: Vec<UnrecognizedValue>,
 }
 
 /// What a provider makes of an object.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub struct ProviderState {
     pub(crate) phase: Option<Phase>,
     pub(crate) message: String,
     pub(crate) replicas: Option<Replicas>,
     pub(crate) endpoint: Option<Endpoint>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<StatusPart>,
     /// The provider's condition that stands for `Ready`.
     pub(crate) ready: &'static str,
 }
 
-impl<'o> Observed<'o> {
+impl<'o> ObservedObject<'o> {
     /// Looks at an object that one of `source` should be.
-    pub(crate) fn of(object: &'o Value, source: &Source) -> Result<Self, StatusError> {
-        let (api_version, kind) = (text_at(object, "/apiVersion"), text_at(object, "/kind"));
+    pub(crate) fn parse(object: &'o Value, source: &StatusSource) -> Result<Self, StatusError> {
+        let (api_version, kind) = (text_or_empty(object, "/apiVersion"), text_or_empty(object, "/kind"));
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         let found = || one_line(&format!("{api_version} {kind}"));
         if group != source.group || !source.kinds.contains(&kind) {
-            let Source { provider, group, kinds, .. } = source;
+            let StatusSource { provider, group, kinds, .. } = source;
             let expected = format!("{} of {group}", kinds.join(" or "));
-            return Err(StatusError::OtherKind { provider, found: found(), expected });
+            return Err(StatusError::UnexpectedKind { provider, found: found(), expected });
         }
         if !source.versions.contains(&version) {
-            return Err(StatusError::OtherVersion { found: found(), expected: source.versions.join(" or ") });
+            return Err(StatusError::UnsupportedVersion { found: found(), expected: source.versions.join(" or ") });
         }
         let mut observed = Self {
             object,
             version,
             kind,
-            name: text_at(object, "/metadata/name"),
+            name: text_or_empty(object, "/metadata/name"),
             conditions: Vec::new(),
             generation: integer_at(object, "/metadata/generation"),
-            seen: integer_at(object, "/status/observedGeneration"),
+            observed_generation: integer_at(object, "/status/observedGeneration"),
             unrecognized: Vec::new(),
         };
         observed.read_conditions();
@@ -79,16 +79,18 @@ impl<'o> Observed<'o> {
         let status = self.object.get("status").filter(|status| !status.is_null());
         let conditions = status.and_then(|status| status.get("conditions")).filter(|conditions| !conditions.is_null());
         match (status, conditions) {
-            (Some(status), _) if !status.is_object() => self.unknown("status", status.clone()),
-            (_, Some(conditions)) if !conditions.is_array() => self.unknown("status.conditions", conditions.clone()),
+            (Some(status), _) if !status.is_object() => self.note_unrecognized("status", status.clone()),
+            (_, Some(conditions)) if !conditions.is_array() => {
+                self.note_unrecognized("status.conditions", conditions.clone())
+            }
             _ => {}
         }
         for (position, condition) in conditions.and_then(Value::as_array).into_iter().flatten().enumerate() {
-            let text = |field: &str| text_at(condition, field).to_owned();
+            let text = |field: &str| text_or_empty(condition, field).to_owned();
             let word = condition.get("status").cloned().unwrap_or_default();
             let known = ConditionStatus::WORDS.iter().find(|(known, _)| word.as_str() == Some(known));
             let Some((_, status)) = known else {
-                self.unknown(format!("status.conditions[{position}].status"), word);
+                self.note_unrecognized(format!("status.conditions[{position}].status"), word);
                 continue;
             };
             self.conditions.push(Condition {
@@ -119,56 +121,56 @@ impl<'o> Observed<'o> {
     }
 
     /// The reason of a condition that does not hold.
-    pub(crate) fn reason_against(&self, condition_type: &str) -> Option<&str> {
+    pub(crate) fn reason_if_false(&self, condition_type: &str) -> Option<&str> {
         let condition = self.condition(condition_type)?;
         (condition.status == ConditionStatus::False).then_some(condition.reason.as_str())
     }
 
     /// What a condition says to people, unless that is nothing.
-    pub(crate) fn said_by(&self, condition_type: &str) -> Option<&str> {
+    pub(crate) fn condition_message(&self, condition_type: &str) -> Option<&str> {
         let said = self.condition(condition_type)?.message.as_str();
         (!said.is_empty()).then_some(said)
     }
 
     /// Whether the controller has not yet seen the last change.
     pub(crate) fn is_outdated(&self) -> bool {
-        matches!((self.generation, self.seen), (Some(now), Some(seen)) if seen < now)
+        matches!((self.generation, self.observed_generation), (Some(now), Some(seen)) if seen < now)
     }
 
     /// A word of the status. A value that is no string is not known.
-    pub(crate) fn word(&mut self, field: &str) -> Option<&'o str> {
+    pub(crate) fn read_word(&mut self, field: &str) -> Option<&'o str> {
         let value = self.object.get("status")?.get(field)?;
         match value {
             Value::String(word) => Some(word),
             Value::Null => None,
             other => {
-                self.unknown(format!("status.{field}"), other.clone());
+                self.note_unrecognized(format!("status.{field}"), other.clone());
                 None
             }
         }
     }
 
     /// Notes a word that is not known here.
-    pub(crate) fn unknown(&mut self, path: impl Into<String>, value: impl Into<Value>) {
-        self.unrecognized.push(Unrecognized { path: path.into(), value: value.into() });
+    pub(crate) fn note_unrecognized(&mut self, path: impl Into<String>, value: impl Into<Value>) {
+        self.unrecognized.push(UnrecognizedValue { path: path.into(), value: value.into() });
     }
 
     /// Whether a word was met that is not known here.
-    pub(crate) fn has_unknown(&self) -> bool {
+    pub(crate) fn has_unrecognized(&self) -> bool {
         !self.unrecognized.is_empty()
     }
 
     /// The status, with what is the same for every provider: what is deleted terminates, a state that is not known has
     /// no phase and says so, and the unified conditions follow from the phase.
-    pub(crate) fn into_status(self, reading: Reading) -> Status {
-        let Reading { phase, message, replicas, endpoint, parts, ready } = reading;
-        let deletion = text_at(self.object, "/metadata/deletionTimestamp");
+    pub(crate) fn into_status(self, reading: ProviderState) -> Status {
+        let ProviderState { phase, message, replicas, endpoint, parts, ready } = reading;
+        let deletion = text_or_empty(self.object, "/metadata/deletionTimestamp");
         let (phase, message) = if deletion.is_empty() {
             (phase, self.message(phase, message))
         } else {
-            (Some(Phase::Terminating), self.farewell(deletion))
+            (Some(Phase::Terminating), self.deletion_message(deletion))
         };
-        let conditions = self.unified(phase, &message, ready);
+        let conditions = self.unified_conditions(phase, &message, ready);
         Status {
             phase,
             message,
@@ -178,7 +180,7 @@ impl<'o> Observed<'o> {
             provider_conditions: self.conditions,
             parts,
             generation: self.generation,
-            observed_generation: self.seen,
+            observed_generation: self.observed_generation,
             unrecognized: self.unrecognized,
         }
     }
@@ -189,7 +191,7 @@ impl<'o> Observed<'o> {
             said.extend(self.unrecognized.iter().map(ToString::to_string));
         }
         if self.is_outdated() {
-            let (seen, now) = (self.seen.unwrap_or_default(), self.generation.unwrap_or_default());
+            let (seen, now) = (self.observed_generation.unwrap_or_default(), self.generation.unwrap_or_default());
             said.push(format!("the controller has seen generation {seen} of {now}"));
         }
         said.extend(Some(message).filter(|message| !message.is_empty()));
@@ -199,7 +201,7 @@ impl<'o> Observed<'o> {
         said.join("; ")
     }
 
-    fn farewell(&self, deletion: &str) -> String {
+    fn deletion_message(&self, deletion: &str) -> String {
         let finalizers = self.object.pointer("/metadata/finalizers").and_then(Value::as_array);
         let finalizers: Vec<&str> = finalizers.into_iter().flatten().filter_map(Value::as_str).collect();
         let waits =
@@ -207,8 +209,8 @@ impl<'o> Observed<'o> {
         format!("being deleted since {deletion}{waits}")
     }
 
-    fn unified(&self, phase: Option<Phase>, message: &str, ready: &str) -> Vec<Condition> {
-        let created = text_at(self.object, "/metadata/creationTimestamp");
+    fn unified_conditions(&self, phase: Option<Phase>, message: &str, ready: &str) -> Vec<Condition> {
+        let created = text_or_empty(self.object, "/metadata/creationTimestamp");
         let created = Condition {
             condition_type: "ResourceCreated".to_owned(),
             status: ConditionStatus::True,
@@ -232,14 +234,14 @@ impl<'o> Observed<'o> {
             reason,
             message: message.to_owned(),
             last_transition_time: own.and_then(|own| own.last_transition_time.clone()),
-            observed_generation: self.seen,
+            observed_generation: self.observed_generation,
         };
         vec![created, ready]
     }
 }
 
 /// The text at a JSON pointer; empty when there is none.
-pub fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
+pub fn text_or_empty<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 

@@ -37,12 +37,12 @@ pub fn validate(
     dialect: &'static Dialect,
     findings: &mut Findings<'_>,
 ) -> Option<Deployment> {
-    validate_for(wire, dialect, None, findings)
+    validate_with_default_engine(wire, dialect, None, findings)
 }
 
 /// The same with the engine that runs a deployment which names none, where its dialect lets it
 /// ([`default_engine`](super::select::default_engine)).
-pub fn validate_for(
+pub fn validate_with_default_engine(
     wire: &wire::ModelDeployment,
     dialect: &'static Dialect,
     engine: Option<EngineType>,

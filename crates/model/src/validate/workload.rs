@@ -1,7 +1,7 @@
 //! Serving mode, replicas, GPUs, memory and CPU (docs/specification.md, MD-2).
 
 use crate::codes;
-use crate::engines::grammar;
+use crate::engines::profile;
 use crate::ir::{EngineType, Leaf, NVIDIA_GPU, Origin, Role, ServingMode, Worker, Workload};
 use crate::wire;
 use kubefoundry_diagnostics::Place;
@@ -62,7 +62,7 @@ fn assumed_gpus(spec: &wire::ModelDeploymentSpec, mode: ServingMode, check: &Che
     let assumed = check.habits().assumes_gpu
         && check.absent(&wire::ModelDeployment::path().spec().resources())
         && mode == ServingMode::Aggregated
-        && engine.is_some_and(|engine| grammar(engine).requires_gpu)
+        && engine.is_some_and(|engine| profile(engine).requires_gpu)
         && image.into_iter().flatten().all(String::is_empty);
     u32::from(assumed)
 }
@@ -135,8 +135,8 @@ fn count(written: Option<i32>, path: &FieldPath, default: u32, check: &mut Check
 
 /// Most engines need a GPU in every kind of worker. A role that does not state its count has a finding of its own.
 fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, check: &mut Checker<'_, '_>) {
-    let Some(grammar) = engine.map(grammar).filter(|grammar| grammar.requires_gpu) else { return };
-    let message = format!("{} engine requires GPU (set resources.gpu.count > 0)", grammar.display_name);
+    let Some(profile) = engine.map(profile).filter(|profile| profile.requires_gpu) else { return };
+    let message = format!("{} engine requires GPU (set resources.gpu.count > 0)", profile.display_name);
     let Some(worker) = worker.filter(|worker| worker.gpu_count.value == 0) else { return };
     if role == Role::Aggregated {
         check.findings.report(&codes::ENGINE_REQUIRES_GPU, worker.gpu_path().count(), message);

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry_model::engines::flags::{self, Flag, FlagTable, Kind, Repeat, ValueType};
-use kubefoundry_model::engines::grammar;
+use kubefoundry_model::engines::flags::{self, Flag, FlagKind, FlagTable, Repetition, ValueType};
+use kubefoundry_model::engines::profile;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire::EngineType;
 use serde_json::{Value, json};
@@ -16,14 +16,17 @@ type Program = (&'static str, &'static str);
 
 /// The programs that read an engine's flags: its own, and those of providers that run it in one of theirs.
 fn programs(engine: EngineType) -> Vec<Program> {
-    let grammar = grammar(engine);
+    let profile = profile(engine);
     let of_providers = PROVIDERS.iter().map(|provider| {
-        let display = format!("{}'s {} worker", provider.display_name(), grammar.display_name);
+        let display = format!("{}'s {} worker", provider.display_name(), profile.display_name);
         // This program ends soon.
         (&*format!("{}-{engine}", provider.name()).leak(), &*display.leak())
     });
-    let own = (grammar.table, grammar.program);
-    std::iter::once(own).chain(of_providers).filter(|(table, _)| flags::all(table).next().is_some()).collect()
+    let own = (profile.table, profile.program);
+    std::iter::once(own)
+        .chain(of_providers)
+        .filter(|(table, _)| flags::tables_by_version(table).next().is_some())
+        .collect()
 }
 
 /// A flag as one version of a program has it.
@@ -38,7 +41,7 @@ struct Entry {
 pub(super) fn schema(engine: EngineType) -> Value {
     let mut known: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     for program in programs(engine) {
-        for (version, table) in flags::all(program.0) {
+        for (version, table) in flags::tables_by_version(program.0) {
             for name in table.names() {
                 let Some((flag, _)) = table.lookup(name) else { continue };
                 if let Some(key) = argument_key(program.0, &table, &flag) {
@@ -103,7 +106,7 @@ type Span = (&'static str, &'static str, usize, &'static str);
 fn what(display: &str, entry: Option<&Entry>, span: Option<Span>) -> String {
     let Some(entry) = entry else { return String::new() };
     let name = if entry.program.0 == "trtllm" { entry.flag.key() } else { format!("--{}", entry.flag.name) };
-    let total = flags::all(entry.program.0).count();
+    let total = flags::tables_by_version(entry.program.0).count();
     let versions = match span {
         Some((_, _, count, _)) if count == total => String::new(),
         Some((first, last, ..)) => format!(" {first} to {last}"),
@@ -118,19 +121,19 @@ fn takes(flag: &Flag) -> String {
     let probe = |text| flag.check_value(text).err().map(|problem| problem.to_string());
     let expected = probe("\u{1}").or_else(|| probe("{")).unwrap_or_else(|| "expected text".to_owned());
     let value = expected.strip_prefix("expected ").unwrap_or(&expected).to_owned();
-    let value = if flag.repeat == Repeat::List { format!("{value}, separated by spaces") } else { value };
+    let value = if flag.repeat == Repetition::List { format!("{value}, separated by spaces") } else { value };
     match flag.kind {
-        Kind::Switch => "\"\" or \"true\"; \"false\" leaves it out".to_owned(),
-        Kind::Pair => "\"\" or \"true\", or \"false\" to turn it off".to_owned(),
-        Kind::OptionalValue => format!("\"\" alone, or {value}"),
-        Kind::Value => value,
+        FlagKind::Switch => "\"\" or \"true\"; \"false\" leaves it out".to_owned(),
+        FlagKind::Pair => "\"\" or \"true\", or \"false\" to turn it off".to_owned(),
+        FlagKind::OptionalValue => format!("\"\" alone, or {value}"),
+        FlagKind::Value => value,
     }
 }
 
 /// What a value must be, where every version agrees.
 fn values(entries: &[Entry]) -> Value {
     let flags = || entries.iter().map(|entry| entry.flag);
-    let may_be_empty = flags().any(|flag| flag.kind != Kind::Value);
+    let may_be_empty = flags().any(|flag| flag.kind != FlagKind::Value);
     let empty = may_be_empty.then_some("");
     if flags().all(|flag| flag.value_type == ValueType::Boolean) {
         let words: Vec<&str> = ["true", "false"].into_iter().chain(empty).collect();
@@ -142,7 +145,7 @@ fn values(entries: &[Entry]) -> Value {
     }
     let Some(first) = flags().next() else { return Value::Null };
     let agreed = flags().all(|flag| {
-        flag.value_type == first.value_type && flag.choices().next().is_none() && flag.repeat != Repeat::List
+        flag.value_type == first.value_type && flag.choices().next().is_none() && flag.repeat != Repetition::List
     });
     let number = match first.value_type {
         ValueType::Integer => "[+-]?[0-9]+",
@@ -154,7 +157,7 @@ fn values(entries: &[Entry]) -> Value {
     if !agreed {
         return Value::Null;
     }
-    let also: Vec<String> = unique(flags().flat_map(|flag| flag.also().collect::<Vec<_>>()).chain(empty))
+    let also: Vec<String> = unique(flags().flat_map(|flag| flag.special_values().collect::<Vec<_>>()).chain(empty))
         .into_iter()
         .map(|word| format!("|^{word}$"))
         .collect();

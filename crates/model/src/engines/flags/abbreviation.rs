@@ -11,16 +11,16 @@ impl FlagTable {
     /// use kubefoundry_model::engines::flags;
     /// use kubefoundry_model::engines::flags::Spelling;
     /// let sglang = flags::sglang("0.5.16").ok_or("known version")?;
-    /// let meant = |name| sglang.abbreviated(name).iter().map(|(flag, _)| flag.name).collect::<Vec<_>>();
+    /// let meant = |name| sglang.expand_abbreviation(name).iter().map(|(flag, _)| flag.name).collect::<Vec<_>>();
     /// assert_eq!(meant("tensor_par"), ["tp-size"]);
     /// assert_eq!(meant("disable-rad"), ["disable-radix-cache"]);
     /// assert!(meant("disable").len() > 1 && meant("weather").is_empty());
     /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
-    /// assert!(matches!(vllm.abbreviated("no-enforce")[..], [(flag, Spelling::Off)] if flag.name == "enforce-eager"));
+    /// assert!(matches!(vllm.expand_abbreviation("no-enforce")[..], [(flag, Spelling::Off)] if flag.name == "enforce-eager"));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn abbreviated(&self, name: &str) -> Vec<(Flag, Spelling)> {
+    pub fn expand_abbreviation(&self, name: &str) -> Vec<(Flag, Spelling)> {
         let name = name.replace('_', "-");
         let negated = name.strip_prefix("no-");
         let mut found: Vec<(Flag, Spelling)> = Vec::new();

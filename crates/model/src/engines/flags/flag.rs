@@ -2,7 +2,7 @@
 
 /// How a flag is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FlagKind {
     /// `--flag=value`.
     Value,
     /// `--flag`; there is no way to say no.
@@ -40,7 +40,7 @@ pub enum ValueType {
 
 /// How often a flag takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repeat {
+pub enum Repetition {
     /// One value; the last one given counts.
     Once,
     /// Several values after one flag; giving the flag again replaces them.
@@ -51,7 +51,7 @@ pub enum Repeat {
 
 /// Which program registers a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
+pub enum FlagGroup {
     /// The engine.
     Engine,
     /// The engine's own HTTP server, which is absent where another program drives the engine.
@@ -67,15 +67,15 @@ pub struct Flag {
     /// A nested configuration key has dots: `kv-cache-config.dtype`.
     pub name: &'static str,
     /// How it is written.
-    pub kind: Kind,
-    /// What its value looks like; [`ValueType::Boolean`] for [`Kind::Switch`] and [`Kind::Pair`].
+    pub kind: FlagKind,
+    /// What its value looks like; [`ValueType::Boolean`] for [`FlagKind::Switch`] and [`FlagKind::Pair`].
     pub value_type: ValueType,
     /// How often it takes a value.
-    pub repeat: Repeat,
-    /// The off form of a [`Kind::Pair`] without dashes: `no-enable-prefix-caching`.
+    pub repeat: Repetition,
+    /// The off form of a [`FlagKind::Pair`] without dashes: `no-enable-prefix-caching`.
     pub off: Option<&'static str>,
     /// Who registers it.
-    pub group: Group,
+    pub group: FlagGroup,
     /// It works but will go.
     pub deprecated: bool,
     /// What later versions want instead, as a command line says it: `--disaggregation-mode=decode`.
@@ -84,7 +84,7 @@ pub struct Flag {
     /// The fact was not taken from exactly this software.
     pub uncertain: bool,
     pub(super) choices: &'static str,
-    pub(super) also: &'static str,
+    pub(super) special_values: &'static str,
 }
 
 impl Flag {
@@ -124,12 +124,12 @@ impl Flag {
     /// use kubefoundry_model::engines::flags;
     /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
     /// let (flag, _) = vllm.lookup("max-model-len").ok_or("known flag")?;
-    /// assert_eq!(flag.also().collect::<Vec<_>>(), ["auto"]);
+    /// assert_eq!(flag.special_values().collect::<Vec<_>>(), ["auto"]);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn also(&self) -> impl Iterator<Item = &'static str> + use<> {
-        words(self.also)
+    pub fn special_values(&self) -> impl Iterator<Item = &'static str> + use<> {
+        words(self.special_values)
     }
 }
 

@@ -9,9 +9,9 @@ mod table;
 mod tables;
 mod value;
 
-pub use flag::{Flag, Group, Kind, Repeat, ValueType};
+pub use flag::{Flag, FlagGroup, FlagKind, Repetition, ValueType};
 pub use table::{FlagTable, Spelling};
-pub use tables::{all, llama_server, sglang, trtllm_keys, vllm, vllm_of_image, wrapper};
+pub use tables::{llama_server, sglang, tables_by_version, trtllm_keys, vllm, vllm_for_image, wrapper};
 pub use value::ValueProblem;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::flag::{Flag, Group, Kind, Repeat, ValueType};
+use super::flag::{Flag, FlagGroup, FlagKind, Repetition, ValueType};
 use kubefoundry_yaml::text::closest;
 
 /// How the user's name for a flag relates to the flag.
@@ -78,12 +78,12 @@ impl FlagTable {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use kubefoundry_model::engines::flags;
-    /// use kubefoundry_model::engines::flags::{Kind, Spelling};
+    /// use kubefoundry_model::engines::flags::{FlagKind, Spelling};
     /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
     /// let (flag, spelling) = vllm.lookup("max_model_len").ok_or("known flag")?;
-    /// assert_eq!((flag.name, flag.kind, spelling), ("max-model-len", Kind::Value, Spelling::Name));
+    /// assert_eq!((flag.name, flag.kind, spelling), ("max-model-len", FlagKind::Value, Spelling::Name));
     /// let (flag, spelling) = vllm.lookup("no-enable-prefix-caching").ok_or("known flag")?;
-    /// assert_eq!((flag.name, flag.kind, spelling), ("enable-prefix-caching", Kind::Pair, Spelling::Off));
+    /// assert_eq!((flag.name, flag.kind, spelling), ("enable-prefix-caching", FlagKind::Pair, Spelling::Off));
     /// assert_eq!(vllm.lookup("tp").map(|(flag, spelling)| (flag.name, spelling)), Some(("tensor-parallel-size", Spelling::Alias)));
     /// assert!(vllm.lookup("disable-radix-cache").is_none());
     /// # Ok(())
@@ -162,12 +162,12 @@ impl FlagTable {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use kubefoundry_model::engines::flags;
     /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
-    /// assert!(vllm.lookup("grpc-port").is_none() && vllm.known_elsewhere("grpc-port"));
-    /// assert!(!vllm.known_elsewhere("swap-space"));
+    /// assert!(vllm.lookup("grpc-port").is_none() && vllm.is_known_in_other_version("grpc-port"));
+    /// assert!(!vllm.is_known_in_other_version("swap-space"));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn known_elsewhere(&self, name: &str) -> bool {
+    pub fn is_known_in_other_version(&self, name: &str) -> bool {
         self.named(name).any(|entry| !self.covers(entry.versions))
     }
 
@@ -190,21 +190,21 @@ impl FlagTable {
         };
         let mut words = rest.split(' ');
         let mut type_word = words.next().unwrap_or_default();
-        let (mut kind, mut repeat) = (Kind::Value, Repeat::Once);
+        let (mut kind, mut repeat) = (FlagKind::Value, Repetition::Once);
         if let Some(word) = type_word.strip_suffix('?') {
-            (type_word, kind) = (word, Kind::OptionalValue);
+            (type_word, kind) = (word, FlagKind::OptionalValue);
         } else if let Some(word) = type_word.strip_suffix('+') {
-            (type_word, repeat) = (word, Repeat::List);
+            (type_word, repeat) = (word, Repetition::List);
         } else if let Some(word) = type_word.strip_suffix('&') {
-            (type_word, repeat) = (word, Repeat::Append);
+            (type_word, repeat) = (word, Repetition::Append);
         }
         let value_type = match type_word {
             "switch" => {
-                kind = Kind::Switch;
+                kind = FlagKind::Switch;
                 ValueType::Boolean
             }
             "pair" => {
-                kind = Kind::Pair;
+                kind = FlagKind::Pair;
                 ValueType::Boolean
             }
             "bool" => ValueType::Boolean,
@@ -224,20 +224,20 @@ impl FlagTable {
             value_type,
             repeat,
             off: None,
-            group: Group::Engine,
+            group: FlagGroup::Engine,
             deprecated: false,
             replaced_by,
             uncertain: self.uncertain,
             choices: "",
-            also: "",
+            special_values: "",
         };
         for word in words {
             match word.split_once('=') {
                 Some(("off", off)) => flag.off = Some(off),
                 Some(("choices", choices)) => flag.choices = choices,
-                Some(("also", also)) => flag.also = also,
-                _ if word == "frontend" => flag.group = Group::Frontend,
-                _ if word == "wrapper" => flag.group = Group::Wrapper,
+                Some(("also", also)) => flag.special_values = also,
+                _ if word == "frontend" => flag.group = FlagGroup::Frontend,
+                _ if word == "wrapper" => flag.group = FlagGroup::Wrapper,
                 _ if word == "deprecated" => flag.deprecated = true,
                 _ => {}
             }

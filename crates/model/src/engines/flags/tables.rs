@@ -36,11 +36,11 @@ pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
-/// let versions: Vec<&str> = flags::all("dynamo-vllm").map(|(version, _)| version).collect();
+/// let versions: Vec<&str> = flags::tables_by_version("dynamo-vllm").map(|(version, _)| version).collect();
 /// assert_eq!(versions, ["1.1.1", "1.4.0", "1.6.1"]);
-/// assert_eq!(flags::all("vim").count(), 0);
+/// assert_eq!(flags::tables_by_version("vim").count(), 0);
 /// ```
-pub fn all(program: &str) -> impl Iterator<Item = (&'static str, FlagTable)> {
+pub fn tables_by_version(program: &str) -> impl Iterator<Item = (&'static str, FlagTable)> {
     let mut tables = ENGINES.iter().chain(WRAPPERS);
     let text = tables.find(|(name, _)| *name == program).map(|(_, text)| *text);
     text.into_iter().flat_map(FlagTable::all)
@@ -62,11 +62,11 @@ pub fn vllm(version: &str) -> Option<FlagTable> {
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
-/// let old = flags::vllm_of_image("vllm/vllm-openai:v0.20.2");
+/// let old = flags::vllm_for_image("vllm/vllm-openai:v0.20.2");
 /// assert!(old.lookup("max-num-partial-prefills").is_some());
-/// assert!(flags::vllm_of_image("registry:5000/vllm:latest").lookup("max-num-partial-prefills").is_none());
+/// assert!(flags::vllm_for_image("registry:5000/vllm:latest").lookup("max-num-partial-prefills").is_none());
 /// ```
-pub fn vllm_of_image(image: &str) -> FlagTable {
+pub fn vllm_for_image(image: &str) -> FlagTable {
     let name = image.split('@').next().unwrap_or(image);
     let tag = name.rsplit('/').next().and_then(|last| last.split_once(':')).map_or("", |(_, tag)| tag);
     let version = tag.strip_prefix('v').unwrap_or(tag);

@@ -49,7 +49,7 @@ fn every_name_alias_and_off_form_resolves_to_its_flag() {
             let (flag, spelling) = table.lookup(name).unwrap_or_else(|| panic!("{table_name}: {name}"));
             assert_eq!((flag.name, spelling), (name, Spelling::Name), "{table_name}");
             assert_eq!(table.lookup(&flag.key()).map(|(found, _)| found.name), Some(name), "{table_name}");
-            assert_eq!(flag.kind == Kind::Pair, flag.off.is_some(), "{table_name}: {name}");
+            assert_eq!(flag.kind == FlagKind::Pair, flag.off.is_some(), "{table_name}: {name}");
             if let Some(off) = flag.off {
                 assert_eq!(
                     table.lookup(off).map(|(found, how)| (found.name, how)),
@@ -84,11 +84,14 @@ fn groups_are_of_the_program() {
     let groups = |table: FlagTable| table.names().map(move |name| flag(&table, name).group);
     for (name, text) in WRAPPERS {
         for version in known_versions(text) {
-            assert!(groups(wrapper(name, version).unwrap()).all(|group| group == Group::Wrapper), "{name} {version}");
+            assert!(
+                groups(wrapper(name, version).unwrap()).all(|group| group == FlagGroup::Wrapper),
+                "{name} {version}"
+            );
         }
     }
     for (_, text) in ENGINES {
-        assert!(groups(FlagTable::newest(text)).all(|group| group != Group::Wrapper));
+        assert!(groups(FlagTable::newest(text)).all(|group| group != FlagGroup::Wrapper));
     }
 }
 
@@ -126,7 +129,7 @@ fn counts_are_those_of_the_packages() {
         ]
     );
     let vllm = vllm("0.33.0").unwrap();
-    let frontend = vllm.names().filter(|name| flag(&vllm, name).group == Group::Frontend).count();
+    let frontend = vllm.names().filter(|name| flag(&vllm, name).group == FlagGroup::Frontend).count();
     assert_eq!(frontend, 66);
 }
 
@@ -135,15 +138,15 @@ fn vllm_facts_hold_in_every_version() {
     for version in known_versions(ENGINES.iter().find(|(name, _)| *name == "vllm").unwrap().1) {
         let vllm = vllm(version).unwrap();
         for (name, kind) in [
-            ("max-model-len", Kind::Value),
-            ("trust-remote-code", Kind::Pair),
-            ("enable-prefix-caching", Kind::Pair),
-            ("enforce-eager", Kind::Pair),
-            ("enable-lora", Kind::Pair),
-            ("enable-chunked-prefill", Kind::Pair),
-            ("disable-log-stats", Kind::Switch),
-            ("headless", Kind::Switch),
-            ("hf-token", Kind::OptionalValue),
+            ("max-model-len", FlagKind::Value),
+            ("trust-remote-code", FlagKind::Pair),
+            ("enable-prefix-caching", FlagKind::Pair),
+            ("enforce-eager", FlagKind::Pair),
+            ("enable-lora", FlagKind::Pair),
+            ("enable-chunked-prefill", FlagKind::Pair),
+            ("disable-log-stats", FlagKind::Switch),
+            ("headless", FlagKind::Switch),
+            ("hf-token", FlagKind::OptionalValue),
         ] {
             assert_eq!(flag(&vllm, name).kind, kind, "{version} {name}");
         }
@@ -163,13 +166,13 @@ fn vllm_facts_hold_in_every_version() {
         for name in
             ["tool-call-parser", "enable-auto-tool-choice", "host", "port", "chat-template", "lora-modules", "api-key"]
         {
-            assert_eq!(flag(&vllm, name).group, Group::Frontend, "{version} {name}");
+            assert_eq!(flag(&vllm, name).group, FlagGroup::Frontend, "{version} {name}");
         }
         for name in ["reasoning-parser", "max-model-len", "served-model-name", "enable-lora"] {
-            assert_eq!(flag(&vllm, name).group, Group::Engine, "{version} {name}");
+            assert_eq!(flag(&vllm, name).group, FlagGroup::Engine, "{version} {name}");
         }
-        assert_eq!(flag(&vllm, "served-model-name").repeat, Repeat::List);
-        assert_eq!(flag(&vllm, "middleware").repeat, Repeat::Append);
+        assert_eq!(flag(&vllm, "served-model-name").repeat, Repetition::List);
+        assert_eq!(flag(&vllm, "middleware").repeat, Repetition::Append);
         for (short, name) in [
             ("tp", "tensor-parallel-size"),
             ("pp", "pipeline-parallel-size"),
@@ -204,11 +207,11 @@ fn versions_differ_where_the_packages_do() {
     // Registered in a loop over names, and repeatable: what a reading of single calls overlooks.
     let sampling = flag(&wrapper("1.6.1"), "benchmark-decode-batch-granularity");
     assert_eq!((sampling.value_type, sampling.deprecated), (ValueType::Integer, true));
-    assert_eq!(flag(&super::wrapper("dynamo-sglang", "1.6.1").unwrap(), "engine-route").repeat, Repeat::Append);
+    assert_eq!(flag(&super::wrapper("dynamo-sglang", "1.6.1").unwrap(), "engine-route").repeat, Repetition::Append);
 
     let sglang = |version| sglang(version).unwrap();
-    assert_eq!(flag(&sglang("0.5.16"), "enable-fused-qk-norm-rope").kind, Kind::Switch);
-    assert_eq!(flag(&sglang("0.5.23"), "enable-fused-qk-norm-rope").kind, Kind::Pair);
+    assert_eq!(flag(&sglang("0.5.16"), "enable-fused-qk-norm-rope").kind, FlagKind::Switch);
+    assert_eq!(flag(&sglang("0.5.23"), "enable-fused-qk-norm-rope").kind, FlagKind::Pair);
     assert!(!flag(&sglang("0.5.12.post1"), "disable-cuda-graph").deprecated);
     assert!(flag(&sglang("0.5.23"), "disable-cuda-graph").deprecated);
     assert!(!flag(&sglang("0.5.23"), "smg-grpc-mode").deprecated);
@@ -227,10 +230,10 @@ fn sglang_facts_hold_in_every_version() {
         assert!(sglang.lookup("enable-prefix-caching").is_none());
         assert!(sglang.lookup("no-trust-remote-code").is_none(), "a switch has no off form");
         for (name, kind) in [
-            ("trust-remote-code", Kind::Switch),
-            ("disable-radix-cache", Kind::Switch),
-            ("enable-metrics", Kind::Switch),
-            ("model-checksum", Kind::OptionalValue),
+            ("trust-remote-code", FlagKind::Switch),
+            ("disable-radix-cache", FlagKind::Switch),
+            ("enable-metrics", FlagKind::Switch),
+            ("model-checksum", FlagKind::OptionalValue),
         ] {
             assert_eq!(flag(&sglang, name).kind, kind, "{version} {name}");
         }
@@ -244,7 +247,7 @@ fn sglang_facts_hold_in_every_version() {
         ] {
             assert_eq!(flag(&sglang, name).value_type, value_type, "{version} {name}");
         }
-        assert_eq!(flag(&sglang, "lora-paths").repeat, Repeat::List);
+        assert_eq!(flag(&sglang, "lora-paths").repeat, Repetition::List);
         assert!(flag(&sglang, "quantization").choices().any(|choice| choice == "fp8"));
     }
 }
@@ -265,7 +268,7 @@ fn transcribed_tables_say_so() {
     ] {
         assert_eq!(llama_server().lookup(name).map(|(flag, how)| (flag.name, how)), Some((canonical, how)), "{name}");
     }
-    assert_eq!(flag(&llama_server(), "verbose").kind, Kind::Switch);
+    assert_eq!(flag(&llama_server(), "verbose").kind, FlagKind::Switch);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::IgnoredAny;
 
-use super::flag::{Flag, Kind, Repeat, ValueType};
+use super::flag::{Flag, FlagKind, Repetition, ValueType};
 
 /// What a flag expects instead of the value it was given; displays as `expected an integer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl fmt::Display for ValueProblem {
             f.write_str("expected one of ")?;
             return list(f, self.flag.choices());
         }
-        let many = self.flag.repeat == Repeat::List;
+        let many = self.flag.repeat == Repetition::List;
         f.write_str(match self.flag.value_type {
             ValueType::Integer if many => "expected integers",
             ValueType::Integer => "expected an integer",
@@ -36,9 +36,9 @@ impl fmt::Display for ValueProblem {
             ValueType::JsonOrText => "expected a JSON object or a text without braces around it",
             ValueType::Text | ValueType::Path => "expected a value",
         })?;
-        if !self.flag.also.is_empty() {
+        if !self.flag.special_values.is_empty() {
             f.write_str(", or ")?;
-            list(f, self.flag.also())?;
+            list(f, self.flag.special_values())?;
         }
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Flag {
     /// Checks a value against the flag's type and its closed set of values.
     ///
     /// A switch or pair takes `true`, `false` or nothing; a flag whose value may be left out takes nothing, too.
-    /// The values of a [`Repeat::List`] of numbers are separated by white space.
+    /// The values of a [`Repetition::List`] of numbers are separated by white space.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -69,10 +69,10 @@ impl Flag {
     /// # }
     /// ```
     pub fn check_value(&self, text: &str) -> Result<(), ValueProblem> {
-        let may_be_empty = matches!(self.kind, Kind::Switch | Kind::Pair | Kind::OptionalValue);
+        let may_be_empty = matches!(self.kind, FlagKind::Switch | FlagKind::Pair | FlagKind::OptionalValue);
         let good = if text.is_empty() {
             may_be_empty || matches!(self.value_type, ValueType::Text | ValueType::Path) && self.choices.is_empty()
-        } else if self.repeat == Repeat::List && self.is_number() {
+        } else if self.repeat == Repetition::List && self.is_number() {
             text.split_whitespace().all(|item| self.accepts(item))
         } else {
             self.accepts(text)
@@ -80,7 +80,7 @@ impl Flag {
         if good { Ok(()) } else { Err(ValueProblem { flag: *self }) }
     }
 
-    /// The whole number a text stands for in the grammar of this flag: `32k` of vLLM's `max-model-len` is 32000.
+    /// The whole number a text stands for in the profile of this flag: `32k` of vLLM's `max-model-len` is 32000.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -118,7 +118,7 @@ impl Flag {
         if !self.choices.is_empty() {
             return self.choices().any(|choice| choice == text);
         }
-        if self.also().any(|word| word == text) {
+        if self.special_values().any(|word| word == text) {
             return true;
         }
         match self.value_type {

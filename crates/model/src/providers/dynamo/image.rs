@@ -7,7 +7,7 @@ use super::codes::{
 use super::overrides::{self, Settings};
 use super::{NAME, RUNTIMES};
 use crate::ir::Deployment;
-use crate::provider::Context;
+use crate::provider::TranslationContext;
 use crate::providers::image;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -33,7 +33,7 @@ pub(super) fn runtime<'c>(
     deployment: &Deployment,
     backend: &Backend,
     settings: &Settings,
-    context: &Context<'c>,
+    context: &TranslationContext<'c>,
     findings: &mut Findings<'_>,
 ) -> Runtime<'c> {
     let Some((image, path)) = &deployment.image else {
@@ -52,7 +52,7 @@ fn custom_version<'v>(
     image: &str,
     path: &FieldPath,
     settings: &Settings,
-    context: &Context<'v>,
+    context: &TranslationContext<'v>,
     findings: &mut Findings<'_>,
 ) -> &'v str {
     let default = context.runtime;
@@ -83,7 +83,7 @@ fn custom_version<'v>(
 
 /// A custom image of which nobody says the version. Operators from 1.5 refuse it; with a dump of CRDs it is known whether
 /// the cluster's does, by the field that came with it.
-fn without_version(image: &str, path: &FieldPath, context: &Context<'_>, findings: &mut Findings<'_>) {
+fn without_version(image: &str, path: &FieldPath, context: &TranslationContext<'_>, findings: &mut Findings<'_>) {
     let help = format!("say which Dynamo is in it with {}", overrides::path().runtime_version());
     let (code, what) = match context.schema_has("DynamoGraphDeployment", override_field(context.crd_version)) {
         None => (&IMAGE_WITHOUT_VERSION, "Dynamo operators from 1.5 refuse it"),

@@ -32,10 +32,10 @@ use component::Graph;
 use super::metadata;
 use super::pod::{self, has_gpus};
 use crate::codes as shared_codes;
-use crate::draft::{Draft, NotImportable, Subject};
+use crate::draft::{Draft, ImportRefusal, ImportSource};
 use crate::ir::{Deployment, ModelSource};
 use crate::provider::{
-    Context, CustomKind, FilledIn, ListKeys, Provider, ProviderInfo, Status, StatusError, Translation,
+    CustomKind, ListKeys, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
@@ -75,7 +75,7 @@ static INFO: ProviderInfo = ProviderInfo {
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
     kinds: &[CustomKind { group: "nvidia.com", kind: "DynamoGraphDeployment", plural: "dynamographdeployments" }],
-    filled_in: &[FilledIn { kind: "DynamoGraphDeployment", path: "useAsCompilationCache", value: "false" }],
+    server_defaults: &[ServerDefault { kind: "DynamoGraphDeployment", path: "useAsCompilationCache", value: "false" }],
     list_keys: &[
         // v1beta1
         ListKeys { field: "components", keys: &["name"] },
@@ -94,7 +94,7 @@ impl Provider for Dynamo {
     fn translate(
         &self,
         deployment: &Deployment,
-        context: &Context<'_>,
+        context: &TranslationContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<Translation> {
         let backend = Backend::of(deployment.engine.kind)?;
@@ -117,8 +117,8 @@ impl Provider for Dynamo {
         Some(Translation { manifests, endpoint: Endpoint { service, port: PORT } })
     }
 
-    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
-        import::import(subject)
+    fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
+        import::import(source)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
@@ -130,7 +130,7 @@ impl Provider for Dynamo {
 fn graph(
     deployment: &Deployment,
     backend: &Backend,
-    context: &Context<'_>,
+    context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<Graph> {
     let settings = overrides::settings(deployment, findings);

@@ -5,7 +5,7 @@ use super::reserved::{OF_THE_GRAPH, OF_VLLM};
 use crate::engines;
 use crate::engines::flags;
 use crate::engines::flags::FlagTable;
-use crate::engines::{Charset, Keys, Launcher, NoServerFlags, Parser, Separate};
+use crate::engines::{Charset, Keys, Launcher, Parser, Separate, ServerFlagRefusal};
 use crate::ir::EngineType;
 
 /// A release and the engine versions that its images carry.
@@ -28,7 +28,7 @@ const RELEASES: &[Release] = &[
 const SEPARATE: Separate = Separate::Flags(&["tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"]);
 
 /// vLLM's server is not in its worker; its flags for parsing and templates have these in their place.
-const NO_SERVER: NoServerFlags = NoServerFlags {
+const NO_SERVER: ServerFlagRefusal = ServerFlagRefusal {
     replacements: &[
         ("chat-template", "custom-jinja-template"),
         ("enable-auto-tool-choice", "dyn-tool-call-parser"),
@@ -49,7 +49,7 @@ const CHARSET: Charset = Charset {
 
 /// `python3 -m dynamo.<engine>` of a release: flags of its own first, then the engine's.
 pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
-    let name = engines::grammar(engine).display_name;
+    let name = engines::profile(engine).display_name;
     let base = Launcher {
         charset: Some(CHARSET),
         refused: vec![OF_THE_GRAPH],

@@ -7,11 +7,13 @@
 use serde_json::Value;
 
 use super::PORT;
-use crate::status::{Observed, Part, Reading, Replicas, Source, Status, StatusError, integer_at, text_at};
+use crate::status::{
+    ObservedObject, ProviderState, Replicas, Status, StatusError, StatusPart, StatusSource, integer_at, text_or_empty,
+};
 use crate::wire::Phase;
 use kubefoundry_transform::Endpoint;
 
-const SOURCE: Source = Source {
+const SOURCE: StatusSource = StatusSource {
     provider: "Dynamo",
     group: "nvidia.com",
     versions: &["v1alpha1", "v1beta1"],
@@ -19,11 +21,11 @@ const SOURCE: Source = Source {
 };
 
 pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
-    let mut observed = Observed::of(object, &SOURCE)?;
+    let mut observed = ObservedObject::parse(object, &SOURCE)?;
     let phase = phase(&mut observed);
     let components = components(&observed);
     let frontend = components.iter().find(|component| component.role == "frontend");
-    let reading = Reading {
+    let reading = ProviderState {
         phase,
         message: message(&observed),
         replicas: replicas(&components),
@@ -35,26 +37,26 @@ pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
     Ok(observed.into_status(reading))
 }
 
-fn phase(observed: &mut Observed<'_>) -> Option<Phase> {
-    let state = observed.word("state");
+fn phase(observed: &mut ObservedObject<'_>) -> Option<Phase> {
+    let state = observed.read_word("state");
     let phase = match state {
         Some("initializing" | "pending") => Phase::Deploying,
         Some("successful") => Phase::Running,
         Some("failed") => Phase::Failed,
         Some("") | None if observed.has_no_status() => Phase::Pending,
-        None if observed.has_unknown() => return None,
+        None if observed.has_unrecognized() => return None,
         // The CRD gives it a default, so that there is always one.
         other => {
-            observed.unknown("status.state", other.map_or(Value::Null, Value::from));
+            observed.note_unrecognized("status.state", other.map_or(Value::Null, Value::from));
             return None;
         }
     };
     Some(if observed.is_outdated() { Phase::Deploying } else { phase })
 }
 
-fn message(observed: &Observed<'_>) -> String {
-    let said = observed.said_by("Ready").unwrap_or_default();
-    match text_at(observed.object, "/status/rollingUpdate/phase") {
+fn message(observed: &ObservedObject<'_>) -> String {
+    let said = observed.condition_message("Ready").unwrap_or_default();
+    match text_or_empty(observed.object, "/status/rollingUpdate/phase") {
         "Failed" if said.is_empty() => "the rolling update failed".to_owned(),
         "Failed" => format!("the rolling update failed; {said}"),
         _ => said.to_owned(),
@@ -80,10 +82,10 @@ impl Component<'_> {
         self.status.and_then(|status| status.get(field)).and_then(Value::as_i64)
     }
 
-    fn part(&self) -> Part {
+    fn part(&self) -> StatusPart {
         let (ready, available) = (self.count("readyReplicas"), self.count("availableReplicas"));
         let role = if self.role.is_empty() { "component" } else { self.role };
-        Part {
+        StatusPart {
             role: role.to_owned(),
             name: self.name.to_owned(),
             state: None,
@@ -93,7 +95,7 @@ impl Component<'_> {
     }
 }
 
-fn components<'o>(observed: &Observed<'o>) -> Vec<Component<'o>> {
+fn components<'o>(observed: &ObservedObject<'o>) -> Vec<Component<'o>> {
     let object = observed.object;
     let alpha = observed.version == "v1alpha1";
     let statuses = object.pointer(if alpha { "/status/services" } else { "/status/components" });
@@ -106,13 +108,17 @@ fn components<'o>(observed: &Observed<'o>) -> Vec<Component<'o>> {
     if alpha {
         let services = object.pointer("/spec/services").and_then(Value::as_object);
         let services = services.into_iter().flatten().map(|(name, service)| {
-            let role = Some(text_at(service, "/subComponentType")).filter(|role| !role.is_empty());
-            of(name, service, role.unwrap_or_else(|| text_at(service, "/componentType")))
+            let role = Some(text_or_empty(service, "/subComponentType")).filter(|role| !role.is_empty());
+            of(name, service, role.unwrap_or_else(|| text_or_empty(service, "/componentType")))
         });
         services.collect()
     } else {
         let components = object.pointer("/spec/components").and_then(Value::as_array);
-        components.into_iter().flatten().map(|it| of(text_at(it, "/name"), it, text_at(it, "/type"))).collect()
+        components
+            .into_iter()
+            .flatten()
+            .map(|it| of(text_or_empty(it, "/name"), it, text_or_empty(it, "/type")))
+            .collect()
     }
 }
 

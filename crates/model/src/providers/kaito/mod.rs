@@ -26,9 +26,11 @@ use kubefoundry_transform::Section;
 use std::borrow::Cow;
 
 use crate::codes as common;
-use crate::draft::{Draft, NotImportable, Subject};
+use crate::draft::{Draft, ImportRefusal, ImportSource};
 use crate::ir::{Deployment, EngineType, Worker, Workload};
-use crate::provider::{Context, CustomKind, FilledIn, Provider, ProviderInfo, Status, StatusError, Translation};
+use crate::provider::{
+    CustomKind, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
+};
 use crate::providers::pod;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
@@ -61,10 +63,10 @@ static INFO: ProviderInfo = ProviderInfo {
         CustomKind { group: "kaito.sh", kind: "Workspace", plural: "workspaces" },
         CustomKind { group: "kaito.sh", kind: "InferenceSet", plural: "inferencesets" },
     ],
-    filled_in: &[
-        FilledIn { kind: "Workspace", path: "inference.preset.accessMode", value: r#""public""# },
-        FilledIn { kind: "InferenceSet", path: "inference.preset.accessMode", value: r#""public""# },
-        FilledIn {
+    server_defaults: &[
+        ServerDefault { kind: "Workspace", path: "inference.preset.accessMode", value: r#""public""# },
+        ServerDefault { kind: "InferenceSet", path: "inference.preset.accessMode", value: r#""public""# },
+        ServerDefault {
             kind: "InferenceSet",
             path: "spec.updateStrategy",
             value: r#"{"rollingUpdate":{"maxUnavailable":1},"type":"RollingUpdate"}"#,
@@ -81,7 +83,7 @@ impl Provider for Kaito {
     fn translate(
         &self,
         deployment: &Deployment,
-        context: &Context<'_>,
+        context: &TranslationContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<Translation> {
         let Workload::Aggregated(worker) = &deployment.workload else {
@@ -103,8 +105,8 @@ impl Provider for Kaito {
         Some(assemble(deployment, worker, kind, nodes, inference, supporting))
     }
 
-    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
-        import::import(subject)
+    fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
+        import::import(source)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {
@@ -148,7 +150,7 @@ fn inference(
     deployment: &Deployment,
     worker: &Worker,
     overrides: &Overrides,
-    context: &Context<'_>,
+    context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<(Inference, Vec<Manifest>)> {
     match (Engine::new(deployment.engine.kind)?, &deployment.image) {

@@ -6,7 +6,7 @@ use super::settings::Kaito;
 use super::target::LabelSelector;
 use crate::codes;
 use crate::ir::Deployment;
-use crate::provider::Context;
+use crate::provider::TranslationContext;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{Findings, Place};
 use kubefoundry_kubernetes::pod::StringMap;
@@ -31,7 +31,7 @@ impl Nodes {
         deployment: &Deployment,
         overrides: &Overrides,
         is_preset: bool,
-        context: &Context<'_>,
+        context: &TranslationContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Self {
         let instance_type = overrides.instance_type.clone();
@@ -70,7 +70,12 @@ impl Nodes {
 
 /// Whether KAITO's webhook takes the instance type, or its absence (api/v1beta1/workspace_validation.go,
 /// validateCreate): it is required where nodes are provisioned, which is KAITO's default, and refused elsewhere.
-fn check_instance_type(given: Option<&str>, missing: bool, context: &Context<'_>, findings: &mut Findings<'_>) {
+fn check_instance_type(
+    given: Option<&str>,
+    missing: bool,
+    context: &TranslationContext<'_>,
+    findings: &mut Findings<'_>,
+) {
     let path = overrides::path().instance_type();
     match (node_auto_provisioning(context), given) {
         (Some(true), None) if missing => {
@@ -96,6 +101,6 @@ fn check_instance_type(given: Option<&str>, missing: bool, context: &Context<'_>
 }
 
 /// Whether the cluster's KAITO provisions nodes, when the options say.
-fn node_auto_provisioning(context: &Context<'_>) -> Option<bool> {
+fn node_auto_provisioning(context: &TranslationContext<'_>) -> Option<bool> {
     context.settings.with(|kaito: &Kaito| kaito.node_auto_provisioning)
 }

@@ -6,49 +6,55 @@
 
 use serde_json::Value;
 
-use crate::status::{Observed, Reading, Replicas, Source, Status, StatusError, integer_at};
+use crate::status::{ObservedObject, ProviderState, Replicas, Status, StatusError, StatusSource, integer_at};
 use crate::wire::Phase;
 use kubefoundry_kubernetes::api_group::DIALECTS;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_transform::Endpoint;
 
-const SOURCE: Source =
-    Source { provider: "KAITO", group: "kaito.sh", versions: &["v1alpha1", "v1beta1"], kinds: &["Workspace", SET] };
+const SOURCE: StatusSource = StatusSource {
+    provider: "KAITO",
+    group: "kaito.sh",
+    versions: &["v1alpha1", "v1beta1"],
+    kinds: &["Workspace", SET],
+};
 const SET: &str = "InferenceSet";
 
 /// The port of the Services.
 const PORT: u16 = 80;
 
 pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
-    let mut observed = Observed::of(object, &SOURCE)?;
+    let mut observed = ObservedObject::parse(object, &SOURCE)?;
     let reading = if observed.kind == SET { inference_set(&mut observed) } else { workspace(&mut observed) };
     Ok(observed.into_status(reading))
 }
 
-fn workspace(observed: &mut Observed<'_>) -> Reading {
+fn workspace(observed: &mut ObservedObject<'_>) -> ProviderState {
     const SUCCEEDED: &str = "WorkspaceSucceeded";
-    let phase = match observed.word("state") {
+    let phase = match observed.read_word("state") {
         Some("Ready" | "Succeeded") => Some(Phase::Running),
         // Of a tuning job, Running says that the job does.
         Some("NotReady" | "Running") => Some(Phase::Deploying),
         Some("Failed") => Some(Phase::Failed),
         Some("" | "Pending") => Some(by_conditions(observed)),
         Some(other) => {
-            observed.unknown("status.state", other);
+            observed.note_unrecognized("status.state", other);
             None
         }
         // v1alpha1 has conditions only.
-        None if observed.has_unknown() => None,
+        None if observed.has_unrecognized() => None,
         None => Some(by_conditions(observed)),
     };
     let verdict =
-        observed.reason_against(SUCCEEDED).filter(|reason| ["workspaceFailed", "BenchmarkFailed"].contains(reason));
-    let verdict = verdict.and_then(|_| observed.said_by(SUCCEEDED));
-    let said = verdict.or_else(|| observed.said_by("InferenceReady")).or_else(|| observed.said_by("ResourceReady"));
+        observed.reason_if_false(SUCCEEDED).filter(|reason| ["workspaceFailed", "BenchmarkFailed"].contains(reason));
+    let verdict = verdict.and_then(|_| observed.condition_message(SUCCEEDED));
+    let said = verdict
+        .or_else(|| observed.condition_message("InferenceReady"))
+        .or_else(|| observed.condition_message("ResourceReady"));
     // A Workspace serves from one pod. One that tunes serves nothing.
     let serves = observed.object.get("tuning").is_none_or(Value::is_null);
     let ready = phase.map(|phase| i64::from(phase == Phase::Running));
-    Reading {
+    ProviderState {
         phase,
         message: said.unwrap_or_default().to_owned(),
         replicas: serves.then_some(Replicas { desired: Some(1), ready, available: ready }),
@@ -58,10 +64,10 @@ fn workspace(observed: &mut Observed<'_>) -> Reading {
     }
 }
 
-fn by_conditions(observed: &Observed<'_>) -> Phase {
+fn by_conditions(observed: &ObservedObject<'_>) -> Phase {
     if observed.is_true("WorkspaceSucceeded") {
         Phase::Running
-    } else if observed.reason_against("WorkspaceSucceeded") == Some("workspaceFailed") {
+    } else if observed.reason_if_false("WorkspaceSucceeded") == Some("workspaceFailed") {
         Phase::Failed
     } else if ["ResourceReady", "InferenceReady", "JobStarted"].iter().any(|one| observed.is_true(one)) {
         Phase::Deploying
@@ -70,7 +76,7 @@ fn by_conditions(observed: &Observed<'_>) -> Phase {
     }
 }
 
-fn inference_set(observed: &mut Observed<'_>) -> Reading {
+fn inference_set(observed: &mut ObservedObject<'_>) -> ProviderState {
     const READY: &str = "InferenceSetReady";
     let object = observed.object;
     let desired = integer_at(object, "/spec/replicas").unwrap_or(1);
@@ -79,22 +85,22 @@ fn inference_set(observed: &mut Observed<'_>) -> Reading {
     if let Some(own) = observed.condition(READY)
         && own.status == ConditionStatus::Unknown
     {
-        observed.unknown(format!("status.conditions[{READY}].status"), ConditionStatus::Unknown.as_str());
+        observed.note_unrecognized(format!("status.conditions[{READY}].status"), ConditionStatus::Unknown.as_str());
     }
-    let phase = match (observed.reason_against(READY), ready) {
+    let phase = match (observed.reason_if_false(READY), ready) {
         _ if observed.is_true(READY) => Some(Phase::Running),
         (Some("inferencesetFailed"), _) => Some(Phase::Failed),
-        (None, _) if observed.has_unknown() => None,
+        (None, _) if observed.has_unrecognized() => None,
         (None, None) => Some(Phase::Pending),
         (None, Some(ready)) if ready >= desired => Some(Phase::Running),
         (Some(_), _) | (None, Some(_)) => Some(Phase::Deploying),
     };
-    let said = observed.said_by(READY).map(str::to_owned);
+    let said = observed.condition_message(READY).map(str::to_owned);
     // The Service is one that is rendered beside the set: KAITO makes one for each Workspace of it.
     let is_ours = object.pointer("/metadata/annotations").and_then(Value::as_object).is_some_and(|annotations| {
         DIALECTS.iter().any(|dialect| annotations.contains_key(&dialect.label("model-deployment")))
     });
-    Reading {
+    ProviderState {
         phase,
         message: said.unwrap_or_default(),
         replicas: Some(Replicas { desired: Some(desired), ready, available: None }),

@@ -7,7 +7,7 @@ use crate::codes;
 use crate::engines;
 use crate::engines::{ArgumentValue, Invocation, Launcher};
 use crate::ir::{Deployment, Worker};
-use crate::provider::Context;
+use crate::provider::TranslationContext;
 use crate::providers::metadata;
 use crate::providers::pod;
 use crate::wire::ModelDeployment;
@@ -43,7 +43,7 @@ pub(super) fn template(
     worker: &Worker,
     image: &str,
     overrides: &Overrides,
-    context: &Context<'_>,
+    context: &TranslationContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<PodTemplate> {
     metadata::ignore_pod_labels(deployment, "KAITO", RESERVED_POD_LABELS, findings);

@@ -3,7 +3,7 @@
 use super::codes::RAY_VERSION_ASSUMED;
 use super::{NAME, RUNTIMES};
 use crate::ir::Deployment;
-use crate::provider::Context;
+use crate::provider::TranslationContext;
 use crate::providers::image;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -25,7 +25,11 @@ pub(super) struct Runtime<'v> {
 }
 
 /// Chooses the image.
-pub(super) fn runtime<'c>(deployment: &Deployment, context: &Context<'c>, findings: &mut Findings<'_>) -> Runtime<'c> {
+pub(super) fn runtime<'c>(
+    deployment: &Deployment,
+    context: &TranslationContext<'c>,
+    findings: &mut Findings<'_>,
+) -> Runtime<'c> {
     let default = context.runtime;
     let Some((image, path)) = &deployment.image else {
         let image = format!("{REPOSITORY}:{default}-{VARIANT}");

@@ -2,22 +2,24 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::draft::{Draft, NotImportable, Subject, WorkerDraft, count, entries, items, quantity, text};
-use crate::engines::{GivenFlag, flags_of_keywords};
+use crate::draft::{
+    Draft, ImportRefusal, ImportSource, WorkerDraft, count_at, items_at, quantity_at, string_at, string_entries_at,
+};
+use crate::engines::{ImportedFlag, flags_from_keywords};
 use crate::ir::{EngineType, Role};
 use crate::providers::reading;
 use kubefoundry_yaml as yaml;
 
 /// Reads a service.
-pub(super) fn import(subject: &Subject<'_>) -> Result<Draft, NotImportable> {
-    let refused = |why: String| Err(NotImportable(why));
-    let serve = subject.text("/spec/serveConfigV2").unwrap_or_default();
+pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
+    let refused = |why: String| Err(ImportRefusal(why));
+    let serve = source.string_at("/spec/serveConfigV2").unwrap_or_default();
     let parsed = yaml::parse(serve, &yaml::Limits::default());
     let Some(config) = parsed.documents.first().map(|document| document.root.to_json()) else {
         return refused("its spec.serveConfigV2 is empty or no YAML, expected a Serve configuration".to_owned());
     };
-    let [application] = items(&config, "/applications") else {
-        let number = items(&config, "/applications").len();
+    let [application] = items_at(&config, "/applications") else {
+        let number = items_at(&config, "/applications").len();
         return refused(format!("it has {number} Serve applications, expected one"));
     };
     let models: Vec<(Role, &Value)> = match application.pointer("/args").and_then(Value::as_object) {
@@ -34,8 +36,8 @@ pub(super) fn import(subject: &Subject<'_>) -> Result<Draft, NotImportable> {
         },
         None => Vec::new(),
     };
-    let groups = items(subject.object, "/spec/rayClusterConfig/workerGroupSpecs");
-    let import_path = text(application, "/import_path").unwrap_or_default();
+    let groups = items_at(source.object, "/spec/rayClusterConfig/workerGroupSpecs");
+    let import_path = string_at(application, "/import_path").unwrap_or_default();
     if !import_path.starts_with("ray.serve.llm:")
         || matches!(models.as_slice(), [] | [(Role::Prefill | Role::Decode, _)])
     {
@@ -50,9 +52,9 @@ pub(super) fn import(subject: &Subject<'_>) -> Result<Draft, NotImportable> {
     for ((role, model), (position, group)) in models.iter().zip(groups.iter().enumerate()) {
         let ours = role_name(*role);
         // Groups of a pair go by their names, when they have ours.
-        let named = groups.iter().find(|group| text(group, "/groupName") == Some(ours));
+        let named = groups.iter().find(|group| string_at(group, "/groupName") == Some(ours));
         let group = named.unwrap_or(group);
-        let name = text(group, "/groupName").unwrap_or_default();
+        let name = string_at(group, "/groupName").unwrap_or_default();
         if name != ours {
             draft.names.pairs.push((name.to_owned(), ours.to_owned()));
         }
@@ -61,12 +63,12 @@ pub(super) fn import(subject: &Subject<'_>) -> Result<Draft, NotImportable> {
             return refused(format!("worker group {name:?} has no container ray-worker"));
         };
         if position == 0 {
-            reading::pod(group.pointer("/template/metadata"), spec, container, subject, &mut draft);
-            let source = text(model, "/model_loading_config/model_source");
-            let id = text(model, "/model_loading_config/model_id");
+            reading::pod(group.pointer("/template/metadata"), spec, container, source, &mut draft);
+            let source = string_at(model, "/model_loading_config/model_source");
+            let id = string_at(model, "/model_loading_config/model_id");
             draft.model_id = source.or(id).map(str::to_owned);
             draft.served_name = id.map(str::to_owned);
-            if let Some(accelerator) = text(model, "/accelerator_type") {
+            if let Some(accelerator) = string_at(model, "/accelerator_type") {
                 draft.overrides.insert("acceleratorType".to_owned(), json!(accelerator));
             }
         }
@@ -76,7 +78,7 @@ pub(super) fn import(subject: &Subject<'_>) -> Result<Draft, NotImportable> {
         worker.flags = keywords(model);
         draft.workers.push(worker);
     }
-    head(subject, &mut draft);
+    head(source, &mut draft);
     Ok(draft)
 }
 
@@ -89,26 +91,26 @@ fn role_name(role: Role) -> &'static str {
 }
 
 fn replicas(model: &Value, group: &Value) -> u32 {
-    count(model, "/deployment_config/num_replicas")
-        .or_else(|| count(model, "/deployment_config/autoscaling_config/min_replicas"))
-        .or_else(|| count(group, "/replicas"))
+    count_at(model, "/deployment_config/num_replicas")
+        .or_else(|| count_at(model, "/deployment_config/autoscaling_config/min_replicas"))
+        .or_else(|| count_at(group, "/replicas"))
         .unwrap_or(1)
 }
 
-fn keywords(model: &Value) -> Vec<GivenFlag> {
+fn keywords(model: &Value) -> Vec<ImportedFlag> {
     let none = Map::new();
-    flags_of_keywords(model.pointer("/engine_kwargs").and_then(Value::as_object).unwrap_or(&none))
+    flags_from_keywords(model.pointer("/engine_kwargs").and_then(Value::as_object).unwrap_or(&none))
 }
 
 /// What is set for the head, where that is not the default.
-fn head(subject: &Subject<'_>, draft: &mut Draft) {
-    let Some(group) = subject.object.pointer("/spec/rayClusterConfig/headGroupSpec") else { return };
+fn head(source: &ImportSource<'_>, draft: &mut Draft) {
+    let Some(group) = source.object.pointer("/spec/rayClusterConfig/headGroupSpec") else { return };
     let spec = group.pointer("/template/spec").unwrap_or(&Value::Null);
     let mut head = Map::new();
     if let Some(container) = reading::container(spec, "ray-head") {
         let amounts = [
-            ("cpu", quantity(container, "/resources/requests/cpu"), "2"),
-            ("memory", quantity(container, "/resources/limits/memory"), "4Gi"),
+            ("cpu", quantity_at(container, "/resources/requests/cpu"), "2"),
+            ("memory", quantity_at(container, "/resources/limits/memory"), "4Gi"),
         ];
         let written = amounts.into_iter().filter_map(|(field, amount, default)| {
             Some((field.to_owned(), json!(amount.filter(|amount| amount != default)?)))
@@ -118,7 +120,7 @@ fn head(subject: &Subject<'_>, draft: &mut Draft) {
             head.insert("resources".to_owned(), Value::Object(resources));
         }
     }
-    let mut params = entries(group, "/rayStartParams");
+    let mut params = string_entries_at(group, "/rayStartParams");
     params.retain(|key, value| {
         !matches!((key.as_str(), value.as_str()), ("num-cpus", Some("0")) | ("dashboard-host", Some("0.0.0.0")))
     });

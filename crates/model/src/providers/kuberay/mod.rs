@@ -28,10 +28,10 @@ use target::{AutoscalerOptions, RayClusterSpec, RayServiceSpec};
 use worker::Group;
 
 use super::pod;
-use crate::draft::{Draft, NotImportable, Subject};
+use crate::draft::{Draft, ImportRefusal, ImportSource};
 use crate::ir::{Deployment, EngineType};
 use crate::provider::{
-    Context, CustomKind, FilledIn, ListKeys, Provider, ProviderInfo, Status, StatusError, Translation,
+    CustomKind, ListKeys, Provider, ProviderInfo, ServerDefault, Status, StatusError, Translation, TranslationContext,
 };
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
@@ -64,9 +64,9 @@ static INFO: ProviderInfo = ProviderInfo {
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
     kinds: &[CustomKind { group: "ray.io", kind: "RayService", plural: "rayservices" }],
-    filled_in: &[
-        FilledIn { kind: "RayService", path: "numOfHosts", value: "1" },
-        FilledIn { kind: "RayService", path: "priority", value: "0" },
+    server_defaults: &[
+        ServerDefault { kind: "RayService", path: "numOfHosts", value: "1" },
+        ServerDefault { kind: "RayService", path: "priority", value: "0" },
     ],
     list_keys: &[ListKeys { field: "workerGroupSpecs", keys: &["groupName"] }],
 };
@@ -79,7 +79,7 @@ impl Provider for KubeRay {
     fn translate(
         &self,
         deployment: &Deployment,
-        context: &Context<'_>,
+        context: &TranslationContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<Translation> {
         // `config.yaml` lists no other engine: a deployment with one is refused before it is translated.
@@ -109,8 +109,8 @@ impl Provider for KubeRay {
         Some(Translation { manifests, endpoint: Endpoint { service, port: head::SERVE_PORT } })
     }
 
-    fn import(&self, subject: &Subject<'_>) -> Result<Draft, NotImportable> {
-        import::import(subject)
+    fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
+        import::import(source)
     }
 
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError> {

@@ -8,28 +8,30 @@
 use serde_json::Value;
 
 use super::head::SERVE_PORT;
-use crate::status::{Observed, Part, Reading, Replicas, Source, Status, StatusError, integer_at, text_at};
+use crate::status::{
+    ObservedObject, ProviderState, Replicas, Status, StatusError, StatusPart, StatusSource, integer_at, text_or_empty,
+};
 use crate::wire::Phase;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_transform::Endpoint;
 
-const SOURCE: Source =
-    Source { provider: "KubeRay", group: "ray.io", versions: &["v1alpha1", "v1"], kinds: &["RayService"] };
+const SOURCE: StatusSource =
+    StatusSource { provider: "KubeRay", group: "ray.io", versions: &["v1alpha1", "v1"], kinds: &["RayService"] };
 
 /// The states of an application, the worst first.
 const APPLICATION_STATES: [&str; 6] = ["DEPLOY_FAILED", "UNHEALTHY", "DEPLOYING", "NOT_STARTED", "DELETING", "RUNNING"];
 
 pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
-    let mut observed = Observed::of(object, &SOURCE)?;
+    let mut observed = ObservedObject::parse(object, &SOURCE)?;
     let clusters = clusters(object);
     let applications: Vec<&Application<'_>> = clusters.iter().flat_map(|cluster| &cluster.applications).collect();
     for application in &applications {
         if !APPLICATION_STATES.contains(&application.state) {
-            observed.unknown(application.path(), application.state);
+            observed.note_unrecognized(application.path(), application.state);
         }
     }
     let phase = phase(&mut observed, &clusters, &applications);
-    let reading = Reading {
+    let reading = ProviderState {
         phase,
         message: message(&observed, phase, &applications),
         replicas: replicas(object, &clusters),
@@ -40,20 +42,24 @@ pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
     Ok(observed.into_status(reading))
 }
 
-fn phase(observed: &mut Observed<'_>, clusters: &[Cluster<'_>], applications: &[&Application<'_>]) -> Option<Phase> {
+fn phase(
+    observed: &mut ObservedObject<'_>,
+    clusters: &[Cluster<'_>],
+    applications: &[&Application<'_>],
+) -> Option<Phase> {
     let failed = applications.iter().any(|application| application.state == "DEPLOY_FAILED");
     let suspended = observed.is_true("Suspended") || observed.is_true("Suspending");
     let Some(ready) = observed.condition("Ready").cloned() else {
-        let service_status = observed.word("serviceStatus").unwrap_or_default();
+        let service_status = observed.read_word("serviceStatus").unwrap_or_default();
         return match service_status {
             _ if suspended => Some(Phase::Pending),
             "Running" => Some(Phase::Running),
-            "" if observed.has_unknown() => None,
+            "" if observed.has_unrecognized() => None,
             "" if failed => Some(Phase::Failed),
             "" if clusters.is_empty() => Some(Phase::Pending),
             "" => Some(Phase::Deploying),
             other => {
-                observed.unknown("status.serviceStatus", other);
+                observed.note_unrecognized("status.serviceStatus", other);
                 None
             }
         };
@@ -67,22 +73,22 @@ fn phase(observed: &mut Observed<'_>, clusters: &[Cluster<'_>], applications: &[
         (ConditionStatus::False, "Initializing" | "ZeroServeEndpoints") if failed => Some(Phase::Failed),
         (ConditionStatus::False, "Initializing" | "ZeroServeEndpoints") => Some(Phase::Deploying),
         (ConditionStatus::False, reason) => {
-            observed.unknown("status.conditions[Ready].reason", reason);
+            observed.note_unrecognized("status.conditions[Ready].reason", reason);
             None
         }
         (ConditionStatus::Unknown, _) => {
-            observed.unknown("status.conditions[Ready].status", ready.status.as_str());
+            observed.note_unrecognized("status.conditions[Ready].status", ready.status.as_str());
             None
         }
     }
 }
 
 /// What the worst application says, or else the condition.
-fn message(observed: &Observed<'_>, phase: Option<Phase>, applications: &[&Application<'_>]) -> String {
+fn message(observed: &ObservedObject<'_>, phase: Option<Phase>, applications: &[&Application<'_>]) -> String {
     let rank = |it: &&&Application<'_>| APPLICATION_STATES.iter().position(|state| *state == it.state);
     let worst = applications.iter().filter(|it| it.state != "RUNNING").min_by_key(rank);
-    let reason = observed.reason_against("Ready").unwrap_or_default();
-    let said = observed.said_by("Ready").unwrap_or_default();
+    let reason = observed.reason_if_false("Ready").unwrap_or_default();
+    let said = observed.condition_message("Ready").unwrap_or_default();
     let mut message = match worst {
         Some(worst) if !matches!(reason, "ValidationFailed" | "InitializingTimeout") => worst.sentence(),
         _ if phase == Some(Phase::Failed) && !reason.is_empty() => format!("{reason}: {said}"),
@@ -118,11 +124,11 @@ fn clusters(object: &Value) -> Vec<Cluster<'_>> {
         let applications = applications.into_iter().flatten().map(|(name, application)| Application {
             role,
             name,
-            state: text_at(application, "/status"),
-            message: text_at(application, "/message"),
+            state: text_or_empty(application, "/status"),
+            message: text_or_empty(application, "/message"),
         });
         let applications: Vec<_> = applications.collect();
-        let name = text_at(status, "/rayClusterName");
+        let name = text_or_empty(status, "/rayClusterName");
         // Go writes the one that is not there as an empty object.
         let is_there = !name.is_empty() || !applications.is_empty();
         is_there.then_some(Cluster { role, name, status, applications })
@@ -148,16 +154,17 @@ impl Cluster<'_> {
         Replicas { desired: count("desired"), ready: count("ready"), available: count("available") }
     }
 
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<StatusPart> {
         let traffic = integer_at(self.status, "/trafficRoutedPercent");
-        let cluster = Part {
+        let cluster = StatusPart {
             role: format!("{} cluster", self.role),
             name: self.name.to_owned(),
-            state: Some(text_at(self.status, "/rayClusterStatus/state").to_owned()).filter(|state| !state.is_empty()),
+            state: Some(text_or_empty(self.status, "/rayClusterStatus/state").to_owned())
+                .filter(|state| !state.is_empty()),
             message: traffic.map_or_else(String::new, |percent| format!("{percent}% of the traffic")),
             replicas: Some(self.replicas()),
         };
-        let applications = self.applications.iter().map(|application| Part {
+        let applications = self.applications.iter().map(|application| StatusPart {
             role: format!("{} application", self.role),
             name: application.name.to_owned(),
             state: Some(application.state.to_owned()),

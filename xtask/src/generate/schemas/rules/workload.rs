@@ -95,10 +95,10 @@ fn one_vendor() -> Rule {
 
 /// What the providers of this program do not run, by their own configurations.
 pub(super) fn provider_rules() -> Vec<Rule> {
-    let catalog = Catalog::builtin(Limits::default());
+    let catalog = Catalog::with_builtin(Limits::default());
     let mut rules = Vec::new();
     for provider in PROVIDERS {
-        let Some(candidate) = catalog.own(provider.name()) else { continue };
+        let Some(candidate) = catalog.builtin_candidate(provider.name()) else { continue };
         let name = provider.name();
         let is = format!("has(self.provider) && has(self.provider.name) && self.provider.name == '{name}'");
         let refuse = |what: &str, message: String| Rule::new(format!("!({is}) || !({what})"), message);

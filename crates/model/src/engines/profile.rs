@@ -2,12 +2,12 @@
 
 /// The names of one engine's settings. Flag names are canonical: long, kebab-case, without dashes.
 #[derive(Debug)]
-pub struct Grammar {
+pub struct EngineProfile {
     /// The engine's name in messages: `vLLM`.
     pub display_name: &'static str,
     /// Whether every worker needs a GPU.
     pub requires_gpu: bool,
-    /// The table of its flags, or of its configuration keys, as [`flags::all`](super::flags::all) calls it.
+    /// The table of its flags, or of its configuration keys, as [`flags::tables_by_version`](super::flags::tables_by_version) calls it.
     pub table: &'static str,
     /// The program that takes those flags, in documentation: `llama-server`.
     pub program: &'static str,
@@ -24,13 +24,13 @@ pub struct Grammar {
     /// The warning about a context length that may not take effect, and its help.
     pub context_length_warning: Option<(&'static str, &'static str)>,
     /// Code in the model's repository may run.
-    pub trust_remote_code: Setting,
+    pub trust_remote_code: BooleanSetting,
     /// Prefixes are cached.
-    pub prefix_caching_on: Setting,
+    pub prefix_caching_on: BooleanSetting,
     /// Prefixes are not cached.
-    pub prefix_caching_off: Setting,
+    pub prefix_caching_off: BooleanSetting,
     /// CUDA graphs are off.
-    pub enforce_eager: Setting,
+    pub enforce_eager: BooleanSetting,
     /// How the model is split; none when the engine splits it itself.
     pub parallelism: Option<ParallelismFlags>,
 }
@@ -67,11 +67,11 @@ pub struct ParallelismFlags {
 
 /// How an engine is told something that is either so or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting {
+pub enum BooleanSetting {
     /// By a switch: `--name`.
     Switch(&'static str),
     /// By a switch, and where the runtime has deprecated it, by these flags with these values.
-    SwitchBefore(&'static str, &'static [(&'static str, &'static str)]),
+    ReplacedSwitch(&'static str, &'static [(&'static str, &'static str)]),
     /// By the off-spelling of a switch: name, then spelling.
     Off(&'static str, &'static str),
     /// By a configuration key, nested, with a JSON value.

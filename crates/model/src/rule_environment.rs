@@ -81,7 +81,7 @@ pub fn environment(limits: cel::Limits) -> Environment {
 /// spec.resources.gpu.count == 0` holds for a CPU model; in disaggregated mode it is the GPUs of all replicas of both
 /// roles, so that rules for CPU models do not fire.
 #[derive(Debug)]
-pub struct Variables<'d> {
+pub struct RuleVariables<'d> {
     written: Option<&'d Node<'d>>,
     deployment: &'d Deployment,
     /// `spec` and `metadata`, as far as they are made.
@@ -90,7 +90,7 @@ pub struct Variables<'d> {
     complete: bool,
 }
 
-impl<'d> Variables<'d> {
+impl<'d> RuleVariables<'d> {
     /// What rules see of the deployment that was read from a document.
     pub fn new(root: &'d Node<'d>, deployment: &'d Deployment) -> Self {
         let made = json!({"spec": {}, "metadata": {}});
@@ -225,11 +225,11 @@ mod tests {
         );
         let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
         let root = &parsed.documents[0].root;
-        let all = Variables::new(root, &deployment).of(&["spec".to_owned()]).clone();
+        let all = RuleVariables::new(root, &deployment).of(&["spec".to_owned()]).clone();
         assert_eq!(all["spec"]["resources"], json!({"memory": "1Gi", "gpu": {"count": 0, "type": "nvidia.com/gpu"}}));
         for (field, value) in all["spec"].as_object().unwrap() {
             let reads = [format!("spec.{field}"), "spec.gateway.enabled".to_owned()];
-            let mut variables = Variables::new(root, &deployment);
+            let mut variables = RuleVariables::new(root, &deployment);
             assert_eq!(variables.of(&reads), &json!({"spec": {field.as_str(): value}, "metadata": {}}));
             assert_eq!(variables.of(&["metadata.name".to_owned()]), &all);
         }
@@ -270,7 +270,7 @@ mod tests {
             "model: {id: a/b}\nengine: {type: vllm}\nresources: {gpu: {count: 1}}",
         );
         let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
-        let seen = Variables::new(&parsed.documents[0].root, &deployment).of(&["spec".to_owned()]).clone();
+        let seen = RuleVariables::new(&parsed.documents[0].root, &deployment).of(&["spec".to_owned()]).clone();
         let mut declared = Vec::new();
         paths(&ModelDeploymentSpec::SHAPE, "spec", &mut declared);
         for path in ALWAYS_BOUND {
