@@ -12,7 +12,7 @@ use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Findings, Scope};
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::ir::Deployment;
@@ -202,7 +202,7 @@ fn findings<'d>(text: &'d str, parsed: &'d Parsed<'_>, position: usize) -> Findi
 fn deployment(parsed: &Parsed<'_>, position: usize, findings: &mut Findings<'_>) -> Deployment {
     let root = &parsed.documents[position].root;
     let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(findings)).unwrap();
-    validate::validate(&wire, &DIALECTS[0], findings).unwrap()
+    validate::validate(&wire, &API_GROUPS[0], findings).unwrap()
 }
 
 fn deployments(text: &str, parsed: &Parsed<'_>) -> Vec<Deployment> {

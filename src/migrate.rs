@@ -2,7 +2,7 @@
 
 use kubefoundry_compiler::migrate;
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::providers;
 
 /// Moves every ModelDeployment of the input to a provider of this program; `None` when it has none of that name.
@@ -26,7 +26,7 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &str) -> Option<Provid
 /// assert!(migrate_to_group(&SourceSet::default(), "apps").is_none());
 /// ```
 pub fn migrate_to_group(sources: &SourceSet, group: &str) -> Option<GroupMigration> {
-    Dialect::of_group(group).map(|group| migrate::migrate_to_group(sources, group))
+    ApiGroup::find(group).map(|group| migrate::migrate_to_group(sources, group))
 }
 
 /// ```

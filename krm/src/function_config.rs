@@ -3,7 +3,7 @@
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::options::render;
 use kubefoundry_diagnostics::Diagnostic;
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::{Node, Value};
 use serde_json::{Map, Value as Json};
@@ -71,7 +71,7 @@ impl FunctionConfig {
     pub(crate) fn read(envelope: &Envelope<'_>) -> Self {
         let Some(config) = envelope.function_config() else { return Self::default() };
         let (api_version, kind) = item::type_of(config);
-        let is_ours = Dialect::of_group(api_version.split('/').next().unwrap_or_default()).is_some();
+        let is_ours = ApiGroup::find(api_version.split('/').next().unwrap_or_default()).is_some();
         match (api_version, kind) {
             (render::API_VERSION, "Render") => Self { options: Some(envelope.alone(config).0), ..Self::default() },
             ("v1", "ConfigMap") => Self::from_data(config.get("data")),

@@ -2,7 +2,7 @@
 
 use kubefoundry_compiler::composition;
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::Identity;
 pub(crate) use kubefoundry_kubernetes::manifest::is_bookkeeping;
 use kubefoundry_yaml::{Node, Value};
@@ -66,10 +66,10 @@ pub(crate) fn type_of<'n>(object: &'n Node<'_>) -> (&'n str, &'n str) {
     (word(object, &["apiVersion"]).unwrap_or_default(), word(object, &["kind"]).unwrap_or_default())
 }
 
-/// Whether it is a ModelDeployment of a dialect that we know.
+/// Whether it is a ModelDeployment of an API group that we know.
 pub(crate) fn is_model_deployment(object: &Node<'_>) -> bool {
     let (api_version, kind) = type_of(object);
-    kind == kubefoundry_model::wire::KIND && DIALECTS.iter().any(|dialect| dialect.api_version() == api_version)
+    kind == kubefoundry_model::wire::KIND && API_GROUPS.iter().any(|api_group| api_group.api_version() == api_version)
 }
 
 /// Whether it is of a kind that is turned into objects.

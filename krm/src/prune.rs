@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use kubefoundry_compiler::Compilation;
 use kubefoundry_compiler::composition;
 use kubefoundry_compiler::options::render::OutputMode;
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_yaml::Node;
 
@@ -124,6 +124,6 @@ pub(crate) fn owner<'n>(object: &'n Node<'_>) -> Option<&'n str> {
 /// Whether it bears our label, too.
 fn is_managed(object: &Node<'_>) -> bool {
     let labels = object.get("metadata").and_then(|metadata| metadata.get("labels"));
-    let label = |dialect: &Dialect| labels?.get(&dialect.label("managed-by"))?.as_str();
-    DIALECTS.iter().any(|dialect| label(dialect) == Some(dialect.manager))
+    let label = |api_group: &ApiGroup| labels?.get(&api_group.label("managed-by"))?.as_str();
+    API_GROUPS.iter().any(|api_group| label(api_group) == Some(api_group.manager))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 
 use crate::role::Role;
 
@@ -56,7 +56,7 @@ pub(crate) struct Run {
     pub(crate) roles: Vec<Role>,
     /// API groups whose ModelDeployments are taken, with commas
     #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "kubefoundry.ai", value_parser = group)]
-    pub(crate) groups: Vec<&'static Dialect>,
+    pub(crate) groups: Vec<&'static ApiGroup>,
     /// A file with Render options (config.kubefoundry.ai/v1alpha1), such as a mounted ConfigMap
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -136,7 +136,7 @@ pub(crate) struct Package {
     pub(crate) replicas: u16,
     /// API groups whose ModelDeployments are taken, with commas
     #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "kubefoundry.ai", value_parser = group)]
-    pub(crate) groups: Vec<&'static Dialect>,
+    pub(crate) groups: Vec<&'static ApiGroup>,
     /// Leave the admission webhooks out
     #[arg(long)]
     pub(crate) no_webhooks: bool,
@@ -228,10 +228,10 @@ fn namespace(name: &str) -> Result<String, String> {
     is_label.then(|| name.to_owned()).ok_or_else(|| expected.to_owned())
 }
 
-fn group(name: &str) -> Result<&'static Dialect, String> {
-    let ours = || DIALECTS.iter().filter(|dialect| dialect.has_crds);
-    ours().find(|dialect| dialect.group == name).ok_or_else(|| {
-        let names: Vec<&str> = ours().map(|dialect| dialect.group).collect();
+fn group(name: &str) -> Result<&'static ApiGroup, String> {
+    let ours = || API_GROUPS.iter().filter(|api_group| api_group.has_crds);
+    ours().find(|api_group| api_group.name == name).ok_or_else(|| {
+        let names: Vec<&str> = ours().map(|api_group| api_group.name).collect();
         format!("expected {}", names.join(" or "))
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube::core::ApiResource;
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use tokio::sync::watch;
 
 use crate::args::Run;
@@ -19,7 +19,7 @@ pub(crate) struct Context {
     /// The flags of the process.
     pub(crate) settings: Arc<Run>,
     /// The API group of the deployments.
-    pub(crate) dialect: &'static Dialect,
+    pub(crate) api_group: &'static ApiGroup,
     /// The kind ModelDeployment in this group.
     pub(crate) resource: ApiResource,
     /// The objects that the providers of this process write.

@@ -1,6 +1,6 @@
 //! The names by which the operator is known in a cluster. Documentation tables are checked against these.
 
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 
 /// The field manager of validation.
 pub(crate) const CORE_MANAGER: &str = "kubefoundry-core";
@@ -13,8 +13,8 @@ pub(crate) fn provider_manager(provider: &str) -> String {
 }
 
 /// The finalizer of a provider's controller: `kubefoundry.ai/kaito-provider`.
-pub(crate) fn finalizer(dialect: &Dialect, provider: &str) -> String {
-    dialect.label(&provider_manager(provider))
+pub(crate) fn finalizer(api_group: &ApiGroup, provider: &str) -> String {
+    api_group.label(&provider_manager(provider))
 }
 
 /// Annotation on a ModelDeployment: `"true"` keeps every controller from it (docs/specification.md OP-4.2).

@@ -73,7 +73,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use clap::CommandFactory as _;
-    use kubefoundry_kubernetes::api_group::Dialect;
+    use kubefoundry_kubernetes::api_group::ApiGroup;
     use kubefoundry_model::providers::PROVIDERS;
 
     use super::*;
@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn managers() -> String {
-        let dialect = Dialect::of_group("kubefoundry.ai").unwrap();
+        let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
         let mut rows = vec![
             [
                 code(names::CORE_MANAGER),
@@ -216,7 +216,7 @@ mod tests {
         ];
         for provider in PROVIDERS {
             let writes = "the rest of the status; the provider's objects; its InferenceProviderConfig";
-            let finalizer = names::finalizer(dialect, provider.name());
+            let finalizer = names::finalizer(api_group, provider.name());
             rows.push([code(&names::provider_manager(provider.name())), code(&finalizer), writes.into()]);
         }
         let webhooks = "the Secret of the webhooks, and every `caBundle`".into();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     fn right_rows() -> String {
-        let groups = vec![Dialect::of_group("kubefoundry.ai").unwrap()];
+        let groups = vec![ApiGroup::find("kubefoundry.ai").unwrap()];
         let of_roles: Vec<(Role, Vec<Right>)> =
             Role::all().into_iter().map(|role| (role, rights(role, &groups, true))).collect();
         let (_, first) = of_roles.first().unwrap();

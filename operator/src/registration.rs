@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::{Timestamp, Unit};
 use kube::api::{Api, Patch, PatchParams};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::provider::Provider;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -23,21 +23,21 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// is lost. A deleted configuration is written again.
 pub(crate) async fn register(
     client: kube::Client,
-    dialect: &'static Dialect,
+    api_group: &'static ApiGroup,
     provider: &'static dyn Provider,
     interval: Duration,
     mut snapshots: Snapshots,
 ) {
-    let resource = Configs::resource(dialect);
+    let resource = Configs::resource(api_group);
     let api: Api<Cached> = Api::all_with(client, &resource);
     let manager = names::provider_manager(provider.name());
     let apply = PatchParams::apply(&manager).force();
-    let config = config(dialect, provider);
+    let config = config(api_group, provider);
     let mut said = String::new();
     let mut is_configured = false;
     loop {
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
-        let status = status(dialect, provider, &snapshot);
+        let status = status(api_group, provider, &snapshot);
         let written = async {
             // Once, and again when it is not there: what people change in it stays until the next start.
             if !is_configured || !snapshot.session.provider_names().any(|name| name == provider.name()) {
@@ -70,7 +70,7 @@ pub(crate) async fn register(
             while snapshots.changed().await.is_ok() {
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 let is_gone = !snapshot.session.provider_names().any(|name| name == provider.name());
-                if stated(&self::status(dialect, provider, &snapshot)) != before || is_gone {
+                if stated(&self::status(api_group, provider, &snapshot)) != before || is_gone {
                     return;
                 }
             }
@@ -85,11 +85,11 @@ pub(crate) async fn register(
 }
 
 /// The configuration that goes with this version.
-fn config(dialect: &Dialect, provider: &dyn Provider) -> Value {
+fn config(api_group: &ApiGroup, provider: &dyn Provider) -> Value {
     let parsed = kubefoundry_yaml::parse(provider.info().config, &kubefoundry_yaml::Limits::default());
     let config = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
     json!({
-        "apiVersion": dialect.api_version(),
+        "apiVersion": api_group.api_version(),
         "kind": kubefoundry_model::wire::CONFIGURATION_KIND,
         "metadata": {"name": provider.name()},
         "spec": config["spec"],
@@ -97,7 +97,7 @@ fn config(dialect: &Dialect, provider: &dyn Provider) -> Value {
 }
 
 /// Its state, with the time.
-fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Value {
+fn status(api_group: &ApiGroup, provider: &dyn Provider, snapshot: &Snapshot) -> Value {
     let name = provider.name();
     let crd_version = snapshot.session.crd_version(name);
     let mut status = json!({
@@ -128,7 +128,7 @@ fn status(dialect: &Dialect, provider: &dyn Provider, snapshot: &Snapshot) -> Va
         status["upstreamCRDVersion"] = crd_version.into();
     }
     json!({
-        "apiVersion": dialect.api_version(),
+        "apiVersion": api_group.api_version(),
         "kind": kubefoundry_model::wire::CONFIGURATION_KIND,
         "metadata": {"name": name},
         "status": status,
@@ -146,7 +146,7 @@ fn stated(status: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_kubernetes::api_group::DIALECTS;
+    use kubefoundry_kubernetes::api_group::API_GROUPS;
     use kubefoundry_model::providers::PROVIDERS;
 
     use super::*;
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn every_provider_has_a_configuration_to_register() {
         for provider in PROVIDERS {
-            for dialect in DIALECTS.iter().filter(|dialect| dialect.has_crds) {
-                let config = config(dialect, *provider);
+            for api_group in API_GROUPS.iter().filter(|api_group| api_group.has_crds) {
+                let config = config(api_group, *provider);
                 assert_eq!(config["metadata"], json!({"name": provider.name()}));
                 assert!(config["spec"]["capabilities"].is_object(), "{config}");
             }

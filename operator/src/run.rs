@@ -15,7 +15,7 @@ use std::time::Duration;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::ApiResource;
 use kube::runtime::reflector::store::Writer;
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -244,7 +244,7 @@ impl Start {
             let (definitions, client, changed) = (Arc::clone(&definitions), client.clone(), Arc::clone(&changed));
             async move { definitions.follow(client, changed).await }
         });
-        let configs: Vec<Arc<Configs>> = run.groups.iter().map(|dialect| Arc::new(Configs::new(dialect))).collect();
+        let configs: Vec<Arc<Configs>> = run.groups.iter().map(|api_group| Arc::new(Configs::new(api_group))).collect();
         for configs in &configs {
             let (configs, client, changed) = (Arc::clone(configs), client.clone(), Arc::clone(&changed));
             background.spawn(async move { configs.follow(client, changed).await });
@@ -253,11 +253,11 @@ impl Start {
         // One store and one set of queues for each group.
         let mut writers = Vec::new();
         let mut owners = Vec::new();
-        for dialect in &run.groups {
-            let resource = deployment_resource(dialect);
+        for api_group in &run.groups {
+            let resource = deployment_resource(api_group);
             let writer = Writer::<Cached>::new(resource.clone());
-            let queues = Arc::new(Queues::new(dialect, &run.roles));
-            owners.push(Owners { dialect, resource, deployments: writer.as_reader(), queues });
+            let queues = Arc::new(Queues::new(api_group, &run.roles));
+            owners.push(Owners { api_group, resource, deployments: writer.as_reader(), queues });
             writers.push(writer);
         }
         let namespaces = Arc::new(Namespaces::default());
@@ -290,7 +290,7 @@ impl Start {
         let context = |owners: &Owners| Context {
             client: client.clone(),
             settings: Arc::clone(run),
-            dialect: owners.dialect,
+            api_group: owners.api_group,
             resource: owners.resource.clone(),
             upstream: Arc::clone(&upstream),
             namespaces: Arc::clone(&namespaces),
@@ -352,11 +352,11 @@ fn requeue(owners: &[Owners], concerned: impl Fn(&Cached) -> bool) {
 }
 
 /// The kind ModelDeployment of a group.
-fn deployment_resource(dialect: &Dialect) -> ApiResource {
+fn deployment_resource(api_group: &ApiGroup) -> ApiResource {
     ApiResource {
-        group: dialect.group.to_owned(),
-        version: dialect.version.to_owned(),
-        api_version: dialect.api_version(),
+        group: api_group.name.to_owned(),
+        version: api_group.version.to_owned(),
+        api_version: api_group.api_version(),
         kind: kubefoundry_model::wire::KIND.to_owned(),
         plural: "modeldeployments".to_owned(),
     }

@@ -9,7 +9,7 @@ use kubefoundry_compiler::migrate::{GroupMigration, ProviderMigration, migrate_t
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::render;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn cases_migrate_as_recorded() {
         assert!(first.text.starts_with("# "), "{}: the first line says what it shows", folder.display());
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let (output, diagnostics) = if name.starts_with("to-group") {
-            let regrouping = migrate_to_group(&sources, Dialect::of_group("kubefoundry.ai").unwrap());
+            let regrouping = migrate_to_group(&sources, ApiGroup::find("kubefoundry.ai").unwrap());
             (texts(&regrouping), regrouping.diagnostics)
         } else {
             let provider = PROVIDERS.iter().find(|it| name.starts_with(&format!("to-{}", it.name()))).unwrap();
@@ -79,7 +79,7 @@ fn cases_move_to_the_other_groups() {
         if compile(&sources, Thoroughness::Needed).has_errors() {
             continue;
         }
-        for target in DIALECTS {
+        for target in API_GROUPS {
             let regrouping = migrate_to_group(&sources, target);
             if regrouping.has_errors() {
                 continue;
@@ -132,7 +132,7 @@ proptest! {
     /// Without a finding, an object of another group renders what it did, but for the marks.
     #[test]
     fn groups_render_alike(documents in documents()) {
-        let target = &DIALECTS[0];
+        let target = &API_GROUPS[0];
         for model in documents.iter().filter(|it| it["kind"] == "ModelDeployment") {
             let mut sources = SourceSet::default();
             sources.add("model.yaml", yaml::to_yaml_stream([model]));

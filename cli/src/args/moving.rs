@@ -73,7 +73,7 @@ fn provider_names() -> PossibleValuesParser {
 }
 
 fn group_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(kubefoundry_kubernetes::api_group::DIALECTS.iter().map(|dialect| dialect.group))
+    PossibleValuesParser::new(kubefoundry_kubernetes::api_group::API_GROUPS.iter().map(|api_group| api_group.name))
 }
 
 /// How a migration is written.

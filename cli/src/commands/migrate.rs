@@ -7,7 +7,7 @@ use kubefoundry_compiler::migrate::{
     MigratedDeployment, ProviderMigration, RegroupedText, migrate_to_group, migrate_to_provider,
 };
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::providers;
 use kubefoundry_yaml as yaml;
 use serde::Serialize;
@@ -127,7 +127,7 @@ fn regroup(
     console: &Console,
 ) -> Result<ExitStatus, CommandError> {
     let sources = &input.sources;
-    let Some(target) = Dialect::of_group(group) else { return Ok(ExitStatus::Failure) };
+    let Some(target) = ApiGroup::find(group) else { return Ok(ExitStatus::Failure) };
     let mut regrouping = migrate_to_group(sources, target);
     if is_partial || regrouping.has_errors() {
         regrouping.texts.clear();

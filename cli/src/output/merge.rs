@@ -13,7 +13,7 @@ use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Document, Failure, Node, Parsed, Span};
@@ -118,7 +118,7 @@ pub(super) fn merge<O>(compilation: &Compilation<O>, mode: OutputMode) -> Vec<Pi
         // An object that was generated earlier and is generated again, or a ModelDeployment that is passed on.
         let remade = made.contains(&identity(input));
         let deployment =
-            &*input.header.kind == kubefoundry_model::wire::KIND && Dialect::of_group(input.header.group()).is_some();
+            &*input.header.kind == kubefoundry_model::wire::KIND && ApiGroup::find(input.header.group()).is_some();
         let kept = if input.rendered { mode == OutputMode::Append } else { !deployment };
         if kept && !remade {
             pieces.push(Piece::Input(input));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kubefoundry_compiler::composition;
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_compiler::{Compilation, Output};
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
@@ -146,7 +146,7 @@ fn is_ours(text: &[u8], output: &Output) -> bool {
     let is_same = || header(&old) == header(&output.object);
     match output.role {
         // A ModelDeployment that is passed on carries its provider, and is itself what it was made from.
-        OutputRole::PassedOn => is_same() && DIALECTS.iter().any(|it| mark(&old, &it.label("provider")).is_some()),
+        OutputRole::PassedOn => is_same() && API_GROUPS.iter().any(|it| mark(&old, &it.label("provider")).is_some()),
         // What was changed says by what.
         OutputRole::Changed => is_same() && composition::change_annotations().any(|key| mark(&old, key).is_some()),
         OutputRole::Generated | OutputRole::Shared => {

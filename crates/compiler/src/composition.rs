@@ -4,7 +4,7 @@
 use kubefoundry_crd::{Crds, GroupKind};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Code, Diagnostic};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_model::ModelDeployments;
 use kubefoundry_model::catalog::Catalog;
@@ -150,7 +150,7 @@ pub fn is_source(api_version: &str, kind: &str) -> bool {
 /// The annotations by which a generated object names the one that it was generated from.
 pub fn owner_annotations() -> impl Iterator<Item = String> {
     let of = |transform: &'static dyn AnyTransform| {
-        transform.mark_groups().iter().map(move |dialect: &Dialect| dialect.label(transform.owner_annotation()))
+        transform.mark_groups().iter().map(move |api_group: &ApiGroup| api_group.label(transform.owner_annotation()))
     };
     TRANSFORMS.iter().copied().flat_map(of)
 }

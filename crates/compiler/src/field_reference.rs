@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_actor::AsyncActor;
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Facet, FieldShape, ObjectShape, Shape, Syntax};
 use kubefoundry_llamastack::wire::LlamaStackDistribution;
 use kubefoundry_model::wire::{self, InferenceProviderConfig, ModelDeployment};
@@ -41,7 +41,7 @@ pub static KINDS: &[DocumentedKind] = &[
 ];
 
 fn own_versions() -> Vec<String> {
-    DIALECTS.iter().map(Dialect::api_version).collect()
+    API_GROUPS.iter().map(ApiGroup::api_version).collect()
 }
 
 impl DocumentedKind {

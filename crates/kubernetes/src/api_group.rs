@@ -3,16 +3,16 @@
 /// One API group with its habits. They share one wire type.
 ///
 /// ```
-/// use kubefoundry_kubernetes::api_group::Dialect;
-/// let dialect = Dialect::of_group("kubeairunway.ai").unwrap();
-/// assert_eq!(dialect.label("managed-by"), "kubeairunway.ai/managed-by");
-/// assert!(Dialect::of_group("example.com").is_none());
+/// use kubefoundry_kubernetes::api_group::ApiGroup;
+/// let api_group = ApiGroup::find("kubeairunway.ai").unwrap();
+/// assert_eq!(api_group.label("managed-by"), "kubeairunway.ai/managed-by");
+/// assert!(ApiGroup::find("example.com").is_none());
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a habit of its own")]
-pub struct Dialect {
+pub struct ApiGroup {
     /// The API group.
-    pub group: &'static str,
+    pub name: &'static str,
     /// The only version there is.
     pub version: &'static str,
     /// What `managed-by` says.
@@ -60,8 +60,8 @@ pub struct Ceilings {
 pub const AIRUNWAY: &str = "airunway.ai";
 
 /// What the specification says.
-const SPECIFIED: Dialect = Dialect {
-    group: "kubefoundry.ai",
+const SPECIFIED: ApiGroup = ApiGroup {
+    name: "kubefoundry.ai",
     version: "v1alpha1",
     manager: "kubefoundry",
     label_prefix: "kubefoundry.ai/",
@@ -77,16 +77,16 @@ const SPECIFIED: Dialect = Dialect {
     restricts_storage: false,
 };
 
-/// Every dialect there is.
+/// Every API group there is.
 ///
 /// Habits of `airunway.ai` are those of its webhook and controller (`controller/internal/webhook/v1alpha1` and
 /// `controller/internal/controller/modeldeployment_selection.go` of kaito-project/airunway, July 2026). Its controller
 /// deletes objects that carry its own manager's name and that it does not own: ours never carry it.
-pub static DIALECTS: &[Dialect] = &[
+pub static API_GROUPS: &[ApiGroup] = &[
     SPECIFIED,
-    Dialect { group: "kubeairunway.ai", manager: "kubeairunway", label_prefix: "kubeairunway.ai/", ..SPECIFIED },
-    Dialect {
-        group: AIRUNWAY,
+    ApiGroup { name: "kubeairunway.ai", manager: "kubeairunway", label_prefix: "kubeairunway.ai/", ..SPECIFIED },
+    ApiGroup {
+        name: AIRUNWAY,
         label_prefix: "airunway.ai/",
         has_crds: false,
         chooses_engine: true,
@@ -103,17 +103,17 @@ pub static DIALECTS: &[Dialect] = &[
 ];
 
 /// The group in which objects are marked that come from kinds of other groups.
-pub static DEFAULT: &Dialect = &DIALECTS[0];
+pub static DEFAULT: &ApiGroup = &API_GROUPS[0];
 
-impl Dialect {
-    /// The dialect of an API group.
-    pub fn of_group(group: &str) -> Option<&'static Self> {
-        DIALECTS.iter().find(|dialect| dialect.group == group)
+impl ApiGroup {
+    /// The API group of an API group.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        API_GROUPS.iter().find(|api_group| api_group.name == name)
     }
 
     /// `group/version`.
     pub fn api_version(&self) -> String {
-        format!("{}/{}", self.group, self.version)
+        format!("{}/{}", self.name, self.version)
     }
 
     /// A label or annotation key of ours.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_yaml::Node;
 
-use crate::api_group::Dialect;
+use crate::api_group::ApiGroup;
 
 /// What a document says it is.
 ///
@@ -52,13 +52,13 @@ impl Header {
     }
 
     /// Whether the group is one of ours.
-    pub fn dialect(&self) -> Option<&'static Dialect> {
-        Dialect::of_group(self.group())
+    pub fn api_group(&self) -> Option<&'static ApiGroup> {
+        ApiGroup::find(self.group())
     }
 
     /// Whether the document is a `List` of `v1`, or one of a kind of our groups (`ModelDeploymentList`).
     pub fn is_list(&self) -> bool {
         (&*self.api_version == "v1" && &*self.kind == "List")
-            || (self.dialect().is_some() && self.kind.ends_with("List"))
+            || (self.api_group().is_some() && self.kind.ends_with("List"))
     }
 }

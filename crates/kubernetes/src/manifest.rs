@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::api_group::Dialect;
+use crate::api_group::ApiGroup;
 use kubefoundry_yaml as yaml;
 
 /// What stands behind the metadata of an object: the fields of a struct, in order.
@@ -184,17 +184,23 @@ struct Head<'m> {
     metadata: &'m Metadata,
 }
 
-/// Name of the annotation of what was generated from a ModelDeployment, without the prefix of the dialect.
+/// Name of the annotation of what was generated from a ModelDeployment, without the prefix of the API group.
 pub const MODEL_DEPLOYMENT: &str = "model-deployment";
 
 /// Marks an object as generated from another: the manager's label (never on a claim, whose data outlives us) and
 /// the annotation that names the other (docs/design/0016).
-pub fn mark_owned(manifest: &mut Manifest, dialect: &Dialect, annotation: &str, namespace: Option<&str>, name: &str) {
+pub fn mark_owned(
+    manifest: &mut Manifest,
+    api_group: &ApiGroup,
+    annotation: &str,
+    namespace: Option<&str>,
+    name: &str,
+) {
     if manifest.kind != "PersistentVolumeClaim" {
-        manifest.metadata.labels.insert(dialect.label("managed-by"), Value::from(dialect.manager));
+        manifest.metadata.labels.insert(api_group.label("managed-by"), Value::from(api_group.manager));
     }
     let owner = owner_name(namespace, name);
-    manifest.metadata.annotations.insert(dialect.label(annotation), Value::from(owner));
+    manifest.metadata.annotations.insert(api_group.label(annotation), Value::from(owner));
 }
 
 /// Prefixes of the annotations by which clients of KRM functions keep their books.

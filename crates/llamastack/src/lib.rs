@@ -108,7 +108,7 @@ impl Transform for LlamaStack {
         let findings = &mut out.findings;
         let wire = read::read(&object.root, findings);
         let server = wire
-            .and_then(|wire| validate::validate(&wire, &Options::of(set), &mut Checker { dialect: None, findings }));
+            .and_then(|wire| validate::validate(&wire, &Options::of(set), &mut Checker { api_group: None, findings }));
         findings.advise(|location| read::provider_at(&object.root, &location.path));
         let Some(server) = server else { return };
         let fields = || LlamaStackDistribution::path().spec().server();

@@ -13,7 +13,7 @@ use crate::wire;
 use kubefoundry_cel as cel;
 use kubefoundry_cel::EvaluationErrorKind;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::Word as _;
 pub use kubefoundry_transform::{Assessment, Chosen, RuleValue, Selection, Steps};
 use kubefoundry_yaml::text::closest;
@@ -125,7 +125,7 @@ fn assess(
         }
         rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value });
     }
-    let unmatched = deployment.dialect.unmatched_score.filter(|_| evaluate.is_some());
+    let unmatched = deployment.api_group.unmatched_score.filter(|_| evaluate.is_some());
     let winner = winner.or_else(|| Some((unmatched?, matched_capabilities(deployment))));
     let winner = winner.filter(|_| closed_gate.is_none());
     let assessment = Assessment {
@@ -143,10 +143,10 @@ fn matched_capabilities(deployment: &Deployment) -> String {
     format!("matched capabilities: engine={engine}, gpu={}, mode={mode}", deployment.workload.uses_gpu())
 }
 
-/// The engine of a deployment that names none, where its dialect lets it: the first that a ready provider runs in its mode
+/// The engine of a deployment that names none, where its API group lets it: the first that a ready provider runs in its mode
 /// and on its resources.
-pub fn default_engine(wire: &wire::ModelDeployment, dialect: &Dialect, catalog: &Catalog) -> Option<EngineType> {
-    let spec = wire.spec.as_ref().filter(|_| dialect.chooses_engine)?;
+pub fn default_engine(wire: &wire::ModelDeployment, api_group: &ApiGroup, catalog: &Catalog) -> Option<EngineType> {
+    let spec = wire.spec.as_ref().filter(|_| api_group.chooses_engine)?;
     let mode = spec.serving.as_ref().and_then(|serving| serving.mode).unwrap_or(ServingMode::Aggregated);
     let gpus = spec.resources.as_ref().and_then(|resources| resources.gpu.as_ref()).and_then(|gpu| gpu.count);
     let uses_gpu = mode == ServingMode::Disaggregated || gpus.is_some_and(|count| count > 0);

@@ -12,7 +12,7 @@ use super::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeploy
 use super::{providers, select, validate};
 use crate::codes;
 use kubefoundry_diagnostics::{Code, Findings, Place, Severity};
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{self, Manifest};
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
@@ -30,7 +30,7 @@ const API_VERSION: &str = "kubefoundry.ai/v1alpha1";
 /// groups.
 const MARKS: &[&str] = &["kubefoundry.ai/", "kubeairunway.ai/", "airunway.ai/"];
 
-/// The annotation, behind the prefix of a dialect, by which the provider of others takes a deployment.
+/// The annotation, behind the prefix of an API group, by which the provider of others takes a deployment.
 const PROVIDER: &str = "provider";
 
 /// The transformation.
@@ -49,11 +49,11 @@ impl Transform for ModelDeployments {
     }
 
     fn has_group(&self, group: &str) -> bool {
-        Dialect::of_group(group).is_some()
+        ApiGroup::find(group).is_some()
     }
 
     fn version(&self, group: &str) -> &'static str {
-        Dialect::of_group(group).map_or("", |dialect| dialect.version)
+        ApiGroup::find(group).map_or("", |api_group| api_group.version)
     }
 
     fn configuration_kind(&self) -> Option<&'static str> {
@@ -72,8 +72,8 @@ impl Transform for ModelDeployments {
         manifest::MODEL_DEPLOYMENT
     }
 
-    fn mark_groups(&self) -> &'static [Dialect] {
-        DIALECTS
+    fn mark_groups(&self) -> &'static [ApiGroup] {
+        API_GROUPS
     }
 
     fn marks(&self) -> &'static [&'static str] {
@@ -92,7 +92,7 @@ impl Transform for ModelDeployments {
     fn is_passed_on(&self, root: &Node<'_>) -> bool {
         let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"));
         annotations.is_some_and(|annotations| {
-            let is_mark = |key: &str| DIALECTS.iter().any(|it| key.strip_prefix(it.label_prefix) == Some(PROVIDER));
+            let is_mark = |key: &str| API_GROUPS.iter().any(|it| key.strip_prefix(it.label_prefix) == Some(PROVIDER));
             annotations.entries().iter().any(|entry| is_mark(&entry.key) && entry.node.as_str().is_some())
         })
     }
@@ -102,7 +102,7 @@ impl Transform for ModelDeployments {
             return;
         }
         let Header { api_version, kind, .. } = header;
-        let versions: Vec<String> = DIALECTS.iter().map(Dialect::api_version).collect();
+        let versions: Vec<String> = API_GROUPS.iter().map(ApiGroup::api_version).collect();
         let expected = versions.join(" or ");
         if !header.group().is_empty() {
             report_foreign(header.group(), findings);
@@ -140,15 +140,17 @@ impl Transform for ModelDeployments {
     fn run(&self, object: &Object<'_>, set: &Set<'_, '_, NoSettings>, out: &mut Sink<'_>) {
         out.decision = None;
         let Some(catalog) = Catalog::downcast(set.context.configuration) else { return };
-        let Some(dialect) = Dialect::of_group(object.header.group()) else { return };
+        let Some(api_group) = ApiGroup::find(object.header.group()) else { return };
         let findings = &mut out.findings;
         let Some(wire) =
-            ModelDeployment::read(&object.root, &FieldPath::root(), &mut Reader::strict(findings).in_group(dialect))
+            ModelDeployment::read(&object.root, &FieldPath::root(), &mut Reader::strict(findings).in_group(api_group))
         else {
             return;
         };
-        let engine = select::default_engine(&wire, dialect, catalog);
-        let Some(deployment) = validate::validate_with_default_engine(&wire, dialect, engine, findings) else { return };
+        let engine = select::default_engine(&wire, api_group, catalog);
+        let Some(deployment) = validate::validate_with_default_engine(&wire, api_group, engine, findings) else {
+            return;
+        };
         let run = Run { object, deployment: &deployment, catalog, context: set.context };
         let rendering = run.complete(&mut out.steps, findings);
         out.decision = Some(rendering.facts);
@@ -160,7 +162,7 @@ impl Transform for ModelDeployments {
 
 /// Reports a ModelDeployment of a group that has another one.
 fn report_foreign(group: &str, findings: &mut Findings<'_>) {
-    let groups: Vec<&str> = DIALECTS.iter().map(|dialect| dialect.group).collect();
+    let groups: Vec<&str> = API_GROUPS.iter().map(|api_group| api_group.name).collect();
     let message = format!("{KIND} of group {group} is not rendered, expected {}", groups.join(" or "));
     let reported = findings.report(&codes::FOREIGN_MODEL_DEPLOYMENT, "apiVersion", message);
     if let Some(meant) = kubefoundry_yaml::text::closest(group, groups.iter().copied()) {
@@ -245,7 +247,7 @@ impl Run<'_> {
         let Some(name) = selection.provider.clone() else { return rendering };
         let Some(provider) = providers::find(&name) else {
             select::check_claims(&name, deployment, catalog, findings);
-            rendering.passed_on = Some(pass_on(self.object, deployment.dialect, selection, findings));
+            rendering.passed_on = Some(pass_on(self.object, deployment.api_group, selection, findings));
             return rendering;
         };
         let before = findings.errors();
@@ -281,27 +283,27 @@ impl Run<'_> {
 
     /// Adds to every object what says whose it is: namespace, labels, annotations, owner.
     fn mark_owned(&self, manifests: &mut [Manifest], reason: Option<&str>, findings: &mut Findings<'_>) {
-        let dialect = self.deployment.dialect;
+        let api_group = self.deployment.api_group;
         let metadata = &self.deployment.metadata;
         let owner = self
             .context
             .owner_references
-            .then(|| owner_reference(dialect.api_version(), KIND, &metadata.name, metadata.uid.as_deref(), findings));
+            .then(|| owner_reference(api_group.api_version(), KIND, &metadata.name, metadata.uid.as_deref(), findings));
         let owner = owner.flatten();
         let main = manifests.len().saturating_sub(1);
         for (position, manifest) in manifests.iter_mut().enumerate() {
             manifest.metadata.namespace.clone_from(&metadata.namespace);
-            let labelled = dialect.labels_claims || manifest.kind != "PersistentVolumeClaim";
-            let own = metadata.labels.iter().filter(|(key, _)| labelled && key.starts_with(dialect.label_prefix));
+            let labelled = api_group.labels_claims || manifest.kind != "PersistentVolumeClaim";
+            let own = metadata.labels.iter().filter(|(key, _)| labelled && key.starts_with(api_group.label_prefix));
             for (key, value) in own {
                 manifest.metadata.labels.insert(key.clone(), Value::from(value.as_str()));
             }
             let namespace = metadata.namespace.as_deref();
-            manifest::mark_owned(manifest, dialect, manifest::MODEL_DEPLOYMENT, namespace, &metadata.name);
+            manifest::mark_owned(manifest, api_group, manifest::MODEL_DEPLOYMENT, namespace, &metadata.name);
             if position == main
                 && let Some(reason) = reason
             {
-                manifest.metadata.annotations.insert(dialect.label("selected-reason"), Value::from(reason));
+                manifest.metadata.annotations.insert(api_group.label("selected-reason"), Value::from(reason));
             }
             // A claim's data outlives us: it is not collected with the deployment.
             if manifest.kind != "PersistentVolumeClaim" {
@@ -332,7 +334,7 @@ fn fields(deployment: &Deployment) -> Vec<Field> {
 }
 
 /// The ModelDeployment with the annotations that its provider's own function, further down a pipeline, takes it by.
-fn pass_on(object: &Object<'_>, dialect: &Dialect, selection: &Selection, findings: &mut Findings<'_>) -> Value {
+fn pass_on(object: &Object<'_>, api_group: &ApiGroup, selection: &Selection, findings: &mut Findings<'_>) -> Value {
     let provider = selection.provider.as_deref().unwrap_or_default();
     let spec = ModelDeployment::path().spec();
     findings
@@ -341,7 +343,10 @@ fn pass_on(object: &Object<'_>, dialect: &Dialect, selection: &Selection, findin
             if selection.explicit { Place::from(spec.provider().name()) } else { spec.into() },
             format!("provider {provider:?} is not rendered here; the {KIND} is passed on to it"),
         )
-        .help(format!("its own controller, or its function in the pipeline, takes it by {}", dialect.label(PROVIDER)));
+        .help(format!(
+            "its own controller, or its function in the pipeline, takes it by {}",
+            api_group.label(PROVIDER)
+        ));
     let mut object = object.to_json();
     let metadata = object.as_object_mut().and_then(|object| object.get_mut("metadata")).and_then(Value::as_object_mut);
     if let Some(metadata) = metadata {
@@ -350,9 +355,9 @@ fn pass_on(object: &Object<'_>, dialect: &Dialect, selection: &Selection, findin
             *annotations = Value::Object(serde_json::Map::new());
         }
         if let Some(annotations) = annotations.as_object_mut() {
-            annotations.insert(dialect.label(PROVIDER), Value::from(provider));
+            annotations.insert(api_group.label(PROVIDER), Value::from(provider));
             let reason = selection.reason.as_deref().unwrap_or_default();
-            annotations.insert(dialect.label("selected-reason"), Value::from(reason));
+            annotations.insert(api_group.label("selected-reason"), Value::from(reason));
         }
     }
     object
@@ -364,11 +369,11 @@ mod tests {
 
     #[test]
     fn marks_are_the_prefixes_of_the_groups() {
-        assert_eq!(MARKS, DIALECTS.iter().map(|dialect| dialect.label_prefix).collect::<Vec<_>>());
+        assert_eq!(MARKS, API_GROUPS.iter().map(|api_group| api_group.label_prefix).collect::<Vec<_>>());
     }
 
     #[test]
     fn the_kind_is_named_in_the_first_group() {
-        assert_eq!(API_VERSION, DIALECTS[0].api_version());
+        assert_eq!(API_VERSION, API_GROUPS[0].api_version());
     }
 }

@@ -1,7 +1,7 @@
 //! Any transformation, with its settings erased: what a pipeline keeps in one list.
 
 use kubefoundry_diagnostics::{Code, Findings};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_yaml::Node;
 
@@ -24,7 +24,7 @@ pub trait AnyTransform: Sync {
     /// See [`Transform::needs_set`].
     fn needs_set(&self) -> bool;
     /// See [`Transform::mark_groups`].
-    fn mark_groups(&self) -> &'static [Dialect];
+    fn mark_groups(&self) -> &'static [ApiGroup];
     /// See [`Transform::is_passed_on`].
     fn is_passed_on(&self, root: &Node<'_>) -> bool;
     /// See [`Transform::check_patch`].
@@ -84,7 +84,7 @@ impl<T: Transform> AnyTransform for T {
         Transform::needs_set(self)
     }
 
-    fn mark_groups(&self) -> &'static [Dialect] {
+    fn mark_groups(&self) -> &'static [ApiGroup] {
         Transform::mark_groups(self)
     }
 

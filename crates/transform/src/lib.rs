@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Code, Findings, Scope};
-use kubefoundry_kubernetes::api_group::{self, Dialect};
+use kubefoundry_kubernetes::api_group::{self, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{Identity, Manifest};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -76,7 +76,7 @@ pub trait Transform: Sync {
     fn owner_annotation(&self) -> &'static str;
 
     /// The groups whose prefixes the marks of its objects may bear.
-    fn mark_groups(&self) -> &'static [Dialect] {
+    fn mark_groups(&self) -> &'static [ApiGroup] {
         std::slice::from_ref(api_group::DEFAULT)
     }
 

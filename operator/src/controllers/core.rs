@@ -31,7 +31,7 @@ pub(crate) async fn reconcile(
 ) -> Result<Action, Error> {
     let object = deployment.value();
     measure(&deployment, &object, &context);
-    if deployment.is_terminating() || is_paused(&deployment, context.dialect) || state.is_behind(&deployment) {
+    if deployment.is_terminating() || is_paused(&deployment, context.api_group) || state.is_behind(&deployment) {
         return Ok(Action::await_change());
     }
     let has_selector = *context.has_selector.borrow();

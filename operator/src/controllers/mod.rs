@@ -116,8 +116,8 @@ impl Reconciler for RoleReconciler {
 }
 
 /// Whether an annotation pauses the controllers for a deployment (OP-4.2).
-pub(crate) fn is_paused(deployment: &Cached, dialect: &kubefoundry_kubernetes::api_group::Dialect) -> bool {
-    deployment.annotation(&dialect.label(names::PAUSED)) == Some("true")
+pub(crate) fn is_paused(deployment: &Cached, api_group: &kubefoundry_kubernetes::api_group::ApiGroup) -> bool {
+    deployment.annotation(&api_group.label(names::PAUSED)) == Some("true")
 }
 
 /// The provider that the specification names.

@@ -55,7 +55,7 @@ pub(crate) async fn reconcile(
     context: Arc<Context>,
     state: Arc<ReconcileState>,
 ) -> Result<Action, Error> {
-    if deployment.is_terminating() || is_paused(&deployment, context.dialect) || state.is_behind(&deployment) {
+    if deployment.is_terminating() || is_paused(&deployment, context.api_group) || state.is_behind(&deployment) {
         return Ok(Action::await_change());
     }
     select(&deployment, &deployment.value(), &context, &state, true).await?;

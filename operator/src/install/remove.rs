@@ -8,7 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{DeleteParams, DynamicObject, ListParams, PartialObjectMeta, Preconditions, PropagationPolicy};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_model::providers::PROVIDERS;
 
 use super::{Failure, Session, kinds};
@@ -115,8 +115,8 @@ impl Session {
     /// Every ModelDeployment, as `namespace/name`, of the groups that are installed.
     async fn deployments(&self) -> Result<Vec<(String, String)>, Failure> {
         let mut deployments = Vec::new();
-        for dialect in with_crds() {
-            for found in self.all(&resource(dialect, kubefoundry_model::wire::KIND, "modeldeployments")).await? {
+        for api_group in with_crds() {
+            for found in self.all(&resource(api_group, kubefoundry_model::wire::KIND, "modeldeployments")).await? {
                 let metadata = found.metadata;
                 deployments.push((metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default()));
             }
@@ -131,9 +131,9 @@ impl Session {
             let count = counted(deployments.len());
             refusals.push(format!("--delete-crds would delete {count}, such as {namespace}/{name}: delete them first"));
         }
-        for dialect in with_crds() {
+        for api_group in with_crds() {
             let kind = kubefoundry_model::wire::CONFIGURATION_KIND;
-            for found in self.all(&resource(dialect, kind, "inferenceproviderconfigs")).await? {
+            for found in self.all(&resource(api_group, kind, "inferenceproviderconfigs")).await? {
                 let name = found.metadata.name.unwrap_or_default();
                 if !PROVIDERS.iter().any(|provider| provider.name() == name) {
                     refusals
@@ -154,9 +154,9 @@ impl Session {
     async fn crds(&self) -> Result<Vec<Object>, Failure> {
         let crds = ApiResource::erase::<CustomResourceDefinition>(&());
         let mut found = Vec::new();
-        for dialect in with_crds() {
+        for api_group in with_crds() {
             for plural in ["modeldeployments", "inferenceproviderconfigs"] {
-                let name = format!("{plural}.{}", dialect.group);
+                let name = format!("{plural}.{}", api_group.name);
                 let crd = self.api(&crds, None).get_metadata_opt(&name).await;
                 found.extend(
                     crd.map_err(|error| Failure::of(&name, error))?.map(|crd| partial(crds.clone(), None, &crd)),
@@ -176,15 +176,15 @@ impl Session {
     }
 }
 
-fn with_crds() -> impl Iterator<Item = &'static Dialect> {
-    DIALECTS.iter().filter(|dialect| dialect.has_crds)
+fn with_crds() -> impl Iterator<Item = &'static ApiGroup> {
+    API_GROUPS.iter().filter(|api_group| api_group.has_crds)
 }
 
-fn resource(dialect: &Dialect, kind: &str, plural: &str) -> ApiResource {
+fn resource(api_group: &ApiGroup, kind: &str, plural: &str) -> ApiResource {
     ApiResource {
-        group: dialect.group.to_owned(),
-        version: dialect.version.to_owned(),
-        api_version: dialect.api_version(),
+        group: api_group.name.to_owned(),
+        version: api_group.version.to_owned(),
+        api_version: api_group.api_version(),
         kind: kind.to_owned(),
         plural: plural.to_owned(),
     }

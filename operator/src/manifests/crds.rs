@@ -3,7 +3,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::ApiResource;
 use kubefoundry::schemas::SCHEMAS;
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Limits;
 use serde_json::Value;
@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::object::{self, Object};
 
 /// The CRDs of these API groups.
-pub(super) fn crds(groups: &[&'static Dialect]) -> Vec<Object> {
-    let of_group = |name: &str| groups.iter().any(|dialect| name.strip_prefix(dialect.group).is_some_and(is_kind));
+pub(super) fn crds(groups: &[&'static ApiGroup]) -> Vec<Object> {
+    let of_group = |name: &str| groups.iter().any(|api_group| name.strip_prefix(api_group.name).is_some_and(is_kind));
     let crds = SCHEMAS.iter().filter(|schema| schema.is_crd && of_group(schema.name));
     crds.map(|schema| {
         let text = schema.text();
@@ -30,7 +30,7 @@ pub(super) fn crds(groups: &[&'static Dialect]) -> Vec<Object> {
 }
 
 /// The names of the CRDs of these API groups.
-pub(super) fn names(groups: &[&'static Dialect]) -> Vec<String> {
+pub(super) fn names(groups: &[&'static ApiGroup]) -> Vec<String> {
     crds(groups).into_iter().map(|crd| crd.name).collect()
 }
 
@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn a_group_has_two_crds_that_kubernetes_types_can_read() {
         for (group, other) in [("kubefoundry.ai", "kubeairunway.ai"), ("kubeairunway.ai", "kubefoundry.ai")] {
-            let dialect = Dialect::of_group(group).unwrap();
-            let crds = crds(&[dialect]);
+            let api_group = ApiGroup::find(group).unwrap();
+            let crds = crds(&[api_group]);
             assert_eq!(crds.len(), 2);
             for crd in crds {
                 let typed: CustomResourceDefinition = serde_json::from_value(crd.value).unwrap();

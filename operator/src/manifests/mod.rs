@@ -10,7 +10,7 @@ mod workload;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml::to_yaml;
 
 use crate::args::{FailurePolicy, Layout, Manifests, Package};
@@ -32,7 +32,7 @@ pub(crate) struct Plan {
     pub(crate) webhooks: bool,
     pub(crate) failure_policy: FailurePolicy,
     pub(crate) check_access: bool,
-    pub(crate) groups: Vec<&'static Dialect>,
+    pub(crate) groups: Vec<&'static ApiGroup>,
 }
 
 /// A Deployment, and the roles that run in it.
@@ -124,14 +124,14 @@ pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     use k8s_openapi::api::apps::v1::Deployment;
-    use kubefoundry_kubernetes::api_group::DIALECTS;
+    use kubefoundry_kubernetes::api_group::API_GROUPS;
 
     use super::*;
 
     /// Every combination of what changes the shape of the objects.
     pub(crate) fn plans() -> Vec<Plan> {
         let mut plans = Vec::new();
-        let groups: Vec<&'static Dialect> = DIALECTS.iter().filter(|dialect| dialect.has_crds).collect();
+        let groups: Vec<&'static ApiGroup> = API_GROUPS.iter().filter(|api_group| api_group.has_crds).collect();
         for layout in [Layout::All, Layout::Split] {
             for (webhooks, check_access) in [(true, true), (true, false), (false, false)] {
                 for replicas in [1, 2] {

@@ -1,7 +1,7 @@
 //! What each role may do, and why: the one table that the ClusterRoles, the Roles and the documentation are made from.
 //! Kinds of providers come from the providers themselves.
 
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::provider::Provider;
 
 use crate::role::{Role, SELECTOR_LEASE};
@@ -70,7 +70,7 @@ impl Right {
 }
 
 /// All that a role may do with the deployments of these API groups.
-pub(crate) fn rights(role: Role, groups: &[&'static Dialect], check_access: bool) -> Vec<Right> {
+pub(crate) fn rights(role: Role, groups: &[&'static ApiGroup], check_access: bool) -> Vec<Right> {
     let mut rights = common(groups);
     match role {
         Role::Webhooks => rights.extend(of_webhooks(groups, check_access)),
@@ -85,12 +85,12 @@ pub(crate) fn rights(role: Role, groups: &[&'static Dialect], check_access: bool
 }
 
 /// What every role reads: all of them run the engine, and the engine has to know the cluster.
-fn common(groups: &[&'static Dialect]) -> Vec<Right> {
-    let ours = groups.iter().flat_map(|dialect| {
+fn common(groups: &[&'static ApiGroup]) -> Vec<Right> {
+    let ours = groups.iter().flat_map(|api_group| {
         let configurations = vec!["inferenceproviderconfigs"];
         [
-            everywhere(dialect.group, vec!["modeldeployments"], WATCH, "watches the deployments"),
-            everywhere(dialect.group, configurations, WATCH, "knows what providers can run, and which are alive"),
+            everywhere(api_group.name, vec!["modeldeployments"], WATCH, "watches the deployments"),
+            everywhere(api_group.name, configurations, WATCH, "knows what providers can run, and which are alive"),
         ]
     });
     let crds = vec!["customresourcedefinitions"];
@@ -104,7 +104,7 @@ fn common(groups: &[&'static Dialect]) -> Vec<Right> {
 const FOLLOW: &[&str] = &["list", "watch", "patch"];
 const KEEP: &[&str] = &["get", "list", "watch", "update"];
 
-fn of_webhooks(groups: &[&'static Dialect], check_access: bool) -> Vec<Right> {
+fn of_webhooks(groups: &[&'static ApiGroup], check_access: bool) -> Vec<Right> {
     let own_crds: Vec<String> = super::crds::names(groups);
     let own_crds = own_crds.iter().map(String::as_str);
     let configurations = vec!["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
@@ -132,7 +132,7 @@ fn of_webhooks(groups: &[&'static Dialect], check_access: bool) -> Vec<Right> {
     rights
 }
 
-fn of_controller(role: Role, groups: &[&'static Dialect], why: &'static str) -> Vec<Right> {
+fn of_controller(role: Role, groups: &[&'static ApiGroup], why: &'static str) -> Vec<Right> {
     let lease = role.lease_name();
     let leases = || vec!["leases"];
     let lead = at_home("coordination.k8s.io", leases(), &["get", "update"], "one process leads the role");
@@ -151,15 +151,15 @@ fn of_controller(role: Role, groups: &[&'static Dialect], why: &'static str) -> 
         rights.push(look.named([SELECTOR_LEASE]));
     }
     let status =
-        |dialect: &&'static Dialect| everywhere(dialect.group, vec!["modeldeployments/status"], &["patch"], why);
+        |api_group: &&'static ApiGroup| everywhere(api_group.name, vec!["modeldeployments/status"], &["patch"], why);
     rights.extend(groups.iter().map(status));
     rights
 }
 
-fn of_provider(provider: &'static dyn Provider, groups: &[&'static Dialect]) -> Vec<Right> {
+fn of_provider(provider: &'static dyn Provider, groups: &[&'static ApiGroup]) -> Vec<Right> {
     let mut rights = Vec::new();
-    for dialect in groups {
-        let group = dialect.group;
+    for api_group in groups {
+        let group = api_group.name;
         rights.extend([
             everywhere(group, vec!["modeldeployments"], &["patch"], "finalizer, and the annotation `dry-run-result`"),
             everywhere(
@@ -244,8 +244,8 @@ mod tests {
 
     use super::*;
 
-    fn specified() -> Vec<&'static Dialect> {
-        vec![Dialect::of_group("kubefoundry.ai").unwrap()]
+    fn specified() -> Vec<&'static ApiGroup> {
+        vec![ApiGroup::find("kubefoundry.ai").unwrap()]
     }
 
     #[test]

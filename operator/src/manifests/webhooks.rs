@@ -20,9 +20,9 @@ const REVIEW: &str = "v1";
 pub(super) fn objects(plan: &Plan) -> Vec<Object> {
     let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
     let rules = |resources: &[&str]| {
-        let rule = |dialect: &&kubefoundry_kubernetes::api_group::Dialect| RuleWithOperations {
-            api_groups: words(&[dialect.group]),
-            api_versions: words(&[dialect.version]),
+        let rule = |api_group: &&kubefoundry_kubernetes::api_group::ApiGroup| RuleWithOperations {
+            api_groups: words(&[api_group.name]),
+            api_versions: words(&[api_group.version]),
             operations: words(&["CREATE", "UPDATE"]),
             resources: words(resources),
             scope: None,

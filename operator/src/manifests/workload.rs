@@ -238,7 +238,7 @@ fn container(plan: &Plan, unit: &Unit) -> Container {
 /// What the program is started with; a test reads them as the program does.
 fn arguments(plan: &Plan, unit: &Unit) -> Vec<String> {
     let roles: Vec<&str> = unit.roles.iter().map(|role| role.name()).collect();
-    let groups: Vec<&str> = plan.groups.iter().map(|dialect| dialect.group).collect();
+    let groups: Vec<&str> = plan.groups.iter().map(|api_group| api_group.name).collect();
     let mut arguments = vec![
         "run".to_owned(),
         format!("--roles={}", roles.join(",")),

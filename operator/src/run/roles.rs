@@ -93,7 +93,7 @@ impl Leading {
             // The groups share the provider configurations; they are written to the first.
             let (client, snapshots) = (context.client.clone(), context.snapshots.clone());
             let interval = self.run.heartbeat_interval;
-            tasks.spawn(registration::register(client, context.dialect, provider, interval, snapshots));
+            tasks.spawn(registration::register(client, context.api_group, provider, interval, snapshots));
         }
         for (context, owners) in self.contexts.iter().zip(&self.owners) {
             let Some(queue) = owners.queues.of(role) else { continue };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::jiff::Timestamp;
 use kube::core::ApiResource;
 use kube::{Api, Client};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -52,22 +52,22 @@ impl Registered {
 /// The configurations of one group, by name.
 #[derive(Debug)]
 pub(crate) struct Configs {
-    pub(crate) dialect: &'static Dialect,
+    pub(crate) api_group: &'static ApiGroup,
     known: RwLock<Index<Registered>>,
     filled: Initialized,
 }
 
 impl Configs {
-    pub(crate) fn new(dialect: &'static Dialect) -> Self {
-        Self { dialect, known: RwLock::default(), filled: Initialized::default() }
+    pub(crate) fn new(api_group: &'static ApiGroup) -> Self {
+        Self { api_group, known: RwLock::default(), filled: Initialized::default() }
     }
 
     /// The kind InferenceProviderConfig of a group.
-    pub(crate) fn resource(dialect: &Dialect) -> ApiResource {
+    pub(crate) fn resource(api_group: &ApiGroup) -> ApiResource {
         ApiResource {
-            group: dialect.group.to_owned(),
-            version: dialect.version.to_owned(),
-            api_version: dialect.api_version(),
+            group: api_group.name.to_owned(),
+            version: api_group.version.to_owned(),
+            api_version: api_group.api_version(),
             kind: kubefoundry_model::wire::CONFIGURATION_KIND.to_owned(),
             plural: "inferenceproviderconfigs".to_owned(),
         }
@@ -84,7 +84,7 @@ impl Configs {
 
     /// Keeps the cache up to date, and raises the signal on changes. Never returns.
     pub(crate) async fn follow(&self, client: Client, changed: Arc<Signal>) {
-        let resource = Self::resource(self.dialect);
+        let resource = Self::resource(self.api_group);
         let what = format!("{}.{}", resource.plural, resource.group);
         follow(&what, Api::<Cached>::all_with(client, &resource), pages(), |event| {
             let is_done = matches!(event, kube::runtime::watcher::Event::InitDone);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 
 use crate::cached::Cached;
 use crate::names;
@@ -12,15 +12,15 @@ use crate::runtime::queue::{Key, Lane, Queue};
 /// The queues of the controllers of one API group.
 #[derive(Debug)]
 pub(crate) struct Queues {
-    dialect: &'static Dialect,
+    api_group: &'static ApiGroup,
     all: Vec<(Role, Arc<Queue>)>,
 }
 
 impl Queues {
     /// One queue for each role with a controller.
-    pub(crate) fn new(dialect: &'static Dialect, roles: &[Role]) -> Self {
+    pub(crate) fn new(api_group: &'static ApiGroup, roles: &[Role]) -> Self {
         let with_controller = roles.iter().copied().filter(|role| *role != Role::Webhooks);
-        Self { dialect, all: with_controller.map(|role| (role, Arc::default())).collect() }
+        Self { api_group, all: with_controller.map(|role| (role, Arc::default())).collect() }
     }
 
     pub(crate) fn of(&self, role: Role) -> Option<Arc<Queue>> {
@@ -63,7 +63,7 @@ impl Queues {
     /// Whether a deployment concerns a role. It concerns a provider that is, or was, chosen for it.
     fn concerns(&self, role: Role, deployment: &Cached) -> bool {
         let Role::Provider(provider) = role else { return true };
-        let finalizer = || names::finalizer(self.dialect, provider.name());
+        let finalizer = || names::finalizer(self.api_group, provider.name());
         deployment.chosen() == Some(provider.name())
             || deployment.metadata.finalizers.iter().flatten().any(|known| *known == finalizer())
     }
@@ -71,7 +71,7 @@ impl Queues {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_kubernetes::api_group::DIALECTS;
+    use kubefoundry_kubernetes::api_group::API_GROUPS;
     use serde_json::json;
 
     use super::*;
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_provider_is_queued_only_for_deployments_that_are_or_were_its_own() {
-        let queues = Queues::new(&DIALECTS[0], &Role::all());
+        let queues = Queues::new(&API_GROUPS[0], &Role::all());
         let finalizers = ["kubefoundry.ai/kaito-provider"];
         let all = [
             deployment("new", &json!({}), &[]),

@@ -8,7 +8,7 @@ use kube::core::ApiResource;
 use kube::runtime::reflector::Store;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::providers;
 use tokio::task::JoinHandle;
 
@@ -55,7 +55,7 @@ impl WatchedKind {
 /// The deployments of a group, as far as events are passed on to them.
 #[derive(Clone)]
 pub(crate) struct Owners {
-    pub(crate) dialect: &'static Dialect,
+    pub(crate) api_group: &'static ApiGroup,
     pub(crate) resource: ApiResource,
     pub(crate) deployments: Store<Cached>,
     pub(crate) queues: Arc<Queues>,
@@ -173,7 +173,7 @@ impl Upstream {
                         plural: plural.to_owned(),
                         definition: String::new(),
                         provider: None,
-                        labels: Some(format!("{}={}", owners.dialect.label("managed-by"), owners.dialect.manager)),
+                        labels: Some(format!("{}={}", owners.api_group.label("managed-by"), owners.api_group.manager)),
                     });
                 }
             }
@@ -285,7 +285,7 @@ impl Upstream {
             .iter()
             .find(|owner| owner.controller == Some(true) && owner.kind == kubefoundry_model::wire::KIND)?;
         let (group, _) = owner.api_version.split_once('/')?;
-        let owners = self.owners.iter().find(|owners| owners.dialect.group == group)?;
+        let owners = self.owners.iter().find(|owners| owners.api_group.name == group)?;
         Some((owners, Key::new(object.namespace(), &owner.name)))
     }
 

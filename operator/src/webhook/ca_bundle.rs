@@ -12,7 +12,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -41,16 +41,16 @@ struct Target {
 }
 
 /// All objects with a bundle, the webhook configurations first.
-fn targets(dialects: &[&'static Dialect]) -> Vec<Target> {
+fn targets(api_groups: &[&'static ApiGroup]) -> Vec<Target> {
     let resource = |group: &str, kind: &str| ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     let configurations = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"].map(|kind| Target {
         resource: resource("admissionregistration.k8s.io", kind),
         name: CONFIGURATION.to_owned(),
     });
-    let definitions = dialects.iter().flat_map(|dialect| {
+    let definitions = api_groups.iter().flat_map(|api_group| {
         ["modeldeployments", "inferenceproviderconfigs"].map(|plural| Target {
             resource: resource("apiextensions.k8s.io", "CustomResourceDefinition"),
-            name: format!("{plural}.{}", dialect.group),
+            name: format!("{plural}.{}", api_group.name),
         })
     });
     configurations.into_iter().chain(definitions).collect()
@@ -101,7 +101,7 @@ fn covers(object: &Value, bundle: &str) -> bool {
 /// Writes bundles.
 pub(super) struct Writer {
     pub(super) client: Client,
-    pub(super) dialects: Vec<&'static Dialect>,
+    pub(super) api_groups: Vec<&'static ApiGroup>,
     pub(super) readiness: Readiness,
     /// The bundle that the apiserver has to trust.
     pub(super) bundle: watch::Receiver<Bundle>,
@@ -113,7 +113,7 @@ impl Writer {
     /// Runs until the shutdown.
     pub(super) async fn run(self, shutdown: Shutdown) {
         self.readiness.set_pending(CONDITION, "not written yet");
-        let targets = targets(&self.dialects);
+        let targets = targets(&self.api_groups);
         let states = Mutex::new(vec![None; targets.len()]);
         join_all(
             targets.iter().enumerate().map(|(index, target)| self.follow(target, index, &states, shutdown.clone())),
@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn both_configurations_and_the_crds_of_every_group_are_kept() {
-        let dialect = Dialect::of_group("kubefoundry.ai").unwrap();
-        let targets = targets(&[dialect]);
+        let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
+        let targets = targets(&[api_group]);
         let names: Vec<String> =
             targets.iter().map(|target| format!("{} {}", target.resource.plural, target.name)).collect();
         assert_eq!(

@@ -1,6 +1,6 @@
 //! ConversionReview (apiextensions.k8s.io/v1): there is one version, so that nothing is converted yet (OP-7.4).
 
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -47,13 +47,13 @@ pub(super) fn convert(body: &[u8]) -> Result<Value, String> {
 
 /// Why objects cannot be had in a version.
 fn refusal(desired: &str, objects: &[Value]) -> Option<String> {
-    let dialect = desired.split_once('/').and_then(|(group, _)| Dialect::of_group(group));
-    let Some(dialect) = dialect.filter(|dialect| dialect.api_version() == desired) else {
+    let api_group = desired.split_once('/').and_then(|(group, _)| ApiGroup::find(group));
+    let Some(api_group) = api_group.filter(|api_group| api_group.api_version() == desired) else {
         return Some(format!("no conversion to {desired:?} is known"));
     };
     let other = objects.iter().map(|object| object.get("apiVersion").and_then(Value::as_str).unwrap_or_default());
     let other = other.into_iter().find(|version| *version != desired)?;
-    Some(format!("no conversion from {other:?} to {:?} is known", dialect.api_version()))
+    Some(format!("no conversion from {other:?} to {:?} is known", api_group.api_version()))
 }
 
 #[cfg(test)]

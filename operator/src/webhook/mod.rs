@@ -56,8 +56,8 @@ impl Webhooks {
         let (configuration, served) = watch::channel(None);
         let published = certificates::Published { bundle, trusted: is_trusted, server: configuration };
         let keeper = certificates::Keeper::new(client.clone(), &settings, readiness.clone(), published);
-        let dialects = settings.groups.clone();
-        let writer = ca_bundle::Writer { client: client.clone(), dialects, readiness, bundle: to_trust, trusted };
+        let api_groups = settings.groups.clone();
+        let writer = ca_bundle::Writer { client: client.clone(), api_groups, readiness, bundle: to_trust, trusted };
 
         let address = settings.webhook_address;
         let handler = server::handler(Arc::new(Live { client, settings, contexts }));
@@ -77,11 +77,11 @@ struct Live {
 
 impl Cluster for Live {
     fn session(&self, group: &str) -> Availability {
-        if !self.settings.groups.iter().any(|dialect| dialect.group == group) {
+        if !self.settings.groups.iter().any(|api_group| api_group.name == group) {
             return Availability::NotServed;
         }
         let contexts = self.contexts.borrow();
-        let context = contexts.iter().find(|context| context.dialect.group == group);
+        let context = contexts.iter().find(|context| context.api_group.name == group);
         context.map_or(Availability::Starting, |context| {
             let snapshot = context.snapshots.borrow().clone();
             let session = snapshot.session.clone();

@@ -84,7 +84,7 @@ fn of_command(code: &Code, sources: &SourceSet) -> Option<Vec<Diagnostic>> {
         Some(migrate::migrate_to_provider(sources, kaito).diagnostics)
     } else {
         let moves = codes::migrate::CODES.contains(&code);
-        moves.then(|| migrate::migrate_to_group(sources, &kubefoundry_kubernetes::api_group::DIALECTS[0]).diagnostics)
+        moves.then(|| migrate::migrate_to_group(sources, &kubefoundry_kubernetes::api_group::API_GROUPS[0]).diagnostics)
     }
 }
 

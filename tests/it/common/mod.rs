@@ -17,7 +17,7 @@ use kubefoundry_compiler::migrate::{migrate_to_group, migrate_to_provider};
 use kubefoundry_compiler::{Compilation, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, render};
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_yaml as yaml;
 
@@ -87,7 +87,7 @@ pub(crate) fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> Str
 pub(crate) fn migrated(folder: &Path, sources: &SourceSet) -> Vec<Diagnostic> {
     let name = folder.file_name().unwrap().to_string_lossy().into_owned();
     if name.starts_with("to-group") {
-        return migrate_to_group(sources, &DIALECTS[0]).diagnostics;
+        return migrate_to_group(sources, &API_GROUPS[0]).diagnostics;
     }
     let provider = PROVIDERS.iter().find(|provider| name.starts_with(&format!("to-{}", provider.name()))).unwrap();
     migrate_to_provider(sources, *provider).diagnostics

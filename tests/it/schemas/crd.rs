@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use serde_json::Value;
 
 use super::{documents, schema_file};
@@ -36,13 +36,13 @@ impl Refusal {
     }
 }
 
-/// The CRDs of a dialect, by group and kind.
+/// The CRDs of an API group, by group and kind.
 pub(crate) static CRDS: LazyLock<BTreeMap<(&str, &str), Crd>> = LazyLock::new(|| {
     let kinds = [("ModelDeployment", "modeldeployments"), ("InferenceProviderConfig", "inferenceproviderconfigs")];
     let mut crds = BTreeMap::new();
-    for dialect in DIALECTS.iter().filter(|dialect| dialect.has_crds) {
+    for api_group in API_GROUPS.iter().filter(|api_group| api_group.has_crds) {
         for (kind, plural) in kinds {
-            crds.insert((dialect.group, kind), Crd::of_file(&format!("{}_{plural}.yaml", dialect.group)));
+            crds.insert((api_group.name, kind), Crd::of_file(&format!("{}_{plural}.yaml", api_group.name)));
         }
     }
     crds

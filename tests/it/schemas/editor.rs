@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use jsonschema::Validator;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ fn what_the_engine_accepts_is_not_marked() {
 }
 
 fn is_of_another_group(api_version: &str) -> bool {
-    Dialect::of_group(api_version.rsplit_once('/').map_or("", |(group, _)| group)).is_none()
+    ApiGroup::find(api_version.rsplit_once('/').map_or("", |(group, _)| group)).is_none()
 }
 
 /// A patch is a part of an object, and no document of a kind of ours.

@@ -9,7 +9,7 @@ mod syntax;
 
 use std::path::Path;
 
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
@@ -44,9 +44,9 @@ fn prune(value: &mut Value) {
     }
 }
 
-/// A kind of ours, with its dialect.
-fn kind_of(object: &Value) -> Option<(&'static Dialect, &str)> {
+/// A kind of ours, with its API group.
+fn kind_of(object: &Value) -> Option<(&'static ApiGroup, &str)> {
     let (group, version) = object.get("apiVersion")?.as_str()?.split_once('/')?;
-    let dialect = Dialect::of_group(group).filter(|dialect| dialect.version == version)?;
-    Some((dialect, object.get("kind")?.as_str()?))
+    let api_group = ApiGroup::find(group).filter(|api_group| api_group.version == version)?;
+    Some((api_group, object.get("kind")?.as_str()?))
 }

@@ -19,8 +19,8 @@ use crate::common::{case_folders, compile_all, read_case};
 fn refusals(text: &str) -> Vec<Refusal> {
     let documents = documents(text);
     let of_ours = documents.iter().filter_map(|object| {
-        let (dialect, kind) = kind_of(object)?;
-        Some(CRDS.get(&(dialect.group, kind))?.refusals(object))
+        let (api_group, kind) = kind_of(object)?;
+        Some(CRDS.get(&(api_group.name, kind))?.refusals(object))
     });
     of_ours.flatten().collect()
 }
@@ -75,7 +75,7 @@ fn cases_are_accepted_or_refused_alike() {
 const BROKEN: &[&str] =
     &[include_str!("broken/model.yaml"), include_str!("broken/workload.yaml"), include_str!("broken/items.yaml")];
 
-/// Every rule of both dialects is tripped by an object, and the engine says the same of it.
+/// Every rule of both API groups is tripped by an object, and the engine says the same of it.
 #[test]
 fn every_rule_says_what_the_engine_says() {
     let mut tripped = BTreeSet::new();
@@ -171,7 +171,7 @@ fn defaults_change_nothing() {
                 .map(|document| document.root.to_json())
                 .collect();
             for object in &mut objects {
-                let crd = kind_of(object).and_then(|(dialect, kind)| CRDS.get(&(dialect.group, kind)));
+                let crd = kind_of(object).and_then(|(api_group, kind)| CRDS.get(&(api_group.name, kind)));
                 if let Some(crd) = crd.filter(|_| source.purpose == Purpose::Input) {
                     let with_defaults = crd.defaulted(object);
                     changed += usize::from(with_defaults != *object);

@@ -30,7 +30,7 @@ pub(super) fn validate(
     images: &[(String, String)],
     findings: &mut Findings<'_>,
 ) -> Option<Actor> {
-    let mut check = Checker { dialect: None, findings };
+    let mut check = Checker { api_group: None, findings };
     let metadata = wire.metadata.clone().unwrap_or_default();
     let name = metadata.name.unwrap_or_default();
     check.required_name(

@@ -11,7 +11,7 @@ use crate::codes;
 use crate::reading::{self, Documents, report_failure};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Location, ObjectRef, Related, Scope};
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_model::wire;
@@ -183,11 +183,11 @@ impl LiveObject {
     }
 
     /// The deployment that its ownership annotation names, `namespace/name`, and in whose words.
-    pub(crate) fn owner_annotation(&self) -> Option<(&'static Dialect, &str)> {
+    pub(crate) fn owner_annotation(&self) -> Option<(&'static ApiGroup, &str)> {
         let annotations = self.value.pointer("/metadata/annotations")?;
-        DIALECTS
+        API_GROUPS
             .iter()
-            .find_map(|dialect| Some((dialect, annotations.get(dialect.label("model-deployment"))?.as_str()?)))
+            .find_map(|api_group| Some((api_group, annotations.get(api_group.label("model-deployment"))?.as_str()?)))
     }
 
     /// The owner that controls it: version, kind, name and uid.
@@ -205,7 +205,7 @@ impl LiveObject {
 
     /// Whether it is a ModelDeployment.
     pub(crate) fn is_deployment(&self) -> bool {
-        &*self.object.kind == wire::KIND && Dialect::of_group(self.group()).is_some()
+        &*self.object.kind == wire::KIND && ApiGroup::find(self.group()).is_some()
     }
 }
 
@@ -225,7 +225,7 @@ pub(crate) struct Controller<'o> {
 impl Controller<'_> {
     /// Whether it is a ModelDeployment.
     pub(crate) fn is_deployment(&self) -> bool {
-        self.kind == wire::KIND && Dialect::of_group(self.group).is_some()
+        self.kind == wire::KIND && ApiGroup::find(self.group).is_some()
     }
 }
 

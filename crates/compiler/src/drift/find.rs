@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cluster_snapshot::LiveObject;
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::status::text_or_empty;
 
@@ -74,7 +74,7 @@ impl<'l> Index<'l> {
 /// The deployment that the ownership annotation of a rendered object names.
 pub(super) fn owner(object: &Value) -> Option<&str> {
     let annotations = object.pointer("/metadata/annotations")?;
-    DIALECTS.iter().find_map(|dialect| annotations.get(dialect.label("model-deployment"))?.as_str())
+    API_GROUPS.iter().find_map(|api_group| annotations.get(api_group.label("model-deployment"))?.as_str())
 }
 
 /// Whether a live object is of the deployment that a rendered one without a namespace names: in its words, or with the

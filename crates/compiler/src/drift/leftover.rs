@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::lists;
 use super::managers::{FieldManager, Managers};
 use super::{FieldDrift, ValueMismatch};
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// The fields that our appliers own and that are not rendered.
@@ -28,7 +28,9 @@ pub(super) fn leftover(expected: &Value, live: &Value, managers: &Managers<'_>) 
 fn owns_annotation(fields: &Value) -> bool {
     let annotations = fields.get("f:metadata").and_then(|metadata| metadata.get("f:annotations"));
     annotations.is_some_and(|annotations| {
-        DIALECTS.iter().any(|dialect| annotations.get(format!("f:{}", dialect.label("model-deployment"))).is_some())
+        API_GROUPS
+            .iter()
+            .any(|api_group| annotations.get(format!("f:{}", api_group.label("model-deployment"))).is_some())
     })
 }
 
@@ -94,7 +96,7 @@ fn is_of_others(path: &FieldPath) -> bool {
     };
     match (key(0), key(1), key(2)) {
         (Some("metadata"), Some("labels" | "annotations"), Some(key)) => {
-            !DIALECTS.iter().any(|dialect| key.starts_with(dialect.label_prefix))
+            !API_GROUPS.iter().any(|api_group| key.starts_with(api_group.label_prefix))
         }
         (Some("metadata"), Some(field), None) => !matches!(field, "labels" | "annotations"),
         _ => false,

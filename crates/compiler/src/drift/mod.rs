@@ -277,13 +277,13 @@ fn fields(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> (Vec<Field
 
 /// What is rendered without a namespace, with the owner that the operator names in the object's own namespace.
 fn placed(expected: &Value, live: &LiveObject) -> Option<Value> {
-    let (dialect, found) = live.owner_annotation()?;
+    let (api_group, found) = live.owner_annotation()?;
     let said = find::owner(expected)?;
     if said == found || !find::is_owner(live, Some(said)) {
         return None;
     }
     let mut placed = expected.clone();
-    *placed.pointer_mut("/metadata/annotations")?.get_mut(dialect.label("model-deployment"))? = Value::from(found);
+    *placed.pointer_mut("/metadata/annotations")?.get_mut(api_group.label("model-deployment"))? = Value::from(found);
     Some(placed)
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_model::draft::PartRenames;
 use kubefoundry_model::engines::{ImportedFlag, flags_from_argv};
@@ -342,7 +342,7 @@ fn is_mark(path: &FieldPath) -> bool {
         return false;
     };
     let of_metadata = path.starts_with(&metadata().labels()) || path.starts_with(&metadata().annotations());
-    of_metadata && DIALECTS.iter().any(|dialect| MARKS.iter().any(|mark| *dialect.label(mark) == *key))
+    of_metadata && API_GROUPS.iter().any(|api_group| MARKS.iter().any(|mark| *api_group.label(mark) == *key))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::compare::same_values;
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_model::draft::{Draft, WorkerDraft};
 use kubefoundry_model::engines::profile::{BooleanSetting, ConfigValue, EngineProfile};
@@ -167,7 +167,7 @@ pub(super) fn own_flags(given: &[Vec<ImportedFlag>], by_itself: &[Vec<ImportedFl
 
 /// What makes a document of a draft.
 pub(super) struct Writing<'w> {
-    pub(super) dialect: &'static Dialect,
+    pub(super) api_group: &'static ApiGroup,
     pub(super) metadata: &'w Value,
     pub(super) draft: &'w Draft,
     pub(super) settings: &'w Settings,
@@ -215,7 +215,7 @@ impl Writing<'_> {
         insert_some(&mut spec, "nodeSelector", Value::Object(self.draft.node_selector.clone()));
         insert_some(&mut spec, "tolerations", Value::Array(self.draft.tolerations.clone()));
         json!({
-            "apiVersion": self.dialect.api_version(),
+            "apiVersion": self.api_group.api_version(),
             "kind": wire::KIND,
             "metadata": self.metadata,
             "spec": spec,
@@ -228,11 +228,11 @@ impl Writing<'_> {
         insert(&mut model, "id", model_id.as_deref());
         let derived = model_id.as_deref().and_then(|id| id.rsplit('/').find(|part| !part.is_empty()));
         let is_custom = self.is_custom();
-        let is_derived = self.dialect.derives_served_name && served_name.as_deref() == derived;
+        let is_derived = self.api_group.derives_served_name && served_name.as_deref() == derived;
         // Ray calls a model without a name by its source; a flag is there because somebody wrote a name.
         let is_its_id =
-            !self.dialect.derives_served_name && self.draft.served_name.is_some() && served_name == model_id;
-        if served_name.is_none() && self.settings.is_of_flags && self.dialect.derives_served_name && !is_custom {
+            !self.api_group.derives_served_name && self.draft.served_name.is_some() && served_name == model_id;
+        if served_name.is_none() && self.settings.is_of_flags && self.api_group.derives_served_name && !is_custom {
             // Without a name, engines call a model by its id; a rendering would call it by the last part.
             insert(&mut model, "servedName", model_id.as_deref().filter(|id| Some(*id) != derived));
         } else if !is_derived && !is_its_id && !is_custom {
@@ -270,7 +270,7 @@ impl Writing<'_> {
         if *trust_remote_code {
             engine.insert("trustRemoteCode".to_owned(), json!(true));
         }
-        let is_usual = |enabled: bool| self.has_usual_caching && self.dialect.prefix_caching == Some(enabled);
+        let is_usual = |enabled: bool| self.has_usual_caching && self.api_group.prefix_caching == Some(enabled);
         if let Some(enabled) = prefix_caching.filter(|enabled| !is_usual(*enabled)) {
             engine.insert("enablePrefixCaching".to_owned(), json!(enabled));
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::reading::report_failure;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::draft::string_at;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::providers::PROVIDERS;
@@ -132,19 +132,19 @@ impl Object<'_> {
         }
     }
 
-    /// The dialect whose object it is.
-    pub(crate) fn dialect(&self) -> Option<&'static Dialect> {
-        Dialect::of_group(self.group())
+    /// The API group whose object it is.
+    pub(crate) fn api_group(&self) -> Option<&'static ApiGroup> {
+        ApiGroup::find(self.group())
     }
 
     /// Whether it is a ModelDeployment of ours.
     pub(crate) fn is_model(&self) -> bool {
-        self.dialect().is_some() && string_at(&self.value, "/kind") == Some(wire::KIND)
+        self.api_group().is_some() && string_at(&self.value, "/kind") == Some(wire::KIND)
     }
 
     /// Whether it is a provider configuration of ours.
     pub(crate) fn is_config(&self) -> bool {
-        self.dialect().is_some() && string_at(&self.value, "/kind") == Some(wire::CONFIGURATION_KIND)
+        self.api_group().is_some() && string_at(&self.value, "/kind") == Some(wire::CONFIGURATION_KIND)
     }
 
     /// Whether it is a kustomization.

@@ -28,7 +28,7 @@ use document::{Settings, Writing, own_flags};
 use input::Object;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_model::draft::{Draft, ImportSource, string_at, string_entries_at};
 use kubefoundry_model::engines::ImportedFlag;
@@ -282,8 +282,8 @@ impl<'s> Bench<'s> {
         draft: &Draft,
         left_out: &mut Vec<String>,
     ) -> Result<(Value, Rendering), Vec<Diagnostic>> {
-        let dialect = dialect_of(object);
-        let metadata = metadata(object, dialect);
+        let api_group = api_group_of(object);
+        let metadata = metadata(object, api_group);
         let settings = Settings::of(draft);
         let is_hugging_face = is_hugging_face(object);
         let named = Some(self.provider.name());
@@ -291,7 +291,7 @@ impl<'s> Bench<'s> {
             |settings: &Settings, has_usual_caching, provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
                 let metadata = &metadata;
                 Writing {
-                    dialect,
+                    api_group,
                     metadata,
                     draft,
                     settings,
@@ -309,7 +309,7 @@ impl<'s> Bench<'s> {
         };
         let settings = &settings.without_new_spelling(draft, |settings| reread(settings, true));
         // Not every provider makes a flag of what the group has on by itself.
-        let is_said = settings.prefix_caching.is_some() && settings.prefix_caching == dialect.prefix_caching;
+        let is_said = settings.prefix_caching.is_some() && settings.prefix_caching == api_group.prefix_caching;
         let has_usual_caching = !is_said
             || reread(settings, true)
                 .is_some_and(|usual| Settings::of(&usual).prefix_caching == settings.prefix_caching);
@@ -328,7 +328,7 @@ impl<'s> Bench<'s> {
         let env: Vec<Value> = draft.env.iter().filter(|variable| !usual_env.contains(variable)).cloned().collect();
         let flags = own_flags(&settings.rest, &usual_flags);
         // A provider that was selected is named only where selection would not come to the same.
-        let reason = string_entries_at(object, "/metadata/annotations").remove(&dialect.label("selected-reason"));
+        let reason = string_entries_at(object, "/metadata/annotations").remove(&api_group.label("selected-reason"));
         if let Some(Value::String(reason)) = reason {
             let deployment = write(None, with_image, &env, &flags);
             if let Ok(rendering) = self.render(&deployment)
@@ -374,15 +374,15 @@ impl<'s> Bench<'s> {
     }
 }
 
-/// The dialect whose marks an object bears; that of the specification when it bears none.
-fn dialect_of(object: &Value) -> &'static Dialect {
-    let marked = |dialect: &&Dialect| {
+/// The API group whose marks an object bears; that of the specification when it bears none.
+fn api_group_of(object: &Value) -> &'static ApiGroup {
+    let marked = |api_group: &&ApiGroup| {
         let annotations = string_entries_at(object, "/metadata/annotations");
         let labels = string_entries_at(object, "/metadata/labels");
-        annotations.contains_key(&dialect.label("model-deployment"))
-            || labels.contains_key(&dialect.label("managed-by"))
+        annotations.contains_key(&api_group.label("model-deployment"))
+            || labels.contains_key(&api_group.label("managed-by"))
     };
-    DIALECTS.iter().find(marked).unwrap_or(kubefoundry_kubernetes::api_group::DEFAULT)
+    API_GROUPS.iter().find(marked).unwrap_or(kubefoundry_kubernetes::api_group::DEFAULT)
 }
 
 /// Whether an object says that its model is one of HuggingFace.
@@ -418,7 +418,7 @@ fn separable(path: &FieldPath) -> Option<FieldPath> {
 }
 
 /// Name, namespace, and the labels that a rendering copies.
-fn metadata(object: &Value, dialect: &Dialect) -> Value {
+fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
     let mut metadata = Map::new();
     for field in ["name", "namespace"] {
         if let Some(value) = string_at(object, &format!("/metadata/{field}")) {
@@ -426,8 +426,8 @@ fn metadata(object: &Value, dialect: &Dialect) -> Value {
         }
     }
     let mut labels = string_entries_at(object, "/metadata/labels");
-    let marks = ["managed-by", "model-source"].map(|mark| dialect.label(mark));
-    labels.retain(|key, _| key.starts_with(dialect.label_prefix) && !marks.contains(key));
+    let marks = ["managed-by", "model-source"].map(|mark| api_group.label(mark));
+    labels.retain(|key, _| key.starts_with(api_group.label_prefix) && !marks.contains(key));
     if !labels.is_empty() {
         metadata.insert("labels".to_owned(), Value::Object(labels));
     }

@@ -14,7 +14,7 @@ use crate::import::input::Object;
 use crate::pipeline::{Compilation, normalize, options_of, patch_files};
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{ValuePath, metadata};
 use kubefoundry_model::draft::{PartRenames, items_at, string_at};
 use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
@@ -57,7 +57,7 @@ pub struct RegroupedText {
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
-/// use kubefoundry_kubernetes::api_group::Dialect;
+/// use kubefoundry_kubernetes::api_group::ApiGroup;
 /// use kubefoundry_compiler::migrate::migrate_to_group;
 /// let mut sources = SourceSet::default();
 /// sources.add("phi.yaml", "apiVersion: airunway.ai/v1alpha1
@@ -68,7 +68,7 @@ pub struct RegroupedText {
 ///   model: {id: microsoft/Phi-4-mini-instruct}
 ///   engine: {type: vllm}
 /// ");
-/// let regrouping = migrate_to_group(&sources, Dialect::of_group("kubefoundry.ai").unwrap());
+/// let regrouping = migrate_to_group(&sources, ApiGroup::find("kubefoundry.ai").unwrap());
 /// assert!(!regrouping.has_errors());
 /// assert_eq!(regrouping.texts[0].text, "apiVersion: kubefoundry.ai/v1alpha1
 /// kind: ModelDeployment
@@ -80,7 +80,7 @@ pub struct RegroupedText {
 ///   engine: {enablePrefixCaching: true, type: vllm}
 /// ");
 /// ```
-pub fn migrate_to_group(sources: &SourceSet, target: &'static Dialect) -> GroupMigration {
+pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> GroupMigration {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
     let is_error = |found: &Diagnostic| found.severity == Severity::Error;
@@ -93,18 +93,18 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static Dialect) -> GroupM
     let configs: Vec<(Value, Value)> = objects
         .iter()
         .filter(|object| object.is_config())
-        .map(|object| (object.value.clone(), renamed(&object.value, object.dialect(), target)))
+        .map(|object| (object.value.clone(), renamed(&object.value, object.api_group(), target)))
         .collect();
     let mut regrouped: Vec<RegroupedText> = Vec::new();
-    let mut moved: Vec<&Dialect> = Vec::new();
+    let mut moved: Vec<&ApiGroup> = Vec::new();
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
         let own = objects.iter().filter(|object| object.source == id);
         let ours = own.filter(|object| object.is_model() || object.is_config());
-        let moving: Vec<&Object<'_>> = ours.filter(|object| object.dialect() != Some(target)).collect();
+        let moving: Vec<&Object<'_>> = ours.filter(|object| object.api_group() != Some(target)).collect();
         if moving.is_empty() {
             continue;
         }
-        moved.extend(moving.iter().filter_map(|object| object.dialect()));
+        moved.extend(moving.iter().filter_map(|object| object.api_group()));
         let mut all = Vec::new();
         for object in &moving {
             let mut findings = Findings::new(object.scope());
@@ -125,7 +125,7 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static Dialect) -> GroupM
         diagnostics.extend(findings.into_diagnostics());
     }
     if regrouped.is_empty() && diagnostics.is_empty() {
-        let message = format!("the input has no object of another group than {}, expected one to move", target.group);
+        let message = format!("the input has no object of another group than {}, expected one to move", target.name);
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
     }
     let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
@@ -150,15 +150,15 @@ impl Patches {
 }
 
 /// Rules see labels by their names; those are other ones in the other group, and what a rule says stays as it is.
-fn report_conditions(object: &Object<'_>, target: &Dialect, findings: &mut Findings<'_>) {
-    let Some(dialect) = object.dialect() else { return };
+fn report_conditions(object: &Object<'_>, target: &ApiGroup, findings: &mut Findings<'_>) {
+    let Some(api_group) = object.api_group() else { return };
     for (index, rule) in items_at(&object.value, "/spec/selectionRules").iter().enumerate() {
         let condition = string_at(rule, "/condition").unwrap_or_default();
-        if condition.contains(dialect.label_prefix) {
+        if condition.contains(api_group.label_prefix) {
             let path = InferenceProviderConfig::path().spec().selection_rules().index(index).condition();
             let message = format!(
                 "{path} names {:?}, which labels and annotations of ModelDeployments have no more: it is {:?} now",
-                dialect.label_prefix, target.label_prefix
+                api_group.label_prefix, target.label_prefix
             );
             findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new prefix there");
         }
@@ -166,17 +166,17 @@ fn report_conditions(object: &Object<'_>, target: &Dialect, findings: &mut Findi
 }
 
 /// A kustomization finds what it patches by its group.
-fn report_targets(object: &Object<'_>, moved: &[&Dialect], target: &Dialect, findings: &mut Findings<'_>) {
+fn report_targets(object: &Object<'_>, moved: &[&ApiGroup], target: &ApiGroup, findings: &mut Findings<'_>) {
     for list in ["patches", "patchesJson6902"] {
         for (index, patch) in items_at(&object.value, &format!("/{list}")).iter().enumerate() {
-            let is_old = |group: &str| moved.iter().any(|dialect| dialect.group == group);
+            let is_old = |group: &str| moved.iter().any(|api_group| api_group.name == group);
             let at = FieldPath::parse(list).index(index);
             if string_at(patch, "/target/group").is_some_and(is_old) {
                 let path = at.key("target").key("group");
-                let message = format!("{path} names the old group, and finds nothing more: it is {} now", target.group);
+                let message = format!("{path} names the old group, and finds nothing more: it is {} now", target.name);
                 findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new group there");
             }
-            let names_old = |patch: &str| moved.iter().any(|dialect| patch.contains(&dialect.api_version()));
+            let names_old = |patch: &str| moved.iter().any(|api_group| patch.contains(&api_group.api_version()));
             if string_at(patch, "/patch").is_some_and(names_old) {
                 let path = at.key("patch");
                 let message = format!("{path} is for an object of the old group: it is {} now", target.api_version());
@@ -192,7 +192,7 @@ fn report_targets(object: &Object<'_>, moved: &[&Dialect], target: &Dialect, fin
 struct Case<'c> {
     sources: &'c SourceSet,
     object: &'c Object<'c>,
-    target: &'static Dialect,
+    target: &'static ApiGroup,
     /// Provider configurations of the input, before and after.
     configs: &'c [(Value, Value)],
     /// Whether a kustomization applies it as a patch: a part of an object.
@@ -202,8 +202,8 @@ struct Case<'c> {
 impl Case<'_> {
     /// The edits that move the object. `None` means that findings say why it cannot be.
     fn edits(&self, findings: &mut Findings<'_>) -> Option<Vec<TextEdit>> {
-        let dialect = self.object.dialect();
-        let plain = renamed(&self.object.value, dialect, self.target);
+        let api_group = self.object.api_group();
+        let plain = renamed(&self.object.value, api_group, self.target);
         let additions =
             if self.object.is_model() && !self.is_patch { self.additions(&plain, findings)? } else { Vec::new() };
         if let Ok(edits) = self.edits_in_place(&additions) {
@@ -237,10 +237,10 @@ impl Case<'_> {
         let style = Style { values: ValueStyle::Flow, placement: Placement::First };
         let mut editor = self.object.editor().with_style(style);
         editor.set(&self.object.place(&FieldPath::parse("apiVersion")), self.target.api_version())?;
-        if let (Some(dialect), Some(node)) = (self.object.dialect(), self.object.node()) {
+        if let (Some(api_group), Some(node)) = (self.object.api_group(), self.object.node()) {
             for path in mappings() {
                 for entry in node.at(&path).map(Node::entries).unwrap_or_default() {
-                    if let Some(name) = entry.key.strip_prefix(dialect.label_prefix) {
+                    if let Some(name) = entry.key.strip_prefix(api_group.label_prefix) {
                         let field = path.key(entry.key.clone().into_owned());
                         editor.rename(&self.object.place(&field), self.target.label(name))?;
                     }
@@ -288,7 +288,7 @@ impl Case<'_> {
             }
         }
         let Some(changes) = self.changes(&before, &run) else {
-            self.refuse(&format!("is not accepted in {}", self.target.group), &run, findings);
+            self.refuse(&format!("is not accepted in {}", self.target.name), &run, findings);
             return None;
         };
         for change in changes {
@@ -308,7 +308,7 @@ impl Case<'_> {
         if let Some(provider) = before.decisions.iter().find_map(crate::Decision::provider) {
             optional.push(field(spec().provider().name(), json!(provider)));
         }
-        let enabled = self.object.dialect().and_then(|dialect| dialect.prefix_caching);
+        let enabled = self.object.api_group().and_then(|api_group| api_group.prefix_caching);
         let is_said = self.object.value.pointer("/spec/engine/enablePrefixCaching").is_some_and(Value::is_boolean);
         if let Some(enabled) = enabled.filter(|_| !is_said) {
             optional.push(field(spec().engine().enable_prefix_caching(), json!(enabled)));
@@ -326,13 +326,13 @@ impl Case<'_> {
         if after.has_errors() {
             return None;
         }
-        let dialect = self.object.dialect();
+        let api_group = self.object.api_group();
         let id = string_at(&self.object.value, "/spec/model/id").unwrap_or_default();
         let default_name = [format!("--served-model-name={id}")];
         let mut changes = Vec::new();
         let mut left: Vec<&Value> = after.outputs.iter().map(|output| &output.object).collect();
         for output in &before.outputs {
-            let old = renamed_marks(&output.object, dialect, self.target);
+            let old = renamed_marks(&output.object, api_group, self.target);
             let same =
                 |other: &&Value| other["kind"] == old["kind"] && other["metadata"]["name"] == old["metadata"]["name"];
             let name = format!(
@@ -425,7 +425,7 @@ fn with(object: &Value, addition: &Addition) -> Value {
 }
 
 /// An object in another group.
-fn renamed(object: &Value, from: Option<&'static Dialect>, to: &Dialect) -> Value {
+fn renamed(object: &Value, from: Option<&'static ApiGroup>, to: &ApiGroup) -> Value {
     let mut object = object.clone();
     object["apiVersion"] = json!(to.api_version());
     let Some(from) = from else { return object };
@@ -435,7 +435,7 @@ fn renamed(object: &Value, from: Option<&'static Dialect>, to: &Dialect) -> Valu
     object
 }
 
-fn rename_keys(object: &mut Value, pointer: &str, from: &Dialect, to: &Dialect) {
+fn rename_keys(object: &mut Value, pointer: &str, from: &ApiGroup, to: &ApiGroup) {
     let Some(entries) = object.pointer_mut(pointer).and_then(Value::as_object_mut) else { return };
     let renamed = std::mem::take(entries).into_iter().map(|(key, value)| match key.strip_prefix(from.label_prefix) {
         Some(name) => (to.label(name), value),
@@ -445,7 +445,7 @@ fn rename_keys(object: &mut Value, pointer: &str, from: &Dialect, to: &Dialect) 
 }
 
 /// A rendered object as it would be marked in another group.
-fn renamed_marks(object: &Value, from: Option<&'static Dialect>, to: &Dialect) -> Value {
+fn renamed_marks(object: &Value, from: Option<&'static ApiGroup>, to: &ApiGroup) -> Value {
     let mut object = object.clone();
     let Some(from) = from else { return object };
     for path in [metadata().labels(), metadata().annotations()] {

@@ -24,7 +24,7 @@ use crate::options::Options;
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, Scope, Severity};
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
@@ -170,7 +170,7 @@ impl Evaluator {
         let is_model = role.transform().is_some_and(|transform| !transform.needs_set());
         if !is_model && !findings.has_errors() {
             let Header { api_version, kind, .. } = &document.header;
-            let expected = DIALECTS.iter().map(Dialect::api_version).collect::<Vec<_>>().join(" or ");
+            let expected = API_GROUPS.iter().map(ApiGroup::api_version).collect::<Vec<_>>().join(" or ");
             let message =
                 format!("the object is a {kind:?} of {api_version:?}, expected a {} of {expected}", MODELS.kind().1);
             findings.report(&codes::NO_MODEL_DEPLOYMENT, "kind", message);
@@ -269,11 +269,11 @@ impl Evaluator {
         let document = Document::without_text(self.source, wanted(deployment));
         let mut findings = Findings::new(document.scope());
         let mut read = || {
-            let dialect = Dialect::of_group(document.header.group())?;
-            let reader = &mut Reader::strict(&mut findings).in_group(dialect);
+            let api_group = ApiGroup::find(document.header.group())?;
+            let reader = &mut Reader::strict(&mut findings).in_group(api_group);
             let wire = ModelDeployment::read(&document.root, &FieldPath::root(), reader)?;
-            let engine = select::default_engine(&wire, dialect, &self.catalog);
-            validate::validate_with_default_engine(&wire, dialect, engine, &mut findings)
+            let engine = select::default_engine(&wire, api_group, &self.catalog);
+            validate::validate_with_default_engine(&wire, api_group, engine, &mut findings)
         };
         let read = read();
         (read, findings.has_errors())

@@ -7,7 +7,7 @@ use crate::composition::TRANSFORMS;
 use crate::options::Options;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_diagnostics::source::{Purpose, SourceId};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{AllSettings, AnyTransform};
@@ -174,11 +174,11 @@ fn owner_of(root: &Node<'_>) -> Option<String> {
 }
 
 /// An annotation of one of some groups. Asked several times of every document: no key is put together for it.
-pub(super) fn annotation<'n>(root: &'n Node<'_>, groups: &[Dialect], name: &str) -> Option<&'n str> {
+pub(super) fn annotation<'n>(root: &'n Node<'_>, groups: &[ApiGroup], name: &str) -> Option<&'n str> {
     let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"))?;
-    let value = |dialect: &Dialect| {
+    let value = |api_group: &ApiGroup| {
         let mut entries = annotations.entries().iter();
-        entries.find(|entry| entry.key.strip_prefix(dialect.label_prefix) == Some(name))?.node.as_str()
+        entries.find(|entry| entry.key.strip_prefix(api_group.label_prefix) == Some(name))?.node.as_str()
     };
     groups.iter().find_map(value)
 }

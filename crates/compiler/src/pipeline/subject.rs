@@ -15,7 +15,7 @@ use crate::composition::MODELS;
 use crate::options::Options;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
@@ -210,11 +210,11 @@ impl<'p> Subject<'p> {
 
     /// The same of another tree.
     pub(crate) fn deployment_of(&self, root: &Node<'_>) -> Option<Deployment> {
-        let dialect = Dialect::of_group(self.document.header.group())?;
+        let api_group = ApiGroup::find(self.document.header.group())?;
         let mut findings = Findings::new(self.document.scope());
-        let mut reader = Reader::strict(&mut findings).in_group(dialect);
+        let mut reader = Reader::strict(&mut findings).in_group(api_group);
         let wire = ModelDeployment::read(root, &FieldPath::root(), &mut reader)?;
-        validate::validate(&wire, dialect, &mut findings)
+        validate::validate(&wire, api_group, &mut findings)
     }
 
     /// Runs it as it is.

@@ -9,13 +9,13 @@ use crate::codes;
 use crate::registry;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Code, Diagnostic, Location, ObjectRef, Place, Severity};
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::text::one_line;
 
-/// The annotation's name behind the prefix of a dialect.
+/// The annotation's name behind the prefix of an API group.
 const NAME: &str = "lint-ignore";
 
 /// What one object says to ignore.
@@ -42,9 +42,9 @@ struct Entry {
 impl Suppression {
     /// Reads the annotation, where there is one.
     pub(super) fn of(document: &Document<'_>) -> Option<Self> {
-        let value = annotation(&document.root, DIALECTS, NAME)?;
+        let value = annotation(&document.root, API_GROUPS, NAME)?;
         let annotations = metadata().annotations();
-        let keys = DIALECTS.iter().map(|dialect| dialect.label(NAME));
+        let keys = API_GROUPS.iter().map(|api_group| api_group.label(NAME));
         let path = keys.map(|key| annotations.clone().key(key)).find(|path| document.root.at(path).is_some())?;
         let words = value.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
         let entries = words.map(|word| {

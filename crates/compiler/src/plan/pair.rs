@@ -14,7 +14,7 @@ use super::{PlanInput, selection};
 use crate::Thoroughness;
 use crate::pipeline::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
@@ -333,8 +333,8 @@ fn recreate(changes: &mut [Change], why: &'static str) {
 /// Whether a deployment says that the operator shall leave its objects alone (docs/specification.md OP-4.2).
 fn is_paused(document: &Value) -> bool {
     let annotations = document.pointer("/metadata/annotations");
-    let said = |dialect: &Dialect| annotations?.get(dialect.label("reconcile-paused"))?.as_str();
-    DIALECTS.iter().any(|dialect| said(dialect) == Some("true"))
+    let said = |api_group: &ApiGroup| annotations?.get(api_group.label("reconcile-paused"))?.as_str();
+    API_GROUPS.iter().any(|api_group| said(api_group) == Some("true"))
 }
 
 fn pause(changes: &mut [Change]) {

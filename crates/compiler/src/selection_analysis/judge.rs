@@ -6,7 +6,7 @@ use crate::Thoroughness;
 use crate::pipeline::Prepared;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Findings, Scope};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::ir::Deployment;
 use kubefoundry_model::rule_environment::RuleVariables;
@@ -46,9 +46,9 @@ pub(super) fn judge(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut Steps)
     let scope = Scope { source: SourceId::default(), text: "", document: 0, root, object: None };
     let mut findings = Findings::new(scope);
     let group = root.get("apiVersion").and_then(Node::as_str)?.split('/').next()?;
-    let dialect = Dialect::of_group(group)?;
-    let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings).in_group(dialect))?;
-    let deployment: Deployment = validate::validate(&wire, dialect, &mut findings)?;
+    let api_group = ApiGroup::find(group)?;
+    let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings).in_group(api_group))?;
+    let deployment: Deployment = validate::validate(&wire, api_group, &mut findings)?;
     if findings.has_errors() {
         return None;
     }

@@ -132,7 +132,7 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
     let owner = object.controller().filter(Controller::is_deployment);
     let annotated = object.owner_annotation();
     let (group, name, by) = match (annotated, owner) {
-        (Some((dialect, named)), _) => (dialect.group, named.to_owned(), JoinKey::Annotation),
+        (Some((api_group, named)), _) => (api_group.name, named.to_owned(), JoinKey::Annotation),
         (None, Some(owner)) => (owner.group, owner_name(namespace.as_deref(), owner.name), JoinKey::OwnerReference),
         (None, None) => return joined,
     };
@@ -170,8 +170,8 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
 
 /// A deployment by its name alone.
 fn named(group: &str, namespace: Option<Arc<str>>, name: &str) -> ObjectRef {
-    let version = kubefoundry_kubernetes::api_group::Dialect::of_group(group)
-        .map_or_else(String::new, kubefoundry_kubernetes::api_group::Dialect::api_version);
+    let version = kubefoundry_kubernetes::api_group::ApiGroup::find(group)
+        .map_or_else(String::new, kubefoundry_kubernetes::api_group::ApiGroup::api_version);
     ObjectRef { api_version: version.into(), kind: wire::KIND.into(), namespace, name: name.into() }
 }
 

@@ -46,7 +46,7 @@ pub fn check_required(object: &ObjectShape, node: &Node<'_>, path: &FieldPath, r
             _ => false,
         });
         if is_missing {
-            Checker { dialect: None, findings: reader.findings }.required(&path.key(field.key));
+            Checker { api_group: None, findings: reader.findings }.required(&path.key(field.key));
         }
     }
 }
@@ -71,7 +71,7 @@ fn check_text(facets: &Facets, text: &str, path: &FieldPath, reader: &mut Reader
     if facets.is_read(Facet::Words)
         && let Some(words) = facets.words
     {
-        Checker { dialect: None, findings: reader.findings }.word(&codes::INVALID_VALUE, path, text, words);
+        Checker { api_group: None, findings: reader.findings }.word(&codes::INVALID_VALUE, path, text, words);
     }
     if facets.is_read(Facet::Syntax)
         && let Some(syntax) = facets.syntax
@@ -95,7 +95,7 @@ fn check_list(facets: &Facets, items: &[Node<'_>], path: &FieldPath, reader: &mu
     {
         let keys: Vec<&str> =
             items.iter().map(|item| item.get(key).and_then(Node::as_str).unwrap_or_default()).collect();
-        Checker { dialect: None, findings: reader.findings }.unique(path, key, &keys);
+        Checker { api_group: None, findings: reader.findings }.unique(path, key, &keys);
     }
     true
 }
@@ -109,7 +109,7 @@ fn check_count(count: usize, max: Option<usize>, what: &str, path: &FieldPath, r
 
 /// Checks the form of a text and reports a wrong one. Returns whether it is right.
 fn check_syntax(syntax: Syntax, text: &str, path: &FieldPath, reader: &mut Reader<'_, '_>) -> bool {
-    let mut check = Checker { dialect: None, findings: reader.findings };
+    let mut check = Checker { api_group: None, findings: reader.findings };
     match syntax {
         Syntax::DnsLabel => return check.name(path, text, names::dns_1123_label),
         Syntax::DnsSubdomain => return check.name(path, text, names::dns_1123_subdomain),

@@ -8,7 +8,7 @@ pub mod facets;
 
 use std::collections::BTreeMap;
 
-use crate::api_group::Dialect;
+use crate::api_group::ApiGroup;
 use crate::codes;
 use crate::{api_group, labels, names, quantity};
 use kubefoundry_diagnostics::{Code, Findings, Place};
@@ -22,8 +22,8 @@ pub type Checked = Result<(), &'static str>;
 /// What every check is handed: whose habits apply, and where findings go.
 #[derive(Debug)]
 pub struct Checker<'f, 'd> {
-    /// The document's dialect; none for kinds of other groups.
-    pub dialect: Option<&'static Dialect>,
+    /// The document's API group; none for kinds of other groups.
+    pub api_group: Option<&'static ApiGroup>,
     /// Where findings go.
     pub findings: &'f mut Findings<'d>,
 }
@@ -34,9 +34,9 @@ pub fn text(field: Option<&str>) -> Option<&str> {
 }
 
 impl Checker<'_, '_> {
-    /// The habits that apply: those of the specification where no dialect does.
-    pub fn habits(&self) -> &'static Dialect {
-        self.dialect.unwrap_or(api_group::DEFAULT)
+    /// The habits that apply: those of the specification where no API group does.
+    pub fn effective_api_group(&self) -> &'static ApiGroup {
+        self.api_group.unwrap_or(api_group::DEFAULT)
     }
 
     /// Whether the document says nothing at `path`. What is there and could not be read is not absent.
@@ -127,18 +127,19 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Reports a number above the dialect's ceiling.
+    /// Reports a number above the API group's ceiling.
     pub fn most(&mut self, path: &FieldPath, value: u32, most: Option<u32>) {
         if let Some(most) = most.filter(|most| value > *most) {
-            let message = format!("{path} is {value}, expected at most {most} in {}", self.habits().group);
+            let message = format!("{path} is {value}, expected at most {most} in {}", self.effective_api_group().name);
             self.findings.report(&codes::OUT_OF_RANGE, path, message);
         }
     }
 
-    /// Reports a quantity above the dialect's ceiling.
+    /// Reports a quantity above the API group's ceiling.
     pub fn most_quantity(&mut self, path: &FieldPath, value: &str, most: Option<&'static str>) {
         if let Some(most) = most.filter(|most| quantity::compare(value, most) == Some(std::cmp::Ordering::Greater)) {
-            let message = format!("{path} is {value:?}, expected at most {most} in {}", self.habits().group);
+            let message =
+                format!("{path} is {value:?}, expected at most {most} in {}", self.effective_api_group().name);
             self.findings.report(&codes::OUT_OF_RANGE, path, message);
         }
     }
@@ -231,12 +232,12 @@ impl Checker<'_, '_> {
 
     /// Refuses the labels and annotations that say what we made and why.
     pub fn reserved(&mut self, path: &FieldPath, names: &[&str], entries: &[(String, String)]) {
-        let Some(dialect) = self.dialect else { return };
+        let Some(api_group) = self.api_group else { return };
         for name in names {
-            let reserved = dialect.label(name);
+            let reserved = api_group.label(name);
             if entries.iter().any(|(key, _)| *key == reserved) {
                 let place = Place::key(&path.key(reserved.clone()));
-                let message = format!("{path} has the key {reserved:?}, which only {} sets", dialect.manager);
+                let message = format!("{path} has the key {reserved:?}, which only {} sets", api_group.manager);
                 self.findings.report(&codes::RESERVED_LABEL, place, message).help("remove it");
             }
         }

@@ -4,7 +4,7 @@
 //! does to the apiserver.
 
 use super::facets::Facets;
-use crate::api_group::{self, Dialect};
+use crate::api_group::{self, ApiGroup};
 use crate::codes;
 use kubefoundry_diagnostics::{Code, Findings, Place};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -21,7 +21,7 @@ pub struct Reader<'r, 'd> {
     /// Whether this is a patch, which may hold directives (`$patch: delete`) beside fields.
     pub patch: bool,
     /// The API group of the object, where groups differ in their fields.
-    pub dialect: Option<&'static Dialect>,
+    pub api_group: Option<&'static ApiGroup>,
     /// Fields of the outermost object that have a new name: old and new. The old one is an error that names the new one.
     pub renamed_fields: &'static [(&'static str, &'static str)],
 }
@@ -29,7 +29,7 @@ pub struct Reader<'r, 'd> {
 impl<'r, 'd> Reader<'r, 'd> {
     /// A strict reader: unknown fields are errors.
     pub fn strict(findings: &'r mut Findings<'d>) -> Self {
-        Self { findings, unknown_field: &codes::UNKNOWN_FIELD, patch: false, dialect: None, renamed_fields: &[] }
+        Self { findings, unknown_field: &codes::UNKNOWN_FIELD, patch: false, api_group: None, renamed_fields: &[] }
     }
 
     /// A strict reader of a patch: a part of an object, with the directives of a strategic merge.
@@ -39,8 +39,8 @@ impl<'r, 'd> Reader<'r, 'd> {
 
     /// The same for an object of an API group: a field that the group does not have is refused.
     #[must_use]
-    pub fn in_group(self, dialect: &'static Dialect) -> Self {
-        Self { dialect: Some(dialect), ..self }
+    pub fn in_group(self, api_group: &'static ApiGroup) -> Self {
+        Self { api_group: Some(api_group), ..self }
     }
 
     /// A reader of provider overrides: unknown fields are warnings.
@@ -52,13 +52,13 @@ impl<'r, 'd> Reader<'r, 'd> {
 /// Reports a field that the API group of the object does not have. Its value is read all the same, so that whatever else
 /// is wrong with it is found in the same run.
 pub fn refuse_absent_in_group(facets: &Facets, path: &FieldPath, reader: &mut Reader<'_, '_>) {
-    let Some(dialect) = reader.dialect.filter(|dialect| facets.not_in.contains(&dialect.group)) else { return };
-    let group = dialect.group;
+    let Some(api_group) = reader.api_group.filter(|api_group| facets.not_in.contains(&api_group.name)) else { return };
+    let group = api_group.name;
     let message = format!("{path} is no field of {group}, whose apiserver drops it, expected no such field");
     reader
         .findings
         .report(&codes::UNKNOWN_FIELD, Place::key(path), message)
-        .help(format!("remove it, or write the object in the group {}", api_group::DEFAULT.group));
+        .help(format!("remove it, or write the object in the group {}", api_group::DEFAULT.name));
 }
 
 /// A type that can be read from a tree. `None` means that a finding says why not.

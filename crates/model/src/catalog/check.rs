@@ -25,7 +25,7 @@ pub(super) fn names(config: &InferenceProviderConfig, at: &FieldPath, findings: 
     let path = located_at::<InferenceProviderConfig>(at);
     require(name, &path.clone().metadata().name(), findings);
     if let Some(name) = name {
-        Checker { dialect: None, findings }.name(&path.clone().metadata().name(), name, names::dns_1123_subdomain);
+        Checker { api_group: None, findings }.name(&path.clone().metadata().name(), name, names::dns_1123_subdomain);
     }
     let capabilities = config.spec.as_ref().and_then(|spec| spec.capabilities.as_ref());
     let mut seen = BTreeSet::new();

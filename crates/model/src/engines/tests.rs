@@ -9,7 +9,7 @@ use crate::validate::validate;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, Findings, Scope, Severity};
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Limits, parse};
@@ -35,7 +35,7 @@ fn run(engine: &str, gpus: u32, launcher: Make) -> (Option<Invocation>, Vec<Stri
     let scope = Scope { source: SourceId(0), text: &text, document: 0, root, object: None };
     let mut findings = Findings::new(scope);
     let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings)).unwrap();
-    let deployment = validate(&wire, &DIALECTS[0], &mut findings).unwrap();
+    let deployment = validate(&wire, &API_GROUPS[0], &mut findings).unwrap();
     assert!(!findings.has_errors(), "{text}{findings:?}");
     let worker = deployment.workload.workers()[0].clone();
     let invocation = resolve(&deployment, &worker, &launcher(deployment.engine.kind), &mut findings);

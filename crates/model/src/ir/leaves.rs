@@ -29,7 +29,7 @@ impl Deployment {
     /// and mappings appear as their items. Values that were ignored with a warning are not part of a deployment.
     pub fn leaves(&self) -> Vec<LeafEntry> {
         let Self {
-            dialect,
+            api_group,
             metadata,
             model,
             provider,
@@ -47,7 +47,7 @@ impl Deployment {
         } = self;
         let mut leaves = Leaves(Vec::new());
         let spec = || ModelDeployment::path().spec();
-        leaves.written(ModelDeployment::path().api_version(), dialect.api_version());
+        leaves.written(ModelDeployment::path().api_version(), api_group.api_version());
         leaves.written(ModelDeployment::path().kind(), crate::wire::KIND);
         leaves.metadata(metadata);
         leaves.model(model);

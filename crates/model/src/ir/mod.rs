@@ -6,7 +6,7 @@ pub use leaves::LeafEntry;
 
 pub use crate::wire::{AccessMode, EngineType, ModelSource, ServingMode, VolumePurpose};
 use crate::wire::{Gpu, ModelDeployment};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 pub use kubefoundry_kubernetes::wire::{EnvVar, Toleration};
 use kubefoundry_kubernetes::wire::{PathOf, ValuePath};
 pub use kubefoundry_transform::Origin;
@@ -53,7 +53,7 @@ impl<T> Leaf<T> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deployment {
     /// The group it was written in, with its habits.
-    pub dialect: &'static Dialect,
+    pub api_group: &'static ApiGroup,
     /// What it is called.
     pub metadata: Metadata,
     /// Which model.

@@ -134,10 +134,10 @@ pub(super) fn volume_of_claim(
 pub(super) fn is_owned(object: &Value, source: &ImportSource<'_>) -> bool {
     let owner = |object: &Value| {
         let annotations = string_entries_at(object, "/metadata/annotations");
-        let of = |dialect: &kubefoundry_kubernetes::api_group::Dialect| {
-            annotations.get(&dialect.label("model-deployment")).cloned()
+        let of = |api_group: &kubefoundry_kubernetes::api_group::ApiGroup| {
+            annotations.get(&api_group.label("model-deployment")).cloned()
         };
-        kubefoundry_kubernetes::api_group::DIALECTS.iter().find_map(of)
+        kubefoundry_kubernetes::api_group::API_GROUPS.iter().find_map(of)
     };
     owner(object).is_some_and(|name| owner(source.object) == Some(name))
 }

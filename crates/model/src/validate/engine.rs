@@ -22,7 +22,7 @@ pub(super) fn engine(
     let type_path = path.clone().engine_type();
     let default = default.filter(|_| check.absent(&type_path));
     if wire.engine_type.is_none() && default.is_none() && check.absent(&type_path) {
-        let message = if check.habits().chooses_engine {
+        let message = if check.effective_api_group().chooses_engine {
             "engine.type is absent, and no ready provider runs an engine in this mode on these resources"
         } else {
             "engine.type is required"
@@ -50,7 +50,7 @@ pub(super) fn engine(
         enable_prefix_caching: wire
             .enable_prefix_caching
             .map(Leaf::written)
-            .or_else(|| check.habits().prefix_caching.map(Leaf::defaulted)),
+            .or_else(|| check.effective_api_group().prefix_caching.map(Leaf::defaulted)),
         enforce_eager: Leaf::or_default(wire.enforce_eager, false),
         args: args.to_vec(),
         extra_args: extra_args.to_vec(),

@@ -21,12 +21,12 @@ use super::ir::{Deployment, EngineType, ProviderRequest};
 use crate::codes;
 use crate::wire;
 use kubefoundry_diagnostics::{Findings, Place};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::check::Checker;
 
 /// Validates a deployment and applies its defaults (docs/specification.md, MD-1 and MD-2).
 ///
-/// `wire` is the document that `findings` looks at, as it was read; `dialect` is its group's. Whether a provider can
+/// `wire` is the document that `findings` looks at, as it was read; `api_group` is its group's. Whether a provider can
 /// take the deployment, what its overrides say and what the engine's flags mean is checked elsewhere.
 ///
 /// A deployment comes back even when findings name errors, as long as its parts could be read, so that what is checked
@@ -34,23 +34,23 @@ use kubefoundry_kubernetes::check::Checker;
 /// missing. A field that could not be read has its finding already and draws no second one.
 pub fn validate(
     wire: &wire::ModelDeployment,
-    dialect: &'static Dialect,
+    api_group: &'static ApiGroup,
     findings: &mut Findings<'_>,
 ) -> Option<Deployment> {
-    validate_with_default_engine(wire, dialect, None, findings)
+    validate_with_default_engine(wire, api_group, None, findings)
 }
 
-/// The same with the engine that runs a deployment which names none, where its dialect lets it
+/// The same with the engine that runs a deployment which names none, where its API group lets it
 /// ([`default_engine`](super::select::default_engine)).
 pub fn validate_with_default_engine(
     wire: &wire::ModelDeployment,
-    dialect: &'static Dialect,
+    api_group: &'static ApiGroup,
     engine: Option<EngineType>,
     findings: &mut Findings<'_>,
 ) -> Option<Deployment> {
     let empty = wire::ModelDeploymentSpec::default();
     let spec = wire.spec.as_ref().unwrap_or(&empty);
-    let mut check = Checker { dialect: Some(dialect), findings };
+    let mut check = Checker { api_group: Some(api_group), findings };
     let metadata = metadata::metadata(wire.metadata.as_ref(), &mut check);
     let image = pod::image(spec, &mut check);
     let name = metadata.as_ref().map_or("", |metadata| metadata.name.as_str());
@@ -68,7 +68,7 @@ pub fn validate_with_default_engine(
     }
     let (mode_origin, workload) = workload?;
     Some(Deployment {
-        dialect,
+        api_group,
         metadata: metadata?,
         model: model?,
         provider,

@@ -148,7 +148,7 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
         check.expect(&codes::INVALID_SERVED_NAME, &path, name, check_served_name(name));
         return Some(Leaf::written(name.to_owned()));
     }
-    if !check.habits().derives_served_name {
+    if !check.effective_api_group().derives_served_name {
         return None;
     }
     let name = wire.id.as_deref().and_then(basename)?;

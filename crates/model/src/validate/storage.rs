@@ -41,7 +41,7 @@ pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut C
     if named {
         check.unique(&path, "claimName", &claims);
     }
-    if check.habits().restricts_storage {
+    if check.effective_api_group().restricts_storage {
         restrict(&volumes, deployment, &path, check);
     }
     volumes
@@ -52,7 +52,7 @@ const SYSTEM_PATHS: &[&str] = &["/dev", "/proc", "/sys", "/etc", "/var/run"];
 
 /// What only the live system's webhook refuses (`modeldeployment_storage_validation.go`).
 fn restrict(volumes: &[Volume], deployment: &str, list: &ListPath<PathOf<StorageVolume>>, check: &mut Checker<'_, '_>) {
-    let group = check.habits().group;
+    let group = check.effective_api_group().name;
     let mut refuse = |path: &FieldPath, found: &str, expected: &str| {
         let message = format!("{path} {found}, expected {expected} in {group}");
         check.findings.report(&codes::INVALID_VOLUME, path, message);

@@ -59,7 +59,7 @@ pub(super) fn workload(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_,
 fn assumed_gpus(spec: &wire::ModelDeploymentSpec, mode: ServingMode, check: &Checker<'_, '_>) -> u32 {
     let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
     let image = [spec.image.as_ref(), spec.engine.as_ref().and_then(|engine| engine.image.as_ref())];
-    let assumed = check.habits().assumes_gpu
+    let assumed = check.effective_api_group().assumes_gpu
         && check.absent(&wire::ModelDeployment::path().spec().resources())
         && mode == ServingMode::Aggregated
         && engine.is_some_and(|engine| profile(engine).requires_gpu)
@@ -98,7 +98,7 @@ fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Opt
         memory: text(written.memory).map(str::to_owned),
         cpu: text(written.cpu).map(str::to_owned),
     };
-    let ceilings = check.habits().ceilings.as_ref();
+    let ceilings = check.effective_api_group().ceilings.as_ref();
     let replicas = count(written.replicas, &worker.replicas_path(), 1, check);
     let gpu_count =
         count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_path().count(), written.assumed_gpus, check);
@@ -189,7 +189,7 @@ fn require_roles(check: &mut Checker<'_, '_>) {
             continue;
         }
         let fields: &[&'static str] =
-            if check.habits().requires_role_memory { &["gpu.count", "memory"] } else { &["gpu.count"] };
+            if check.effective_api_group().requires_role_memory { &["gpu.count", "memory"] } else { &["gpu.count"] };
         for field in fields.iter().copied() {
             let path = path.join(field);
             if check.absent_or_empty(&path) {

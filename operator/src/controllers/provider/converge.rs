@@ -110,7 +110,7 @@ impl ReconcileRequest<'_> {
             Found::Going => Ok(Outcome::Recreating(until_gone(&objects::title(main)))),
             Found::Foreign => Err(not_owned(main)),
             Found::Ours(live) => {
-                let hash = live.object.annotation(&self.shared().dialect.label(RENDERED_HASH));
+                let hash = live.object.annotation(&self.shared().api_group.label(RENDERED_HASH));
                 if hash == Some(desired.hash.as_str()) {
                     self.keep(desired, &owned).await
                 } else {
@@ -132,7 +132,7 @@ impl ReconcileRequest<'_> {
     }
 
     fn is_ours(&self, metadata: &ObjectMeta, kind: &str) -> bool {
-        objects::is_ours(metadata, kind, self.deployment, self.shared().dialect)
+        objects::is_ours(metadata, kind, self.deployment, self.shared().api_group)
     }
 
     /// Deletes main objects whose kind or name is not desired any more.

@@ -67,12 +67,12 @@ impl ReconcileRequest<'_> {
         let Some(main) = evaluation.objects.last() else {
             return Verdict::Invalid("it becomes no object".to_owned());
         };
-        let dialect = self.shared().dialect;
+        let api_group = self.shared().api_group;
         let hash = objects::rendered_hash(&evaluation.objects);
         let identity = session.identity_hash(&self.value, provider.name()).unwrap_or_default();
         let mut main = main.clone();
-        objects::annotate(&mut main, dialect.label(IDENTITY_HASH), &identity);
-        objects::annotate(&mut main, dialect.label(RENDERED_HASH), &hash);
+        objects::annotate(&mut main, api_group.label(IDENTITY_HASH), &identity);
+        objects::annotate(&mut main, api_group.label(RENDERED_HASH), &hash);
         Verdict::Fine(Desired { rendered: std::mem::take(&mut evaluation.objects), main, hash, identity })
     }
 }

@@ -20,7 +20,7 @@ const MAX_RESULT_BYTES: usize = 200_000;
 
 impl ReconcileRequest<'_> {
     pub(super) async fn dry_run(&self, desired: &Desired) -> Result<Outcome, Error> {
-        let key = self.shared().dialect.label(DRY_RUN_RESULT);
+        let key = self.shared().api_group.label(DRY_RUN_RESULT);
         let result = result(&desired.rendered);
         if self.deployment.annotation(&key) == Some(result.as_str())
             && let Some(said) = said(&self.value)
@@ -52,7 +52,7 @@ impl ReconcileRequest<'_> {
     /// Writes the result, or removes it.
     pub(super) async fn write_result(&self, result: Option<&str>) -> Result<(), Error> {
         let shared = self.shared();
-        let key = shared.dialect.label(DRY_RUN_RESULT);
+        let key = shared.api_group.label(DRY_RUN_RESULT);
         if self.deployment.annotation(&key) == result {
             return Ok(());
         }

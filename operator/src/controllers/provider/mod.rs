@@ -61,7 +61,7 @@ pub(crate) struct ProviderContext {
 impl ProviderContext {
     pub(crate) fn new(shared: Context, provider: &'static dyn Provider) -> Self {
         let manager = names::provider_manager(provider.name());
-        let finalizer = names::finalizer(shared.dialect, provider.name());
+        let finalizer = names::finalizer(shared.api_group, provider.name());
         Self { shared, provider, manager, finalizer, state: ProviderReconcileState::default() }
     }
 }
@@ -129,7 +129,7 @@ impl ReconcileRequest<'_> {
     }
 
     fn annotated(&self, name: &str) -> bool {
-        self.deployment.annotation(&self.shared().dialect.label(name)) == Some("true")
+        self.deployment.annotation(&self.shared().api_group.label(name)) == Some("true")
     }
 
     fn has_finalizer(&self) -> bool {
@@ -159,7 +159,7 @@ impl ReconcileRequest<'_> {
             predecessor: report::predecessor(
                 &self.value,
                 self.deployment,
-                self.shared().dialect,
+                self.shared().api_group,
                 &self.context.manager,
             ),
             predecessor_is_overdue: since(report::chosen_at(&self.value)),
@@ -186,7 +186,7 @@ impl ReconcileRequest<'_> {
             self.look_for_secrets().await?;
         }
         let is_dry = self.annotated(DRY_RUN);
-        if !is_dry && self.deployment.annotation(&self.shared().dialect.label(DRY_RUN_RESULT)).is_some() {
+        if !is_dry && self.deployment.annotation(&self.shared().api_group.label(DRY_RUN_RESULT)).is_some() {
             self.write_result(None).await?;
         }
         let mut failure = None;

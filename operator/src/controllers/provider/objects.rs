@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::provider::Provider;
 use serde_json::{Map, Value, json};
@@ -85,10 +85,10 @@ pub(super) fn is_same(owned: &Owned, desired: &Value) -> bool {
 
 /// Whether a deployment may write an object: it is its controller. A claim has no owner, since its data outlive the
 /// deployment, and names the deployment in an annotation instead.
-pub(super) fn is_ours(metadata: &ObjectMeta, kind: &str, deployment: &Cached, dialect: &Dialect) -> bool {
+pub(super) fn is_ours(metadata: &ObjectMeta, kind: &str, deployment: &Cached, api_group: &ApiGroup) -> bool {
     if kind == CLAIM {
         let owner = owner_name(Some(deployment.namespace()), deployment.name());
-        let named = metadata.annotations.as_ref().and_then(|all| all.get(&dialect.label("model-deployment")));
+        let named = metadata.annotations.as_ref().and_then(|all| all.get(&api_group.label("model-deployment")));
         return named == Some(&owner);
     }
     let owners = metadata.owner_references.as_deref().unwrap_or_default();
@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn whose_an_object_is() {
         let deployment = Cached::new(json!({"metadata": {"name": "phi", "namespace": "ml", "uid": "u"}})).unwrap();
-        let dialect = Dialect::of_group("kubefoundry.ai").unwrap();
+        let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
         let ours = |kind: &str, metadata: Value| {
-            is_ours(&Cached::new(json!({"metadata": metadata})).unwrap().metadata, kind, &deployment, dialect)
+            is_ours(&Cached::new(json!({"metadata": metadata})).unwrap().metadata, kind, &deployment, api_group)
         };
         let by = |uid: &str, controller: bool| json!({"ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": "phi", "uid": uid, "controller": controller}]});
         assert!(ours("Workspace", by("u", true)));

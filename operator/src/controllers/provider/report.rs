@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kubefoundry_compiler::cluster_snapshot::time::Time;
 use kubefoundry_compiler::status::{StalenessPolicy, observe};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_model::provider::{Provider, Status};
 use kubefoundry_model::status::Replicas;
@@ -216,9 +216,9 @@ fn changed_at(object: &Value) -> Option<Time> {
 }
 
 /// Another provider that still has objects of a deployment, or speaks for it.
-pub(super) fn predecessor(value: &Value, deployment: &Cached, dialect: &Dialect, manager: &str) -> Option<String> {
+pub(super) fn predecessor(value: &Value, deployment: &Cached, api_group: &ApiGroup, manager: &str) -> Option<String> {
     let finalizers = deployment.metadata.finalizers.iter().flatten();
-    let holds = finalizers.filter_map(|one| one.strip_prefix(dialect.label_prefix));
+    let holds = finalizers.filter_map(|one| one.strip_prefix(api_group.label_prefix));
     let speaks = status::managers(value).filter(|(_, fields)| fields.get("f:phase").is_some()).map(|(name, _)| name);
     let speaks = speaks.filter(|name| ![CORE_MANAGER, SELECTOR_MANAGER].contains(name));
     holds.filter(|name| name.ends_with("-provider")).chain(speaks).find(|name| *name != manager).map(str::to_owned)
@@ -381,11 +381,11 @@ mod tests {
 
     #[test]
     fn a_predecessor_holds_or_speaks() {
-        let dialect = Dialect::of_group("kubefoundry.ai").unwrap();
+        let api_group = ApiGroup::find("kubefoundry.ai").unwrap();
         let of = |metadata: &Value| {
             let object = json!({"kind": "ModelDeployment", "metadata": metadata});
             let cached = Cached::new(object).unwrap();
-            predecessor(&cached.value(), &cached, dialect, "kaito-provider")
+            predecessor(&cached.value(), &cached, api_group, "kaito-provider")
         };
         let speaks = |manager: &str| {
             json!({"managedFields": [{

@@ -19,7 +19,7 @@ use crate::watch::Owned;
 impl ReconcileRequest<'_> {
     /// The main object was rendered another way when it was applied last.
     pub(super) async fn update(&self, desired: &Desired, live: &Owned) -> Result<Outcome, Obstacle> {
-        let identity = live.object.annotation(&self.shared().dialect.label(IDENTITY_HASH));
+        let identity = live.object.annotation(&self.shared().api_group.label(IDENTITY_HASH));
         if identity.is_some_and(|identity| identity != desired.identity) {
             return self.recreate(desired, live, "another model, engine or mode").await;
         }

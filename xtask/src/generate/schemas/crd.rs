@@ -2,7 +2,7 @@
 
 use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 use kubefoundry_model::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
 use serde_json::{Value, json};
@@ -102,20 +102,20 @@ const ACTOR: Kind = Kind {
 /// Every CRD with the name of its file.
 pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     let mut all = Vec::new();
-    for dialect in DIALECTS.iter().filter(|dialect| dialect.has_crds) {
+    for api_group in API_GROUPS.iter().filter(|api_group| api_group.has_crds) {
         for kind in KINDS {
-            let (group, version) = (dialect.group, dialect.version);
-            all.push((format!("{group}_{}", kind.plural), definition(kind, group, version, dialect)?));
+            let (group, version) = (api_group.name, api_group.version);
+            all.push((format!("{group}_{}", kind.plural), definition(kind, group, version, api_group)?));
         }
     }
-    // Of a group of another project, which has no dialect: what dialects differ in is not in it.
-    if let (Some((group, version)), Some(dialect)) = (actor::API_VERSION.split_once('/'), DIALECTS.first()) {
-        all.push((format!("{group}_{}", ACTOR.plural), definition(&ACTOR, group, version, dialect)?));
+    // Of a group of another project, which has no API group: what API groups differ in is not in it.
+    if let (Some((group, version)), Some(api_group)) = (actor::API_VERSION.split_once('/'), API_GROUPS.first()) {
+        all.push((format!("{group}_{}", ACTOR.plural), definition(&ACTOR, group, version, api_group)?));
     }
     Ok(all)
 }
 
-fn definition(kind: &Kind, group: &str, version: &str, dialect: &Dialect) -> Result<Value, Failure> {
+fn definition(kind: &Kind, group: &str, version: &str, api_group: &ApiGroup) -> Result<Value, Failure> {
     let Shape::Object(shape) = kind.shape else {
         return Err(Failure::Broken(format!("{} is not an object", kind.name)));
     };
@@ -152,7 +152,7 @@ fn definition(kind: &Kind, group: &str, version: &str, dialect: &Dialect) -> Res
                 "storage": true,
                 "subresources": {"status": {}},
                 "additionalPrinterColumns": columns,
-                "schema": {"openAPIV3Schema": structural::object(shape, dialect)?},
+                "schema": {"openAPIV3Schema": structural::object(shape, api_group)?},
             }],
         },
     }))

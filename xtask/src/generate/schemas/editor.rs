@@ -5,7 +5,7 @@ use kubefoundry::registry;
 use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
 use kubefoundry_compiler::options::render::API_VERSION as RENDER_API_VERSION;
-use kubefoundry_kubernetes::api_group::{DIALECTS, Dialect};
+use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, Word as _};
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire::{CONFIGURATION_KIND, EngineType, InferenceProviderConfig, KIND, ModelDeployment};
@@ -19,9 +19,9 @@ const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
 /// Every schema with the name of its file.
 pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
-    let ours: Vec<String> = DIALECTS.iter().map(Dialect::api_version).collect();
+    let ours: Vec<String> = API_GROUPS.iter().map(ApiGroup::api_version).collect();
     let mut deployment = root(&ModelDeployment::SHAPE, KIND, &ours)?;
-    deployment["allOf"] = DIALECTS.iter().map(of_dialect).collect();
+    deployment["allOf"] = API_GROUPS.iter().map(group_constraints).collect();
     let config = root(&InferenceProviderConfig::SHAPE, CONFIGURATION_KIND, &ours)?;
     let actor = root(&AsyncActor::SHAPE, actor::KIND, &[actor::API_VERSION.to_owned()])?;
     let render = render()?;
@@ -65,24 +65,24 @@ fn root(shape: &Shape, kind: &str, versions: &[String]) -> Result<Value, Failure
     Ok(schema)
 }
 
-/// What a dialect asks for beside what all do.
-fn of_dialect(dialect: &Dialect) -> Value {
+/// What an API group asks for beside what all do.
+fn group_constraints(api_group: &ApiGroup) -> Value {
     let mut then = json!({"properties": {"spec": {"properties": {}}}});
     if let Shape::Object(deployment) = ModelDeployment::SHAPE {
-        for path in deployment.absent_in(dialect.group) {
+        for path in deployment.absent_in(api_group.name) {
             let keys = path.segments().iter().filter_map(Segment::as_key);
             *keys.fold(&mut then, |schema, key| &mut schema["properties"][key]) = json!(false);
         }
     }
     let spec = &mut then["properties"]["spec"];
-    if !dialect.chooses_engine {
+    if !api_group.chooses_engine {
         spec["required"] = json!(["engine"]);
         spec["properties"]["engine"]["required"] = json!(["type"]);
     }
-    if dialect.requires_role_memory && !dialect.assumes_gpu {
+    if api_group.requires_role_memory && !api_group.assumes_gpu {
         spec["allOf"] = workload().into();
     }
-    if let Some(most) = &dialect.ceilings {
+    if let Some(most) = &api_group.ceilings {
         let gpu = json!({"properties": {"count": {"maximum": most.gpus}}});
         let role = json!({"properties": {"replicas": {"maximum": most.replicas}, "gpu": gpu}});
         spec["properties"]["resources"]["properties"]["gpu"] = gpu;
@@ -92,7 +92,7 @@ fn of_dialect(dialect: &Dialect) -> Value {
         scaling["decode"] = role;
     }
     json!({
-        "if": {"required": ["apiVersion"], "properties": {"apiVersion": {"enum": [dialect.api_version()]}}},
+        "if": {"required": ["apiVersion"], "properties": {"apiVersion": {"enum": [api_group.api_version()]}}},
         "then": then,
     })
 }

@@ -1,6 +1,6 @@
 //! What external providers add to the CRD of llama-stack's operator, as a JSON patch that kustomize applies.
 
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Describe, Shape};
 use kubefoundry_llamastack::phase::ExternalProviderStatus;
 use kubefoundry_llamastack::wire::ExternalProviders;
@@ -33,8 +33,8 @@ pub(super) fn patch() -> Result<Value, Failure> {
 }
 
 fn object<T: Describe>() -> Result<Value, Failure> {
-    match (T::SHAPE, DIALECTS.first()) {
-        (Shape::Object(shape), Some(dialect)) => structural::object(shape, dialect),
+    match (T::SHAPE, API_GROUPS.first()) {
+        (Shape::Object(shape), Some(api_group)) => structural::object(shape, api_group),
         _ => Err(Failure::Broken("external providers are no object".to_owned())),
     }
 }

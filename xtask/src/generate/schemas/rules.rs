@@ -12,7 +12,7 @@ mod model;
 mod volumes;
 mod workload;
 
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::Syntax;
 use kubefoundry_model::wire::KIND;
 
@@ -49,7 +49,7 @@ impl Rule {
 }
 
 /// The rules on an object, by the name of its Rust type.
-pub(super) fn of_object(name: &str, dialect: &Dialect) -> Vec<Rule> {
+pub(super) fn of_object(name: &str, api_group: &ApiGroup) -> Vec<Rule> {
     match name {
         KIND => vec![model::name()],
         "ModelDeploymentSpec" => {
@@ -62,7 +62,7 @@ pub(super) fn of_object(name: &str, dialect: &Dialect) -> Vec<Rule> {
         "EnvVar" => items::variable(),
         "EnvVarSource" => items::source(),
         "Toleration" => items::toleration(),
-        "PodTemplateMetadata" => items::reserved(dialect),
+        "PodTemplateMetadata" => items::reserved(api_group),
         "AsyncActorSpec" => vec![actor::workload_or_reference()],
         _ => Vec::new(),
     }

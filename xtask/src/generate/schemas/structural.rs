@@ -1,6 +1,6 @@
 //! Shapes as structural schemas: what an apiserver accepts in a CRD. Every value has a type; nothing refers elsewhere.
 
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{Facets, FieldShape, ObjectShape, Shape, Syntax};
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use super::{Object, description, json};
 use crate::Failure;
 
 /// The schema of a whole object.
-pub(super) fn object(shape: &ObjectShape, dialect: &Dialect) -> Result<Value, Failure> {
+pub(super) fn object(shape: &ObjectShape, api_group: &ApiGroup) -> Result<Value, Failure> {
     let mut properties = Object::default();
-    for field in shape.fields.iter().filter(|field| !field.facets.not_in.contains(&dialect.group)) {
-        properties = properties.with(field.key, property(shape, field, dialect)?);
+    for field in shape.fields.iter().filter(|field| !field.facets.not_in.contains(&api_group.name)) {
+        properties = properties.with(field.key, property(shape, field, api_group)?);
     }
     let required: Vec<&str> =
         shape.fields.iter().filter(|field| field.facets.required).map(|field| field.key).collect();
@@ -22,16 +22,16 @@ pub(super) fn object(shape: &ObjectShape, dialect: &Dialect) -> Result<Value, Fa
         .with("type", "object")
         .with_some("required", (!required.is_empty()).then_some(required))
         .with("properties", properties)
-        .with_some("x-kubernetes-validations", validations(&rules::of_object(shape.name, dialect)))
+        .with_some("x-kubernetes-validations", validations(&rules::of_object(shape.name, api_group)))
         .into())
 }
 
-fn property(parent: &ObjectShape, field: &FieldShape, dialect: &Dialect) -> Result<Value, Failure> {
+fn property(parent: &ObjectShape, field: &FieldShape, api_group: &ApiGroup) -> Result<Value, Failure> {
     if field.key == "metadata" && matches!(field.shape, Shape::Object(shape) if shape.name == "ObjectMeta") {
         // The apiserver has a schema of its own for metadata, and takes no other.
         return Ok(json!({"type": "object"}));
     }
-    let mut inner = value(&field.full_shape(), &field.facets, dialect)?;
+    let mut inner = value(&field.full_shape(), &field.facets, api_group)?;
     if let (Some(items), Some(rules)) = (inner.get_mut("items"), validations(&rules::of_items(parent.name, field.key)))
     {
         items["x-kubernetes-validations"] = rules;
@@ -51,7 +51,7 @@ fn property(parent: &ObjectShape, field: &FieldShape, dialect: &Dialect) -> Resu
     Ok(schema.with_some("x-kubernetes-validations", validations(&all)).into())
 }
 
-fn value(shape: &Shape, facets: &Facets, dialect: &Dialect) -> Result<Value, Failure> {
+fn value(shape: &Shape, facets: &Facets, api_group: &ApiGroup) -> Result<Value, Failure> {
     Ok(match shape {
         Shape::Any | Shape::Literal(_) => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
         Shape::String => text(facets),
@@ -79,14 +79,14 @@ fn value(shape: &Shape, facets: &Facets, dialect: &Dialect) -> Result<Value, Fai
             .with("maxItems", limit(facets.max_items, "max_items")?)
             .with_some("x-kubernetes-list-map-keys", facets.list_key.map(|key| vec![key]))
             .with_some("x-kubernetes-list-type", facets.list_key.map(|_| "map"))
-            .with("items", value(items, &Facets::NONE, dialect)?)
+            .with("items", value(items, &Facets::NONE, api_group)?)
             .into(),
         Shape::Map(values) => json!({
             "type": "object",
             "maxProperties": limit(facets.max_entries, "max_entries")?,
-            "additionalProperties": value(values, &Facets::NONE, dialect)?,
+            "additionalProperties": value(values, &Facets::NONE, api_group)?,
         }),
-        Shape::Object(shape) => object(shape, dialect)?,
+        Shape::Object(shape) => object(shape, api_group)?,
         Shape::Words(words) => {
             let list: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
             json!({"type": "string", "enum": list})

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Describe as _, Facets, Shape};
 use kubefoundry_model::providers;
 use kubefoundry_model::wire::ModelDeployment;
@@ -92,7 +92,7 @@ pub(crate) fn changes(
         return changes;
     }
     if *path == *deployment().api_version() {
-        values.extend(DIALECTS.iter().map(|dialect| Json::from(dialect.api_version())));
+        values.extend(API_GROUPS.iter().map(|api_group| Json::from(api_group.api_version())));
     } else if *path == *deployment().spec().provider().name() {
         values.extend(providers.iter().map(|name| Json::from(*name)));
     } else if *path == *deployment().spec().serving().mode() {

@@ -133,7 +133,7 @@ impl Engine {
     }
 }
 
-/// A deployment that says nothing of prefix caching where only its dialect does: vLLM and llama.cpp cache prefixes unless
+/// A deployment that says nothing of prefix caching where only its API group does: vLLM and llama.cpp cache prefixes unless
 /// they are told not to, and a preset or LocalAI could not be told.
 fn without_default_caching(deployment: &Deployment) -> Cow<'_, Deployment> {
     let enabled = deployment.engine.enable_prefix_caching;
@@ -209,6 +209,6 @@ fn assemble(
         }
     };
     let source = deployment.model.source.value.as_str();
-    manifests.push(main.label(deployment.dialect.label("model-source"), source));
+    manifests.push(main.label(deployment.api_group.label("model-source"), source));
     Translation { manifests, endpoint: Endpoint { service, port: 80 } }
 }

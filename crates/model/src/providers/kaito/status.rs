@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::status::{ObservedObject, ProviderState, Replicas, Status, StatusError, StatusSource, integer_at};
 use crate::wire::Phase;
-use kubefoundry_kubernetes::api_group::DIALECTS;
+use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::ConditionStatus;
 use kubefoundry_transform::Endpoint;
 
@@ -98,7 +98,7 @@ fn inference_set(observed: &mut ObservedObject<'_>) -> ProviderState {
     let said = observed.condition_message(READY).map(str::to_owned);
     // The Service is one that is rendered beside the set: KAITO makes one for each Workspace of it.
     let is_ours = object.pointer("/metadata/annotations").and_then(Value::as_object).is_some_and(|annotations| {
-        DIALECTS.iter().any(|dialect| annotations.contains_key(&dialect.label("model-deployment")))
+        API_GROUPS.iter().any(|api_group| annotations.contains_key(&api_group.label("model-deployment")))
     });
     ProviderState {
         phase,

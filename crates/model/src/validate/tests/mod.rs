@@ -14,7 +14,7 @@ use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, Findings, Scope};
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_yaml::edit::apply_groups;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -25,14 +25,17 @@ fn run(text: &str) -> (Option<Deployment>, Vec<Diagnostic>) {
     let parsed = parse(text, &Limits::default());
     assert!(parsed.failure.is_none(), "{text}");
     let document = parsed.documents.first().unwrap();
-    let dialect = document.root.get("apiVersion").and_then(|node| node.as_str()).unwrap();
-    let dialect = Dialect::of_group(dialect.split('/').next().unwrap()).unwrap();
+    let api_group = document.root.get("apiVersion").and_then(|node| node.as_str()).unwrap();
+    let api_group = ApiGroup::find(api_group.split('/').next().unwrap()).unwrap();
     let scope = Scope { source: SourceId(0), text, document: 0, root: &document.root, object: None };
     let mut findings = Findings::new(scope);
-    let wire =
-        ModelDeployment::read(&document.root, &FieldPath::root(), &mut Reader::strict(&mut findings).in_group(dialect))
-            .unwrap();
-    let deployment = validate(&wire, dialect, &mut findings);
+    let wire = ModelDeployment::read(
+        &document.root,
+        &FieldPath::root(),
+        &mut Reader::strict(&mut findings).in_group(api_group),
+    )
+    .unwrap();
+    let deployment = validate(&wire, api_group, &mut findings);
     let mut diagnostics = findings.into_diagnostics();
     diagnostics.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     (deployment, diagnostics)

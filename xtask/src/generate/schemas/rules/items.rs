@@ -1,6 +1,6 @@
 //! Engine arguments, environment variables, tolerations, labels.
 
-use kubefoundry_kubernetes::api_group::Dialect;
+use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::EnvVarSource;
 
 use super::{Rule, quote, raw, shortened};
@@ -91,14 +91,14 @@ pub(super) fn toleration() -> Vec<Rule> {
 }
 
 /// Labels and annotations that only the program sets.
-pub(super) fn reserved(dialect: &Dialect) -> Vec<Rule> {
+pub(super) fn reserved(api_group: &ApiGroup) -> Vec<Rule> {
     let mut rules = Vec::new();
     for field in ["labels", "annotations"] {
         for name in ["managed-by", "model-deployment", "selected-reason"] {
-            let label = dialect.label(name);
+            let label = api_group.label(name);
             rules.push(Rule::new(
                 format!("!has(self.{field}) || !('{label}' in self.{field})"),
-                format!("{field} has the key \"{label}\", which only {} sets", dialect.manager),
+                format!("{field} has the key \"{label}\", which only {} sets", api_group.manager),
             ));
         }
     }
