@@ -11,7 +11,7 @@ use kubefoundry_compiler::plan::{Applier, PlanInput, plan};
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_diagnostics::{Findings, Scope};
+use kubefoundry_diagnostics::{DocumentScope, Findings};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
@@ -22,7 +22,7 @@ use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_model::{providers, select, validate};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::{Limits, Parsed};
+use kubefoundry_yaml::{Limits, ParsedText};
 
 /// Documents in a round: each kind twenty times.
 const DOCUMENTS: usize = 100;
@@ -78,7 +78,7 @@ fn d_select(bencher: Bencher<'_, '_>) {
                 &catalog,
                 variables,
                 false,
-                &mut select::Steps::new(u64::MAX),
+                &mut select::StepBudget::new(u64::MAX),
                 &mut findings,
             ));
         }
@@ -102,7 +102,7 @@ fn e_translate(bencher: Bencher<'_, '_>) {
                 &catalog,
                 variables,
                 false,
-                &mut select::Steps::new(u64::MAX),
+                &mut select::StepBudget::new(u64::MAX),
                 &mut findings,
             );
             providers::find(&selection.provider.unwrap()).unwrap()
@@ -194,18 +194,18 @@ fn sources() -> SourceSet {
     sources
 }
 
-fn findings<'d>(text: &'d str, parsed: &'d Parsed<'_>, position: usize) -> Findings<'d> {
+fn findings<'d>(text: &'d str, parsed: &'d ParsedText<'_>, position: usize) -> Findings<'d> {
     let root = &parsed.documents[position].root;
-    Findings::new(Scope { source: SourceId(0), text, document: position, root, object: None })
+    Findings::new(DocumentScope { source: SourceId(0), text, document: position, root, object: None })
 }
 
-fn deployment(parsed: &Parsed<'_>, position: usize, findings: &mut Findings<'_>) -> Deployment {
+fn deployment(parsed: &ParsedText<'_>, position: usize, findings: &mut Findings<'_>) -> Deployment {
     let root = &parsed.documents[position].root;
     let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(findings)).unwrap();
     validate::validate(&wire, &API_GROUPS[0], findings).unwrap()
 }
 
-fn deployments(text: &str, parsed: &Parsed<'_>) -> Vec<Deployment> {
+fn deployments(text: &str, parsed: &ParsedText<'_>) -> Vec<Deployment> {
     (0..parsed.documents.len())
         .map(|position| deployment(parsed, position, &mut findings(text, parsed, position)))
         .collect()

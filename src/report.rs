@@ -1,12 +1,12 @@
 //! Findings as people and tools read them.
 //!
 //! ```
-//! use kubefoundry::report::{self, Style};
+//! use kubefoundry::report::{self, TextStyle};
 //! use kubefoundry::{SourceSet, Thoroughness, compile};
 //! let mut sources = SourceSet::default();
 //! sources.add("phi.yaml", "apiVersion: kubefoundry.ai/v1alpha1\nkind: ModelDeployment\nmetadata: {name: phi}\nspec: {modl: {}}\n");
 //! let compilation = compile(&sources, Thoroughness::Needed);
-//! let text = report::text(&compilation.diagnostics, &sources, Style::Plain);
+//! let text = report::text(&compilation.diagnostics, &sources, TextStyle::Plain);
 //! assert!(text.contains("--> phi.yaml:4:8"), "{text}");
 //! let json: serde_json::Value =
 //!     serde_json::from_str(&report::json(&compilation.diagnostics, &sources, &compilation.checked_schemas())).unwrap();
@@ -22,8 +22,8 @@ pub use kubefoundry_diagnostics::render::text;
 
 /// ```
 /// use kubefoundry::SourceSet;
-/// use kubefoundry::report::{Style, text};
-/// assert_eq!(text(&[], &SourceSet::default(), Style::Colored), "");
+/// use kubefoundry::report::{TextStyle, text};
+/// assert_eq!(text(&[], &SourceSet::default(), TextStyle::Colored), "");
 /// ```
 #[doc(inline)]
-pub use kubefoundry_diagnostics::render::Style;
+pub use kubefoundry_diagnostics::render::TextStyle;

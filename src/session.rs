@@ -34,14 +34,14 @@ pub use kubefoundry_compiler::session::Providers;
 pub use kubefoundry_compiler::session::Evaluation;
 
 /// ```
-/// use kubefoundry::{Chosen, Providers, Session, SourceSet};
+/// use kubefoundry::{PriorChoice, Providers, Session, SourceSet};
 /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
 /// let phi = serde_json::json!({
 ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
 ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
 /// });
-/// let chosen = Chosen { provider: "kuberay".to_owned(), reason: "it was the only one".to_owned() };
+/// let chosen = PriorChoice { provider: "kuberay".to_owned(), reason: "it was the only one".to_owned() };
 /// assert_eq!(session.evaluate(&phi, Some(&chosen)).provider(), Some("kuberay"));
 /// ```
 #[doc(inline)]
-pub use kubefoundry_compiler::session::Chosen;
+pub use kubefoundry_compiler::session::PriorChoice;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Write as _};
 
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 
 use crate::args::ColorChoice;
 
@@ -42,22 +42,22 @@ impl Console {
     }
 
     /// Whether standard output is for colours.
-    pub(crate) fn stdout_style(&self) -> Style {
+    pub(crate) fn stdout_style(&self) -> TextStyle {
         self.style(io::stdout().is_terminal())
     }
 
     /// Whether standard error is for colours.
-    pub(crate) fn stderr_style(&self) -> Style {
+    pub(crate) fn stderr_style(&self) -> TextStyle {
         self.style(io::stderr().is_terminal())
     }
 
-    fn style(&self, terminal: bool) -> Style {
+    fn style(&self, terminal: bool) -> TextStyle {
         let colored = match self.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => terminal && !self.suppressed,
         };
-        if colored { Style::Colored } else { Style::Plain }
+        if colored { TextStyle::Colored } else { TextStyle::Plain }
     }
 }
 
@@ -69,11 +69,11 @@ mod tests {
     #[test]
     fn colour_is_for_terminals_unless_somebody_says_otherwise() {
         for (color, suppressed, terminal, expected) in [
-            (ColorChoice::Auto, false, true, Style::Colored),
-            (ColorChoice::Auto, false, false, Style::Plain),
-            (ColorChoice::Auto, true, true, Style::Plain),
-            (ColorChoice::Always, true, false, Style::Colored),
-            (ColorChoice::Never, false, true, Style::Plain),
+            (ColorChoice::Auto, false, true, TextStyle::Colored),
+            (ColorChoice::Auto, false, false, TextStyle::Plain),
+            (ColorChoice::Auto, true, true, TextStyle::Plain),
+            (ColorChoice::Always, true, false, TextStyle::Colored),
+            (ColorChoice::Never, false, true, TextStyle::Plain),
         ] {
             assert_eq!(Console { color, suppressed }.style(terminal), expected, "{color:?} {suppressed} {terminal}");
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 
 /// How a word stands out.
 #[derive(Debug, Clone, Copy)]
@@ -18,14 +18,14 @@ pub(crate) enum Paint {
 }
 
 /// `text`, painted when the style has colours.
-pub(crate) fn paint(text: &str, paint: Paint, style: Style) -> String {
+pub(crate) fn paint(text: &str, paint: Paint, style: TextStyle) -> String {
     let code = match paint {
         Paint::Bold => 1,
         Paint::Dim => 2,
         Paint::Green => 32,
         Paint::Red => 31,
     };
-    if style == Style::Colored { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    if style == TextStyle::Colored { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 /// `text` on one line, whatever a user put into it: control characters are escaped, and so are those that turn the

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kubefoundry_compiler::Output;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml::Node;
-use kubefoundry_yaml::edit::as_read;
+use kubefoundry_yaml::edit::normalize_value;
 use serde_json::{Map, Value};
 
 use crate::item::{self, INDEX, Origin, PACKAGE, PATH};
@@ -65,7 +65,7 @@ pub(crate) fn replacement(output: &Output, replaced: &Node<'_>) -> Value {
 
 /// Whether an item is the generated object already, but for a client's notes.
 pub(crate) fn is_same(output: &Output, given: &Node<'_>) -> bool {
-    without_notes(as_read(output.object.clone())) == without_notes(given.to_json())
+    without_notes(normalize_value(output.object.clone())) == without_notes(given.to_json())
 }
 
 /// A generated object without any client's notes.

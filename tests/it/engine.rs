@@ -3,7 +3,7 @@
 use crate::common::upstream::newest;
 use crate::common::{case_folders, read_case};
 use kubefoundry_compiler::pipeline::OutputRole;
-use kubefoundry_compiler::session::{Chosen, Evaluation, Providers, Session};
+use kubefoundry_compiler::session::{Evaluation, PriorChoice, Providers, Session};
 use kubefoundry_compiler::{Compilation, Decision, Thoroughness, compile};
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
@@ -192,7 +192,7 @@ fn it_is_shared_between_threads() {
 #[test]
 fn an_earlier_choice_is_kept_and_checked() {
     let engine = engine(&[], Providers::All);
-    let chosen = |provider: &str| Chosen { provider: provider.to_owned(), reason: "because".to_owned() };
+    let chosen = |provider: &str| PriorChoice { provider: provider.to_owned(), reason: "because".to_owned() };
     let kept = engine.evaluate(&phi(), Some(&chosen("kuberay")));
     assert_eq!(kept.objects.last().unwrap()["kind"], "RayService");
     let annotations = &kept.objects.last().unwrap()["metadata"]["annotations"];

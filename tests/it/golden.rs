@@ -72,7 +72,7 @@ fn document_order_changes_only_the_order() {
     for folder in case_folders() {
         let sources = read_case(&folder);
         let is_broken = |source: &kubefoundry_diagnostics::source::Source| {
-            source.not_text.is_some() || yaml::parse(&source.text, &yaml::Limits::default()).failure.is_some()
+            source.encoding_error.is_some() || yaml::parse(&source.text, &yaml::Limits::default()).failure.is_some()
         };
         if sources.iter().any(|(_, source)| is_broken(source)) {
             continue;

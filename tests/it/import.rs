@@ -38,7 +38,10 @@ fn cases_import_as_recorded() {
         settings.remove_description();
         settings.bind(|| {
             insta::assert_snapshot!("output", output(&import));
-            insta::assert_snapshot!("diagnostics", render::text(&import.diagnostics, &sources, render::Style::Plain));
+            insta::assert_snapshot!(
+                "diagnostics",
+                render::text(&import.diagnostics, &sources, render::TextStyle::Plain)
+            );
         });
     }
 }

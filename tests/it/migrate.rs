@@ -64,7 +64,7 @@ fn cases_migrate_as_recorded() {
         settings.remove_description();
         settings.bind(|| {
             insta::assert_snapshot!("output", output);
-            insta::assert_snapshot!("diagnostics", render::text(&diagnostics, &sources, render::Style::Plain));
+            insta::assert_snapshot!("diagnostics", render::text(&diagnostics, &sources, render::TextStyle::Plain));
         });
     }
 }

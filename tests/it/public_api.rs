@@ -20,7 +20,7 @@ const EXHAUSTIVE: &[(&str, &str)] = &[
     ("SourceId", "an index and nothing more"),
     ("OutputRole", "a caller must know what to do with an object of each role"),
     ("ObjectRef", "what names an object in Kubernetes; callers make and take it apart"),
-    ("Chosen", "an input that callers make"),
+    ("PriorChoice", "an input that callers make"),
     ("plan::Run", "an input that callers make"),
     ("status::StalenessPolicy", "an input that callers make"),
     ("status::Time", "a number of seconds and nothing more"),

@@ -7,7 +7,7 @@ use crate::common::{case_folders, compile_all, read_case};
 use kubefoundry_compiler::trace::{Fate, Trace, apply_changes, trace};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_model::ir::Origin;
+use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -20,7 +20,7 @@ fn silent(sources: &SourceSet) -> (Fields, Fields) {
     let mut traced = BTreeSet::new();
     for trace in trace(sources) {
         for field in trace.fields {
-            if field.fate == Fate::Nothing && field.origin == Origin::Written {
+            if field.fate == Fate::Nothing && field.origin == FieldOrigin::Written {
                 traced.insert((trace.object.clone(), field.path));
             }
         }
@@ -132,7 +132,7 @@ fn the_output_moves_where_the_trace_says() {
                 let at = |objects: &[Value]| {
                     let of_kind = |object: &&Value| object["kind"] == *reached.object.kind;
                     let nodes: Vec<_> = objects.iter().filter(of_kind).map(yaml::Node::from).collect();
-                    let path = kubefoundry_yaml::field_path::FieldPath::read(&reached.path).unwrap();
+                    let path = kubefoundry_yaml::field_path::FieldPath::try_parse(&reached.path).unwrap();
                     nodes.iter().map(|node| node.at(&path).map(yaml::Node::to_json)).collect::<Vec<_>>()
                 };
                 assert_ne!(at(&before), at(&after), "{name} {} at {}", field.path, reached.path);

@@ -1,10 +1,10 @@
 //! Documents, spans and strict-mode problems.
 
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::{FailureKind, Limits, Node, Parsed, Span, parse};
+use kubefoundry_yaml::{FailureKind, Limits, Node, ParsedText, Span, parse};
 use serde_json::json;
 
-fn read(text: &str) -> Parsed<'_> {
+fn read(text: &str) -> ParsedText<'_> {
     parse(text, &Limits::default())
 }
 
@@ -12,7 +12,7 @@ fn slice(text: &str, span: Span) -> &str {
     &text[span.start..span.end]
 }
 
-fn root<'p, 't>(parsed: &'p Parsed<'t>) -> &'p Node<'t> {
+fn root<'p, 't>(parsed: &'p ParsedText<'t>) -> &'p Node<'t> {
     &parsed.documents[0].root
 }
 

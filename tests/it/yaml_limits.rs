@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use kubefoundry_yaml::{FailureKind, Limits, Parsed, parse};
+use kubefoundry_yaml::{FailureKind, Limits, ParsedText, parse};
 use serde_json::json;
 
-fn read(text: &str) -> Parsed<'_> {
+fn read(text: &str) -> ParsedText<'_> {
     parse(text, &Limits::default())
 }
 

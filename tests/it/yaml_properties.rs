@@ -1,6 +1,6 @@
 //! What holds for any value and any text.
 
-use kubefoundry_yaml::{Limits, Node, Parsed, parse, to_yaml, to_yaml_stream};
+use kubefoundry_yaml::{Limits, Node, ParsedText, parse, to_yaml, to_yaml_stream};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -79,7 +79,7 @@ fn one(text: &str) -> Value {
 }
 
 /// Every span lies in the text, on character boundaries, and inside its document.
-fn check(text: &str, parsed: &Parsed<'_>) {
+fn check(text: &str, parsed: &ParsedText<'_>) {
     fn walk(text: &str, node: &Node<'_>) {
         assert!(text.get(node.span.start..node.span.end).is_some(), "{:?}", node.span);
         for entry in node.entries() {

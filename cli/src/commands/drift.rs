@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::drift::{DriftReport, FieldDrift, FieldManager, ObjectDrift, Outcome};
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 use similar::TextDiff;
@@ -48,7 +48,7 @@ pub(super) fn run(args: &DriftArgs, console: &Console) -> Result<ExitStatus, Com
 }
 
 /// A block for each object that has drifted, and a line that counts them.
-fn text(report: &DriftReport, style: Style) -> String {
+fn text(report: &DriftReport, style: TextStyle) -> String {
     let mut out = String::new();
     for object in report.objects.iter().filter(|object| object.result != Outcome::Same) {
         out.push_str(&title(object, style));
@@ -60,7 +60,7 @@ fn text(report: &DriftReport, style: Style) -> String {
 }
 
 /// `RayService ml/llama differs in 2 fields`.
-fn title(object: &ObjectDrift, style: Style) -> String {
+fn title(object: &ObjectDrift, style: TextStyle) -> String {
     let verdict = match object.result {
         Outcome::Differs => format!("{} in {}", object.result.meaning(), style::count(object.fields.len(), "field")),
         outcome => outcome.meaning().to_owned(),
@@ -73,7 +73,7 @@ fn title(object: &ObjectDrift, style: Style) -> String {
     format!("{name} {}{why}\n", paint(&verdict, Paint::Red, style))
 }
 
-fn fields(fields: &[&FieldDrift], style: Style, out: &mut String) {
+fn fields(fields: &[&FieldDrift], style: TextStyle, out: &mut String) {
     for field in fields {
         let within = field.within.as_ref().map(|within| format!(", in it {within}")).unwrap_or_default();
         let _ = writeln!(out, "  {}", printable(&format!("{}{within}", field.path)));
@@ -107,7 +107,7 @@ fn summary(report: &DriftReport) -> String {
 }
 
 /// What applying the rendered objects would change, of the fields that are rendered.
-fn diff(report: &DriftReport, style: Style) -> String {
+fn diff(report: &DriftReport, style: TextStyle) -> String {
     let mut out = String::new();
     for object in report.objects.iter().filter(|object| object.result != Outcome::Same) {
         let name = printable(&object.object.to_string()).into_owned();

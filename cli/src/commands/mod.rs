@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use kubefoundry_compiler::options::render::OutputMode;
 use kubefoundry_compiler::pipeline::{OutputForm, compile_as};
 use kubefoundry_compiler::{Compilation, Thoroughness};
-use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, Style};
+use kubefoundry_diagnostics::render::{self as diagnostics, CheckedSchema, TextStyle};
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
@@ -143,7 +143,7 @@ impl<O: OutputForm> Run<O> {
     }
 
     /// The findings in a format. In text a line at the end counts them, and one says how to read on about the gravest.
-    fn report(&self, format: ReportFormat, style: Style) -> String {
+    fn report(&self, format: ReportFormat, style: TextStyle) -> String {
         let findings = &self.compilation.diagnostics;
         match format {
             ReportFormat::Text if findings.is_empty() => self.checked(),
@@ -210,7 +210,7 @@ impl<O: OutputForm> Run<O> {
 }
 
 /// Findings that are not those of a compilation, in a format.
-fn report_of(found: &[Diagnostic], sources: &SourceSet, format: ReportFormat, style: Style) -> String {
+fn report_of(found: &[Diagnostic], sources: &SourceSet, format: ReportFormat, style: TextStyle) -> String {
     match format {
         ReportFormat::Text if found.is_empty() => String::new(),
         ReportFormat::Text => format!("{}\n{}", diagnostics::text(found, sources, style), explanation(found)),

@@ -2,7 +2,7 @@
 
 use kubefoundry::schemas::{SCHEMAS, Schema};
 use kubefoundry_upstream as upstream;
-use kubefoundry_upstream::Unreadable;
+use kubefoundry_upstream::SkeletonError;
 
 use super::CommandError;
 use crate::args::{CRDS, SchemaArgs};
@@ -15,7 +15,7 @@ pub(crate) enum UpstreamError {
     #[error("there is no skeleton of {0:?}, expected a kind that `kubefoundry schema --upstream` lists")]
     NotThere(String),
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    Unreadable(#[from] SkeletonError),
 }
 
 pub(super) fn run(args: &SchemaArgs) -> Result<ExitStatus, CommandError> {

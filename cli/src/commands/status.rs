@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kubefoundry_compiler::cluster_snapshot::time::{Time, format_age};
 use kubefoundry_compiler::status::{StalenessPolicy, StatusEntry, StatusReport, to_json};
-use kubefoundry_diagnostics::render::{self as diagnostics, Style};
+use kubefoundry_diagnostics::render::{self as diagnostics, TextStyle};
 use kubefoundry_model::status::Replicas;
 use kubefoundry_model::wire::Phase;
 
@@ -61,7 +61,7 @@ fn time(now: Now) -> Time {
 }
 
 /// A table as kubectl prints it, and below it what does not fit into one.
-fn text(statuses: &[StatusEntry], judgement: StalenessPolicy, style: Style) -> String {
+fn text(statuses: &[StatusEntry], judgement: StalenessPolicy, style: TextStyle) -> String {
     if statuses.is_empty() {
         return String::new();
     }
@@ -83,7 +83,7 @@ fn text(statuses: &[StatusEntry], judgement: StalenessPolicy, style: Style) -> S
     out
 }
 
-fn row(entry: &StatusEntry, judgement: StalenessPolicy, style: Style) -> Vec<Cell> {
+fn row(entry: &StatusEntry, judgement: StalenessPolicy, style: TextStyle) -> Vec<Cell> {
     let named = entry.deployment.as_ref().or(entry.resource.as_ref());
     let endpoint = entry.status.endpoint.as_ref().map(|it| format!("{}:{}", it.service, it.port));
     let resource = entry.resource.as_ref().map(|resource| {
@@ -108,7 +108,7 @@ fn row(entry: &StatusEntry, judgement: StalenessPolicy, style: Style) -> Vec<Cel
     cells
 }
 
-fn phase(entry: &StatusEntry, style: Style) -> Cell {
+fn phase(entry: &StatusEntry, style: TextStyle) -> Cell {
     let word = entry.status.phase.map_or("Unknown", Phase::as_str);
     let paint = match entry.status.phase {
         Some(Phase::Running) => Paint::Green,

@@ -16,7 +16,7 @@ use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::manifest::Identity;
 use kubefoundry_yaml as yaml;
-use kubefoundry_yaml::{Document, Failure, Node, Parsed, Span};
+use kubefoundry_yaml::{Document, Failure, Node, ParsedText, Span};
 use serde_json::Value;
 
 /// Groups of objects that tools read, and no cluster.
@@ -45,7 +45,7 @@ pub(super) enum Piece<'c, O> {
 #[derive(Debug)]
 pub(super) struct Inputs<'s> {
     sources: &'s SourceSet,
-    parsed: BTreeMap<SourceId, Parsed<'s>>,
+    parsed: BTreeMap<SourceId, ParsedText<'s>>,
 }
 
 impl<'s> Inputs<'s> {

@@ -7,10 +7,10 @@ use super::pod::{self, Volumes};
 use super::target::{self, Keeper, Resolved, Scales, Unresolved};
 use super::url::Url;
 use super::{KIND, MANAGED_BY};
-use crate::Set;
+use crate::ObjectSet;
 use crate::wire::AsyncActor;
-use kubefoundry_diagnostics::{Findings, Place, Reported};
-use kubefoundry_transform::{Changed, Object, Sink, Target};
+use kubefoundry_diagnostics::{DiagnosticBuilder, FieldRef, Findings};
+use kubefoundry_transform::{ChangedObject, InputObject, ObjectPosition, TransformOutput};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -20,9 +20,9 @@ use kubefoundry_yaml::text::closest;
 pub(super) fn bind(
     actor: &Actor,
     binding: &Binding,
-    object: &Object<'_>,
-    set: &Set<'_, '_>,
-    out: &mut Sink<'_>,
+    object: &InputObject<'_>,
+    set: &ObjectSet<'_, '_>,
+    out: &mut TransformOutput<'_>,
 ) -> Option<Scales> {
     let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let settings = set.settings;
@@ -45,7 +45,7 @@ pub(super) fn bind(
     let original = inject::strip(&resolved.object, resolved.layout);
     let injection = injection(actor, binding, &resolved, &original);
     match inject::inject(&original, resolved.layout, &injection) {
-        Ok(changed) => out.changed.push(Changed { target: resolved.target, object: changed }),
+        Ok(changed) => out.changed.push(ChangedObject { position: resolved.target, object: changed }),
         Err(misfit) => report_misfit(&misfit, &resolved, set, &mut out.findings),
     }
     Some(resolved.scales)
@@ -81,7 +81,7 @@ fn injection(actor: &Actor, binding: &Binding, resolved: &Resolved, original: &s
 }
 
 /// The workload that an actor of the input adds to, as far as it can be read: none for one that does not.
-pub(super) fn claim(object: &Object<'_>) -> Option<Reference> {
+pub(super) fn claim(object: &InputObject<'_>) -> Option<Reference> {
     if &*object.header.kind != KIND || object.header.group() != "asya.sh" {
         return None;
     }
@@ -93,7 +93,12 @@ pub(super) fn claim(object: &Object<'_>) -> Option<Reference> {
 }
 
 /// What an actor of the input adds to, when that can be the object of this name in its namespace.
-pub(super) fn claimed(object: &Object<'_>, namespace: Option<&str>, name: &str, set: &Set<'_, '_>) -> Option<Resolved> {
+pub(super) fn claimed(
+    object: &InputObject<'_>,
+    namespace: Option<&str>,
+    name: &str,
+    set: &ObjectSet<'_, '_>,
+) -> Option<Resolved> {
     if object.header.namespace.as_deref() != namespace {
         return None;
     }
@@ -103,20 +108,26 @@ pub(super) fn claimed(object: &Object<'_>, namespace: Option<&str>, name: &str, 
 }
 
 /// Two actors on one target: the later one has the finding.
-fn shared(object: &Object<'_>, own: &Resolved, set: &Set<'_, '_>, path: &FieldPath, findings: &mut Findings<'_>) {
+fn shared(
+    object: &InputObject<'_>,
+    own: &Resolved,
+    set: &ObjectSet<'_, '_>,
+    path: &FieldPath,
+    findings: &mut Findings<'_>,
+) {
     let earlier = set.inputs.iter().take_while(|other| !std::ptr::eq(*other, object));
     let same = |other: &Resolved| {
         let scales = matches!(own.scales, Scales::Workload { .. }) && other.scales == own.scales;
         other.target == own.target || scales
     };
     let (namespace, Some(reference)) = (object.header.namespace.as_deref(), claim(object)) else { return };
-    let claims = |other: &&Object<'_>| claimed(other, namespace, &reference.name, set).is_some_and(|it| same(&it));
+    let claims = |other: &&InputObject<'_>| claimed(other, namespace, &reference.name, set).is_some_and(|it| same(&it));
     let Some(other) = earlier.filter(|other| other.header.name != object.header.name).find(claims) else { return };
     let message =
         format!("{path} is the target of AsyncActor {} already, expected one actor for each", other.header.name);
-    let span = other.root.locate(&AsyncActor::path().metadata().name(), yaml::Target::Value);
+    let span = other.root.locate(&AsyncActor::path().metadata().name(), yaml::FieldPart::Value);
     findings
-        .report(&codes::TARGET_SHARED, Place::key(path), message)
+        .report(&codes::TARGET_SHARED, FieldRef::key(path), message)
         .related_in(other.source, other.document, span, "the other one")
         .help("give each actor a target of its own, or run one of them with strategy: detached");
 }
@@ -156,7 +167,7 @@ fn scaling(actor: &Actor, resolved: &Resolved, findings: &mut Findings<'_>) {
 
 /// What Knative does not take (`PodSpecMask`, `reservedPaths`, `validateContainersPorts` and the feature flag
 /// `multi-container-probing` of knative/serving).
-fn knative(actor: &Actor, resolved: &Resolved, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
+fn knative(actor: &Actor, resolved: &Resolved, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
     if !resolved.knative {
         return;
     }
@@ -166,14 +177,14 @@ fn knative(actor: &Actor, resolved: &Resolved, set: &Set<'_, '_>, findings: &mut
         actor.graceful_shutdown
     );
     findings
-        .report(&codes::KNATIVE_LIMITS, Place::key(&AsyncActor::path().spec().workload_ref()), message)
+        .report(&codes::KNATIVE_LIMITS, FieldRef::key(&AsyncActor::path().spec().workload_ref()), message)
         .help("timeoutSeconds of the target says how long Knative waits for a request");
     // KServe gives the ports of what it makes itself.
     if resolved.layout.kind == "Service" && !has_ports(&inject::strip(&resolved.object, resolved.layout)) {
         let message = "no container of the target declares a port, expected one that does: of several containers Knative \
                        asks which one serves";
         let reported = findings
-            .report(&codes::KNATIVE_PORT, Place::key(&AsyncActor::path().spec().workload_ref()), message)
+            .report(&codes::KNATIVE_PORT, FieldRef::key(&AsyncActor::path().spec().workload_ref()), message)
             .help("give the container that serves its port: ports: [{containerPort: 8080}]");
         in_target(reported, resolved, set);
     }
@@ -192,7 +203,7 @@ fn report_unresolved(
     unresolved: &Unresolved,
     actor: &Actor,
     reference: &Reference,
-    set: &Set<'_, '_>,
+    set: &ObjectSet<'_, '_>,
     findings: &mut Findings<'_>,
 ) {
     let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
@@ -225,17 +236,17 @@ fn report_unresolved(
         }
         Unresolved::Template(has) => {
             let message = format!("{kind} {name} has no pod template to add to: it has {has}");
-            findings.report(&codes::TARGET_WITHOUT_TEMPLATE, Place::key(&path), message).help(WAYS_OUT);
+            findings.report(&codes::TARGET_WITHOUT_TEMPLATE, FieldRef::key(&path), message).help(WAYS_OUT);
         }
         Unresolved::ModelMesh => {
             let message = format!("{kind} {name} runs in ModelMesh, where models have no pods of their own");
-            findings.report(&codes::TARGET_WITHOUT_TEMPLATE, Place::key(&path), message).help(WAYS_OUT);
+            findings.report(&codes::TARGET_WITHOUT_TEMPLATE, FieldRef::key(&path), message).help(WAYS_OUT);
         }
     }
 }
 
 /// An object that may be meant: of the same kind and another namespace, or of nearly the same name.
-fn near(reference: &Reference, set: &Set<'_, '_>) -> Option<String> {
+fn near(reference: &Reference, set: &ObjectSet<'_, '_>) -> Option<String> {
     let inputs =
         set.inputs.iter().map(|it| (it.header.group(), &*it.header.kind, &it.header.namespace, &*it.header.name));
     let made = set.generated.iter().map(|it| &it.identity).map(|it| (&*it.group, &*it.kind, &it.namespace, &*it.name));
@@ -252,9 +263,9 @@ fn near(reference: &Reference, set: &Set<'_, '_>) -> Option<String> {
     Some(format!("did you mean {meant:?}?"))
 }
 
-fn report_misfit(misfit: &Misfit, resolved: &Resolved, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
+fn report_misfit(misfit: &Misfit, resolved: &Resolved, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
     let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
-    let place = Place::key(&path);
+    let place = FieldRef::key(&path);
     let reported = match misfit {
         Misfit::Shape(at, expected) => {
             let message = format!("the target's {at} is not {expected}, so nothing can be added to it");
@@ -284,11 +295,11 @@ fn report_misfit(misfit: &Misfit, resolved: &Resolved, set: &Set<'_, '_>, findin
 }
 
 /// Points at the target, when it is in the input.
-fn in_target(reported: Reported<'_, '_>, resolved: &Resolved, set: &Set<'_, '_>) {
-    if let Target::Input(position) = resolved.target
+fn in_target(reported: DiagnosticBuilder<'_, '_>, resolved: &Resolved, set: &ObjectSet<'_, '_>) {
+    if let ObjectPosition::Input(position) = resolved.target
         && let Some(target) = set.inputs.get(position)
     {
-        let span = target.root.locate(&AsyncActor::path().metadata().name(), yaml::Target::Value);
+        let span = target.root.locate(&AsyncActor::path().metadata().name(), yaml::FieldPart::Value);
         reported.related_in(target.source, target.document, span, "the target");
     }
 }

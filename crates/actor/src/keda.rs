@@ -9,12 +9,12 @@ use super::ir::{Actor, Modifiers, Scaling};
 use super::options::{RabbitMq, Sqs, TransportKind};
 use super::target::Scales;
 use super::wire::ActorMetricType;
-use crate::Set;
-use kubefoundry_diagnostics::{Findings, Place};
+use crate::ObjectSet;
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{StringMap, WithSpec};
 use kubefoundry_kubernetes::wire::SecretKeySelector;
-use kubefoundry_transform::{Object, Sink};
+use kubefoundry_transform::{InputObject, TransformOutput};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -127,7 +127,7 @@ struct SecretTargetRef {
 }
 
 /// Makes what scales an actor.
-pub(super) fn scale(actor: &Actor, scales: &Scales, own: bool, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+pub(super) fn scale(actor: &Actor, scales: &Scales, own: bool, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let (Some(scaling), Some(transport)) = (&actor.scaling, &actor.transport) else { return };
     let Scales::Workload { api_version, kind, name } = scales else { return };
     second_scaler(actor, kind, name, set, &mut out.findings);
@@ -245,7 +245,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// The Secret with the password must have the user's name too, which KEDA takes from the same.
-fn username_key(actor: &Actor, it: &RabbitMq, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
+fn username_key(actor: &Actor, it: &RabbitMq, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
     let Some(name) = it.password.as_ref().and_then(|password| password.name.as_deref()) else { return };
     let secret = set.input("", "Secret", actor.namespace.as_deref(), name);
     let has = |list: &str, secret: &Node<'_>| secret.get(list).is_some_and(|keys| keys.entry("username").is_some());
@@ -264,20 +264,20 @@ fn username_key(actor: &Actor, it: &RabbitMq, set: &Set<'_, '_>, findings: &mut 
 }
 
 /// An autoscaler of the input that scales the same.
-fn second_scaler(actor: &Actor, kind: &str, name: &str, set: &Set<'_, '_>, findings: &mut Findings<'_>) {
+fn second_scaler(actor: &Actor, kind: &str, name: &str, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) {
     let other = set.inputs.iter().find(|other| scales_too(actor, other, kind, name));
     let Some(other) = other else { return };
     let path = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
     let header = &other.header;
     let message = format!("{path} is true, and {} {} scales {kind} {name} already", header.kind, header.name);
-    let span = other.root.locate(&AsyncActor::path().metadata().name(), yaml::Target::Value);
+    let span = other.root.locate(&AsyncActor::path().metadata().name(), yaml::FieldPart::Value);
     findings
-        .report(&codes::SECOND_SCALER, Place::value(&path), message)
+        .report(&codes::SECOND_SCALER, FieldRef::value(&path), message)
         .related_in(other.source, other.document, span, "the other one")
         .help("remove one of the two: of two autoscalers each undoes what the other does");
 }
 
-fn scales_too(actor: &Actor, other: &Object<'_>, kind: &str, name: &str) -> bool {
+fn scales_too(actor: &Actor, other: &InputObject<'_>, kind: &str, name: &str) -> bool {
     let header = &other.header;
     // What was made for this actor before, and what KEDA makes of it, are not others.
     let own = match (header.group(), &*header.kind) {

@@ -4,7 +4,7 @@
 //! The crate is internal: only the package `kubefoundry` promises a stable interface.
 //!
 //! ```text
-//! wire::AsyncActor ─ validate ─ ir::Actor ─┬─ standalone ──────────────────────────┬─ keda ─ Sink
+//! wire::AsyncActor ─ validate ─ ir::Actor ─┬─ standalone ──────────────────────────┬─ keda ─ TransformOutput
 //!                       options ─┘         └─ binding ─ target ─ inject (and strip) ┘
 //! ```
 //! The upstream is deliveryhero/asya: its operator v0.1.1 for standalone actors, its ADR-001 for binding, which it never
@@ -41,7 +41,7 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
-use kubefoundry_transform::{GroupKind, Object, Sink, Transform};
+use kubefoundry_transform::{GroupKind, InputObject, Transform, TransformOutput};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
 
@@ -71,7 +71,7 @@ const MODE: &str = "asya.sh/mode";
 const RESTORE: &str = "asya.sh/restore";
 
 /// What the transformation sees.
-type Set<'s, 't> = kubefoundry_transform::Set<'s, 't, Settings>;
+type ObjectSet<'s, 't> = kubefoundry_transform::ObjectSet<'s, 't, Settings>;
 
 /// The transformation of actors.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl Transform for Actors {
         codes::CODES
     }
 
-    fn run(&self, object: &Object<'_>, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+    fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
         let read = AsyncActor::read(&object.root, &FieldPath::root(), &mut Reader::strict(&mut out.findings));
         let Some(wire) = read else { return };
         let Some(actor) = validate::validate(&wire, set.settings, set.context.images, &mut out.findings) else {
@@ -168,7 +168,7 @@ impl Transform for Actors {
         }
     }
 
-    fn revisit(&self, position: usize, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+    fn revisit(&self, position: usize, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
         unbind::revisit(position, set, out);
     }
 }
@@ -183,7 +183,7 @@ struct ConfigMap {
 struct Nothing {}
 
 /// Makes the ConfigMap with the script that runs handlers, or says where it is expected.
-fn runtime_script(actor: &Actor, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+fn runtime_script(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let name = RUNTIME_CONFIG_MAP;
     if let Some(script) = &set.settings.runtime_script {
         let body = ConfigMap { data: StringMap::one(RUNTIME_SCRIPT, script) };
@@ -207,7 +207,7 @@ fn runtime_script(actor: &Actor, set: &Set<'_, '_>, out: &mut Sink<'_>) {
     let script = data.and_then(|data| data.get(RUNTIME_SCRIPT)).map(|script| &script.value);
     if !matches!(script, Some(Value::String(script)) if !script.is_empty()) {
         let message = format!("the ConfigMap {name} of the input has no {RUNTIME_SCRIPT}, which the actor runs");
-        let span = given.root.locate(&FieldPath::parse("data"), kubefoundry_yaml::Target::Key);
+        let span = given.root.locate(&FieldPath::parse("data"), kubefoundry_yaml::FieldPart::Key);
         out.findings
             .report(&codes::RUNTIME_SCRIPT_MISSING, AsyncActor::path().metadata().name(), message)
             .related_in(given.source, given.document, span, "expected here")
@@ -221,7 +221,7 @@ fn in_namespace(actor: &Actor) -> String {
 }
 
 /// Makes the service account with the role of the transport.
-fn service_account(actor: &Actor, out: &mut Sink<'_>) {
+fn service_account(actor: &Actor, out: &mut TransformOutput<'_>) {
     let role = actor.transport.as_ref().and_then(options::Transport::role);
     if let (Some(name), Some(role)) = (actor.service_account(), role) {
         let manifest = Manifest::new("v1", "ServiceAccount", name, Nothing {});

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::wire::{Map, SecretKeySelector, Syntax};
 use kubefoundry_kubernetes::{image, names};
@@ -202,7 +202,7 @@ const RABBITMQ_FIELDS: &[&str] = &["host", "port", "username", "passwordSecretRe
 const SQS_FIELDS: &[&str] =
     &["region", "actorRoleArn", "accountId", "endpoint", "visibilityTimeout", "waitTimeSeconds", "credentials", "tags"];
 
-impl kubefoundry_transform::Settings for Settings {
+impl kubefoundry_transform::TransformSettings for Settings {
     type Section = ActorOptions;
 
     const KEY: &'static str = "actor";
@@ -230,7 +230,7 @@ impl kubefoundry_transform::Settings for Settings {
 }
 
 fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Findings<'_>) -> Option<Transport> {
-    let before = findings.errors();
+    let before = findings.error_count();
     let Some(kind) = given.transport_type else {
         // A type that is there and is not known has its finding.
         if findings.scope().root.at(&path.key("type")).is_none() {
@@ -256,7 +256,7 @@ fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Find
         let place = at.key(key);
         let message = format!("{place} is a field of {other} transports, and this one is {kind}");
         findings
-            .report(&codes::INVALID_OPTION, Place::key(&place), message)
+            .report(&codes::INVALID_OPTION, FieldRef::key(&place), message)
             .help(format!("fields of {kind} transports: {}, queues", own.join(", ")));
     }
     let config = given.config.unwrap_or_default();
@@ -266,7 +266,7 @@ fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Find
         TransportType::RabbitMq => TransportKind::RabbitMq(rabbitmq(config, auto_create, &at, findings)),
         TransportType::Sqs => TransportKind::Sqs(sqs(config, &at, findings)),
     };
-    (findings.errors() == before).then_some(Transport { enabled: given.enabled.unwrap_or(false), kind })
+    (findings.error_count() == before).then_some(Transport { enabled: given.enabled.unwrap_or(false), kind })
 }
 
 fn rabbitmq(config: TransportConfig, auto_create: bool, path: &FieldPath, findings: &mut Findings<'_>) -> RabbitMq {
@@ -370,7 +370,7 @@ fn operator_only(config: &TransportConfig, path: &FieldPath, findings: &mut Find
     for (at, _) in used.iter().filter(|(_, used)| *used) {
         let message = format!("{at} is a setting of queues, and queues are not made here");
         findings
-            .report(&OPERATOR_ONLY_SETTING, Place::key(at), message)
+            .report(&OPERATOR_ONLY_SETTING, FieldRef::key(at), message)
             .help("make the queues with the Asya operator, or with what makes your other queues");
     }
 }

@@ -12,7 +12,7 @@ use super::wire::ActorWorkloadKind;
 use super::{MODE, RUNTIME};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::{StringMap, WithSpec};
-use kubefoundry_transform::{PodPart, Sink};
+use kubefoundry_transform::{PodPart, TransformOutput};
 use kubefoundry_yaml::field_path::FieldPath;
 
 #[derive(Debug, Serialize)]
@@ -41,7 +41,7 @@ struct PodTemplate {
 }
 
 /// Makes the workload of an actor that brings it along; returns what an autoscaler scales.
-pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Sink<'_>) -> Scales {
+pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut TransformOutput<'_>) -> Scales {
     let mut spec = workload.spec.clone();
     let path = FieldPath::from(AsyncActor::path().spec().workload().template().spec());
     out.pod_parts.push(PodPart { path, field: "" });
@@ -69,7 +69,7 @@ pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Sink<'_>)
 }
 
 /// Makes the adapter of a detached binding; returns what an autoscaler scales.
-pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut Sink<'_>) -> Scales {
+pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut TransformOutput<'_>) -> Scales {
     if actor.scaling.is_some() {
         let at = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
         let message = format!("{at} scales the adapter alone: with strategy detached the model keeps its replicas");

@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::ir::Reference;
 use super::layout::{Knative, Layout};
 use super::options::{KserveMode, Settings};
-use crate::Set;
-use kubefoundry_transform::Target;
+use crate::ObjectSet;
+use kubefoundry_transform::ObjectPosition;
 
 /// What a reference means.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Resolved {
     /// The object to add to.
-    pub(super) target: Target,
+    pub(super) target: ObjectPosition,
     /// The object, as it is.
     pub(super) object: Value,
     /// `group/version` that the referenced object has, when that one is in the set.
@@ -90,7 +90,7 @@ const PREDICTOR: &str = "-predictor";
 pub(super) fn resolve(
     reference: &Reference,
     namespace: Option<&str>,
-    set: &Set<'_, '_>,
+    set: &ObjectSet<'_, '_>,
     settings: &Settings,
 ) -> Result<Resolved, Unresolved> {
     let (group, kind, name) = (reference.group(), reference.kind.as_str(), reference.name.as_str());
@@ -198,18 +198,18 @@ fn annotation<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
 
 /// An object of the set.
 struct Found {
-    target: Target,
+    target: ObjectPosition,
     api_version: String,
     object: Value,
 }
 
 /// An object by identity. One that is generated in this run counts before one that was generated in an earlier.
-fn find(set: &Set<'_, '_>, group: &str, kind: &str, namespace: Option<&str>, name: &str) -> Option<Found> {
+fn find(set: &ObjectSet<'_, '_>, group: &str, kind: &str, namespace: Option<&str>, name: &str) -> Option<Found> {
     if let Some((position, generated)) = set.generated(group, kind, namespace, name) {
         let (api_version, object) = (generated.api_version.clone(), generated.object.clone());
-        return Some(Found { target: Target::Generated(position), api_version, object });
+        return Some(Found { target: ObjectPosition::Generated(position), api_version, object });
     }
     let (position, input) = set.input(group, kind, namespace, name)?;
     let api_version = input.header.api_version.to_string();
-    Some(Found { target: Target::Input(position), api_version, object: input.root.to_json() })
+    Some(Found { target: ObjectPosition::Input(position), api_version, object: input.root.to_json() })
 }

@@ -4,15 +4,15 @@ use super::codes::UNBOUND;
 use super::inject;
 use super::layout::Layout;
 use super::{MANAGED_BY, binding, target};
-use crate::Set;
+use crate::ObjectSet;
 use crate::wire::AsyncActor;
-use kubefoundry_diagnostics::Place;
-use kubefoundry_transform::{Changed, Sink, Target};
+use kubefoundry_diagnostics::FieldRef;
+use kubefoundry_transform::{ChangedObject, ObjectPosition, TransformOutput};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Takes out of an object of the input what an actor that is gone, or that is bound elsewhere by now, had added.
-pub(super) fn revisit(position: usize, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+pub(super) fn revisit(position: usize, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let Some(object) = set.inputs.get(position) else { return };
     let header = &object.header;
     let (group, kind, namespace) = (header.group(), &*header.kind, header.namespace.as_deref());
@@ -23,13 +23,15 @@ pub(super) fn revisit(position: usize, set: &Set<'_, '_>, out: &mut Sink<'_>) {
     if set.generated(group, kind, namespace, &header.name).is_some() {
         return;
     }
-    let claims = |resolved: target::Resolved| resolved.target == Target::Input(position);
+    let claims = |resolved: target::Resolved| resolved.target == ObjectPosition::Input(position);
     let mut actors = set.inputs.iter().filter_map(|it| binding::claimed(it, namespace, &header.name, set));
     if actors.any(claims) {
         return;
     }
     let message = format!("AsyncActor {actor} binds to this {kind} no more: what it had added is taken out");
-    out.findings.report(&UNBOUND, Place::key(&path), message);
-    out.changed
-        .push(Changed { target: Target::Input(position), object: inject::strip(&object.root.to_json(), layout) });
+    out.findings.report(&UNBOUND, FieldRef::key(&path), message);
+    out.changed.push(ChangedObject {
+        position: ObjectPosition::Input(position),
+        object: inject::strip(&object.root.to_json(), layout),
+    });
 }

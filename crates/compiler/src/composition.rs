@@ -10,7 +10,7 @@ use kubefoundry_model::ModelDeployments;
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::conformance;
 use kubefoundry_model::providers::{self, PROVIDERS};
-use kubefoundry_transform::{AnyTransform, Configuration, DecisionFacts, Section};
+use kubefoundry_transform::{AnyTransform, Configuration, DecisionFacts, SettingsSection};
 
 /// The transformations. Those that do not need the set come first: what their objects become is among what the others
 /// see, which run in this order.
@@ -27,7 +27,7 @@ pub(crate) fn configuration(limits: kubefoundry_cel::Limits) -> impl Configurati
 }
 
 /// The sections of a `Render` document that belong to a provider or a transformation.
-pub fn sections() -> impl Iterator<Item = Section> {
+pub fn sections() -> impl Iterator<Item = SettingsSection> {
     let of_providers = PROVIDERS.iter().filter_map(|provider| provider.info().section).map(|section| section());
     of_providers.chain(TRANSFORMS.iter().filter_map(|transform| transform.section()))
 }

@@ -52,7 +52,7 @@ impl DocumentedKind {
 
     /// The `apiVersion`s under which a field exists. `path` is dotted, as `spec.engine.type`.
     pub fn versions_with(&self, path: &str) -> Vec<String> {
-        let Some(path) = FieldPath::read(path) else { return (self.versions)() };
+        let Some(path) = FieldPath::try_parse(path) else { return (self.versions)() };
         let is_absent = |version: &String| {
             let group = version.split('/').next().unwrap_or_default();
             let absent = self.object().map(|object| object.absent_in(group)).unwrap_or_default();

@@ -3,8 +3,8 @@
 
 use crate::codes;
 use crate::composition::mentions_input_kinds;
-use kubefoundry_diagnostics::source::{NotText, Source, SourceId};
-use kubefoundry_diagnostics::{Diagnostic, Findings, Scope};
+use kubefoundry_diagnostics::source::{EncodingError, Source, SourceId};
+use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Document, Failure, FailureKind, Node, Span};
@@ -18,14 +18,14 @@ pub(crate) struct Documents<'t> {
 
 impl<'t> Documents<'t> {
     pub(crate) fn new(source: &'t Source, limits: &yaml::Limits) -> Self {
-        let documents = source.not_text.is_none().then(|| yaml::documents(&source.text, limits));
+        let documents = source.encoding_error.is_none().then(|| yaml::documents(&source.text, limits));
         Self { source, documents }
     }
 
     /// Where the text is not what it should be: UTF-8, YAML, and JSON where its name says so. Known at its end.
     pub(crate) fn into_failures(self) -> Vec<Failure> {
         let Self { source, documents } = self;
-        if let Some(why) = source.not_text {
+        if let Some(why) = source.encoding_error {
             return vec![not_text(why, &source.text)];
         }
         let mut failures = documents.map(yaml::Documents::into_failures).unwrap_or_default();
@@ -79,7 +79,7 @@ pub(crate) fn report(source: SourceId, text: &str, document: usize, failures: &[
     let mut diagnostics = Vec::new();
     for failure in failures {
         let root = Node { value: yaml::Value::Null, span: failure.span };
-        let scope = Scope { source, text, document, root: &root, object: None };
+        let scope = DocumentScope { source, text, document, root: &root, object: None };
         let mut findings = Findings::new(scope);
         report_failure(failure, &mut findings);
         diagnostics.extend(findings.into_diagnostics());
@@ -105,10 +105,10 @@ pub(crate) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
     }
 }
 
-fn not_text(why: NotText, text: &str) -> Failure {
+fn not_text(why: EncodingError, text: &str) -> Failure {
     let (at, message) = match why {
-        NotText::NotUtf8(at) => (at, "a byte that is not UTF-8; expected UTF-8 text"),
-        NotText::Utf16 => (0, "text in UTF-16; expected UTF-8"),
+        EncodingError::NotUtf8(at) => (at, "a byte that is not UTF-8; expected UTF-8 text"),
+        EncodingError::Utf16 => (0, "text in UTF-16; expected UTF-8"),
     };
     let width = text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
     Failure::new(FailureKind::Syntax, Span { start: at, end: at + width }, message)

@@ -13,8 +13,8 @@ pub use crate::drift::{FieldDrift, drift};
 pub use crate::pipeline::{Evaluation, Providers};
 pub use crate::plan::{UpstreamChange, upstream_changes};
 pub use crate::status::{Observation, StalenessPolicy, observe};
-pub use kubefoundry_crd::Installed;
-pub use kubefoundry_model::select::Chosen;
+pub use kubefoundry_crd::InstalledVersion;
+pub use kubefoundry_model::select::PriorChoice;
 
 use crate::options::Options;
 use crate::pipeline::{Compilation, Evaluator, ResultCache, Thoroughness, compile_cached};
@@ -202,7 +202,7 @@ impl Session {
     /// passed over.
     ///
     /// ```
-    /// use kubefoundry_compiler::session::{Chosen, Providers, Session};
+    /// use kubefoundry_compiler::session::{PriorChoice, Providers, Session};
     /// use kubefoundry_diagnostics::source::SourceSet;
     /// use serde_json::json;
     /// let session = Session::new(&SourceSet::default(), Providers::All).unwrap();
@@ -210,7 +210,7 @@ impl Session {
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"model": {"id": "org/phi"}, "engine": {"type": "vllm"}, "resources": {"gpu": {"count": 1}}},
     /// });
-    /// let chosen = Chosen { provider: "kuberay".to_owned(), reason: "it was the only one".to_owned() };
+    /// let chosen = PriorChoice { provider: "kuberay".to_owned(), reason: "it was the only one".to_owned() };
     /// let kept = session.evaluate(&phi, Some(&chosen));
     /// assert_eq!(kept.decision.unwrap().reason(), Some("it was the only one"));
     /// phi["spec"]["provider"] = json!({"name": "dynamo"});
@@ -218,7 +218,7 @@ impl Session {
     /// assert_eq!(named.provider(), Some("dynamo"));
     /// assert_eq!(named.decision.unwrap().reason(), Some("explicit provider selection"));
     /// ```
-    pub fn evaluate(&self, deployment: &Value, chosen: Option<&Chosen>) -> Evaluation {
+    pub fn evaluate(&self, deployment: &Value, chosen: Option<&PriorChoice>) -> Evaluation {
         self.evaluator.evaluate(deployment, chosen, Thoroughness::Needed, &self.problems)
     }
 
@@ -350,7 +350,7 @@ impl Session {
     /// assert_eq!(installed[0].fingerprint.len(), 16);
     /// assert!(session.installed("kaito").is_empty());
     /// ```
-    pub fn installed(&self, provider: &str) -> Vec<Installed> {
+    pub fn installed(&self, provider: &str) -> Vec<InstalledVersion> {
         let (crds, provider) = (self.evaluator.crds(), providers::find(provider));
         crds.zip(provider).map(|(crds, provider)| crds.installed(&conformance::crd_kinds(provider))).unwrap_or_default()
     }

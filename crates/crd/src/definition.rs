@@ -4,42 +4,47 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use super::references::References;
-use super::schema::{self, Schema};
-use super::{Installed, Origin, Problem, well_formed};
+use super::references::ReferenceResolver;
+use super::schema::{self, CrdSchema};
+use super::{CrdOrigin, CrdProblem, InstalledVersion, well_formed};
 use crate::codes;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Node, Span};
 
 /// A CustomResourceDefinition of a dump.
 #[derive(Debug)]
-pub struct Definition {
-    pub(super) origin: Origin,
+pub struct CrdDefinition {
+    pub(super) origin: CrdOrigin,
     group: String,
     kind: String,
-    versions: Vec<Version>,
+    versions: Vec<CrdVersion>,
 }
 
 /// One version of a CRD.
 #[derive(Debug)]
-pub struct Version {
+pub struct CrdVersion {
     /// Its name: `v1alpha1`.
     pub name: String,
     /// Whether the apiserver answers to it.
     pub served: bool,
     group: String,
     kind: String,
-    origin: Origin,
+    origin: CrdOrigin,
     schema: Arc<Value>,
-    references: Option<&'static dyn References>,
+    references: Option<&'static dyn ReferenceResolver>,
     /// Whether the schema comes from where it was looked at before.
     is_trusted: bool,
-    built: OnceLock<Result<Schema, Problem>>,
+    built: OnceLock<Result<CrdSchema, CrdProblem>>,
 }
 
-impl Definition {
+impl CrdDefinition {
     /// The CRD for a kind that a node holds: the node itself, an item of it, or an item of the `List` that it is.
-    pub(super) fn find(node: &Node<'_>, group: &str, kind: &str, origin: &Origin) -> Option<Result<Self, Problem>> {
+    pub(super) fn find(
+        node: &Node<'_>,
+        group: &str,
+        kind: &str,
+        origin: &CrdOrigin,
+    ) -> Option<Result<Self, CrdProblem>> {
         if let Some(found) = node.items().iter().find_map(|item| Self::find(item, group, kind, origin)) {
             return Some(found);
         }
@@ -57,13 +62,13 @@ impl Definition {
         }
         let Some(said) = spec.get("names").and_then(|names| names.get("kind")) else {
             let message = format!("a CRD of {group} has no spec.names.kind, expected a whole CRD");
-            return Some(Err(Problem::new(&codes::UNUSABLE_CRD, origin, message)));
+            return Some(Err(CrdProblem::new(&codes::UNUSABLE_CRD, origin, message)));
         };
         (said.as_str() == Some(kind)).then(|| Self::read(node, spec, group, kind, origin))
     }
 
-    fn read(node: &Node<'_>, spec: &Node<'_>, group: &str, kind: &str, origin: &Origin) -> Result<Self, Problem> {
-        let unusable = |what: String| Problem::new(&codes::UNUSABLE_CRD, origin, what);
+    fn read(node: &Node<'_>, spec: &Node<'_>, group: &str, kind: &str, origin: &CrdOrigin) -> Result<Self, CrdProblem> {
+        let unusable = |what: String| CrdProblem::new(&codes::UNUSABLE_CRD, origin, what);
         if let Some(version) = node.get("apiVersion").and_then(Node::as_str)
             && version != "apiextensions.k8s.io/v1"
         {
@@ -84,7 +89,7 @@ impl Definition {
                     format!("version {name} of the CRD of {kind} does not say served, expected true or false");
                 return Err(unusable(message));
             };
-            Ok(Version {
+            Ok(CrdVersion {
                 name: name.to_owned(),
                 served: *served,
                 group: group.to_owned(),
@@ -107,14 +112,14 @@ impl Definition {
     /// keyword with a value of a wrong type says nothing.
     ///
     /// ```
-    /// use kubefoundry_crd::Definition;
+    /// use kubefoundry_crd::CrdDefinition;
     /// let crd = serde_json::json!({
     ///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     ///     "spec": {"group": "ray.io", "names": {"kind": "RayService"}, "versions": [
     ///         {"name": "v1", "served": true, "schema": {"openAPIV3Schema": {"type": "object"}}},
     ///     ]},
     /// });
-    /// let definition = Definition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
+    /// let definition = CrdDefinition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
     /// let schema = definition.version("v1").unwrap().schema().unwrap();
     /// let object = serde_json::json!({"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {}});
     /// let found = schema.check(&object);
@@ -124,26 +129,30 @@ impl Definition {
     ///
     /// # Errors
     /// When it has no group, kind or version, or a version has no name or no schema.
-    pub fn from_value(crd: Value, file: impl Into<String>) -> Result<Self, Problem> {
+    pub fn from_value(crd: Value, file: impl Into<String>) -> Result<Self, CrdProblem> {
         Self::of_json(crd, file.into(), None)
     }
 
-    /// The same with schemas in which [`References`] may take the place of a schema. Of its rules
+    /// The same with schemas in which [`ReferenceResolver`] may take the place of a schema. Of its rules
     /// (`x-kubernetes-validations`) none is evaluated that stands behind a reference.
     ///
     /// # Errors
-    /// Those of [`Definition::from_value`].
+    /// Those of [`CrdDefinition::from_value`].
     pub fn with_references(
         crd: Value,
         file: impl Into<String>,
-        references: &'static dyn References,
-    ) -> Result<Self, Problem> {
+        references: &'static dyn ReferenceResolver,
+    ) -> Result<Self, CrdProblem> {
         Self::of_json(crd, file.into(), Some(references))
     }
 
-    fn of_json(mut crd: Value, file: String, references: Option<&'static dyn References>) -> Result<Self, Problem> {
-        let origin = Origin { source: None, file, span: Span { start: 0, end: 0 } };
-        let unusable = |what: &str| Problem::new(&codes::UNUSABLE_CRD, &origin, format!("the CRD has no {what}"));
+    fn of_json(
+        mut crd: Value,
+        file: String,
+        references: Option<&'static dyn ReferenceResolver>,
+    ) -> Result<Self, CrdProblem> {
+        let origin = CrdOrigin { source: None, file, span: Span { start: 0, end: 0 } };
+        let unusable = |what: &str| CrdProblem::new(&codes::UNUSABLE_CRD, &origin, format!("the CRD has no {what}"));
         let text = |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let group = text(&crd, "/spec/group").ok_or_else(|| unusable("spec.group"))?;
         let kind = text(&crd, "/spec/names/kind").ok_or_else(|| unusable("spec.names.kind"))?;
@@ -153,7 +162,7 @@ impl Definition {
             let name = text(version, "/name").ok_or_else(|| unusable("spec.versions[].name"))?;
             let schema = version.pointer_mut("/schema/openAPIV3Schema").map(Value::take);
             let schema = schema.ok_or_else(|| unusable("spec.versions[].schema.openAPIV3Schema"))?;
-            Ok(Version {
+            Ok(CrdVersion {
                 name,
                 served: version.get("served").and_then(Value::as_bool).unwrap_or(false),
                 group: group.clone(),
@@ -171,7 +180,7 @@ impl Definition {
 
     /// Whether both say the same of every version.
     pub(super) fn agrees(&self, other: &Self) -> bool {
-        let same = |(one, two): (&Version, &Version)| {
+        let same = |(one, two): (&CrdVersion, &CrdVersion)| {
             one.name == two.name && one.served == two.served && one.schema == two.schema
         };
         (&self.group, &self.kind, self.versions.len()) == (&other.group, &other.kind, other.versions.len())
@@ -189,8 +198,8 @@ impl Definition {
     }
 
     /// The versions that the apiserver answers to, each with the fingerprint of its schema.
-    pub(super) fn installed(&self) -> impl Iterator<Item = Installed> {
-        self.versions.iter().filter(|version| version.served).map(|version| Installed {
+    pub(super) fn installed(&self) -> impl Iterator<Item = InstalledVersion> {
+        self.versions.iter().filter(|version| version.served).map(|version| InstalledVersion {
             group: self.group.clone(),
             version: version.name.clone(),
             kind: self.kind.clone(),
@@ -199,26 +208,26 @@ impl Definition {
     }
 
     /// A version that the apiserver answers to.
-    pub fn version(&self, name: &str) -> Option<&Version> {
+    pub fn version(&self, name: &str) -> Option<&CrdVersion> {
         self.versions.iter().find(|version| version.served && version.name == name)
     }
 }
 
-impl Version {
+impl CrdVersion {
     /// Its schema; it is looked at when it is asked for first.
     ///
     /// # Errors
     /// When a keyword of it cannot be used.
-    pub fn schema(&self) -> Result<&Schema, &Problem> {
+    pub fn schema(&self) -> Result<&CrdSchema, &CrdProblem> {
         let build = || {
             let name = format!("{}/{} {}", self.group, self.name, self.kind);
             if !self.is_trusted {
                 well_formed::check(&self.schema).map_err(|error| {
                     let message = format!("the schema of {name} cannot be used: {error}");
-                    Problem::new(&codes::UNUSABLE_CRD, &self.origin, message)
+                    CrdProblem::new(&codes::UNUSABLE_CRD, &self.origin, message)
                 })?;
             }
-            Ok(Schema::new(name, &self.schema, self.references, &self.origin))
+            Ok(CrdSchema::new(name, &self.schema, self.references, &self.origin))
         };
         self.built.get_or_init(build).as_ref()
     }

@@ -17,7 +17,7 @@ use crate::pattern::Patterns;
 use crate::place::Place;
 use crate::references::Resolver;
 use crate::structural::{Checker, Is, Judges};
-use crate::{Definition, References, Schema, Violation, format, well_formed};
+use crate::{CrdDefinition, CrdSchema, ReferenceResolver, SchemaViolation, format, well_formed};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -44,19 +44,19 @@ impl Library {
         Self { schema: schema.clone(), validator }
     }
 
-    fn check(&self, object: &Value) -> Vec<Violation> {
+    fn check(&self, object: &Value) -> Vec<SchemaViolation> {
         let mut found = Vec::new();
         for error in self.validator.iter_errors(object) {
             self.explain(&error, object, &mut found);
         }
         // A field that is there and has no schema is not missing, too, as the library has it in some schemas.
-        let has_no_schema = |of: &Violation| *of.code == crate::codes::FIELD_NOT_IN_SCHEMA;
+        let has_no_schema = |of: &SchemaViolation| *of.code == crate::codes::FIELD_NOT_IN_SCHEMA;
         let unknown: Vec<FieldPath> = found.iter().filter(|it| has_no_schema(it)).map(|it| it.path.clone()).collect();
         found.retain(|it| has_no_schema(it) || !it.message.starts_with("is missing") || !unknown.contains(&it.path));
         in_order(found)
     }
 
-    fn explain(&self, error: &ValidationError<'_>, object: &Value, out: &mut Vec<Violation>) {
+    fn explain(&self, error: &ValidationError<'_>, object: &Value, out: &mut Vec<SchemaViolation>) {
         let path = path_of(error, object);
         let value = error.instance().clone().into_owned();
         let refuse = |reason: &Reason<'_>| judgement::refused(whole(&self.schema), reason, &value, path.clone());
@@ -262,7 +262,7 @@ fn whole(schema: &Value) -> Whole<'_> {
     Whole { schema, depth: 0, resolver: Resolver::default() }
 }
 
-fn ours(schema: &Value, object: &Value) -> Vec<Violation> {
+fn ours(schema: &Value, object: &Value) -> Vec<SchemaViolation> {
     let (patterns, root) = (Patterns::default(), FieldPath::root());
     let mut found = Vec::new();
     let checker = Checker { whole: whole(schema), patterns: &patterns, judges: Judges::Everything };
@@ -272,7 +272,7 @@ fn ours(schema: &Value, object: &Value) -> Vec<Violation> {
     in_order(found)
 }
 
-fn in_order(mut found: Vec<Violation>) -> Vec<Violation> {
+fn in_order(mut found: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
     found.sort();
     found.dedup();
     found
@@ -563,7 +563,7 @@ fn values() -> impl Strategy<Value = Value> {
 #[derive(Debug, Default)]
 struct Shared(Map<String, Value>);
 
-impl References for Shared {
+impl ReferenceResolver for Shared {
     fn resolve(&self, reference: &str) -> Option<&Value> {
         self.0.get(reference)
     }
@@ -602,7 +602,7 @@ impl Shared {
     }
 
     /// A schema, and the same one by reference.
-    fn pair(schema: &Value, chance: &mut Chance) -> [Definition; 2] {
+    fn pair(schema: &Value, chance: &mut Chance) -> [CrdDefinition; 2] {
         let crd = |schema: &Value| {
             json!({"spec": {"group": "g", "names": {"kind": "K"}, "versions": [
                 {"name": "v1", "served": true, "schema": {"openAPIV3Schema": schema}},
@@ -612,14 +612,14 @@ impl Shared {
         let by_reference = crd(&shared.share(schema, chance));
         let shared: &'static Self = Box::leak(Box::new(shared));
         [
-            Definition::from_value(crd(schema), "").unwrap(),
-            Definition::with_references(by_reference, "", shared).unwrap(),
+            CrdDefinition::from_value(crd(schema), "").unwrap(),
+            CrdDefinition::with_references(by_reference, "", shared).unwrap(),
         ]
     }
 }
 
 /// Everything that two schemas say of an object.
-fn compare([one, two]: [&Schema; 2], object: &Value) {
+fn compare([one, two]: [&CrdSchema; 2], object: &Value) {
     assert_eq!(two.check(object), one.check(object), "{object}");
     assert_eq!(two.check_outline(object), one.check_outline(object), "{object}");
     let mut places = Vec::new();
@@ -689,7 +689,7 @@ proptest! {
     }
 }
 
-fn paths(found: &[Violation]) -> Vec<(String, &'static str)> {
+fn paths(found: &[SchemaViolation]) -> Vec<(String, &'static str)> {
     found.iter().map(|violation| (violation.path.to_string(), violation.code.id)).collect()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::references::Resolver;
-use super::{Violation, schema_at};
+use super::{SchemaViolation, schema_at};
 use crate::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
@@ -40,7 +40,7 @@ impl<'s> Whole<'s> {
 }
 
 /// A value that is refused.
-pub(super) fn refused(whole: Whole<'_>, reason: &Reason<'_>, value: &Value, path: FieldPath) -> Violation {
+pub(super) fn refused(whole: Whole<'_>, reason: &Reason<'_>, value: &Value, path: FieldPath) -> SchemaViolation {
     let expected = match reason {
         Reason::Type(kinds) => format!("a value of type {}", kinds.join(" or ")),
         Reason::Enum(options) => {
@@ -58,24 +58,24 @@ pub(super) fn refused(whole: Whole<'_>, reason: &Reason<'_>, value: &Value, path
             }
         }
     };
-    Violation {
+    SchemaViolation {
         value: value.as_str().map(str::to_owned),
         is_wrong_type: matches!(reason, Reason::Type(_)) && !value.is_null(),
-        ..Violation::refused(path, &format!("is {}", found(value)), &expected)
+        ..SchemaViolation::refused(path, &format!("is {}", found(value)), &expected)
     }
 }
 
 /// A field that is required and not there.
-pub(super) fn missing(path: &FieldPath, name: &str) -> Violation {
-    Violation::refused(path.key(name.to_owned()), "is missing", "a value: it is required")
+pub(super) fn missing(path: &FieldPath, name: &str) -> SchemaViolation {
+    SchemaViolation::refused(path.key(name.to_owned()), "is missing", "a value: it is required")
 }
 
 /// A field that the schema does not have, with what may have been meant.
-pub(super) fn unknown(whole: Whole<'_>, path: &FieldPath, name: &str, value: &Value) -> Violation {
+pub(super) fn unknown(whole: Whole<'_>, path: &FieldPath, name: &str, value: &Value) -> SchemaViolation {
     let known = whole.at(path).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let names: Vec<&str> = known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let help = closest(name, names.iter().copied()).map(|meant| format!("did you mean {meant:?}?"));
-    Violation {
+    SchemaViolation {
         code: &codes::FIELD_NOT_IN_SCHEMA,
         path: path.key(name.to_owned()),
         message: String::new(),

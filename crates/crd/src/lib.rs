@@ -34,13 +34,13 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-pub use definition::{Definition, Version};
-pub use references::References;
+pub use definition::{CrdDefinition, CrdVersion};
+pub use references::ReferenceResolver;
 use references::Resolver;
-pub use schema::Schema;
+pub use schema::CrdSchema;
 use slot::Slot;
 
-use kubefoundry_diagnostics::source::{NotText, Purpose, Source, SourceId, SourceSet};
+use kubefoundry_diagnostics::source::{EncodingError, Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Code, Diagnostic, Location};
 use kubefoundry_yaml::Span;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
@@ -78,7 +78,7 @@ pub type GroupKind = (&'static str, &'static str);
 
 /// A version of a kind that is installed in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Installed {
+pub struct InstalledVersion {
     /// Its API group.
     pub group: String,
     /// Its version.
@@ -91,7 +91,7 @@ pub struct Installed {
 
 /// Where in the dump something is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct CrdOrigin {
     /// None of a CRD that was handed in as JSON.
     pub(crate) source: Option<SourceId>,
     pub(crate) file: String,
@@ -100,20 +100,20 @@ pub struct Origin {
 
 /// What is wrong with a dump.
 #[derive(Debug, Clone)]
-pub struct Problem {
+pub struct CrdProblem {
     code: &'static Code,
-    origin: Origin,
+    origin: CrdOrigin,
     message: String,
 }
 
-impl Problem {
-    fn new(code: &'static Code, origin: &Origin, message: impl Into<String>) -> Self {
+impl CrdProblem {
+    fn new(code: &'static Code, origin: &CrdOrigin, message: impl Into<String>) -> Self {
         Self { code, origin: origin.clone(), message: message.into() }
     }
 
     /// As a finding, at its place in the dump.
     pub fn diagnostic(&self) -> Diagnostic {
-        let Origin { source, span, .. } = self.origin;
+        let CrdOrigin { source, span, .. } = self.origin;
         let mut diagnostic = Diagnostic::new(self.code, self.message.clone());
         diagnostic.location = source.map(|source| Location::new(source, 0, span, FieldPath::root()));
         diagnostic.help("give what kubectl get crd -o yaml prints, or the files that upstream publishes".to_owned())
@@ -122,7 +122,7 @@ impl Problem {
 
 /// What a schema has against an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
+pub struct SchemaViolation {
     /// What kind of violation it is.
     pub code: &'static Code,
     /// The field of the object.
@@ -137,14 +137,14 @@ pub struct Violation {
     pub is_wrong_type: bool,
 }
 
-impl Violation {
+impl SchemaViolation {
     fn refused(path: FieldPath, found: &str, expected: &str) -> Self {
         let message = format!("{found}, expected {expected}");
         Self { code: &codes::SCHEMA_VIOLATED, path, message, help: None, value: None, is_wrong_type: false }
     }
 
     /// What is wrong with an object, in one line.
-    pub fn sentence(&self, object: &str, schema: &Schema) -> String {
+    pub fn sentence(&self, object: &str, schema: &CrdSchema) -> String {
         self.sentence_about(object, &schema.name, schema.file())
     }
 
@@ -171,12 +171,12 @@ impl Violation {
         (&self.path, self.code.id, &self.message)
     }
 }
-impl PartialOrd for Violation {
+impl PartialOrd for SchemaViolation {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Violation {
+impl Ord for SchemaViolation {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
@@ -205,18 +205,18 @@ impl<'t> Crds<'t> {
         for (id, source) in dumps() {
             let text = source.text.as_str();
             let line = text.lines().next().map_or(0, str::len);
-            let origin = Origin { source: Some(id), file: source.name.clone(), span: Span { start: 0, end: line } };
+            let origin = CrdOrigin { source: Some(id), file: source.name.clone(), span: Span { start: 0, end: line } };
             let same = |other: &Source| source.directory.is_some() && other.directory == source.directory;
             match (names_crds(source), &source.directory) {
                 (Named::Yes, _) => {}
                 (Named::InUtf16, _) => {
                     let message = "the dump is text in UTF-16, expected UTF-8";
-                    problems.push(Problem::new(&codes::UNUSABLE_CRD, &origin, message).diagnostic());
+                    problems.push(CrdProblem::new(&codes::UNUSABLE_CRD, &origin, message).diagnostic());
                     continue;
                 }
                 (Named::No, None) => {
                     let message = "the text has no CustomResourceDefinition, expected a dump of CRDs";
-                    problems.push(Problem::new(&codes::NOT_A_CRD, &origin, message).diagnostic());
+                    problems.push(CrdProblem::new(&codes::NOT_A_CRD, &origin, message).diagnostic());
                     continue;
                 }
                 (Named::No, Some(directory)) => {
@@ -225,7 +225,7 @@ impl<'t> Crds<'t> {
                     if is_first && !dumps().any(|(_, other)| same(other) && names_crds(other) != Named::No) {
                         let message =
                             format!("no file of {directory} has a CustomResourceDefinition, expected a dump of CRDs");
-                        problems.push(Problem::new(&codes::NOT_A_CRD, &origin, message).diagnostic());
+                        problems.push(CrdProblem::new(&codes::NOT_A_CRD, &origin, message).diagnostic());
                     }
                     continue;
                 }
@@ -236,7 +236,7 @@ impl<'t> Crds<'t> {
                 for slot in slots.iter_mut().filter(|slot| slot.may_be_in(slice)) {
                     let span = Span { start: span.start, end: span.start + line };
                     slot.candidates
-                        .push((Origin { source: Some(id), file: source.name.clone(), span }, Cow::Borrowed(slice)));
+                        .push((CrdOrigin { source: Some(id), file: source.name.clone(), span }, Cow::Borrowed(slice)));
                 }
             }
         }
@@ -272,7 +272,7 @@ impl<'t> Crds<'t> {
     ///
     /// # Errors
     /// When the text with it cannot be used, or two differ.
-    pub fn find(&self, group: &str, kind: &str) -> Result<Option<&Definition>, &Problem> {
+    pub fn find(&self, group: &str, kind: &str) -> Result<Option<&CrdDefinition>, &CrdProblem> {
         let slot = self.slots.iter().find(|slot| slot.group == group && slot.kind == kind);
         let Some(slot) = slot else { return Ok(None) };
         slot.found.get_or_init(|| slot.parse()).as_ref().map(Option::as_ref)
@@ -297,17 +297,20 @@ impl<'t> Crds<'t> {
     }
 
     /// The versions of these kinds that the dump serves, each with the fingerprint of its schema.
-    pub fn installed(&self, kinds: &[GroupKind]) -> Vec<Installed> {
+    pub fn installed(&self, kinds: &[GroupKind]) -> Vec<InstalledVersion> {
         let served = self.definitions(kinds).filter_map(Result::ok);
-        served.flat_map(Definition::installed).collect()
+        served.flat_map(CrdDefinition::installed).collect()
     }
 
     /// The first problem with the CRDs of these kinds.
-    pub fn problem_of(&self, kinds: &[GroupKind]) -> Option<&Problem> {
+    pub fn find_problem(&self, kinds: &[GroupKind]) -> Option<&CrdProblem> {
         kinds.iter().find_map(|(group, kind)| self.find(group, kind).err())
     }
 
-    fn definitions<'k>(&'k self, kinds: &'k [GroupKind]) -> impl Iterator<Item = Result<&'k Definition, &'k Problem>> {
+    fn definitions<'k>(
+        &'k self,
+        kinds: &'k [GroupKind],
+    ) -> impl Iterator<Item = Result<&'k CrdDefinition, &'k CrdProblem>> {
         kinds.iter().filter_map(|(group, kind)| self.find(group, kind).transpose())
     }
 
@@ -416,7 +419,7 @@ impl<'t> Crds<'t> {
     }
 
     /// The schema of an object. `Err` with nothing means that it is not in the dump.
-    pub fn schema(&self, api_version: &str, kind: &str) -> Result<&Schema, Option<&Problem>> {
+    pub fn schema(&self, api_version: &str, kind: &str) -> Result<&CrdSchema, Option<&CrdProblem>> {
         let (group, version) = api_version.split_once('/').unwrap_or_default();
         let definition = self.find(group, kind).map_err(Some)?.ok_or(None)?;
         definition.version(version).ok_or(None)?.schema().map_err(Some)
@@ -435,7 +438,7 @@ enum Named {
 fn names_crds(source: &Source) -> Named {
     const KIND: &str = "CustomResourceDefinition";
     const LIST: &str = "CustomResourceDefinitionList";
-    if source.not_text != Some(NotText::Utf16) {
+    if source.encoding_error != Some(EncodingError::Utf16) {
         // An escape may stand for a part of the word.
         // The list is named for the cluster that has none.
         let is_named = slot::may_say(&source.text, KIND) || slot::may_say(&source.text, LIST);

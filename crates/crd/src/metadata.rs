@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Violation;
+use super::SchemaViolation;
 use crate::codes;
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::{labels, names};
@@ -31,16 +31,16 @@ const FIELDS: &[&str] = &[
 const OWNER_FIELDS: &[&str] = &["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
 
 /// Checks the metadata of a whole object.
-pub(super) fn check(object: &Value, out: &mut Vec<Violation>) {
+pub(super) fn check(object: &Value, out: &mut Vec<SchemaViolation>) {
     let path = FieldPath::parse("metadata");
     match object.get("metadata") {
         Some(metadata) => fields(metadata, &path, true, out),
-        None => out.push(Violation::refused(path, "is missing", "a mapping with a name")),
+        None => out.push(SchemaViolation::refused(path, "is missing", "a mapping with a name")),
     }
 }
 
 /// Checks metadata; that of an embedded object needs no name.
-pub(super) fn fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut Vec<Violation>) {
+pub(super) fn fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut Vec<SchemaViolation>) {
     let Some(fields) = metadata.as_object() else { return };
     for (name, value) in fields {
         let path = path.key(name.clone());
@@ -58,13 +58,13 @@ pub(super) fn fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut 
         }
     }
     if named && !fields.contains_key("name") && !fields.contains_key("generateName") {
-        out.push(Violation::refused(path.key("name"), "is missing", "a value: it is required"));
+        out.push(SchemaViolation::refused(path.key("name"), "is missing", "a value: it is required"));
     }
 }
 
-fn unknown(name: &str, known: &[&'static str], path: FieldPath, out: &mut Vec<Violation>) {
+fn unknown(name: &str, known: &[&'static str], path: FieldPath, out: &mut Vec<SchemaViolation>) {
     let help = closest(name, known.iter().copied()).map(|meant| format!("did you mean {meant:?}?"));
-    out.push(Violation {
+    out.push(SchemaViolation {
         code: &codes::FIELD_NOT_IN_SCHEMA,
         path,
         message: String::new(),
@@ -74,14 +74,14 @@ fn unknown(name: &str, known: &[&'static str], path: FieldPath, out: &mut Vec<Vi
     });
 }
 
-fn text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> Checked, out: &mut Vec<Violation>) {
+fn text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> Checked, out: &mut Vec<SchemaViolation>) {
     let expected = match value {
         Value::String(text) => check(text).err(),
         Value::Null => None,
         _ => Some("a string"),
     };
     if let Some(expected) = expected {
-        out.push(Violation::refused(path.clone(), &format!("is {}", shorten(&value.to_string())), expected));
+        out.push(SchemaViolation::refused(path.clone(), &format!("is {}", shorten(&value.to_string())), expected));
     }
 }
 
@@ -90,29 +90,29 @@ fn strings(
     path: &FieldPath,
     key: impl Fn(&str) -> Checked,
     check: impl Fn(&str) -> Checked,
-    out: &mut Vec<Violation>,
+    out: &mut Vec<SchemaViolation>,
 ) {
     let Some(entries) = value.as_object() else {
         if !value.is_null() {
-            out.push(Violation::refused(path.clone(), "is no mapping", "a mapping of strings"));
+            out.push(SchemaViolation::refused(path.clone(), "is no mapping", "a mapping of strings"));
         }
         return;
     };
     for (name, value) in entries {
         let path = path.key(name.clone());
         if let Err(expected) = key(name) {
-            out.push(Violation::refused(path.clone(), "is no key", expected));
+            out.push(SchemaViolation::refused(path.clone(), "is no key", expected));
         }
         text(value, &path, &check, out);
     }
 }
 
-fn owners(value: &Value, path: &FieldPath, out: &mut Vec<Violation>) {
+fn owners(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
     for (position, owner) in value.as_array().into_iter().flatten().enumerate() {
         let path = path.index(position);
         for name in OWNER_FIELDS.iter().take(4) {
             if owner.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
-                out.push(Violation::refused(path.key(*name), "is missing", "a value: it is required"));
+                out.push(SchemaViolation::refused(path.key(*name), "is missing", "a value: it is required"));
             }
         }
         for name in owner.as_object().into_iter().flatten().map(|(name, _)| name) {

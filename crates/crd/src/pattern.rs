@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use regex::Regex;
 use serde_json::Value;
 
-use super::Violation;
+use super::SchemaViolation;
 use super::place::Place;
 use super::references::Resolver;
 use crate::codes;
@@ -51,9 +51,9 @@ impl Patterns {
     }
 
     /// Adds a finding when the pattern of a text cannot be compiled here.
-    pub(super) fn report(&self, pattern: &str, at: &Place<'_>, out: &mut Vec<Violation>) {
+    pub(super) fn report(&self, pattern: &str, at: &Place<'_>, out: &mut Vec<SchemaViolation>) {
         if let Err(reason) = self.get(pattern).as_ref() {
-            out.push(Violation {
+            out.push(SchemaViolation {
                 code: &codes::CRD_RULE_NOT_EVALUATED,
                 path: at.path(),
                 message: format!("pattern {:?}: {reason}", shorten(pattern)),
@@ -71,7 +71,7 @@ impl Patterns {
         value: &Value,
         at: &Place<'_>,
         resolver: Resolver<'_>,
-        out: &mut Vec<Violation>,
+        out: &mut Vec<SchemaViolation>,
     ) {
         let schema = resolver.resolve(schema);
         for keyword in ["allOf", "anyOf", "oneOf"] {

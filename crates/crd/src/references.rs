@@ -11,11 +11,11 @@ use serde_json::Value;
 /// references again.
 ///
 /// ```
-/// use kubefoundry_crd::{Definition, References};
+/// use kubefoundry_crd::{CrdDefinition, ReferenceResolver};
 /// use serde_json::{Value, json};
 /// #[derive(Debug)]
 /// struct Shared(Value);
-/// impl References for Shared {
+/// impl ReferenceResolver for Shared {
 ///     fn resolve(&self, reference: &str) -> Option<&Value> {
 ///         self.0.get(reference)
 ///     }
@@ -27,12 +27,12 @@ use serde_json::Value;
 /// let crd = json!({"spec": {"group": "ray.io", "names": {"kind": "RayService"}, "versions": [
 ///     {"name": "v1", "served": true, "schema": {"openAPIV3Schema": "whole"}},
 /// ]}});
-/// let definition = Definition::with_references(crd, "the schema of KubeRay", shared).unwrap();
+/// let definition = CrdDefinition::with_references(crd, "the schema of KubeRay", shared).unwrap();
 /// let schema = definition.version("v1").unwrap().schema().unwrap();
 /// let object = json!({"metadata": {"name": "m"}, "spec": {"suspend": "yes"}});
 /// assert_eq!(schema.check(&object)[0].path.to_string(), "spec.suspend");
 /// ```
-pub trait References: Debug + Send + Sync {
+pub trait ReferenceResolver: Debug + Send + Sync {
     /// The schema that a reference stands for; `None` when there is none.
     fn resolve(&self, reference: &str) -> Option<&Value>;
 
@@ -45,11 +45,11 @@ pub trait References: Debug + Send + Sync {
 
 /// Follows the references of a schema, if it has any.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Resolver<'r>(Option<&'r dyn References>);
+pub(super) struct Resolver<'r>(Option<&'r dyn ReferenceResolver>);
 
 impl<'r> Resolver<'r> {
     /// One for schemas that refer to these.
-    pub(super) fn new(references: &'r dyn References) -> Self {
+    pub(super) fn new(references: &'r dyn ReferenceResolver) -> Self {
         Self(Some(references))
     }
 

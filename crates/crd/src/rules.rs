@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cel::objects::{Key, Map, OptionalValue};
 use serde_json::Value;
 
-use super::Violation;
+use super::SchemaViolation;
 use crate::codes;
 use kubefoundry_cel::crd::{Machine, ValidationRule};
 use kubefoundry_cel::{Limits, RESERVED};
@@ -75,7 +75,7 @@ impl Rule {
         before: Before<&cel::Value>,
         path: &FieldPath,
         machine: &Machine,
-        out: &mut Vec<Violation>,
+        out: &mut Vec<SchemaViolation>,
     ) {
         let evaluated = match (&self.expression, before) {
             // There is no old value when an object, or a field, is created.
@@ -97,7 +97,7 @@ impl Rule {
             Err(error) => Some(error),
         };
         if let Some(because) = because {
-            out.push(Violation {
+            out.push(SchemaViolation {
                 code: &codes::CRD_RULE_NOT_EVALUATED,
                 path: path.clone(),
                 message: format!("{:?}: {because}", squeeze(&self.text)),
@@ -113,7 +113,7 @@ impl Rule {
             _ => None,
         });
         let field = steps(self.field_path.as_deref().unwrap_or_default()).into_iter();
-        out.push(Violation {
+        out.push(SchemaViolation {
             code: &codes::CRD_RULE_VIOLATED,
             path: field.fold(path.clone(), |path, name| path.key(name)),
             message: computed.or_else(|| self.message.clone()).unwrap_or_else(|| "a rule of the CRD".to_owned()),
@@ -178,7 +178,13 @@ enum Before<T> {
 }
 
 /// Evaluates the rules of a schema on an object that is created.
-pub(super) fn check(rules: &RuleNode, schema: &Value, object: &Value, machine: &Machine, out: &mut Vec<Violation>) {
+pub(super) fn check(
+    rules: &RuleNode,
+    schema: &Value,
+    object: &Value,
+    machine: &Machine,
+    out: &mut Vec<SchemaViolation>,
+) {
     walk(rules, schema, (Before::Created, object), &FieldPath::root(), machine, out);
 }
 
@@ -188,7 +194,7 @@ pub(super) fn check_change(
     schema: &Value,
     (old, object): (&Value, &Value),
     machine: &Machine,
-    out: &mut Vec<Violation>,
+    out: &mut Vec<SchemaViolation>,
 ) {
     walk(rules, schema, (Before::Changed(Some(old)), object), &FieldPath::root(), machine, out);
 }
@@ -199,7 +205,7 @@ fn walk(
     (before, value): (Before<&Value>, &Value),
     path: &FieldPath,
     machine: &Machine,
-    out: &mut Vec<Violation>,
+    out: &mut Vec<SchemaViolation>,
 ) {
     // The apiserver evaluates no rule on null.
     if value.is_null() {

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::judgement::Whole;
 use super::pattern::Patterns;
 use super::place::Place;
-use super::references::{References, Resolver};
+use super::references::{ReferenceResolver, Resolver};
 use super::rules::RuleNode;
 use super::structural::{Checker, Is, Judges};
-use super::{Origin, Problem, Violation, defaults, metadata, rules, structure};
+use super::{CrdOrigin, CrdProblem, SchemaViolation, defaults, metadata, rules, structure};
 use crate::codes;
 use kubefoundry_cel::Limits;
 use kubefoundry_cel::crd::Machine;
@@ -22,32 +22,32 @@ use kubefoundry_yaml::fingerprint::fnv1a_64;
 const RULES: Limits = Limits { expression_bytes: 4096, nesting: 32, steps: 5_000_000, value_bytes: 8 << 20 };
 
 /// A schema, and what was made of it.
-pub struct Schema {
+pub struct CrdSchema {
     /// What it is the schema of: `ray.io/v1 RayService`.
     pub name: String,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: CrdOrigin,
     fingerprint: OnceLock<String>,
     raw: Arc<Value>,
-    references: Option<&'static dyn References>,
+    references: Option<&'static dyn ReferenceResolver>,
     patterns: Patterns,
     rules: OnceLock<RuleNode>,
     /// What evaluates rules; one for each thread that does at a time.
     machines: Mutex<Vec<Machine>>,
 }
 
-impl std::fmt::Debug for Schema {
+impl std::fmt::Debug for CrdSchema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Schema").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("CrdSchema").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Schema {
+impl CrdSchema {
     pub(super) fn new(
         name: String,
         raw: &Arc<Value>,
-        references: Option<&'static dyn References>,
-        origin: &Origin,
+        references: Option<&'static dyn ReferenceResolver>,
+        origin: &CrdOrigin,
     ) -> Self {
         Self {
             name,
@@ -69,7 +69,7 @@ impl Schema {
 
     /// A finding about the schema itself, at the CRD.
     pub fn diagnostic(&self, code: &'static Code, message: String) -> Diagnostic {
-        Problem::new(code, &self.origin, message).diagnostic()
+        CrdProblem::new(code, &self.origin, message).diagnostic()
     }
 
     /// The schema as the CRD has it, with its references, and without what it says to people.
@@ -87,18 +87,18 @@ impl Schema {
         self.part(path).is_some()
     }
 
-    /// The schema of a field; `*` as in [`Schema::has_field`].
+    /// The schema of a field; `*` as in [`CrdSchema::has_field`].
     fn part(&self, path: &str) -> Option<&Value> {
         let resolver = self.resolver();
         path.split('.').try_fold(&*self.raw, |schema, name| child(resolver, schema, name))
     }
 
     /// What the apiserver would not take of an object that is created, or would drop from it.
-    pub fn check(&self, object: &Value) -> Vec<Violation> {
+    pub fn check(&self, object: &Value) -> Vec<SchemaViolation> {
         let mut object = object.clone();
         defaults::apply(&self.raw, &mut object, self.resolver());
         let root = FieldPath::root();
-        let mut violations: Vec<Violation> = Vec::new();
+        let mut violations: Vec<SchemaViolation> = Vec::new();
         self.checker().check(&self.raw, &object, &Place::Start(&root), Is::AWholeObject, &mut violations);
         structure::check(&self.raw, &object, &Place::Start(&root), self.resolver(), &mut violations);
         metadata::check(&object, &mut violations);
@@ -120,20 +120,20 @@ impl Schema {
     /// in lists; values, metadata and rules are not looked at.
     ///
     /// ```
-    /// use kubefoundry_crd::Definition;
+    /// use kubefoundry_crd::CrdDefinition;
     /// let crd = serde_json::json!({"spec": {"group": "ray.io", "names": {"kind": "RayService"}, "versions": [{
     ///     "name": "v1", "served": true,
     ///     "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
     ///         "policy": {"type": "string", "enum": ["a", "b"]},
     ///     }}}}},
     /// }]}});
-    /// let definition = Definition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
+    /// let definition = CrdDefinition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
     /// let schema = definition.version("v1").unwrap().schema().unwrap();
     /// assert!(schema.check_outline(&serde_json::json!({"spec": {"policy": "c"}})).is_empty());
     /// let found = schema.check_outline(&serde_json::json!({"spec": {"policy": 1}}));
     /// assert_eq!(found[0].path.to_string(), "spec.policy");
     /// ```
-    pub fn check_outline(&self, object: &Value) -> Vec<Violation> {
+    pub fn check_outline(&self, object: &Value) -> Vec<SchemaViolation> {
         let mut object = object.clone();
         defaults::apply(&self.raw, &mut object, self.resolver());
         let (root, mut violations) = (FieldPath::root(), Vec::new());
@@ -143,10 +143,10 @@ impl Schema {
     }
 
     /// What a part of the schema has against a value that stands elsewhere, at `path`: violations name that place. The
-    /// part is given as in [`Schema::has_field`]; `None` means that the schema does not have it.
+    /// part is given as in [`CrdSchema::has_field`]; `None` means that the schema does not have it.
     ///
     /// ```
-    /// use kubefoundry_crd::Definition;
+    /// use kubefoundry_crd::CrdDefinition;
     /// use kubefoundry_yaml::field_path::FieldPath;
     /// let crd = serde_json::json!({"spec": {"group": "ray.io", "names": {"kind": "RayService"}, "versions": [{
     ///     "name": "v1", "served": true,
@@ -154,14 +154,14 @@ impl Schema {
     ///         "hostNetwork": {"type": "boolean"},
     ///     }}}}},
     /// }]}});
-    /// let definition = Definition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
+    /// let definition = CrdDefinition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
     /// let schema = definition.version("v1").unwrap().schema().unwrap();
     /// let path = FieldPath::parse("spec.template.spec");
     /// let found = schema.check_part("pod", &serde_json::json!({"hostNetwrok": true}), &path).unwrap();
     /// assert_eq!(found[0].path.to_string(), "spec.template.spec.hostNetwrok");
     /// assert_eq!(found[0].help.as_deref(), Some("did you mean \"hostNetwork\"?"));
     /// ```
-    pub fn check_part(&self, part: &str, value: &Value, path: &FieldPath) -> Option<Vec<Violation>> {
+    pub fn check_part(&self, part: &str, value: &Value, path: &FieldPath) -> Option<Vec<SchemaViolation>> {
         let (schema, resolver) = (self.part(part)?, self.resolver());
         let mut value = value.clone();
         defaults::apply(schema, &mut value, resolver);
@@ -177,7 +177,7 @@ impl Schema {
     /// schema does not have; one that leads out of the object is passed over.
     ///
     /// ```
-    /// use kubefoundry_crd::Definition;
+    /// use kubefoundry_crd::CrdDefinition;
     /// use kubefoundry_yaml::field_path::FieldPath;
     /// let crd = serde_json::json!({
     ///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -188,14 +188,14 @@ impl Schema {
     ///         }}}}},
     ///     }]},
     /// });
-    /// let definition = Definition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
+    /// let definition = CrdDefinition::from_value(crd, "the CRDs of KubeRay 1.3").unwrap();
     /// let schema = definition.version("v1").unwrap().schema().unwrap();
     /// let object = serde_json::json!({"spec": {"suspend": "yes", "replicas": "two"}});
     /// let found = schema.check_paths(&object, &[FieldPath::parse("spec.replicas")]);
     /// assert_eq!(found.len(), 1);
     /// assert_eq!(found[0].path.to_string(), "spec.replicas");
     /// ```
-    pub fn check_paths(&self, object: &Value, paths: &[FieldPath]) -> Vec<Violation> {
+    pub fn check_paths(&self, object: &Value, paths: &[FieldPath]) -> Vec<SchemaViolation> {
         let mut violations = Vec::new();
         for path in paths {
             self.checker().check_at(object, path, &mut violations);
@@ -213,7 +213,7 @@ impl Schema {
     }
 
     /// What the rules of the schema have against a change of an object (transition rules, those that read `oldSelf`).
-    pub fn check_change(&self, old: &Value, new: &Value) -> Vec<Violation> {
+    pub fn check_change(&self, old: &Value, new: &Value) -> Vec<SchemaViolation> {
         let rules = self.rules.get_or_init(|| RuleNode::of(&self.raw));
         let mut violations = Vec::new();
         if !rules.is_empty() {
@@ -245,7 +245,7 @@ impl Schema {
 }
 
 /// Violations by path, each once.
-fn in_order(mut violations: Vec<Violation>) -> Vec<Violation> {
+fn in_order(mut violations: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
     violations.sort();
     violations.dedup();
     violations
@@ -310,8 +310,8 @@ mod tests {
             "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
             "pod": {"type": "object", "x-kubernetes-embedded-resource": true},
         }}}});
-        let origin = Origin { source: None, file: "here".to_owned(), span: Span { start: 0, end: 0 } };
-        let schema = Schema::new("g/v1 K".to_owned(), &Arc::new(schema), None, &origin);
+        let origin = CrdOrigin { source: None, file: "here".to_owned(), span: Span { start: 0, end: 0 } };
+        let schema = CrdSchema::new("g/v1 K".to_owned(), &Arc::new(schema), None, &origin);
         let object = json!({"apiVersion": "g/v1", "kind": 1, "metadata": {"name": "A"}, "spec": {
             "list": [{"n": 1}, {"n": 9, "m": 1}], "set": [1, 1], "free": {"x": 1}, "pod": {"metadata": {"x": 1}}, "b": {"c": 1},
         }});
@@ -330,7 +330,7 @@ mod tests {
             ("spec.list.n", &[]),
             ("spec.a", &[]),
         ] {
-            let paths = [FieldPath::read(path).unwrap()];
+            let paths = [FieldPath::try_parse(path).unwrap()];
             let found = schema.check_paths(&object, &paths).into_iter().map(|violation| violation.path.to_string());
             assert_eq!(found.collect::<Vec<_>>(), expected, "{path}");
         }

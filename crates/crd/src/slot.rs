@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use super::{Definition, Origin, Problem};
+use super::{CrdDefinition, CrdOrigin, CrdProblem};
 use crate::codes;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Limits, Span};
@@ -17,8 +17,8 @@ pub(super) const LIMITS: Limits =
 pub(super) struct Slot<'t> {
     pub(super) group: &'static str,
     pub(super) kind: &'static str,
-    pub(super) candidates: Vec<(Origin, Cow<'t, str>)>,
-    pub(super) found: OnceLock<Result<Option<Definition>, Problem>>,
+    pub(super) candidates: Vec<(CrdOrigin, Cow<'t, str>)>,
+    pub(super) found: OnceLock<Result<Option<CrdDefinition>, CrdProblem>>,
 }
 
 impl Slot<'_> {
@@ -40,20 +40,20 @@ impl Slot<'_> {
         may_say(text, self.group) && (may_say(text, self.kind) || is_cut_off())
     }
 
-    pub(super) fn parse(&self) -> Result<Option<Definition>, Problem> {
-        let mut first: Option<Definition> = None;
+    pub(super) fn parse(&self) -> Result<Option<CrdDefinition>, CrdProblem> {
+        let mut first: Option<CrdDefinition> = None;
         for (origin, text) in &self.candidates {
             let parsed = yaml::parse(text, &LIMITS);
             let failures = parsed.failure.iter().chain(parsed.documents.iter().flat_map(|document| &document.problems));
             if let Some(failure) = failures.min_by_key(|failure| failure.span.start) {
                 let start = origin.span.start;
                 let span = Span { start: start + failure.span.start, end: start + failure.span.end };
-                let origin = Origin { span, ..origin.clone() };
+                let origin = CrdOrigin { span, ..origin.clone() };
                 let message = format!("the CRD of {} cannot be read: {}", self.kind, failure.sentence());
-                return Err(Problem::new(&codes::UNUSABLE_CRD, &origin, message));
+                return Err(CrdProblem::new(&codes::UNUSABLE_CRD, &origin, message));
             }
             for document in &parsed.documents {
-                let Some(found) = Definition::find(&document.root, self.group, self.kind, origin) else { continue };
+                let Some(found) = CrdDefinition::find(&document.root, self.group, self.kind, origin) else { continue };
                 let found = found?;
                 match &first {
                     Some(known) if !known.agrees(&found) => {
@@ -61,7 +61,7 @@ impl Slot<'_> {
                             "the CRD of {} is also in {}, and differs, expected one state of one cluster",
                             self.kind, known.origin.file
                         );
-                        return Err(Problem::new(&codes::DUPLICATE_CRD, origin, message));
+                        return Err(CrdProblem::new(&codes::DUPLICATE_CRD, origin, message));
                     }
                     Some(_) => {}
                     None => first = Some(found),

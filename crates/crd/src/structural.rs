@@ -14,7 +14,7 @@ use super::judgement::{self, Reason, Whole};
 use super::pattern::Patterns;
 use super::place::Place;
 use super::references::Resolver;
-use super::{Violation, defaults, format, metadata, number, structure};
+use super::{SchemaViolation, defaults, format, metadata, number, structure};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// Types of JSON, in the order in which messages name them.
@@ -62,7 +62,7 @@ enum Field<'s> {
 /// Where what is found goes.
 enum Sink<'o> {
     /// All of it is reported.
-    Report(&'o mut Vec<Violation>),
+    Report(&'o mut Vec<SchemaViolation>),
     /// It is only asked whether there is anything.
     Ask { is_refused: bool },
 }
@@ -130,7 +130,14 @@ impl<'s> Node<'s> {
 
 impl<'c> Checker<'c> {
     /// Adds what a part of the schema has against a value: a part that declares what there is.
-    pub(super) fn check(&self, schema: &'c Value, value: &Value, at: &Place<'_>, is: Is, out: &mut Vec<Violation>) {
+    pub(super) fn check(
+        &self,
+        schema: &'c Value,
+        value: &Value,
+        at: &Place<'_>,
+        is: Is,
+        out: &mut Vec<SchemaViolation>,
+    ) {
         let schema = self.resolver().resolve(schema);
         let node = Node::of(schema);
         let allowed = match node.kind {
@@ -168,7 +175,14 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn fields(&self, node: &Node<'c>, fields: &Map<String, Value>, at: &Place<'_>, is: Is, out: &mut Vec<Violation>) {
+    fn fields(
+        &self,
+        node: &Node<'c>,
+        fields: &Map<String, Value>,
+        at: &Place<'_>,
+        is: Is,
+        out: &mut Vec<SchemaViolation>,
+    ) {
         for (name, value) in fields {
             let at_field = at.key(name);
             match node.field(name, is, self.resolver()) {
@@ -194,7 +208,7 @@ impl<'c> Checker<'c> {
 
     /// Adds what the schema has against one part of an object, and all that is in it. What lies on the way there is entered,
     /// not checked.
-    pub(super) fn check_at(&self, object: &Value, path: &FieldPath, out: &mut Vec<Violation>) {
+    pub(super) fn check_at(&self, object: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
         let (mut schema, mut value, mut is) = (self.whole.schema, object, Is::AWholeObject);
         let mut at = FieldPath::root();
         for segment in path.segments() {
@@ -237,7 +251,7 @@ impl<'c> Checker<'c> {
         self.whole.resolver
     }
 
-    fn expect(&self, value: &Value, kind: &'static str, at: &Place<'_>, out: &mut Vec<Violation>) {
+    fn expect(&self, value: &Value, kind: &'static str, at: &Place<'_>, out: &mut Vec<SchemaViolation>) {
         if !has_type(value, &[kind]) {
             self.refuse(&Reason::Type(vec![kind]), value, at, out);
         }
@@ -439,7 +453,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn refuse(&self, reason: &Reason<'_>, value: &Value, at: &Place<'_>, out: &mut Vec<Violation>) {
+    fn refuse(&self, reason: &Reason<'_>, value: &Value, at: &Place<'_>, out: &mut Vec<SchemaViolation>) {
         out.push(judgement::refused(self.whole, reason, value, at.path()));
     }
 }

@@ -5,13 +5,19 @@ use serde_json::Value;
 
 use super::place::Place;
 use super::references::Resolver;
-use super::{Violation, metadata};
+use super::{SchemaViolation, metadata};
 use kubefoundry_kubernetes::names;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
 /// Looks at every list and every embedded object, from a place of an object on.
-pub(super) fn check(schema: &Value, value: &Value, at: &Place<'_>, resolver: Resolver<'_>, out: &mut Vec<Violation>) {
+pub(super) fn check(
+    schema: &Value,
+    value: &Value,
+    at: &Place<'_>,
+    resolver: Resolver<'_>,
+    out: &mut Vec<SchemaViolation>,
+) {
     let schema = resolver.resolve(schema);
     match value {
         Value::Object(fields) => {
@@ -40,7 +46,7 @@ pub(super) fn check(schema: &Value, value: &Value, at: &Place<'_>, resolver: Res
 
 /// Items of a set, or of a list that is a map by some of its fields, are there once
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype`).
-fn duplicates(schema: &Value, items: &[Value], at: &Place<'_>, out: &mut Vec<Violation>) {
+fn duplicates(schema: &Value, items: &[Value], at: &Place<'_>, out: &mut Vec<SchemaViolation>) {
     let keys: Vec<&str> = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
         Some("set") => Vec::new(),
         Some("map") => {
@@ -61,25 +67,25 @@ fn duplicates(schema: &Value, items: &[Value], at: &Place<'_>, out: &mut Vec<Vio
                 if keys.is_empty() { "value".to_owned() } else { keys.join(" and ") }
             );
             let expected = "one item each: the list is a set or map of the apiserver";
-            out.push(Violation::refused(at.index(position).path(), &found, expected));
+            out.push(SchemaViolation::refused(at.index(position).path(), &found, expected));
         }
     }
 }
 
 /// An object inside of another must say what it is (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta`;
 /// that its apiVersion and kind are there is part of the strict schema).
-fn embedded(value: &Value, path: &FieldPath, out: &mut Vec<Violation>) {
+fn embedded(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
     let text = |field: &str| value.get(field).and_then(Value::as_str);
     if let Some(version) = text("apiVersion")
         && (version.is_empty() || version.matches('/').count() > 1)
     {
         let found = format!("is {:?}", shorten(version));
-        out.push(Violation::refused(path.key("apiVersion"), &found, "a version, or a group and a version"));
+        out.push(SchemaViolation::refused(path.key("apiVersion"), &found, "a version, or a group and a version"));
     }
     if let Some(kind) = text("kind")
         && let Err(expected) = names::dns_1035_label(&kind.to_lowercase())
     {
-        out.push(Violation::refused(path.key("kind"), &format!("is {:?}", shorten(kind)), expected));
+        out.push(SchemaViolation::refused(path.key("kind"), &format!("is {:?}", shorten(kind)), expected));
     }
     if let Some(inner) = value.get("metadata") {
         metadata::fields(inner, &path.key("metadata"), false, out);

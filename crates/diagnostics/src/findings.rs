@@ -1,15 +1,15 @@
 //! The collector that rules report to while they look at one document.
 
-use super::{Attribute, Code, Diagnostic, Fix, Location, ObjectRef, Place, Related, Severity};
+use super::{Attribute, Code, Diagnostic, FieldRef, Fix, Location, ObjectRef, RelatedLocation, Severity};
 use crate::source::SourceId;
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::one_line;
-use kubefoundry_yaml::{Node, Span, Target, Value};
+use kubefoundry_yaml::{FieldPart, Node, Span, Value};
 
 /// The document that is being looked at.
 #[derive(Debug, Clone)]
-pub struct Scope<'d> {
+pub struct DocumentScope<'d> {
     /// Its text's id.
     pub source: SourceId,
     /// Its text, whole (spans are into it).
@@ -22,13 +22,13 @@ pub struct Scope<'d> {
     pub object: Option<ObjectRef>,
 }
 
-impl Scope<'_> {
+impl DocumentScope<'_> {
     /// The location of a place in this document.
-    pub fn locate(&self, place: &Place) -> Location {
-        let mut span = self.root.locate(&place.path, place.target);
+    pub fn locate(&self, place: &FieldRef) -> Location {
+        let mut span = self.root.locate(&place.path, place.part);
         // The value of a field that is a block begins on another line, as if its first entry were meant.
         if self.root.at(&place.path).is_some_and(|node| self.is_block(node)) {
-            span = self.root.locate(&place.path, Target::Key);
+            span = self.root.locate(&place.path, FieldPart::Key);
         }
         Location { source: self.source, document: self.document, span, path: place.path.clone() }
     }
@@ -59,19 +59,19 @@ const MOST: usize = 1000;
 /// Collects the findings of one document, at most 1000 and a word about the rest.
 #[derive(Debug)]
 pub struct Findings<'d> {
-    scope: Scope<'d>,
+    scope: DocumentScope<'d>,
     diagnostics: Vec<Diagnostic>,
     left_out: usize,
 }
 
 impl<'d> Findings<'d> {
     /// An empty collection for a document.
-    pub fn new(scope: Scope<'d>) -> Self {
+    pub fn new(scope: DocumentScope<'d>) -> Self {
         Self { scope, diagnostics: Vec::new(), left_out: 0 }
     }
 
     /// The document that is being looked at.
-    pub fn scope(&self) -> &Scope<'d> {
+    pub fn scope(&self) -> &DocumentScope<'d> {
         &self.scope
     }
 
@@ -80,9 +80,9 @@ impl<'d> Findings<'d> {
     pub fn report(
         &mut self,
         code: &'static Code,
-        place: impl Into<Place>,
+        place: impl Into<FieldRef>,
         message: impl Into<String>,
-    ) -> Reported<'_, 'd> {
+    ) -> DiagnosticBuilder<'_, 'd> {
         let place = place.into();
         // Looking for a place takes a look at the document; past the limit none is needed.
         let location = if self.is_full() { Location::default() } else { self.scope.locate(&place) };
@@ -93,10 +93,10 @@ impl<'d> Findings<'d> {
     pub fn report_at(
         &mut self,
         code: &'static Code,
-        place: impl Into<Place>,
+        place: impl Into<FieldRef>,
         span: Span,
         message: impl Into<String>,
-    ) -> Reported<'_, 'd> {
+    ) -> DiagnosticBuilder<'_, 'd> {
         let place = place.into();
         let location = if self.is_full() { Location::default() } else { self.scope.locate(&place) };
         let location = Location { span, ..location };
@@ -112,10 +112,10 @@ impl<'d> Findings<'d> {
         }
     }
 
-    fn push(&mut self, code: &'static Code, message: &str, location: Location) -> Reported<'_, 'd> {
+    fn push(&mut self, code: &'static Code, message: &str, location: Location) -> DiagnosticBuilder<'_, 'd> {
         if self.is_full() {
             self.left_out += 1;
-            return Reported { findings: self, kept: false };
+            return DiagnosticBuilder { findings: self, kept: false };
         }
         let mut message = one_line(message);
         message.push_str(&look_alikes(code, self.scope.named(code, &location)));
@@ -123,7 +123,7 @@ impl<'d> Findings<'d> {
         diagnostic.location = Some(location);
         diagnostic.object.clone_from(&self.scope.object);
         self.diagnostics.push(diagnostic);
-        Reported { findings: self, kept: true }
+        DiagnosticBuilder { findings: self, kept: true }
     }
 
     /// Whether nothing more is kept: a further finding is only counted, so it need not be worked out.
@@ -137,7 +137,7 @@ impl<'d> Findings<'d> {
     }
 
     /// How many errors there are so far.
-    pub fn errors(&self) -> usize {
+    pub fn error_count(&self) -> usize {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
 
@@ -158,7 +158,7 @@ impl<'d> Findings<'d> {
 
     /// Takes in what a later phase found in a document that an earlier one found errors in, from severity `least` up: all
     /// but the echoes, that is, what is said of a field that has its error already, unless its code is `always` said.
-    pub fn absorb(&mut self, later: Findings<'_>, least: Severity, always: &'static Code) {
+    pub fn extend_without_echoes(&mut self, later: Findings<'_>, least: Severity, always: &'static Code) {
         let path = |diagnostic: &Diagnostic| diagnostic.location.as_ref().map(|location| location.path.clone());
         let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
         let errors: Vec<_> = errors.filter_map(path).collect();
@@ -170,7 +170,7 @@ impl<'d> Findings<'d> {
     }
 
     /// Adds advice to what was found so far and has none yet, where there is some for its place.
-    pub fn advise(&mut self, advice: impl Fn(&Location) -> Option<String>) {
+    pub fn add_missing_help(&mut self, advice: impl Fn(&Location) -> Option<String>) {
         for found in self.diagnostics.iter_mut().filter(|found| found.help.is_none()) {
             found.help = found.location.as_ref().and_then(&advice).map(|help| readable(one_line(&help)));
         }
@@ -191,7 +191,7 @@ impl<'d> Findings<'d> {
         if self.left_out > 0 {
             let message = format!("the document has {} more findings, expected at most {MOST}", self.left_out);
             let mut diagnostic = Diagnostic::new(&super::codes::LIMIT_EXCEEDED, message);
-            diagnostic.location = Some(self.scope.locate(&Place::key(&FieldPath::root())));
+            diagnostic.location = Some(self.scope.locate(&FieldRef::key(&FieldPath::root())));
             diagnostic.object.clone_from(&self.scope.object);
             self.diagnostics.push(diagnostic);
         }
@@ -237,7 +237,7 @@ fn look_alikes(code: &'static Code, named: &str) -> String {
 
 /// A finding that was just reported.
 #[derive(Debug)]
-pub struct Reported<'f, 'd> {
+pub struct DiagnosticBuilder<'f, 'd> {
     findings: &'f mut Findings<'d>,
     kept: bool,
 }
@@ -246,7 +246,7 @@ pub struct Reported<'f, 'd> {
     clippy::return_self_not_must_use,
     reason = "the finding is reported already; what is added to it may be dropped"
 )]
-impl Reported<'_, '_> {
+impl DiagnosticBuilder<'_, '_> {
     fn last(&mut self) -> Option<&mut Diagnostic> {
         self.findings.diagnostics.last_mut().filter(|_| self.kept)
     }
@@ -260,13 +260,13 @@ impl Reported<'_, '_> {
     }
 
     /// Adds a second place in the same document.
-    pub fn related(mut self, place: impl Into<Place>, message: impl Into<String>) -> Self {
+    pub fn related(mut self, place: impl Into<FieldRef>, message: impl Into<String>) -> Self {
         if !self.kept {
             return self;
         }
         let location = self.findings.scope.locate(&place.into());
         if let Some(diagnostic) = self.last() {
-            diagnostic.related.push(Related { location, message: one_line(&message.into()) });
+            diagnostic.related.push(RelatedLocation { location, message: one_line(&message.into()) });
         }
         self
     }
@@ -278,7 +278,7 @@ impl Reported<'_, '_> {
         {
             diagnostic
                 .related
-                .push(Related { location: Location { span, ..location }, message: one_line(&message.into()) });
+                .push(RelatedLocation { location: Location { span, ..location }, message: one_line(&message.into()) });
         }
         self
     }
@@ -287,7 +287,7 @@ impl Reported<'_, '_> {
     pub fn related_in(mut self, source: SourceId, document: usize, span: Span, message: impl Into<String>) -> Self {
         let location = Location { source, span, document, path: kubefoundry_yaml::field_path::FieldPath::root() };
         if let Some(diagnostic) = self.last() {
-            diagnostic.related.push(Related { location, message: one_line(&message.into()) });
+            diagnostic.related.push(RelatedLocation { location, message: one_line(&message.into()) });
         }
         self
     }

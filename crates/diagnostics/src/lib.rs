@@ -13,12 +13,12 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use codes::{Attribute, Code};
-pub use findings::{Findings, Reported, Scope};
+pub use findings::{DiagnosticBuilder, DocumentScope, Findings};
 
 use crate::source::SourceId;
 use kubefoundry_yaml::edit::TextEdit;
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::{Span, Target};
+use kubefoundry_yaml::{FieldPart, Span};
 
 /// How much a finding matters. Errors stop the output; information never fails a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -93,14 +93,14 @@ impl Location {
     }
 
     /// A source as a whole: its first byte.
-    pub fn of_source(source: SourceId) -> Self {
+    pub fn from_source(source: SourceId) -> Self {
         Self { source, ..Self::default() }
     }
 }
 
 /// A second place that explains a finding, such as where a name was used first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Related {
+pub struct RelatedLocation {
     /// Where.
     pub location: Location,
     /// What is there, in a few words.
@@ -132,7 +132,7 @@ pub struct Diagnostic {
     /// The object it is about.
     pub object: Option<ObjectRef>,
     /// Other places that explain it.
-    pub related: Vec<Related>,
+    pub related: Vec<RelatedLocation>,
     /// What to do.
     pub help: Option<String>,
     /// A fix that a machine may make.
@@ -172,30 +172,30 @@ impl Diagnostic {
 
 /// Where to point for a field: its path, and its key or its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FieldRef {
     /// The field.
     pub path: FieldPath,
     /// Its key or its value.
-    pub target: Target,
+    pub part: FieldPart,
 }
 
-impl Place {
+impl FieldRef {
     /// The key of a field.
     pub fn key(path: &FieldPath) -> Self {
-        Self { path: path.clone(), target: Target::Key }
+        Self { path: path.clone(), part: FieldPart::Key }
     }
 
     /// The value of a field.
     pub fn value(path: &FieldPath) -> Self {
-        Self { path: path.clone(), target: Target::Value }
+        Self { path: path.clone(), part: FieldPart::Value }
     }
 }
-impl From<&FieldPath> for Place {
+impl From<&FieldPath> for FieldRef {
     fn from(path: &FieldPath) -> Self {
         Self::value(path)
     }
 }
-impl From<&'static str> for Place {
+impl From<&'static str> for FieldRef {
     fn from(dotted: &'static str) -> Self {
         Self::value(&FieldPath::parse(dotted))
     }

@@ -38,7 +38,7 @@ pub struct Source {
     /// YAML or JSON text, one or more documents.
     pub text: String,
     /// Why it is not read, when its bytes are not text: then `text` is what can be shown of them.
-    pub not_text: Option<NotText>,
+    pub encoding_error: Option<EncodingError>,
     /// Whether it is YAML whatever its name ends in: a client's own writing of a file, not the file.
     pub is_rewritten: bool,
     /// The directory that was named, when it was read as one of its files.
@@ -47,7 +47,7 @@ pub struct Source {
 
 /// Why bytes are not text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotText {
+pub enum EncodingError {
     /// They are not UTF-8 from this offset on.
     NotUtf8(usize),
     /// They start with the byte order mark of UTF-16.
@@ -80,7 +80,7 @@ impl SourceSet {
             purpose,
             name,
             text: text.into(),
-            not_text: None,
+            encoding_error: None,
             is_rewritten: false,
             directory: None,
         });
@@ -131,10 +131,10 @@ impl SourceSet {
     /// in the line where they stop being text.
     ///
     /// ```
-    /// use kubefoundry_diagnostics::source::{NotText, Purpose, SourceSet};
+    /// use kubefoundry_diagnostics::source::{EncodingError, Purpose, SourceSet};
     /// let mut sources = SourceSet::default();
     /// let id = sources.add_bytes(Purpose::Input, "latin.yaml", b"name: Gr\xf6\xdfe\n".to_vec());
-    /// assert_eq!(sources.get(id).not_text, Some(NotText::NotUtf8(8)));
+    /// assert_eq!(sources.get(id).encoding_error, Some(EncodingError::NotUtf8(8)));
     /// ```
     pub fn add_bytes(&mut self, purpose: Purpose, name: impl Into<String>, bytes: Vec<u8>) -> SourceId {
         let (text, not_text) = match String::from_utf8(bytes) {
@@ -142,14 +142,15 @@ impl SourceSet {
             Err(error) => {
                 let bytes = error.as_bytes();
                 let utf16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
-                let why = if utf16 { NotText::Utf16 } else { NotText::NotUtf8(error.utf8_error().valid_up_to()) };
+                let why =
+                    if utf16 { EncodingError::Utf16 } else { EncodingError::NotUtf8(error.utf8_error().valid_up_to()) };
                 // The bytes before the first bad one keep their places.
                 (String::from_utf8_lossy(bytes).into_owned(), Some(why))
             }
         };
         let id = self.add_for(purpose, name, text);
         if let Some(source) = self.sources.last_mut() {
-            source.not_text = not_text;
+            source.encoding_error = not_text;
         }
         id
     }

@@ -23,7 +23,7 @@ pub mod wire;
 /// What the expansions of this crate's macros name.
 #[doc(hidden)]
 pub mod __private {
-    pub use kubefoundry_diagnostics::Place;
+    pub use kubefoundry_diagnostics::FieldRef;
     pub use kubefoundry_yaml::field_path::FieldPath;
     pub use kubefoundry_yaml::{Node, Value};
     pub use serde;

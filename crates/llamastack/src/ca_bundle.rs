@@ -6,9 +6,9 @@ use super::inputs::MOST_DATA;
 use super::server::{CaBundle, Server};
 use super::validate::ca_key;
 use super::{codes, inputs, objects, paths};
-use crate::Set;
+use crate::ObjectSet;
 use crate::wire::LlamaStackDistribution;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
@@ -31,7 +31,7 @@ pub(super) struct Mounted {
 }
 
 /// The certificates of a server, if it is to trust some.
-pub(super) fn mounted(server: &Server, set: &Set<'_, '_>, findings: &mut Findings<'_>) -> Option<Mounted> {
+pub(super) fn mounted(server: &Server, set: &ObjectSet<'_, '_>, findings: &mut Findings<'_>) -> Option<Mounted> {
     let bundle = server.ca_bundle.as_ref()?;
     let own = server.namespace.as_deref();
     let namespace = bundle.namespace.as_deref().or(own);
@@ -39,10 +39,10 @@ pub(super) fn mounted(server: &Server, set: &Set<'_, '_>, findings: &mut Finding
         return straight(bundle, namespace == own, findings);
     };
     let mut certificates = Vec::new();
-    let before = findings.errors();
+    let before = findings.error_count();
     // A key that cannot be one has its finding already.
     for (index, key) in bundle.keys.iter().enumerate().filter(|(_, key)| ca_key(key).is_ok()) {
-        let place = Place::value(&path().join("configMapKeys").index(index));
+        let place = FieldRef::value(&path().join("configMapKeys").index(index));
         let Some(text) = inputs::data(&source.root, key) else {
             let message = format!("ConfigMap {} has no key {key:?}, expected certificates in it", bundle.config_map);
             findings.report(&codes::UNUSABLE_CA_BUNDLE, place, message);
@@ -66,7 +66,7 @@ pub(super) fn mounted(server: &Server, set: &Set<'_, '_>, findings: &mut Finding
         );
         findings.report(&codes::UNUSABLE_CA_BUNDLE, &path(), message);
     }
-    if findings.errors() > before {
+    if findings.error_count() > before {
         return None;
     }
     let name = server.object("ca-bundle");

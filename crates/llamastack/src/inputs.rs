@@ -8,10 +8,10 @@ use super::package::{self, ProviderPackage};
 use super::pod::Mode;
 use super::server::{Provider, Server};
 use super::{codes, external, objects};
-use crate::Set;
-use kubefoundry_diagnostics::{Findings, Place};
+use crate::ObjectSet;
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_transform::Object;
+use kubefoundry_transform::InputObject;
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -48,7 +48,7 @@ pub(super) struct UserConfig<'n> {
 pub(super) fn user_config<'n>(
     server: &Server,
     mode: Mode,
-    set: &Set<'n, '_>,
+    set: &ObjectSet<'n, '_>,
     findings: &mut Findings<'_>,
 ) -> UserConfig<'n> {
     let name = server.user_config.as_deref();
@@ -86,7 +86,7 @@ pub(super) fn merged(
     server: &Server,
     mode: Mode,
     user: &UserConfig<'_>,
-    set: &Set<'_, '_>,
+    set: &ObjectSet<'_, '_>,
     findings: &mut Findings<'_>,
 ) -> Option<(Manifest, String)> {
     let entries: Vec<Option<Entry>> = (0..)
@@ -133,7 +133,7 @@ fn missing_base(server: &Server, findings: &mut Findings<'_>) {
     let at = LlamaStackDistribution::path().spec().server();
     let (place, message) = match &server.user_config {
         None => (
-            Place::from(at),
+            FieldRef::from(at),
             "mergeMode static needs the configuration in the input, and spec.server.userConfig is absent: that of a distribution is in its image"
                 .to_owned(),
         ),
@@ -153,12 +153,13 @@ fn entry(
     provider: &Provider,
     server: &Server,
     mode: Mode,
-    set: &Set<'_, '_>,
+    set: &ObjectSet<'_, '_>,
     findings: &mut Findings<'_>,
 ) -> Option<Entry> {
     let who =
         format!("provider '{}' (image: {}, init container: {})", provider.id, provider.image, provider.container());
-    let found: Vec<&Object<'_>> = set.inputs.iter().filter(|object| is_metadata(object, provider, server)).collect();
+    let found: Vec<&InputObject<'_>> =
+        set.inputs.iter().filter(|object| is_metadata(object, provider, server)).collect();
     let Some(object) = found.first() else {
         if mode == Mode::Static {
             let message = format!(
@@ -201,7 +202,7 @@ fn entry(
     })
 }
 
-fn is_metadata(object: &Object<'_>, provider: &Provider, server: &Server) -> bool {
+fn is_metadata(object: &InputObject<'_>, provider: &Provider, server: &Server) -> bool {
     let header = &object.header;
     let labels = object.root.get("metadata").and_then(|metadata| metadata.get("labels"));
     &*header.kind == "ConfigMap"
@@ -211,7 +212,7 @@ fn is_metadata(object: &Object<'_>, provider: &Provider, server: &Server) -> boo
 }
 
 fn package_of(
-    object: &Object<'_>,
+    object: &InputObject<'_>,
     who: &str,
     provider: &Provider,
     findings: &mut Findings<'_>,

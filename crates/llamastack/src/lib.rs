@@ -39,11 +39,11 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_transform::Endpoint;
 use kubefoundry_transform::codes as shared;
-use kubefoundry_transform::{GroupKind, Object, PodPart, Sink, Transform};
+use kubefoundry_transform::{GroupKind, InputObject, PodPart, Transform, TransformOutput};
 use kubefoundry_yaml::Node;
 
 /// What the transformation sees.
-type Set<'s, 't> = kubefoundry_transform::Set<'s, 't, Settings>;
+type ObjectSet<'s, 't> = kubefoundry_transform::ObjectSet<'s, 't, Settings>;
 
 /// The transformation.
 #[derive(Debug)]
@@ -104,12 +104,12 @@ impl Transform for LlamaStack {
         codes::CODES
     }
 
-    fn run(&self, object: &Object<'_>, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+    fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
         let findings = &mut out.findings;
         let wire = read::read(&object.root, findings);
         let server = wire
             .and_then(|wire| validate::validate(&wire, &Options::of(set), &mut Checker { api_group: None, findings }));
-        findings.advise(|location| read::provider_at(&object.root, &location.path));
+        findings.add_missing_help(|location| read::provider_at(&object.root, &location.path));
         let Some(server) = server else { return };
         let fields = || LlamaStackDistribution::path().spec().server();
         out.pod_parts = vec![
@@ -133,7 +133,7 @@ fn has_external_providers(root: &Node<'_>) -> bool {
 const SECTION: &str = "externalProviders";
 
 /// Makes a server's objects.
-fn render(server: &Server, set: &Set<'_, '_>, out: &mut Sink<'_>) {
+fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let options = &Options::of(set);
     let mode = Mode::of(server, options);
     let findings = &mut out.findings;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::image::mirrored;
@@ -177,7 +177,7 @@ pub struct Chosen {
     pub is_default: bool,
 }
 
-impl kubefoundry_transform::Settings for Settings {
+impl kubefoundry_transform::TransformSettings for Settings {
     type Section = LlamaStackSettings;
 
     const KEY: &'static str = "llamaStack";
@@ -315,7 +315,7 @@ pub(crate) struct Options<'s> {
 
 impl<'s> Options<'s> {
     /// The options of a run.
-    pub(crate) fn of(set: &crate::Set<'s, '_>) -> Self {
+    pub(crate) fn of(set: &crate::ObjectSet<'s, '_>) -> Self {
         Self { images: set.context.images, settings: set.settings }
     }
 }
@@ -342,7 +342,7 @@ impl Check<'_, '_> {
     /// An image of a distribution that there is none of.
     fn unknown_override(&mut self, path: &FieldPath, names: &[String]) {
         let message = format!("{path} takes the place of no image, expected one of {}", names.join(", "));
-        let reported = self.findings.report(&codes::INVALID_OPTION, Place::key(path), message);
+        let reported = self.findings.report(&codes::INVALID_OPTION, FieldRef::key(path), message);
         let _ = reported.help("name the image of a distribution of your own in llamaStack.distributions");
     }
 

@@ -3,7 +3,7 @@
 
 use super::SECTION;
 use super::wire::{Api, ExternalProviders, LlamaStackDistribution};
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
@@ -34,7 +34,7 @@ fn misplaced_section(root: &mut Node<'_>, findings: &mut Findings<'_>) {
     let mut at = |node: &mut Node<'_>, path: FieldPath, place: &str| {
         if !take_out(node, |key| key == SECTION).is_empty() {
             findings
-                .report(&codes::UNKNOWN_FIELD, Place::key(&path), format!("unknown field {SECTION:?} in {place}"))
+                .report(&codes::UNKNOWN_FIELD, FieldRef::key(&path), format!("unknown field {SECTION:?} in {place}"))
                 .help(format!("external providers stand in {}", providers_path()));
         }
     };
@@ -51,7 +51,7 @@ fn misplaced_service_account(server: &mut Node<'_>, findings: &mut Findings<'_>)
     }
     let path = LlamaStackDistribution::path().spec().server().key("serviceAccountName");
     findings
-        .report(&codes::UNKNOWN_FIELD, Place::key(&path), "unknown field \"serviceAccountName\" in spec.server")
+        .report(&codes::UNKNOWN_FIELD, FieldRef::key(&path), "unknown field \"serviceAccountName\" in spec.server")
         .help("the ServiceAccount of the pod is spec.server.podOverrides.serviceAccountName");
 }
 
@@ -63,7 +63,7 @@ fn unknown_sections(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
         let message = format!("unknown field {:?} in {path}, expected an API: {}", shorten(&key), known.join(", "));
         let meant = Api::named(&key).map(Api::section).or_else(|| closest(&key, known.iter().copied()));
         let there = meant.is_some_and(|meant| providers.get(meant).is_some());
-        let reported = findings.report(&codes::UNKNOWN_FIELD, Place::key(&path.key(key)), message);
+        let reported = findings.report(&codes::UNKNOWN_FIELD, FieldRef::key(&path.key(key)), message);
         if let Some(meant) = meant {
             let reported =
                 reported.help(format!("did you mean {meant:?}{}?", if there { ", which is there too" } else { "" }));
@@ -87,7 +87,7 @@ fn provider_types(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
             let path = path.index(index);
             let message = format!("unknown field \"providerType\" in {path}, expected the image to say it");
             findings
-                .report(&codes::UNKNOWN_FIELD, Place::key(&path.join("providerType")), message)
+                .report(&codes::UNKNOWN_FIELD, FieldRef::key(&path.join("providerType")), message)
                 .help("remove it: the type is spec.providerType in the image's lls-provider-spec.yaml");
         }
     }

@@ -14,7 +14,7 @@ pub(super) use config_maps::ca_key;
 use super::server::{ContainerSpec, Network, Server};
 use super::{codes, wire};
 use crate::options::Options;
-use kubefoundry_diagnostics::Place;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::environment::environment;
 use kubefoundry_kubernetes::check::{Checker, text};
@@ -169,7 +169,7 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
             "no Service is made: spec.server.containerSpec has neither port nor env"
         };
         let spec = wire::LlamaStackDistribution::path().spec();
-        let place: Place = if exposed { spec.network().expose_route().into() } else { spec.server().into() };
+        let place: FieldRef = if exposed { spec.network().expose_route().into() } else { spec.server().into() };
         check
             .findings
             .report(&codes::NO_SERVICE, place, message)

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::ir::{Deployment, Origin};
+use super::ir::{Deployment, FieldOrigin};
 use crate::wire::ModelDeployment;
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
@@ -13,7 +13,7 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 /// Writes them where the object says nothing. `deployment` is the object as it was read.
 pub fn write_defaults(deployment: &Deployment, object: &mut Value) {
     for leaf in deployment.leaves() {
-        if leaf.origin == Origin::Defaulted
+        if leaf.origin == FieldOrigin::Defaulted
             && is_value(&leaf.path)
             && let Ok(value) = serde_json::from_str(&leaf.value)
         {
@@ -85,7 +85,7 @@ mod tests {
 
     fn defaulted(spec: &str) -> Vec<(String, String)> {
         let (_, deployment) = crate::validate::tests::deployment_of(spec);
-        let leaves = deployment.leaves().into_iter().filter(|leaf| leaf.origin == Origin::Defaulted);
+        let leaves = deployment.leaves().into_iter().filter(|leaf| leaf.origin == FieldOrigin::Defaulted);
         leaves.map(|leaf| (leaf.path.to_string().replace("[0]", ""), leaf.value)).collect()
     }
 

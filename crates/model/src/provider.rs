@@ -9,7 +9,7 @@ use super::support::{self, FieldSupport};
 use kubefoundry_diagnostics::{Code, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::Shape;
-use kubefoundry_transform::{AllSettings, Endpoint, InstalledSchemas, Section};
+use kubefoundry_transform::{AllSettings, Endpoint, InstalledSchemas, SettingsSection};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// What is constant about a provider.
@@ -32,7 +32,7 @@ pub struct ProviderInfo {
     /// What its overrides look like: the keys of `spec.provider.overrides`.
     pub overrides: Shape,
     /// The section of a `Render` document that its settings are read from, if it has any.
-    pub section: Option<fn() -> Section>,
+    pub section: Option<fn() -> SettingsSection>,
     /// The diagnostic codes that only it uses.
     pub codes: &'static [&'static Code],
     /// What becomes of those fields of the specification that it treats otherwise than

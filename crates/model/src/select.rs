@@ -15,7 +15,7 @@ use kubefoundry_cel::EvaluationErrorKind;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::Word as _;
-pub use kubefoundry_transform::{Assessment, Chosen, RuleValue, Selection, Steps};
+pub use kubefoundry_transform::{CandidateAssessment, PriorChoice, RuleValue, Selection, StepBudget};
 use kubefoundry_yaml::text::closest;
 
 /// Selects. `variables` is what rules see.
@@ -27,12 +27,12 @@ pub fn select(
     catalog: &Catalog,
     mut variables: RuleVariables<'_>,
     every_rule: bool,
-    steps: &mut Steps,
+    steps: &mut StepBudget,
     findings: &mut Findings<'_>,
 ) -> Selection {
     let explicit = deployment.provider.name.as_deref();
     let evaluates = explicit.is_none() || every_rule;
-    let (candidates, reasons): (Vec<Assessment>, Vec<Option<String>>) = catalog
+    let (candidates, reasons): (Vec<CandidateAssessment>, Vec<Option<String>>) = catalog
         .candidates()
         .iter()
         .map(|candidate| {
@@ -53,7 +53,7 @@ pub fn select(
         return selection;
     }
     // The list is ordered by name, and only a higher score replaces: ties go to the first name.
-    let mut best: Option<(i32, &Assessment, String)> = None;
+    let mut best: Option<(i32, &CandidateAssessment, String)> = None;
     for (assessment, reason) in selection.candidates.iter().zip(reasons) {
         if let (Some(score), Some(reason)) = (assessment.score, reason)
             && best.as_ref().is_none_or(|(highest, ..)| score > *highest)
@@ -79,9 +79,9 @@ fn assess(
     catalog: &Catalog,
     variables: Option<&mut RuleVariables<'_>>,
     every_rule: bool,
-    steps: &mut Steps,
+    steps: &mut StepBudget,
     findings: &mut Findings<'_>,
-) -> (Assessment, Option<String>) {
+) -> (CandidateAssessment, Option<String>) {
     let closed_gate = if candidate.ready == Some(false) {
         Some("reports ready: false".to_owned())
     } else {
@@ -128,7 +128,7 @@ fn assess(
     let unmatched = deployment.api_group.unmatched_score.filter(|_| evaluate.is_some());
     let winner = winner.or_else(|| Some((unmatched?, matched_capabilities(deployment))));
     let winner = winner.filter(|_| closed_gate.is_none());
-    let assessment = Assessment {
+    let assessment = CandidateAssessment {
         provider: candidate.name.clone(),
         closed_gate,
         rules,
@@ -211,9 +211,9 @@ pub fn check_compatibility(
     explicit: bool,
     findings: &mut Findings<'_>,
 ) {
-    let before = findings.errors();
+    let before = findings.error_count();
     for candidate in [catalog.get(name).filter(|_| explicit), catalog.builtin_candidate(name)].into_iter().flatten() {
-        if findings.errors() == before {
+        if findings.error_count() == before {
             check_capabilities(candidate, deployment, catalog, findings);
         }
     }

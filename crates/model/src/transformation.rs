@@ -11,14 +11,14 @@ use super::rule_environment::RuleVariables;
 use super::wire::{CONFIGURATION_KIND, InferenceProviderConfig, KIND, ModelDeployment};
 use super::{providers, select, validate};
 use crate::codes;
-use kubefoundry_diagnostics::{Code, Findings, Place, Severity};
+use kubefoundry_diagnostics::{Code, FieldRef, Findings, Severity};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{self, Manifest};
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_transform::{
-    DecisionFacts, Field, Gpus, NoSettings, Object, RunContext, Selection, Set, Sink, Steps, Thoroughness, Transform,
-    owner_reference,
+    DecisionFacts, GpuCount, InputObject, NoSettings, ObjectSet, ResolvedField, RunContext, Selection, StepBudget,
+    Thoroughness, Transform, TransformOutput, owner_reference,
 };
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -110,7 +110,7 @@ impl Transform for ModelDeployments {
             let root = findings.scope().root;
             let reported = findings.report(
                 &codes::REQUIRED_FIELD,
-                Place::key(&FieldPath::parse("apiVersion")),
+                FieldRef::key(&FieldPath::parse("apiVersion")),
                 format!("apiVersion of a {kind} is required, expected {expected}"),
             );
             let keys = root.entries().iter().map(|entry| entry.key.as_ref());
@@ -137,7 +137,7 @@ impl Transform for ModelDeployments {
         &[]
     }
 
-    fn run(&self, object: &Object<'_>, set: &Set<'_, '_, NoSettings>, out: &mut Sink<'_>) {
+    fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_, NoSettings>, out: &mut TransformOutput<'_>) {
         out.decision = None;
         let Some(catalog) = Catalog::downcast(set.context.configuration) else { return };
         let Some(api_group) = ApiGroup::find(object.header.group()) else { return };
@@ -172,7 +172,7 @@ fn report_foreign(group: &str, findings: &mut Findings<'_>) {
 
 /// A validated deployment, and what it is rendered with.
 struct Run<'r> {
-    object: &'r Object<'r>,
+    object: &'r InputObject<'r>,
     deployment: &'r Deployment,
     catalog: &'r Catalog,
     context: &'r RunContext<'r>,
@@ -189,7 +189,7 @@ struct Rendering {
 
 impl Run<'_> {
     /// Renders the deployment, or finds what else is wrong with one that has errors.
-    fn complete(&self, steps: &mut Steps, findings: &mut Findings<'_>) -> Rendering {
+    fn complete(&self, steps: &mut StepBudget, findings: &mut Findings<'_>) -> Rendering {
         if !findings.has_errors() {
             let rendering = self.select_and_translate(steps, findings);
             let provider = rendering.facts.selection.as_ref().and_then(|selection| selection.provider.as_deref());
@@ -217,11 +217,11 @@ impl Run<'_> {
         let explicit = facts.selection.as_ref().is_some_and(|selection| selection.explicit);
         let least = if explicit { Severity::Warning } else { Severity::Error };
         // The provider's own word about GPUs stands beside the engine's (MD-2.1 and MD-2.7).
-        findings.absorb(later, least, &codes::PROVIDER_REQUIRES_GPU);
+        findings.extend_without_echoes(later, least, &codes::PROVIDER_REQUIRES_GPU);
         Rendering { facts, endpoint, ..Rendering::default() }
     }
 
-    fn select_and_translate(&self, steps: &mut Steps, findings: &mut Findings<'_>) -> Rendering {
+    fn select_and_translate(&self, steps: &mut StepBudget, findings: &mut Findings<'_>) -> Rendering {
         let Self { deployment, catalog, context, .. } = *self;
         let every_rule = context.thoroughness != Thoroughness::Needed;
         let kept = context.chosen.filter(|_| deployment.provider.name.is_none());
@@ -230,7 +230,7 @@ impl Run<'_> {
                 let variables = RuleVariables::new(&self.object.root, deployment);
                 select::select(deployment, catalog, variables, every_rule, steps, findings)
             },
-            Selection::kept,
+            Selection::from_prior_choice,
         );
         let keeps_all = context.thoroughness == Thoroughness::Everything;
         if !keeps_all {
@@ -250,9 +250,9 @@ impl Run<'_> {
             rendering.passed_on = Some(pass_on(self.object, deployment.api_group, selection, findings));
             return rendering;
         };
-        let before = findings.errors();
+        let before = findings.error_count();
         select::check_compatibility(&name, deployment, catalog, selection.explicit, findings);
-        if findings.errors() > before {
+        if findings.error_count() > before {
             return rendering;
         }
         let Some(crd_version) = conformance::choose_crd_version(provider, context, findings) else { return rendering };
@@ -314,33 +314,38 @@ impl Run<'_> {
 }
 
 /// The GPUs that a deployment asks for, each type once, in the order of its workers.
-fn gpus(deployment: &Deployment) -> Vec<Gpus> {
-    let mut all: Vec<Gpus> = Vec::new();
+fn gpus(deployment: &Deployment) -> Vec<GpuCount> {
+    let mut all: Vec<GpuCount> = Vec::new();
     for worker in deployment.workload.workers() {
         let count = u64::from(worker.replicas.value) * u64::from(worker.gpu_count.value);
         let resource = worker.gpu_type.value.as_str();
         match all.iter_mut().find(|gpus| *gpus.resource == *resource) {
             Some(gpus) => gpus.count += count,
-            None if count > 0 => all.push(Gpus { resource: resource.into(), count }),
+            None if count > 0 => all.push(GpuCount { resource: resource.into(), count }),
             None => {}
         }
     }
     all
 }
 
-fn fields(deployment: &Deployment) -> Vec<Field> {
-    let field = |leaf: LeafEntry| Field { path: leaf.path.to_string(), value: leaf.value, origin: leaf.origin };
+fn fields(deployment: &Deployment) -> Vec<ResolvedField> {
+    let field = |leaf: LeafEntry| ResolvedField { path: leaf.path.to_string(), value: leaf.value, origin: leaf.origin };
     deployment.leaves().into_iter().map(field).collect()
 }
 
 /// The ModelDeployment with the annotations that its provider's own function, further down a pipeline, takes it by.
-fn pass_on(object: &Object<'_>, api_group: &ApiGroup, selection: &Selection, findings: &mut Findings<'_>) -> Value {
+fn pass_on(
+    object: &InputObject<'_>,
+    api_group: &ApiGroup,
+    selection: &Selection,
+    findings: &mut Findings<'_>,
+) -> Value {
     let provider = selection.provider.as_deref().unwrap_or_default();
     let spec = ModelDeployment::path().spec();
     findings
         .report(
             &codes::PASSED_ON,
-            if selection.explicit { Place::from(spec.provider().name()) } else { spec.into() },
+            if selection.explicit { FieldRef::from(spec.provider().name()) } else { spec.into() },
             format!("provider {provider:?} is not rendered here; the {KIND} is passed on to it"),
         )
         .help(format!(

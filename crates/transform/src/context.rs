@@ -8,7 +8,7 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 
-use crate::{AllSettings, Chosen};
+use crate::{AllSettings, PriorChoice};
 
 /// A kind as group and kind.
 pub type GroupKind = (&'static str, &'static str);
@@ -45,12 +45,12 @@ pub struct RunContext<'r> {
     pub configuration: &'r dyn Configuration,
     /// What is installed in the cluster, when that is known.
     pub schemas: Option<&'r dyn InstalledSchemas>,
-    /// Whether objects of a kind, by group and kind, become what [`Set::generated`](crate::Set::generated) holds.
+    /// Whether objects of a kind, by group and kind, become what [`ObjectSet::generated`](crate::ObjectSet::generated) holds.
     pub generates: fn(&str, &str) -> bool,
     /// How thorough the run is.
     pub thoroughness: Thoroughness,
     /// An earlier choice of a provider, which is kept unless the object names one.
-    pub chosen: Option<&'r Chosen>,
+    pub chosen: Option<&'r PriorChoice>,
 }
 
 /// What the documents that configure a transformation say, read one after the other. As [`Any`] it is of the type that the

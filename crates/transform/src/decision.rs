@@ -16,9 +16,9 @@ pub struct DecisionFacts {
     /// The runtime version that flags and images are for.
     pub runtime: Option<String>,
     /// The GPUs that the object asks for.
-    pub gpus: Vec<Gpus>,
+    pub gpus: Vec<GpuCount>,
     /// Every value of the validated object, with [`Thoroughness::Everything`](crate::Thoroughness::Everything) only.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ResolvedField>,
 }
 
 /// The choice of a provider, and how it came about.
@@ -36,12 +36,12 @@ pub struct Selection {
     pub explicit: bool,
     /// What was found about every candidate, by name; with [`Thoroughness::Everything`](crate::Thoroughness::Everything)
     /// only.
-    pub candidates: Vec<Assessment>,
+    pub candidates: Vec<CandidateAssessment>,
 }
 
 /// A choice that was made before, to be kept while nobody names another provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct PriorChoice {
     /// The provider.
     pub provider: String,
     /// Why it was chosen, for people.
@@ -50,13 +50,13 @@ pub struct Chosen {
 
 impl Selection {
     /// No choice yet, among these candidates; `explicit` if the user names the provider.
-    pub fn undecided(explicit: bool, candidates: Vec<Assessment>) -> Self {
+    pub fn undecided(explicit: bool, candidates: Vec<CandidateAssessment>) -> Self {
         Self { provider: None, reason: None, explicit, candidates }
     }
 
     /// The choice that was made before.
-    pub fn kept(chosen: &Chosen) -> Self {
-        let Chosen { provider, reason } = chosen;
+    pub fn from_prior_choice(chosen: &PriorChoice) -> Self {
+        let PriorChoice { provider, reason } = chosen;
         let (provider, reason) = (Some(provider.clone()), Some(reason.clone()));
         Self { provider, reason, explicit: false, candidates: Vec::new() }
     }
@@ -65,7 +65,7 @@ impl Selection {
 /// What was found about one candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Assessment {
+pub struct CandidateAssessment {
     /// The candidate.
     pub provider: String,
     /// Why it cannot run the deployment; absent when it can.
@@ -93,7 +93,7 @@ pub struct RuleValue {
 
 /// GPUs of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gpus {
+pub struct GpuCount {
     /// Their resource name.
     pub resource: Arc<str>,
     /// How many, over all replicas.
@@ -102,19 +102,19 @@ pub struct Gpus {
 
 /// One value of a validated object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Field {
+pub struct ResolvedField {
     /// The field.
     pub path: String,
     /// Its value as JSON text.
     pub value: String,
     /// Written, defaulted or derived.
-    pub origin: Origin,
+    pub origin: FieldOrigin,
 }
 
 /// Where a value came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum FieldOrigin {
     /// The user wrote it.
     Written,
     /// It is the default.

@@ -5,7 +5,9 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_yaml::Node;
 
-use crate::{AllSettings, GroupKind, Object, Section, Set, Settings as _, Sink, Transform};
+use crate::{
+    AllSettings, GroupKind, InputObject, ObjectSet, SettingsSection, Transform, TransformOutput, TransformSettings as _,
+};
 
 /// A [`Transform`] that takes the settings of all transformations and picks its own.
 pub trait AnyTransform: Sync {
@@ -48,11 +50,11 @@ pub trait AnyTransform: Sync {
     /// See [`Transform::codes`].
     fn codes(&self) -> &'static [&'static Code];
     /// See [`Transform::run`].
-    fn run(&self, object: &Object<'_>, set: &Set<'_, '_, AllSettings>, out: &mut Sink<'_>);
+    fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_, AllSettings>, out: &mut TransformOutput<'_>);
     /// See [`Transform::revisit`].
-    fn revisit(&self, position: usize, set: &Set<'_, '_, AllSettings>, out: &mut Sink<'_>);
+    fn revisit(&self, position: usize, set: &ObjectSet<'_, '_, AllSettings>, out: &mut TransformOutput<'_>);
     /// The section of a `Render` document that its settings are read from, if it has one.
-    fn section(&self) -> Option<Section>;
+    fn section(&self) -> Option<SettingsSection>;
 }
 
 impl<T: Transform> AnyTransform for T {
@@ -132,15 +134,15 @@ impl<T: Transform> AnyTransform for T {
         Transform::codes(self)
     }
 
-    fn run(&self, object: &Object<'_>, set: &Set<'_, '_, AllSettings>, out: &mut Sink<'_>) {
+    fn run(&self, object: &InputObject<'_>, set: &ObjectSet<'_, '_, AllSettings>, out: &mut TransformOutput<'_>) {
         set.settings.with(|settings| Transform::run(self, object, &set.with_settings(settings), out));
     }
 
-    fn revisit(&self, position: usize, set: &Set<'_, '_, AllSettings>, out: &mut Sink<'_>) {
+    fn revisit(&self, position: usize, set: &ObjectSet<'_, '_, AllSettings>, out: &mut TransformOutput<'_>) {
         set.settings.with(|settings| Transform::revisit(self, position, &set.with_settings(settings), out));
     }
 
-    fn section(&self) -> Option<Section> {
-        (!T::Settings::KEY.is_empty()).then(Section::of::<T::Settings>)
+    fn section(&self) -> Option<SettingsSection> {
+        (!T::Settings::KEY.is_empty()).then(SettingsSection::from_settings::<T::Settings>)
     }
 }

@@ -9,7 +9,7 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// The settings of a transformation or a provider. The default is what applies without any option.
-pub trait Settings: Debug + Clone + Default + Send + Sync + 'static {
+pub trait TransformSettings: Debug + Clone + Default + Send + Sync + 'static {
     /// The section of a `Render` document, as it is written.
     type Section: Read + Describe;
 
@@ -27,7 +27,7 @@ pub trait Settings: Debug + Clone + Default + Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSettings;
 
-impl Settings for NoSettings {
+impl TransformSettings for NoSettings {
     type Section = Map<String>;
 
     const KEY: &'static str = "";
@@ -37,26 +37,26 @@ impl Settings for NoSettings {
     fn apply(&mut self, _section: Map<String>, _findings: &mut Findings<'_>) {}
 }
 
-/// [`Settings`] of any transformation.
-pub trait SettingsSection: Debug + Send + Sync {
+/// [`TransformSettings`] of any transformation.
+pub trait ErasedSettings: Debug + Send + Sync {
     /// Reads a section and applies it.
     fn read(&mut self, node: &Node<'_>, path: &FieldPath, findings: &mut Findings<'_>);
 
     /// A copy.
-    fn boxed_clone(&self) -> Box<dyn SettingsSection>;
+    fn boxed_clone(&self) -> Box<dyn ErasedSettings>;
 
     /// The settings, to be downcast by the transformation that they belong to.
     fn as_any(&self) -> &dyn Any;
 }
 
-impl<S: Settings> SettingsSection for S {
+impl<S: TransformSettings> ErasedSettings for S {
     fn read(&mut self, node: &Node<'_>, path: &FieldPath, findings: &mut Findings<'_>) {
         if let Some(section) = S::Section::read(node, path, &mut Reader::strict(findings)) {
             self.apply(section, findings);
         }
     }
 
-    fn boxed_clone(&self) -> Box<dyn SettingsSection> {
+    fn boxed_clone(&self) -> Box<dyn ErasedSettings> {
         Box::new(self.clone())
     }
 
@@ -67,16 +67,16 @@ impl<S: Settings> SettingsSection for S {
 
 /// A section of a `Render` document, and the settings that it is read into.
 #[derive(Debug, Clone, Copy)]
-pub struct Section {
+pub struct SettingsSection {
     /// The field of the document: key, documentation, shape.
     pub field: FieldShape,
     /// Makes the settings that apply without the section.
-    pub default: fn() -> Box<dyn SettingsSection>,
+    pub default: fn() -> Box<dyn ErasedSettings>,
 }
 
-impl Section {
+impl SettingsSection {
     /// The section that settings are read from.
-    pub fn of<S: Settings>() -> Self {
+    pub fn from_settings<S: TransformSettings>() -> Self {
         let field = FieldShape { key: S::KEY, doc: S::DOC, shape: S::Section::SHAPE, facets: Facets::NONE };
         Self { field, default: || Box::new(S::default()) }
     }
@@ -86,7 +86,7 @@ impl Section {
 /// its defaults.
 #[derive(Debug, Default)]
 pub struct AllSettings {
-    sections: Vec<(&'static str, Box<dyn SettingsSection>)>,
+    sections: Vec<(&'static str, Box<dyn ErasedSettings>)>,
 }
 
 impl Clone for AllSettings {
@@ -97,7 +97,7 @@ impl Clone for AllSettings {
 
 impl AllSettings {
     /// Reads a section into the settings that an earlier document may have changed already.
-    pub fn read(&mut self, section: &Section, node: &Node<'_>, findings: &mut Findings<'_>) {
+    pub fn read(&mut self, section: &SettingsSection, node: &Node<'_>, findings: &mut Findings<'_>) {
         let key = section.field.key;
         let path = FieldPath::root().key(key);
         if let Some((_, settings)) = self.sections.iter_mut().find(|(known, _)| *known == key) {
@@ -112,11 +112,11 @@ impl AllSettings {
     /// Calls `use_settings` with the settings of a transformation, or with its defaults.
     ///
     /// ```
-    /// # use kubefoundry_transform::{AllSettings, Settings};
+    /// # use kubefoundry_transform::{AllSettings, TransformSettings};
     /// # use kubefoundry_kubernetes::wire::Map;
     /// #[derive(Debug, Clone, Default)]
     /// struct Names(Vec<String>);
-    /// impl Settings for Names {
+    /// impl TransformSettings for Names {
     ///     type Section = Map<String>;
     ///     const KEY: &'static str = "names";
     ///     const DOC: &'static str = "Names.";
@@ -126,7 +126,7 @@ impl AllSettings {
     /// }
     /// assert_eq!(AllSettings::default().with(|names: &Names| names.0.len()), 0);
     /// ```
-    pub fn with<S: Settings, R>(&self, use_settings: impl FnOnce(&S) -> R) -> R {
+    pub fn with<S: TransformSettings, R>(&self, use_settings: impl FnOnce(&S) -> R) -> R {
         let found = self.sections.iter().find(|(key, _)| *key == S::KEY);
         match found.and_then(|(_, section)| section.as_any().downcast_ref::<S>()) {
             Some(settings) => use_settings(settings),

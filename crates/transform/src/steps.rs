@@ -3,13 +3,13 @@
 /// Steps that are left for one object. Rules that decide nothing have their own, so that evaluating them, which
 /// `render` does not, changes no decision.
 #[derive(Debug, Default)]
-pub struct Steps {
+pub struct StepBudget {
     most: u64,
     deciding: u64,
     other: u64,
 }
 
-impl Steps {
+impl StepBudget {
     /// At most as many.
     pub fn new(most: u64) -> Self {
         Self { most, deciding: most, other: most }

@@ -1,7 +1,7 @@
 //! Skeletons by reference against the CRDs that they expand to: both say the same of changed objects.
 
-use crate::{Origin, known_schemas, skeletons};
-use kubefoundry_crd::{Definition, Schema};
+use crate::{SkeletonOrigin, known_schemas, skeletons};
+use kubefoundry_crd::{CrdDefinition, CrdSchema};
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value, json};
 
@@ -96,7 +96,7 @@ fn paths(object: &Value) -> Vec<FieldPath> {
     second.collect::<Vec<_>>().into_iter().chain(first.clone()).collect()
 }
 
-fn compare(origin: &Origin, by_reference: &Schema, expanded: &Schema, object: &Value) {
+fn compare(origin: &SkeletonOrigin, by_reference: &CrdSchema, expanded: &CrdSchema, object: &Value) {
     assert_eq!(by_reference.check(object), expanded.check(object), "{origin}: {object}");
     assert_eq!(by_reference.check_outline(object), expanded.check_outline(object), "{origin}: {object}");
     let paths = paths(object);
@@ -116,7 +116,7 @@ fn a_skeleton_says_by_reference_what_it_says_expanded() {
         skeletons().map(|it| it.to_crd().unwrap()["spec"]["versions"].as_array().unwrap().len()).sum();
     for skeleton in skeletons() {
         let (origin, crd) = (skeleton.origin(), skeleton.to_crd().unwrap());
-        let expanded = Definition::from_value(crd.clone(), format!("the schema of {origin}")).unwrap();
+        let expanded = CrdDefinition::from_value(crd.clone(), format!("the schema of {origin}")).unwrap();
         for version in crd["spec"]["versions"].as_array().unwrap() {
             let name = version["name"].as_str().unwrap();
             let known = known_schemas(origin.group, origin.kind, name, origin.release).unwrap().nearest;

@@ -2,10 +2,10 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use kubefoundry_crd::{Definition, Schema};
+use kubefoundry_crd::{CrdDefinition, CrdSchema};
 
 use super::release::{Around, around};
-use super::skeleton::{Origin, SUBTREES};
+use super::skeleton::{SUBTREES, SkeletonOrigin};
 use super::table::ORIGINS;
 
 /// A part of a skeleton that is core/v1 PodSpec: KubeRay takes over whole pods, and its CRD describes all of their fields.
@@ -13,16 +13,16 @@ const POD_SPEC: (&str, &str, &str, &str) =
     ("ray.io", "RayService", "v1", "spec.rayClusterConfig.headGroupSpec.template.spec");
 
 /// What each of [`ORIGINS`] defines; `None` inside when its head is damaged, which a test rules out.
-static DEFINITIONS: LazyLock<Vec<OnceLock<Option<Definition>>>> =
+static DEFINITIONS: LazyLock<Vec<OnceLock<Option<CrdDefinition>>>> =
     LazyLock::new(|| ORIGINS.iter().map(|_| OnceLock::new()).collect());
 
 /// The schema of one version of a skeleton. Its parts are parsed when an object that is checked has something there.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownSchema {
     /// Where the skeleton comes from.
-    pub origin: &'static Origin,
+    pub origin: &'static SkeletonOrigin,
     /// The schema. It has no rules.
-    pub schema: &'static Schema,
+    pub schema: &'static CrdSchema,
 }
 
 /// What is known of the schema that a release has for a version of a kind.
@@ -76,10 +76,10 @@ pub fn pod_spec() -> Option<(KnownSchema, &'static str)> {
     Some((known_schemas(group, kind, version, None)?.nearest, part))
 }
 
-fn schema_of(position: usize, origin: &'static Origin, version: &str) -> Option<&'static Schema> {
+fn schema_of(position: usize, origin: &'static SkeletonOrigin, version: &str) -> Option<&'static CrdSchema> {
     let definition = DEFINITIONS.get(position)?.get_or_init(|| {
         let head = origin.head().ok()?;
-        Definition::with_references(head, format!("the schema of {origin}"), &*SUBTREES).ok()
+        CrdDefinition::with_references(head, format!("the schema of {origin}"), &*SUBTREES).ok()
     });
     definition.as_ref()?.version(version)?.schema().ok()
 }
@@ -97,10 +97,10 @@ mod tests {
 
     /// The releases of what is chosen among 0.9.0, which was tagged, 1.2.0, which was not, and 1.10.0, which was.
     fn chosen(release: Option<&str>) -> (Option<&'static str>, Option<&'static str>, bool) {
-        static RELEASES: [Origin; 3] = [
-            Origin { release: Some("0.9.0"), is_tagged: true, ..Origin::EMPTY },
-            Origin { release: Some("1.2.0"), ..Origin::EMPTY },
-            Origin { release: Some("1.10.0"), is_tagged: true, ..Origin::EMPTY },
+        static RELEASES: [SkeletonOrigin; 3] = [
+            SkeletonOrigin { release: Some("0.9.0"), is_tagged: true, ..SkeletonOrigin::EMPTY },
+            SkeletonOrigin { release: Some("1.2.0"), ..SkeletonOrigin::EMPTY },
+            SkeletonOrigin { release: Some("1.10.0"), is_tagged: true, ..SkeletonOrigin::EMPTY },
         ];
         let schema = pod_spec().unwrap().0.schema;
         let known: Vec<KnownSchema> = RELEASES.iter().map(|origin| KnownSchema { origin, schema }).collect();

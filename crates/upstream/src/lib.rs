@@ -23,7 +23,7 @@ mod subtrees;
 mod table;
 
 pub use known::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
-pub use skeleton::{Origin, Skeleton, Unreadable};
+pub use skeleton::{Skeleton, SkeletonError, SkeletonOrigin};
 pub use subtrees::map_subschemas;
 
 use release::around;
@@ -35,7 +35,7 @@ use release::around;
 /// let graphs: Vec<_> = origins().iter().filter(|origin| origin.kind == "DynamoGraphDeployment").collect();
 /// assert!(graphs.len() >= 3 && graphs.iter().all(|origin| origin.group == "nvidia.com"));
 /// ```
-pub fn origins() -> &'static [Origin] {
+pub fn origins() -> &'static [SkeletonOrigin] {
     table::ORIGINS
 }
 
@@ -66,13 +66,13 @@ pub fn skeletons() -> impl Iterator<Item = Skeleton> {
 /// assert!(skeleton("nvidia.com", "Unknown", None).is_none());
 /// ```
 pub fn skeleton(group: &str, kind: &str, release: Option<&str>) -> Option<Skeleton> {
-    let of_kind = |origin: &&Origin| origin.group == group && origin.kind == kind;
+    let of_kind = |origin: &&SkeletonOrigin| origin.group == group && origin.kind == kind;
     choose(origins().iter().filter(of_kind), release)
 }
 
 /// Chooses among the skeletons of one kind, which come from the oldest to the newest.
-fn choose(origins: impl Iterator<Item = &'static Origin>, release: Option<&str>) -> Option<Skeleton> {
-    let origins: Vec<&'static Origin> = origins.collect();
+fn choose(origins: impl Iterator<Item = &'static SkeletonOrigin>, release: Option<&str>) -> Option<Skeleton> {
+    let origins: Vec<&'static SkeletonOrigin> = origins.collect();
     let around = around(&origins, |origin| origin, release)?;
     Some(Skeleton::new(around.nearest, around.is_exact))
 }
@@ -82,10 +82,10 @@ mod tests {
     use super::*;
     use crate::release::Release;
 
-    static RELEASES: &[Origin] = &[
-        Origin { release: Some("0.9.0"), is_tagged: true, ..Origin::EMPTY },
-        Origin { release: Some("1.2.0"), ..Origin::EMPTY },
-        Origin { release: Some("1.10.0"), is_tagged: true, ..Origin::EMPTY },
+    static RELEASES: &[SkeletonOrigin] = &[
+        SkeletonOrigin { release: Some("0.9.0"), is_tagged: true, ..SkeletonOrigin::EMPTY },
+        SkeletonOrigin { release: Some("1.2.0"), ..SkeletonOrigin::EMPTY },
+        SkeletonOrigin { release: Some("1.10.0"), is_tagged: true, ..SkeletonOrigin::EMPTY },
     ];
 
     fn chosen(release: Option<&str>) -> (Option<&'static str>, bool) {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn origins_are_in_order() {
-        let of = |origin: &Origin| (origin.group, origin.kind, origin.release.and_then(Release::parse));
+        let of = |origin: &SkeletonOrigin| (origin.group, origin.kind, origin.release.and_then(Release::parse));
         assert!(origins().is_sorted_by_key(of), "{:#?}", origins());
     }
 

@@ -1,6 +1,6 @@
 //! The order of releases, and which of those that are known are around another one.
 
-use super::skeleton::Origin;
+use super::skeleton::SkeletonOrigin;
 
 /// A release of an upstream project, as far as its order counts: `v1.5.0` is `[1, 5]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub(super) struct Around<T> {
 /// known.
 pub(super) fn around<T: Copy>(
     known: &[T],
-    origin: impl Fn(T) -> &'static Origin,
+    origin: impl Fn(T) -> &'static SkeletonOrigin,
     release: Option<&str>,
 ) -> Option<Around<T>> {
     let newest = *known.last()?;

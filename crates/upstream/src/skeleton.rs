@@ -14,7 +14,7 @@ pub(super) static SUBTREES: LazyLock<Subtrees<'static>> =
 
 /// Where a skeleton comes from.
 #[derive(Debug)]
-pub struct Origin {
+pub struct SkeletonOrigin {
     /// The API group of the kind: `ray.io`.
     pub group: &'static str,
     /// The kind: `RayService`.
@@ -41,7 +41,7 @@ pub struct Origin {
     pub(super) head: &'static str,
 }
 
-impl Origin {
+impl SkeletonOrigin {
     /// The CRD with a reference as the schema of each version.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Origin {
 }
 
 #[cfg(test)]
-impl Origin {
+impl SkeletonOrigin {
     pub(super) const EMPTY: Self = Self {
         group: "",
         kind: "",
@@ -90,7 +90,7 @@ impl Origin {
 /// let skeleton = kubefoundry_upstream::skeleton("ray.io", "RayService", None).unwrap();
 /// assert_eq!(skeleton.origin().to_string(), "KubeRay 1.7.0, feeaf72f of 2026-08-19");
 /// ```
-impl fmt::Display for Origin {
+impl fmt::Display for SkeletonOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.project)?;
         if let Some(release) = self.release {
@@ -107,7 +107,7 @@ impl fmt::Display for Origin {
 /// An embedded skeleton cannot be read: the program was built from damaged files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the skeleton of {kind} ({origin}) cannot be read at {place}")]
-pub struct Unreadable {
+pub struct SkeletonError {
     kind: &'static str,
     origin: String,
     place: String,
@@ -116,17 +116,17 @@ pub struct Unreadable {
 /// A CRD of upstream without its prose and rules. It is decoded when it is asked for its content.
 #[derive(Debug, Clone, Copy)]
 pub struct Skeleton {
-    origin: &'static Origin,
+    origin: &'static SkeletonOrigin,
     is_exact: bool,
 }
 
 impl Skeleton {
-    pub(super) fn new(origin: &'static Origin, is_exact: bool) -> Self {
+    pub(super) fn new(origin: &'static SkeletonOrigin, is_exact: bool) -> Self {
         Self { origin, is_exact }
     }
 
     /// Where it comes from.
-    pub fn origin(&self) -> &'static Origin {
+    pub fn origin(&self) -> &'static SkeletonOrigin {
         self.origin
     }
 
@@ -145,7 +145,7 @@ impl Skeleton {
     /// assert_eq!(crd["metadata"]["name"], "workspaces.kaito.sh");
     /// assert_eq!(crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["type"], "object");
     /// ```
-    pub fn to_crd(&self) -> Result<Value, Unreadable> {
+    pub fn to_crd(&self) -> Result<Value, SkeletonError> {
         let mut crd = self.origin.head().map_err(|place| self.unreadable(place))?;
         for version in crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut).into_iter().flatten() {
             if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
@@ -165,8 +165,8 @@ impl Skeleton {
     /// assert!(text.starts_with("# RayService of KubeRay 1.7.0, feeaf72f of 2026-08-19"));
     /// assert!(text.contains("\napiVersion: apiextensions.k8s.io/v1\n"));
     /// ```
-    pub fn to_yaml(&self) -> Result<String, Unreadable> {
-        let Origin { kind, repository, commit, path, rules, .. } = self.origin;
+    pub fn to_yaml(&self) -> Result<String, SkeletonError> {
+        let SkeletonOrigin { kind, repository, commit, path, rules, .. } = self.origin;
         let mut text = format!(
             "# {kind} of {}\n# {repository}@{commit}, {path}\n\
              # Without descriptions and conversion, and without its rules, of which upstream has {rules}.\n",
@@ -176,8 +176,8 @@ impl Skeleton {
         Ok(text)
     }
 
-    fn unreadable(&self, place: &str) -> Unreadable {
-        Unreadable { kind: self.origin.kind, origin: self.origin.to_string(), place: place.to_owned() }
+    fn unreadable(&self, place: &str) -> SkeletonError {
+        SkeletonError { kind: self.origin.kind, origin: self.origin.to_string(), place: place.to_owned() }
     }
 }
 
@@ -187,10 +187,19 @@ mod tests {
 
     #[test]
     fn a_damaged_head_is_an_error() {
-        static DAMAGED: [Origin; 3] = [
-            Origin { kind: "Workspace", project: "KAITO", commit: "0123456789", head: "{", ..Origin::EMPTY },
-            Origin { head: r#"{"metadata": {}}"#, ..Origin::EMPTY },
-            Origin { head: r#"{"spec": {"versions": [{"name": "v1", "schema": "none"}]}}"#, ..Origin::EMPTY },
+        static DAMAGED: [SkeletonOrigin; 3] = [
+            SkeletonOrigin {
+                kind: "Workspace",
+                project: "KAITO",
+                commit: "0123456789",
+                head: "{",
+                ..SkeletonOrigin::EMPTY
+            },
+            SkeletonOrigin { head: r#"{"metadata": {}}"#, ..SkeletonOrigin::EMPTY },
+            SkeletonOrigin {
+                head: r#"{"spec": {"versions": [{"name": "v1", "schema": "none"}]}}"#,
+                ..SkeletonOrigin::EMPTY
+            },
         ];
         let said = |position: usize| Skeleton::new(&DAMAGED[position], true).to_crd().unwrap_err().to_string();
         assert_eq!(said(0), "the skeleton of Workspace (KAITO, 01234567) cannot be read at its head");

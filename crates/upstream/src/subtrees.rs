@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use kubefoundry_crd::References;
+use kubefoundry_crd::ReferenceResolver;
 use serde_json::{Map, Value};
 
 /// How deep schemas may nest: upstream's deepest nests 34 collections, and a damaged text may refer to itself.
@@ -67,7 +67,7 @@ impl<'t> Subtrees<'t> {
     }
 }
 
-impl References for Subtrees<'_> {
+impl ReferenceResolver for Subtrees<'_> {
     fn resolve(&self, reference: &str) -> Option<&Value> {
         self.get(reference)
     }

@@ -1,10 +1,10 @@
 //! Written by `cargo xtask upstream`; do not edit.
 
-use super::Origin;
+use super::SkeletonOrigin;
 
 /// Every skeleton, by group and kind, oldest first.
-pub(super) static ORIGINS: &[Origin] = &[
-    Origin {
+pub(super) static ORIGINS: &[SkeletonOrigin] = &[
+    SkeletonOrigin {
         group: "airunway.ai",
         kind: "InferenceProviderConfig",
         project: "AI Runway",
@@ -18,7 +18,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 0,
         head: include_str!("../schemas/airunway.ai_inferenceproviderconfig/3f186351.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "airunway.ai",
         kind: "ModelDeployment",
         project: "AI Runway",
@@ -32,7 +32,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 0,
         head: include_str!("../schemas/airunway.ai_modeldeployment/3f186351.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "asya.sh",
         kind: "AsyncActor",
         project: "Asya",
@@ -46,7 +46,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 0,
         head: include_str!("../schemas/asya.sh_asyncactor/23d62b0e.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "gateway.networking.k8s.io",
         kind: "HTTPRoute",
         project: "Gateway API",
@@ -60,7 +60,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 178,
         head: include_str!("../schemas/gateway.networking.k8s.io_httproute/4564255a.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "inference.networking.k8s.io",
         kind: "InferencePool",
         project: "Gateway API Inference Extension",
@@ -74,7 +74,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 2,
         head: include_str!("../schemas/inference.networking.k8s.io_inferencepool/84436a96.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "kaito.sh",
         kind: "InferenceSet",
         project: "KAITO",
@@ -88,7 +88,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 0,
         head: include_str!("../schemas/kaito.sh_inferenceset/056b8280.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "kaito.sh",
         kind: "MultiRoleInference",
         project: "KAITO",
@@ -102,7 +102,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 2,
         head: include_str!("../schemas/kaito.sh_multiroleinference/056b8280.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "kaito.sh",
         kind: "Workspace",
         project: "KAITO",
@@ -116,7 +116,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 0,
         head: include_str!("../schemas/kaito.sh_workspace/056b8280.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "keda.sh",
         kind: "ScaledObject",
         project: "KEDA",
@@ -130,7 +130,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 1,
         head: include_str!("../schemas/keda.sh_scaledobject/8b4f083c.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "keda.sh",
         kind: "TriggerAuthentication",
         project: "KEDA",
@@ -144,7 +144,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 0,
         head: include_str!("../schemas/keda.sh_triggerauthentication/8b4f083c.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "llamastack.io",
         kind: "LlamaStackDistribution",
         project: "Llama Stack Kubernetes operator",
@@ -158,7 +158,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 1,
         head: include_str!("../schemas/llamastack.io_llamastackdistribution/7735e43c.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "nvidia.com",
         kind: "DynamoGraphDeployment",
         project: "Dynamo",
@@ -172,7 +172,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 0,
         head: include_str!("../schemas/nvidia.com_dynamographdeployment/fb15e20c.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "nvidia.com",
         kind: "DynamoGraphDeployment",
         project: "Dynamo",
@@ -186,7 +186,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 8,
         head: include_str!("../schemas/nvidia.com_dynamographdeployment/d1753c81.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "nvidia.com",
         kind: "DynamoGraphDeployment",
         project: "Dynamo",
@@ -200,7 +200,7 @@ pub(super) static ORIGINS: &[Origin] = &[
         rules: 31,
         head: include_str!("../schemas/nvidia.com_dynamographdeployment/2a6da14c.json"),
     },
-    Origin {
+    SkeletonOrigin {
         group: "ray.io",
         kind: "RayService",
         project: "KubeRay",

@@ -55,12 +55,12 @@ impl FieldPath {
     /// ```
     /// use kubefoundry_yaml::field_path::FieldPath;
     /// for text in ["spec.env[0].name", "spec.engine.args[\"max-num-seqs\"]", "[1]", ""] {
-    ///     assert_eq!(FieldPath::read(text).unwrap().to_string(), text);
+    ///     assert_eq!(FieldPath::try_parse(text).unwrap().to_string(), text);
     /// }
-    /// assert_eq!(FieldPath::read("spec..a"), None);
-    /// assert_eq!(FieldPath::read("spec[a"), None);
+    /// assert_eq!(FieldPath::try_parse("spec..a"), None);
+    /// assert_eq!(FieldPath::try_parse("spec[a"), None);
     /// ```
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn try_parse(text: &str) -> Option<Self> {
         let mut path = Self::root();
         let mut rest = text;
         while !rest.is_empty() {

@@ -6,14 +6,14 @@
 //!
 //! ```
 //! use kubefoundry_yaml::field_path::FieldPath;
-//! use kubefoundry_yaml::{Limits, Target, parse};
+//! use kubefoundry_yaml::{FieldPart, Limits, parse};
 //!
 //! let text = "spec:\n  replicas: 1  # enough at night\n  paused: off\n";
 //! let parsed = parse(text, &Limits::default());
 //! let root = &parsed.documents[0].root;
 //! assert_eq!(root.to_json(), serde_json::json!({"spec": {"replicas": 1, "paused": false}}));
 //!
-//! let span = root.locate(&FieldPath::parse("spec.replicas"), Target::Value);
+//! let span = root.locate(&FieldPath::parse("spec.replicas"), FieldPart::Value);
 //! assert_eq!(&text[span.start..span.end], "1");
 //! ```
 //!
@@ -39,5 +39,5 @@ mod writer;
 
 pub use emit::{to_yaml, to_yaml_stream};
 pub use failure::{Failure, FailureKind};
-pub use node::{Entry, Node, Span, Target, Value};
-pub use parse::{Document, Documents, Limits, Parsed, documents, parse};
+pub use node::{FieldPart, MappingEntry, Node, Span, Value};
+pub use parse::{Document, Documents, Limits, ParsedText, documents, parse};

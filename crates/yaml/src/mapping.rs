@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::build::Done;
 use super::scalar;
-use super::{Entry, Failure, FailureKind, Node, Span, Value};
+use super::{Failure, FailureKind, MappingEntry, Node, Span, Value};
 
 /// From so many keys on, looking one up goes through an index.
 const INDEX_FROM: usize = 16;
@@ -48,7 +48,7 @@ impl<'t> Key<'t> {
 /// A mapping that is not finished.
 #[derive(Default)]
 pub(super) struct MappingFrame<'t> {
-    entries: Vec<Entry<'t>>,
+    entries: Vec<MappingEntry<'t>>,
     index: BTreeMap<Cow<'t, str>, usize>,
     /// The entries that came through `<<`, in order.
     merged: Vec<usize>,
@@ -77,7 +77,7 @@ impl<'t> MappingFrame<'t> {
         self.last_end
     }
 
-    pub(super) fn into_entries(self) -> Vec<Entry<'t>> {
+    pub(super) fn into_entries(self) -> Vec<MappingEntry<'t>> {
         self.entries
     }
 
@@ -94,11 +94,11 @@ impl<'t> MappingFrame<'t> {
         match key.role {
             Role::Refused => {}
             Role::Merge => self.merge(key.span, done, found),
-            Role::Name(name) => self.set(Entry { key: name, key_span: key.span, node: done.node }, found),
+            Role::Name(name) => self.set(MappingEntry { key: name, key_span: key.span, node: done.node }, found),
         }
     }
 
-    fn set(&mut self, entry: Entry<'t>, found: &mut Vec<Failure>) {
+    fn set(&mut self, entry: MappingEntry<'t>, found: &mut Vec<Failure>) {
         let Some(at) = self.position(&entry.key) else {
             self.push(entry);
             return;
@@ -139,7 +139,7 @@ impl<'t> MappingFrame<'t> {
         }
     }
 
-    fn merge_entries(&mut self, key_span: Span, entries: Vec<Entry<'t>>, found: &mut Vec<Failure>) {
+    fn merge_entries(&mut self, key_span: Span, entries: Vec<MappingEntry<'t>>, found: &mut Vec<Failure>) {
         for entry in entries {
             if let Some(earlier) = self.position(&entry.key).and_then(|at| self.entries.get(at)) {
                 found.push(overridden(&entry.key, key_span, earlier.key_span));
@@ -150,7 +150,7 @@ impl<'t> MappingFrame<'t> {
         }
     }
 
-    fn push(&mut self, entry: Entry<'t>) {
+    fn push(&mut self, entry: MappingEntry<'t>) {
         if self.entries.len() == INDEX_FROM {
             self.index = self.entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
         }

@@ -38,12 +38,12 @@ pub enum Value<'t> {
     /// A sequence.
     Sequence(Vec<Node<'t>>),
     /// A mapping; its keys are unique.
-    Mapping(Vec<Entry<'t>>),
+    Mapping(Vec<MappingEntry<'t>>),
 }
 
 /// One key of a mapping with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry<'t> {
+pub struct MappingEntry<'t> {
     /// The key; a key that is not a string is written as JSON would write it.
     pub key: Cow<'t, str>,
     /// Where the key stands.
@@ -57,7 +57,7 @@ impl<'t> Node<'t> {
     pub(super) const NULL: Self = Self { value: Value::Null, span: Span { start: 0, end: 0 } };
 
     /// The entry with this key, when this is a mapping that has it.
-    pub fn entry(&self, key: &str) -> Option<&Entry<'t>> {
+    pub fn entry(&self, key: &str) -> Option<&MappingEntry<'t>> {
         match &self.value {
             Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key),
             _ => None,
@@ -78,7 +78,7 @@ impl<'t> Node<'t> {
     }
 
     /// The entries, when this is a mapping; otherwise none.
-    pub fn entries(&self) -> &[Entry<'t>] {
+    pub fn entries(&self) -> &[MappingEntry<'t>] {
         match &self.value {
             Value::Mapping(entries) => entries,
             _ => &[],
@@ -100,7 +100,7 @@ impl<'t> Node<'t> {
 
     /// The place to point at for `path`: the key or the value there, or the nearest ancestor's key when the
     /// field is absent (a missing `spec.engine.type` is shown at `engine`).
-    pub fn locate(&self, path: &FieldPath, target: Target) -> Span {
+    pub fn locate(&self, path: &FieldPath, part: FieldPart) -> Span {
         let mut node = self;
         let mut span = self.first_span();
         for (position, segment) in path.segments().iter().enumerate() {
@@ -108,7 +108,7 @@ impl<'t> Node<'t> {
             match segment {
                 Segment::Key(key) => match node.entry(key) {
                     Some(entry) => {
-                        span = if last && target == Target::Value && !entry.node.is_empty_text() {
+                        span = if last && part == FieldPart::Value && !entry.node.is_empty_text() {
                             entry.node.span
                         } else {
                             entry.key_span
@@ -154,7 +154,7 @@ impl<'t> Node<'t> {
             Value::Float(value) => Value::Float(*value),
             Value::String(text) => Value::String(Cow::Owned(text.clone().into_owned())),
             Value::Sequence(items) => Value::Sequence(items.iter().map(Node::to_owned_node).collect()),
-            Value::Mapping(entries) => Value::Mapping(entries.iter().map(Entry::to_owned_entry).collect()),
+            Value::Mapping(entries) => Value::Mapping(entries.iter().map(MappingEntry::to_owned_entry).collect()),
         };
         Node { value, span: self.span }
     }
@@ -192,9 +192,9 @@ impl<'t> Node<'t> {
     }
 }
 
-impl Entry<'_> {
-    fn to_owned_entry(&self) -> Entry<'static> {
-        Entry {
+impl MappingEntry<'_> {
+    fn to_owned_entry(&self) -> MappingEntry<'static> {
+        MappingEntry {
             key: Cow::Owned(self.key.clone().into_owned()),
             key_span: self.key_span,
             node: self.node.to_owned_node(),
@@ -225,7 +225,11 @@ impl<'v> From<&'v serde_json::Value> for Node<'v> {
             Json::Object(fields) => Value::Mapping(
                 fields
                     .iter()
-                    .map(|(key, value)| Entry { key: Cow::Borrowed(key), key_span: span, node: Self::from(value) })
+                    .map(|(key, value)| MappingEntry {
+                        key: Cow::Borrowed(key),
+                        key_span: span,
+                        node: Self::from(value),
+                    })
                     .collect(),
             ),
         };
@@ -235,7 +239,7 @@ impl<'v> From<&'v serde_json::Value> for Node<'v> {
 
 /// Whether a message points at a field's key or at its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Target {
+pub enum FieldPart {
     /// The key: an unknown or misplaced field.
     Key,
     /// The value: what was written there is wrong.

@@ -30,7 +30,7 @@ impl Default for Limits {
 
 /// What a text was read into.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Parsed<'t> {
+pub struct ParsedText<'t> {
     /// The documents that could be read, in order; empty ones are left out.
     pub documents: Vec<Document<'t>>,
     /// The first place where the text is not YAML, or has more documents than the limit. Documents after it are read
@@ -64,11 +64,11 @@ pub struct Document<'t> {
 /// assert_eq!(parsed.documents[1].problems[0].kind, FailureKind::DuplicateKey);
 /// assert!(parsed.failure.is_none());
 /// ```
-pub fn parse<'t>(text: &'t str, limits: &Limits) -> Parsed<'t> {
+pub fn parse<'t>(text: &'t str, limits: &Limits) -> ParsedText<'t> {
     let mut reader = documents(text, limits);
     let documents = reader.by_ref().collect();
     let mut failures = reader.into_failures().into_iter();
-    Parsed { documents, failure: failures.next(), later_failures: failures.collect() }
+    ParsedText { documents, failure: failures.next(), later_failures: failures.collect() }
 }
 
 /// The same, a document at a time, so that each can be let go before the next one is read.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use kube::core::GroupVersionKind;
 use kubefoundry_compiler::Thoroughness;
 use kubefoundry_compiler::codes;
-use kubefoundry_compiler::session::{Chosen, Evaluation};
+use kubefoundry_compiler::session::{Evaluation, PriorChoice};
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_diagnostics::{Code, Diagnostic, Severity};
 use kubefoundry_model::providers;
@@ -176,7 +176,7 @@ fn evaluate(
     if text(deployment, "/spec/provider/name").is_none() {
         let chosen = stored.and_then(|stored| {
             let reason = text(stored, "/status/provider/selectedReason").unwrap_or_default();
-            Some(Chosen { provider: text(stored, "/status/provider/name")?, reason })
+            Some(PriorChoice { provider: text(stored, "/status/provider/name")?, reason })
         });
         if let Some(chosen) = chosen {
             let evaluation = session.evaluate(deployment, Some(&chosen));
@@ -189,7 +189,7 @@ fn evaluate(
             let decision = selected.decision.as_ref();
             let chosen = decision.and_then(|decision| {
                 let reason = decision.reason().unwrap_or_default().to_owned();
-                Some(Chosen { provider: decision.provider()?.to_owned(), reason })
+                Some(PriorChoice { provider: decision.provider()?.to_owned(), reason })
             });
             let Some(chosen) = chosen else {
                 let diagnostics = selected.diagnostics.clone();

@@ -45,7 +45,7 @@ fn findings(compilation: &Compilation, sources: &SourceSet) -> Result<(), String
         return Err(format!("{} findings on other than as many lines:\n{concise}", found.len()));
     }
     // Tabs of the input are shown as they are.
-    let text = render::text(found, sources, render::Style::Plain);
+    let text = render::text(found, sources, render::TextStyle::Plain);
     if let Some(control) = (concise + &text).chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
         return Err(format!("findings print {control:?}:\n{text}"));
     }

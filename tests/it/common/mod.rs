@@ -80,7 +80,7 @@ pub(crate) fn output(compilation: &Compilation) -> String {
 
 /// The findings as the command line shows them.
 pub(crate) fn diagnostics(compilation: &Compilation, sources: &SourceSet) -> String {
-    render::text(&compilation.diagnostics, sources, render::Style::Plain)
+    render::text(&compilation.diagnostics, sources, render::TextStyle::Plain)
 }
 
 /// What the migration of a case finds: the name of its folder says where it goes.

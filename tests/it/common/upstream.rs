@@ -5,13 +5,13 @@ use std::path::Path;
 
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_upstream as upstream;
-use kubefoundry_upstream::{Origin, Skeleton};
+use kubefoundry_upstream::{Skeleton, SkeletonOrigin};
 use kubefoundry_yaml as yaml;
 use serde_json::{Value, json};
 
 /// The newest skeleton of every kind.
 pub(crate) fn newest() -> Vec<Skeleton> {
-    let same = |one: &Origin, other: &Origin| (one.group, one.kind) == (other.group, other.kind);
+    let same = |one: &SkeletonOrigin, other: &SkeletonOrigin| (one.group, one.kind) == (other.group, other.kind);
     let origins = upstream::origins();
     let is_newest = |position: usize| {
         let next = origins.get(position + 1);

@@ -168,16 +168,16 @@ fn releases(crd: &Crd, all: &[&Crd]) -> Value {
 fn table(crds: &[&Crd]) -> String {
     let mut text = "\
         //! Written by `cargo xtask upstream`; do not edit.\n\n\
-        use super::Origin;\n\n\
+        use super::SkeletonOrigin;\n\n\
         /// Every skeleton, by group and kind, oldest first.\n\
-        pub(super) static ORIGINS: &[Origin] = &[\n"
+        pub(super) static ORIGINS: &[SkeletonOrigin] = &[\n"
         .to_owned();
     for crd in crds {
         let fact = &crd.fact;
         // Writing to a string cannot fail.
         let _ = write!(
             text,
-            "    Origin {{\n        group: {:?},\n        kind: {:?},\n        project: {:?},\n        repository: {:?},\n        \
+            "    SkeletonOrigin {{\n        group: {:?},\n        kind: {:?},\n        project: {:?},\n        repository: {:?},\n        \
              commit: {:?},\n        date: {:?},\n        release: {:?},\n        is_tagged: {},\n        path: {:?},\n        \
              sha256: {:?},\n        rules: {},\n        head: include_str!(\"../schemas/{}\"),\n    }},\n",
             crd.lean.group,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kubefoundry_compiler::pipeline::OutputRole;
 use kubefoundry_compiler::{Compilation, Output};
 use kubefoundry_kubernetes::manifest::owner_name;
-use kubefoundry_model::select::{Assessment, Selection};
+use kubefoundry_model::select::{CandidateAssessment, Selection};
 
 use super::references::{Reference, references};
 use super::{Placed, verdict};
@@ -226,7 +226,7 @@ fn add_objects(diagram: &mut Diagram, placed: &Placed<'_>, outputs: &[&Output], 
 }
 
 /// Which box a candidate is.
-fn role(candidate: &Assessment, selection: &Selection) -> Role {
+fn role(candidate: &CandidateAssessment, selection: &Selection) -> Role {
     if selection.provider.as_deref() == Some(&candidate.provider) {
         Role::Chosen
     } else if candidate.closed_gate.is_some() {
@@ -242,7 +242,7 @@ impl Diagram {
         self.nodes.len() - 1
     }
 
-    fn add_rules(&mut self, node: usize, candidate: &Assessment) {
+    fn add_rules(&mut self, node: usize, candidate: &CandidateAssessment) {
         let rules = candidate.rules.iter().map(|rule| {
             let value = match rule.value {
                 Some(true) => RuleOutcome::True,

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use kubefoundry_compiler::selection_analysis::UnknownProvider;
 use kubefoundry_compiler::{Decision, Thoroughness};
 use kubefoundry_diagnostics::ObjectRef;
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_model::select::{Assessment, Selection};
+use kubefoundry_model::select::{CandidateAssessment, Selection};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -173,7 +173,7 @@ fn located<T>(run: &Run, reports: Vec<T>, of: impl Fn(&T) -> (SourceId, usize, &
 
 impl<T> Located<'_, T> {
     /// The line above a report for people: the object and its place.
-    fn title(&self, object: &ObjectRef, style: Style) -> String {
+    fn title(&self, object: &ObjectRef, style: TextStyle) -> String {
         let place = format!("{}:{}:{}", printable(self.file), self.line, self.column);
         let object = paint(&printable(&object.to_string()), Paint::Bold, style);
         format!("{object}  {}\n", paint(&place, Paint::Dim, style))
@@ -192,13 +192,13 @@ fn json(name: &str, report: impl Serialize, run: &Run) -> String {
 
 /// The findings as every other command prints them as JSON.
 fn findings(run: &Run) -> Value {
-    let text = run.report(ReportFormat::Json, Style::Plain);
+    let text = run.report(ReportFormat::Json, TextStyle::Plain);
     let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
     report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
 }
 
 /// What was found about a candidate, in words.
-fn verdict(candidate: &Assessment, selection: &Selection) -> String {
+fn verdict(candidate: &CandidateAssessment, selection: &Selection) -> String {
     match (&candidate.closed_gate, candidate.score) {
         (Some(gate), _) => format!("closed: {gate}"),
         (None, Some(score)) => format!("open, priority {score}"),

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::trace::{self, Fate, FieldTrace, MAX_FIELDS, OutputTrace, ReachedField, Trace};
-use kubefoundry_diagnostics::render::Style;
-use kubefoundry_model::ir::Origin;
+use kubefoundry_diagnostics::render::TextStyle;
+use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_yaml::text::closest;
 
 use super::{Located, ReportError, Run, json, located};
@@ -13,7 +13,7 @@ use crate::style::{Paint, paint, printable};
 use crate::table::{Cell, table};
 
 /// The report, about every field or about one.
-pub(super) fn report(run: &Run, args: &ExplainArgs, style: Style) -> Result<String, ReportError> {
+pub(super) fn report(run: &Run, args: &ExplainArgs, style: TextStyle) -> Result<String, ReportError> {
     let traces = trace::trace(&run.sources);
     let mut traces = located(run, traces, |trace| (trace.source, trace.document, &trace.object));
     if let Some(field) = &args.field {
@@ -69,7 +69,7 @@ fn place(path: &str, inside: Option<&str>) -> String {
 }
 
 /// A line for each field of the input, and one for each field of the output.
-fn all(trace: &Trace, style: Style) -> String {
+fn all(trace: &Trace, style: TextStyle) -> String {
     let mut out = String::new();
     if let (Some(provider), Some(reason)) = (&trace.provider, &trace.reason) {
         out.push_str(&table(
@@ -107,7 +107,7 @@ fn all(trace: &Trace, style: Style) -> String {
     out
 }
 
-fn field_row(field: &FieldTrace, style: Style) -> Vec<Cell> {
+fn field_row(field: &FieldTrace, style: TextStyle) -> Vec<Cell> {
     let color = match field.fate {
         Fate::Rendered | Fate::Selects => Paint::Green,
         Fate::Nothing => Paint::Red,
@@ -147,7 +147,7 @@ fn reached_place(reached: &ReachedField) -> String {
     }
 }
 
-fn output_row(output: &OutputTrace, style: Style) -> Vec<Cell> {
+fn output_row(output: &OutputTrace, style: TextStyle) -> Vec<Cell> {
     let from = if output.from.is_empty() {
         Cell::painted("always", Paint::Dim, style)
     } else {
@@ -157,7 +157,7 @@ fn output_row(output: &OutputTrace, style: Style) -> Vec<Cell> {
 }
 
 /// All there is to say of the fields that are left.
-fn few(trace: &Trace, style: Style) -> String {
+fn few(trace: &Trace, style: TextStyle) -> String {
     let mut out = String::new();
     for field in &trace.fields {
         let name = paint(&printable(&field.path), Paint::Bold, style);
@@ -202,10 +202,10 @@ fn few(trace: &Trace, style: Style) -> String {
     out
 }
 
-fn origin(origin: Origin) -> &'static str {
+fn origin(origin: FieldOrigin) -> &'static str {
     match origin {
-        Origin::Written => "written",
-        Origin::Defaulted => "defaulted",
-        Origin::Derived => "derived",
+        FieldOrigin::Written => "written",
+        FieldOrigin::Defaulted => "defaulted",
+        FieldOrigin::Derived => "derived",
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use kubefoundry_compiler::selection_analysis::{WhyNot, why_not};
 use kubefoundry_compiler::trace::DocumentChange;
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 
 use super::{ReportError, Run, json, located};
 use crate::args::ExplanationFormat;
@@ -15,7 +15,7 @@ pub(super) fn report(
     run: &Run,
     provider: &str,
     format: ExplanationFormat,
-    style: Style,
+    style: TextStyle,
 ) -> Result<String, ReportError> {
     let answers = why_not(&run.sources, provider)?;
     let answers = located(run, answers, |answer| (answer.source, answer.document, &answer.object));
@@ -29,7 +29,7 @@ pub(super) fn report(
     Ok(blocks.join("\n"))
 }
 
-fn text(answer: &WhyNot, style: Style) -> String {
+fn text(answer: &WhyNot, style: TextStyle) -> String {
     let provider = printable(&answer.provider).into_owned();
     let mut out = String::new();
     match (&answer.selected, &answer.reason) {

@@ -65,7 +65,7 @@ fn offered(compilation: &Compilation<()>, input: &Input) -> BTreeMap<SourceId, V
     for diagnostic in &compilation.diagnostics {
         if let (Some(fix), Some(location), false) = (&diagnostic.fix, &diagnostic.location, diagnostic.suppressed)
             // Bytes that are no text cannot be written back as they were.
-            && input.sources.get(location.source).not_text.is_none()
+            && input.sources.get(location.source).encoding_error.is_none()
             && (input.files.contains_key(&location.source) || input.stdin == Some(location.source))
         {
             offered.entry(location.source).or_default().push(fix.clone());

@@ -6,7 +6,7 @@ use std::env;
 
 use kubefoundry::registry;
 use kubefoundry_compiler::Thoroughness;
-use kubefoundry_diagnostics::render::{self as diagnostics, Case, Checkout};
+use kubefoundry_diagnostics::render::{self as diagnostics, Checkout, TestCase};
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use serde_json::{Map, Value};
 
@@ -93,9 +93,9 @@ fn fails(found: &Diagnostic, fail_on: FailOn) -> bool {
 }
 
 /// Every object of ours in the input.
-fn cases(run: &Run<()>) -> Vec<Case> {
+fn cases(run: &Run<()>) -> Vec<TestCase> {
     let ours = run.compilation.inputs.iter().filter(|input| input.rendered);
-    ours.map(|input| Case { source: input.source, object: input.header.object() }).collect()
+    ours.map(|input| TestCase { source: input.source, object: input.header.object() }).collect()
 }
 
 /// Where the repository is checked out: where the CI system says, if this runs below it, or else here.

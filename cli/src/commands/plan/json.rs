@@ -2,7 +2,7 @@
 
 use kubefoundry_compiler::pipeline::YamlText;
 use kubefoundry_compiler::plan::{Applier, DeploymentPlan, GpuChange, ImageChange, Summary};
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub(super) fn json(planned: &Planned<'_>) -> String {
 
 /// The findings as every other command prints them as JSON.
 fn findings(run: &Run<YamlText>) -> Value {
-    let text = run.report(ReportFormat::Json, Style::Plain);
+    let text = run.report(ReportFormat::Json, TextStyle::Plain);
     let mut report: Value = serde_json::from_str(&text).unwrap_or_default();
     report.get_mut("diagnostics").map(Value::take).unwrap_or_default()
 }

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use kubefoundry_compiler::plan::{Action, ChangeClass, DeploymentPlan, ImageChange, OutputChange, SelectionChange};
-use kubefoundry_diagnostics::render::Style;
+use kubefoundry_diagnostics::render::TextStyle;
 
 use super::{Place, Planned, differences, places, words};
 use crate::style::{Paint, count, paint, printable};
 
 /// The whole plan.
-pub(super) fn text(planned: &Planned<'_>, style: Style) -> String {
+pub(super) fn text(planned: &Planned<'_>, style: TextStyle) -> String {
     let mut out = String::new();
     let places = places(planned);
     let mut is_open = false;
@@ -82,7 +82,7 @@ pub(super) fn verdict(deployment: &DeploymentPlan) -> &'static str {
     }
 }
 
-fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Place<'_>>, style: Style) -> String {
+fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Place<'_>>, style: TextStyle) -> String {
     let (sign, color) = match (deployment.action, deployment.class) {
         (Action::Created, _) => ("+", Paint::Green),
         (Action::Deleted, _) => ("-", Paint::Red),
@@ -134,7 +134,7 @@ fn block(planned: &Planned<'_>, deployment: &DeploymentPlan, place: Option<&Plac
 }
 
 /// Places in one object, their class and how it is known.
-fn moved(group: &[&OutputChange], style: Style) -> String {
+fn moved(group: &[&OutputChange], style: TextStyle) -> String {
     let Some(first) = group.first() else { return String::new() };
     let (kind, name) = (printable(&first.object.kind), words::name(&first.object));
     let mut out = format!("    {}  {kind} {name}\n", class_word(first.class, style));
@@ -173,7 +173,7 @@ fn is_alarming(class: ChangeClass) -> bool {
     class == ChangeClass::NoEffect || class >= ChangeClass::Unknown
 }
 
-fn class_word(class: ChangeClass, style: Style) -> String {
+fn class_word(class: ChangeClass, style: TextStyle) -> String {
     if is_alarming(class) { paint(class.as_str(), Paint::Red, style) } else { class.as_str().to_owned() }
 }
 
@@ -199,7 +199,7 @@ fn groups<'o>(outputs: impl Iterator<Item = &'o OutputChange>) -> Vec<Vec<&'o Ou
 }
 
 /// A unified diff in the colours of git.
-fn colored(diff: &str, style: Style) -> String {
+fn colored(diff: &str, style: TextStyle) -> String {
     let line = |line: &str| {
         let line = printable(line);
         let painted = match line.chars().next() {

@@ -5,7 +5,7 @@ use crate::ir::{Binding, Reference};
 use crate::url::Url;
 use crate::wire::AsyncActor;
 use crate::wire::{ActorRuntime, ActorStrategy, ActorWorkloadReference, AsyncActorSpec};
-use kubefoundry_diagnostics::Place;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -19,7 +19,7 @@ pub(super) fn misplaced(check: &mut Checker<'_, '_>) {
             let message = format!("{path} is for actors that bind, and spec.workload makes a workload");
             check
                 .findings
-                .report(&RUNTIME_MISPLACED, Place::key(&path), message)
+                .report(&RUNTIME_MISPLACED, FieldRef::key(&path), message)
                 .help("remove it, or bind to a workload with spec.workloadRef");
         }
     }
@@ -32,7 +32,7 @@ pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mu
     if check.absent(&path) {
         check
             .findings
-            .report(&RUNTIME_MISPLACED, Place::key(&path), "spec.runtime is required with spec.workloadRef")
+            .report(&RUNTIME_MISPLACED, FieldRef::key(&path), "spec.runtime is required with spec.workloadRef")
             .help("give runtime.image and runtime.handler: the adapter that calls the workload");
     }
     let ActorRuntime { image, handler, target_url } = spec.runtime.clone()?;

@@ -12,7 +12,7 @@ use super::ir::{Actor, Mode, Sidecar};
 use super::options::{Settings, Transport, TransportKind};
 use super::wire::{ActorResources, ActorSidecar, AsyncActor, AsyncActorSpec, ImagePullPolicy};
 use super::{DEFAULT_SIDECAR_IMAGE, RESERVED_ENVIRONMENT, codes};
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::check::{Checked, environment};
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_kubernetes::pod::{ResourceClaim, ResourceRequirements, StringMap};
@@ -122,7 +122,7 @@ fn mode(
         }
         (false, true) => binding::binding(spec, namespace, check).map(Mode::Binding),
         (both, _) => {
-            let place = if both { Place::key(&reference) } else { Place::key(&AsyncActor::path().spec()) };
+            let place = if both { FieldRef::key(&reference) } else { FieldRef::key(&AsyncActor::path().spec()) };
             let reported = check.findings.report(
                 &WORKLOAD_OR_REFERENCE,
                 place,
@@ -130,7 +130,7 @@ fn mode(
             );
             if both {
                 reported
-                    .related(Place::key(&workload), "workload is set here")
+                    .related(FieldRef::key(&workload), "workload is set here")
                     .help("workload makes a workload; workloadRef binds to one that is there");
             } else {
                 reported.help("give workload, to make a workload, or workloadRef, to bind to one that is there");

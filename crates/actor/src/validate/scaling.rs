@@ -6,7 +6,7 @@ use crate::ir::{Modifiers, Scaling};
 use crate::options::{Transport, TransportKind};
 use crate::wire::AsyncActor;
 use crate::wire::{ActorMetricType, ActorScaling, ActorScalingModifiers};
-use kubefoundry_diagnostics::Place;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -74,7 +74,7 @@ fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modif
     };
     let Modifiers { formula, target, activation_target, metric_type, .. } = &modifiers;
     let mut report = |at: &FieldPath, message: String, help: &str| {
-        check.findings.report(&SCALING_MODIFIERS, Place::key(at), message).help(help);
+        check.findings.report(&SCALING_MODIFIERS, FieldRef::key(at), message).help(help);
     };
     let any = target.is_some() || activation_target.is_some() || metric_type.is_some();
     if formula.is_none() && any {

@@ -8,7 +8,7 @@ use crate::ir::Workload;
 use crate::pod::{Volumes, own_labels};
 use crate::wire::{ActorTimeout, ActorWorkload, ActorWorkloadKind};
 use crate::{END_ACTORS, RUNTIME, RUNTIME_SCRIPT_PATH, SIDECAR, SOCKET_DIR};
-use kubefoundry_diagnostics::Place;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -27,7 +27,7 @@ pub(super) fn workload(
     if scales && wire.replicas.is_some() {
         let at = path.key("replicas");
         let message = format!("{at} has no effect while scaling is enabled: KEDA sets the replicas");
-        check.findings.report(&FIELD_REPLACED, Place::key(&at), message).help("remove it");
+        check.findings.report(&FIELD_REPLACED, FieldRef::key(&at), message).help("remove it");
     }
     let python = text(wire.python_executable.as_deref()).unwrap_or("python3").to_owned();
     check.one_line(&path.key("pythonExecutable"), &python);
@@ -78,14 +78,14 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
         number += 1;
         if container.get("command").is_some_and(has_command) {
             let message = format!("container '{RUNTIME}' cannot override command (command is managed by operator)");
-            let place = Place::key(&at.key("command"));
+            let place = FieldRef::key(&at.key("command"));
             check.findings.report(&RUNTIME_COMMAND, place, message).help("remove it; ASYA_HANDLER names the handler");
         }
         mounts_and_environment(container, actor, &at, check);
     }
     if number != 1 {
         let message = format!("workload must contain exactly one container named '{RUNTIME}', but found {number}");
-        let place = Place::key(&path.key("containers"));
+        let place = FieldRef::key(&path.key("containers"));
         check
             .findings
             .report(&RUNTIME_CONTAINER, place, message)
@@ -140,7 +140,7 @@ fn labels(metadata: &Node<'_>, actor: &str, kind: ActorWorkloadKind, path: &Fiel
         if given.is_some_and(|given| given.as_str() != Some(own.as_str())) {
             let at = path.key(key);
             let message = format!("{at} is another than {own:?}, by which the pods are found");
-            check.findings.report(&RESERVED_NAME, Place::key(&at), message).help("remove it");
+            check.findings.report(&RESERVED_NAME, FieldRef::key(&at), message).help("remove it");
         }
     }
 }
@@ -151,7 +151,7 @@ fn grace_period(spec: &Node<'_>, timeout: Option<&ActorTimeout>, path: &FieldPat
     if given.is_some_and(|given| *given != Value::Null && *given != Value::Integer(counts.into())) {
         let at = path.key("terminationGracePeriodSeconds");
         let message = format!("{at} has no effect: spec.timeout.gracefulShutdown says {counts} seconds");
-        check.findings.report(&FIELD_REPLACED, Place::key(&at), message).help("set spec.timeout.gracefulShutdown");
+        check.findings.report(&FIELD_REPLACED, FieldRef::key(&at), message).help("set spec.timeout.gracefulShutdown");
     }
 }
 

@@ -10,14 +10,14 @@ use serde_json::Value;
 use crate::codes;
 use crate::reading::{self, Documents, report_failure};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, Findings, Location, ObjectRef, Related, Scope};
+use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Location, ObjectRef, RelatedLocation};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_model::wire;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::{Limits, Node, Target};
+use kubefoundry_yaml::{FieldPart, Limits, Node};
 
 /// A dump of a whole cluster is one document.
 const LIMITS: Limits =
@@ -88,7 +88,8 @@ impl Reader {
         let object = Header::of(&document.root).object();
         let object = (!object.kind.is_empty()).then_some(object);
         let (index, root) = (document.index, &document.root);
-        let mut findings = Findings::new(Scope { source: id, text: &source.text, document: index, root, object });
+        let mut findings =
+            Findings::new(DocumentScope { source: id, text: &source.text, document: index, root, object });
         document.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
         // What was read up to a limit is a part, and says nothing of what is missing.
         if !document.problems.iter().any(|problem| problem.kind.is_limit()) {
@@ -132,7 +133,7 @@ impl Reader {
     fn object(&mut self, node: &Node<'_>, header: &Header, findings: &mut Findings<'_>) {
         let scope = findings.scope();
         let path = FieldPath::from(metadata().name());
-        let span = node.locate(&path, Target::Value);
+        let span = node.locate(&path, FieldPart::Value);
         let location = Location::new(scope.source, scope.document, span, path);
         let mut value = node.to_json();
         // Items of a typed list do not say it themselves.
@@ -155,7 +156,7 @@ impl Reader {
                     found.location = Some(location);
                     found.object = Some(object);
                     let message = "the other state".to_owned();
-                    found.related = vec![Related { location: first.location.clone(), message }];
+                    found.related = vec![RelatedLocation { location: first.location.clone(), message }];
                     findings.add(found);
                 } else if first.value.pointer(MANAGERS).is_none() {
                     // Of the same state, the one that says more.

@@ -270,7 +270,7 @@ fn fields(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> (Vec<Field
     let schema = crds
         .and_then(|crds| crds.schema(text_or_empty(expected, "/apiVersion"), text_or_empty(expected, "/kind")).ok());
     let managers = managers::Managers::of(live);
-    let (mut fields, found) = compare::compare(expected, live, schema.map(kubefoundry_crd::Schema::raw), &managers);
+    let (mut fields, found) = compare::compare(expected, live, schema.map(kubefoundry_crd::CrdSchema::raw), &managers);
     fields.extend(leftover::leftover(expected, live, &managers));
     (fields, found)
 }

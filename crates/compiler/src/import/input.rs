@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::reading::report_failure;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
+use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, ObjectRef};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::draft::string_at;
 use kubefoundry_model::provider::Provider;
@@ -47,7 +47,7 @@ fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>)
     let problems = parsed.documents.iter().flat_map(|document| &document.problems).chain(&parsed.failure);
     for problem in problems {
         let nothing = Node { value: yaml::Value::Null, span: problem.span };
-        let scope = Scope { source: id, text: &source.text, document: 0, root: &nothing, object: None };
+        let scope = DocumentScope { source: id, text: &source.text, document: 0, root: &nothing, object: None };
         let mut findings = Findings::new(scope);
         report_failure(problem, &mut findings);
         diagnostics.extend(findings.into_diagnostics());
@@ -172,8 +172,8 @@ impl Object<'_> {
     }
 
     /// The scope for findings in it.
-    pub(crate) fn scope(&self) -> Scope<'_> {
+    pub(crate) fn scope(&self) -> DocumentScope<'_> {
         let object = Some(self.reference());
-        Scope { source: self.source, text: self.text, document: self.document, root: self.root, object }
+        DocumentScope { source: self.source, text: self.text, document: self.document, root: self.root, object }
     }
 }

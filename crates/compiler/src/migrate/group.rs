@@ -18,7 +18,7 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{ValuePath, metadata};
 use kubefoundry_model::draft::{PartRenames, items_at, string_at};
 use kubefoundry_model::wire::{InferenceProviderConfig, ModelDeployment};
-use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEdit, ValueStyle, apply_edits};
+use kubefoundry_yaml::edit::{EditError, EditStyle, Placement, TextEdit, ValueStyle, apply_edits};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::{Limits, Node};
 
@@ -234,7 +234,7 @@ impl Case<'_> {
 
     /// The edits that keep everything else in the text.
     fn edits_in_place(&self, additions: &[Addition]) -> Result<Vec<TextEdit>, EditError> {
-        let style = Style { values: ValueStyle::Flow, placement: Placement::First };
+        let style = EditStyle { values: ValueStyle::Flow, placement: Placement::First };
         let mut editor = self.object.editor().with_style(style);
         editor.set(&self.object.place(&FieldPath::parse("apiVersion")), self.target.api_version())?;
         if let (Some(api_group), Some(node)) = (self.object.api_group(), self.object.node()) {
@@ -393,13 +393,13 @@ struct Addition {
 
 /// What a validated deployment has to say for itself in a group that takes less for granted.
 fn needed(before: &Compilation) -> Vec<Addition> {
-    use kubefoundry_model::ir::Origin;
+    use kubefoundry_model::ir::FieldOrigin;
     let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
     let needed = fields.filter_map(|field| {
         let spec = || ModelDeployment::path().spec();
         let must_be_said = [
-            (spec().engine().engine_type(), field.origin == Origin::Derived),
-            (spec().resources().gpu().count(), field.origin == Origin::Defaulted && field.value != "0"),
+            (spec().engine().engine_type(), field.origin == FieldOrigin::Derived),
+            (spec().resources().gpu().count(), field.origin == FieldOrigin::Defaulted && field.value != "0"),
         ];
         let (path, _) = must_be_said.into_iter().find(|(path, must)| *must && path.to_string() == field.path)?;
         let value = serde_json::from_str(&field.value).unwrap_or_default();

@@ -8,7 +8,7 @@ use self::render::{CodeSeverity, OutputMode, Render, SeverityOrOff};
 use crate::codes;
 use crate::composition;
 use crate::registry;
-use kubefoundry_diagnostics::{Diagnostic, Findings, Place, Severity};
+use kubefoundry_diagnostics::{Diagnostic, FieldRef, Findings, Severity};
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::wire::Reader;
 use kubefoundry_model::provider::Provider;
@@ -156,7 +156,7 @@ impl Options {
         let Some(code) = registry::code(name) else {
             let reported = findings.report(
                 &codes::INVALID_OPTION,
-                Place::key(&path),
+                FieldRef::key(&path),
                 format!("there is no diagnostic {name:?}, expected a code or its name"),
             );
             if let Some(meant) = closest(name, registry::codes().map(|code| code.name)) {
@@ -166,7 +166,7 @@ impl Options {
         };
         if given.contains(&code.id) {
             let message = format!("{} is given twice, by its code and by its name, expected it once", code.id);
-            findings.report(&codes::INVALID_OPTION, Place::key(&path), message);
+            findings.report(&codes::INVALID_OPTION, FieldRef::key(&path), message);
             return;
         }
         given.push(code.id);
@@ -210,7 +210,7 @@ fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> 
         let names: Vec<&str> = providers::PROVIDERS.iter().map(|provider| provider.name()).collect();
         let reported = findings.report(
             &codes::INVALID_OPTION,
-            Place::key(path),
+            FieldRef::key(path),
             format!("{path} names no provider of this program, expected one of {}", names.join(", ")),
         );
         if let Some(meant) = closest(name, names.iter().copied()) {

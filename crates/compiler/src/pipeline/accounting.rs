@@ -15,7 +15,7 @@ use super::subject::Subject;
 use crate::codes;
 use kubefoundry_cel as cel;
 use kubefoundry_diagnostics::Findings;
-use kubefoundry_transform::Steps;
+use kubefoundry_transform::StepBudget;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::fingerprint::fnv1a_64;
 use kubefoundry_yaml::{Node, Value};
@@ -189,7 +189,7 @@ impl Accounting {
             }
         }
         let learned = |(kind, steps, subject): (Kind, u64, Subject<'_>)| {
-            let mut probe = Probe::new(subject, Steps::new(steps));
+            let mut probe = Probe::new(subject, StepBudget::new(steps));
             (kind, SilentFields::new(silent(subject, &mut probe)))
         };
         let learned: Vec<_> = if new.len() > 1 {

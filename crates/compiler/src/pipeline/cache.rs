@@ -331,7 +331,7 @@ fn environment_key(run: &Run<'_>, plan: &ReadPlan) -> String {
 /// What the results of a unit depend on of itself: its bytes, and what is known of the text that it is a part of. The results
 /// of a whole text hold what is wrong with the text, and are never those of a part of another one.
 fn unit_key(source: &Source, unit: &str, is_part: bool) -> String {
-    let Source { purpose, name, not_text, is_rewritten, directory, .. } = source;
+    let Source { purpose, name, encoding_error: not_text, is_rewritten, directory, .. } = source;
     let mut bytes = format!("{purpose:?} {name:?} {not_text:?} {is_rewritten} {directory:?} {is_part}\n").into_bytes();
     bytes.extend_from_slice(unit.as_bytes());
     sha256(&bytes)

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::codes;
-use kubefoundry_crd::{Crds, Schema, Violation};
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_crd::{CrdSchema, Crds, SchemaViolation};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{GroupKind, InstalledSchemas, SchemaCheck};
@@ -54,7 +54,7 @@ impl InstalledSchemas for CrdSchemas<'_> {
         message: &str,
         findings: &mut Findings<'_>,
     ) {
-        if let Some(problem) = self.0.problem_of(kinds) {
+        if let Some(problem) = self.0.find_problem(kinds) {
             findings.add(problem.diagnostic());
             return;
         }
@@ -119,8 +119,8 @@ fn is_built_in(api_version: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")
 }
 
-fn report(violation: &Violation, name: &str, schema: &Schema, findings: &mut Findings<'_>) {
-    let Violation { code, help, value, .. } = violation;
+fn report(violation: &SchemaViolation, name: &str, schema: &CrdSchema, findings: &mut Findings<'_>) {
+    let SchemaViolation { code, help, value, .. } = violation;
     let message = violation.sentence(name, schema);
     if *code == &codes::CRD_RULE_NOT_EVALUATED {
         // It says nothing about the deployment: the place is the CRD's, and the same for all.
@@ -138,13 +138,13 @@ fn report(violation: &Violation, name: &str, schema: &Schema, findings: &mut Fin
 }
 
 /// The field of the input whose text came out: where there is just one that holds it, or the deployment.
-pub(super) fn origin(root: &Node<'_>, value: Option<&str>) -> Place {
+pub(super) fn origin(root: &Node<'_>, value: Option<&str>) -> FieldRef {
     let mut found = Vec::new();
     if let (Some(value), Some(spec)) = (value, root.get("spec")) {
         holders(spec, value, &FieldPath::parse("spec"), &mut found);
     }
     match found.as_slice() {
-        [path] => Place::value(path),
+        [path] => FieldRef::value(path),
         _ => metadata().name().into(),
     }
 }

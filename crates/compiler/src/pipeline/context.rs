@@ -9,7 +9,7 @@ use crate::options::render;
 use crate::reading::{self, report_failure};
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, Findings, Location, Scope};
+use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Location};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
@@ -43,8 +43,13 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
         let mut is_empty = true;
         for document in documents.by_ref() {
             is_empty = false;
-            let scope =
-                Scope { source: id, text: &source.text, document: document.index, root: &document.root, object: None };
+            let scope = DocumentScope {
+                source: id,
+                text: &source.text,
+                document: document.index,
+                root: &document.root,
+                object: None,
+            };
             let mut findings = Findings::new(scope);
             for problem in &document.problems {
                 report_failure(problem, &mut findings);
@@ -57,7 +62,7 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
             // Whoever gives options means some: a substitution that came to nothing, a file that was never saved.
             let message = format!("there are no options in it, expected a Render of {}", render::API_VERSION);
             let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
-            found.location = Some(Location::of_source(id));
+            found.location = Some(Location::from_source(id));
             diagnostics.push(found);
         }
         diagnostics.extend(reading::report(id, &source.text, 0, &failures));
@@ -92,7 +97,7 @@ pub(super) fn configure_inline(
                 configured.insert(id);
                 let (text, root) = (source.text.as_str(), &document.root);
                 let object = Some(Header::of(provider).object());
-                let scope = Scope { source: id, text, document: document.index, root, object };
+                let scope = DocumentScope { source: id, text, document: document.index, root, object };
                 let mut findings = Findings::new(scope);
                 let at = FieldPath::parse("providers").index(position);
                 if is_provider_config(provider, &at, &mut findings) {

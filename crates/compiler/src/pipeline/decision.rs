@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_transform::{Endpoint, Field, Gpus, Selection};
+use kubefoundry_transform::{Endpoint, GpuCount, ResolvedField, Selection};
 
 /// Which providers can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,10 +63,10 @@ pub struct Decision {
     pub objects: Vec<ObjectRef>,
     /// The GPUs that it asks for.
     #[serde(skip)]
-    pub gpus: Vec<Gpus>,
+    pub gpus: Vec<GpuCount>,
     /// Every value of the validated deployment, with its field and where it came from; with
     /// [`Thoroughness::Everything`](kubefoundry_transform::Thoroughness::Everything) only.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ResolvedField>,
 }
 
 impl Decision {

@@ -9,7 +9,7 @@ use crate::reading::report_failure;
 use kubefoundry_diagnostics::source::{Source, SourceId};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
-use kubefoundry_transform::Object;
+use kubefoundry_transform::InputObject;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Failure, Node, Span, Value};
 
@@ -17,7 +17,7 @@ use kubefoundry_yaml::{Failure, Node, Span, Value};
 #[derive(Debug)]
 pub(super) struct Document<'t> {
     /// What transformations see of it.
-    pub(super) object: Object<'t>,
+    pub(super) object: InputObject<'t>,
     /// Its own bytes.
     pub(super) span: Span,
     /// Whether it is an item of a list.
@@ -25,9 +25,9 @@ pub(super) struct Document<'t> {
 }
 
 impl<'t> Deref for Document<'t> {
-    type Target = Object<'t>;
+    type Target = InputObject<'t>;
 
-    fn deref(&self) -> &Object<'t> {
+    fn deref(&self) -> &InputObject<'t> {
         &self.object
     }
 }
@@ -37,14 +37,14 @@ impl<'t> Document<'t> {
     pub(super) fn new(id: SourceId, source: &'t Source, document: yaml::Document<'t>) -> Self {
         let yaml::Document { root, span, index, problems } = document;
         let header = Header::of(&root);
-        let object = Object { source: id, text: &source.text, document: index, header, root, problems };
+        let object = InputObject { source: id, text: &source.text, document: index, header, root, problems };
         Self { object, span, item: false }
     }
 
     /// A document that is in no text.
     pub(super) fn without_text(source: SourceId, root: Node<'t>) -> Self {
         let (span, header) = (root.span, Header::of(&root));
-        let object = Object { source, text: "", document: 0, header, root, problems: Vec::new() };
+        let object = InputObject { source, text: "", document: 0, header, root, problems: Vec::new() };
         Self { object, span, item: false }
     }
 
@@ -100,7 +100,7 @@ impl Document<'_> {
         if self.is_partial() {
             return;
         }
-        let Object { source, text, document, root, problems, header } = self.object;
+        let InputObject { source, text, document, root, problems, header } = self.object;
         // Of a typed list, items may leave out what the list says of them all.
         let kind = header.kind.strip_suffix("List").filter(|kind| !kind.is_empty()).map(Arc::from);
         let Value::Mapping(entries) = root.value else { return };
@@ -117,7 +117,7 @@ impl Document<'_> {
                 own.kind.clone_from(kind);
             }
             let span = item.span;
-            let object = Object { source, text, document, header: own, root: item, problems };
+            let object = InputObject { source, text, document, header: own, root: item, problems };
             Self { object, span, item: true }.flatten(out, diagnostics);
         }
     }

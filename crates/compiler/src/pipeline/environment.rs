@@ -4,7 +4,7 @@ use super::conformance::CrdSchemas;
 use super::skeletons::Skeletons;
 use crate::composition;
 use crate::options::Options;
-use kubefoundry_transform::{Chosen, Configuration, InstalledSchemas, RunContext, Thoroughness};
+use kubefoundry_transform::{Configuration, InstalledSchemas, PriorChoice, RunContext, Thoroughness};
 
 /// What every document of a run is transformed with.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ pub(super) struct Environment<'s> {
     pub(super) options: &'s Options,
     pub(super) thoroughness: Thoroughness,
     /// The choice that was made before, which is kept.
-    pub(super) chosen: Option<&'s Chosen>,
+    pub(super) chosen: Option<&'s PriorChoice>,
 }
 
 impl<'s> Environment<'s> {

@@ -23,7 +23,7 @@ use crate::composition::MODELS;
 use crate::options::Options;
 use kubefoundry_crd::Crds;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
-use kubefoundry_diagnostics::{Diagnostic, Findings, Scope, Severity};
+use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Severity};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
@@ -32,13 +32,13 @@ use kubefoundry_model::conformance;
 use kubefoundry_model::ir::Deployment;
 use kubefoundry_model::providers;
 use kubefoundry_model::select;
-use kubefoundry_model::select::{Chosen, Steps};
+use kubefoundry_model::select::{PriorChoice, StepBudget};
 use kubefoundry_model::validate;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_transform::Thoroughness;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
-use kubefoundry_yaml::{Entry, Node, Span};
+use kubefoundry_yaml::{MappingEntry, Node, Span};
 
 /// Fields of an object that say nothing of what is wanted, and may be most of it.
 const REPORTED: &[(&str, Option<&str>)] = &[("status", None), ("metadata", Some("managedFields"))];
@@ -160,7 +160,7 @@ impl Evaluator {
     pub(crate) fn evaluate(
         &self,
         deployment: &Value,
-        chosen: Option<&Chosen>,
+        chosen: Option<&PriorChoice>,
         thoroughness: Thoroughness,
         problems: &[Diagnostic],
     ) -> Evaluation {
@@ -208,12 +208,12 @@ impl Evaluator {
     pub(super) fn attempt(
         &self,
         document: &Document<'_>,
-        chosen: Option<&Chosen>,
+        chosen: Option<&PriorChoice>,
         thoroughness: Thoroughness,
     ) -> Attempt {
         let schemas = self.schemas();
         let environment = Environment { thoroughness, chosen, ..self.environment(schemas.as_ref()) };
-        let mut steps = Steps::new(allowance(self.options.rule_limits, 0, 1));
+        let mut steps = StepBudget::new(allowance(self.options.rule_limits, 0, 1));
         Attempt::of(document, &environment, &mut steps)
     }
 
@@ -283,7 +283,7 @@ impl Evaluator {
     pub(crate) fn find_crd_version(&self, provider: &str) -> (Option<String>, Option<Diagnostic>) {
         let Some(provider) = providers::find(provider) else { return (None, None) };
         let root = Node { value: yaml::Value::Null, span: Span::default() };
-        let scope = Scope { source: self.source, text: "", document: 0, root: &root, object: None };
+        let scope = DocumentScope { source: self.source, text: "", document: 0, root: &root, object: None };
         let mut findings = Findings::new(scope);
         let schemas = self.schemas();
         let context = self.environment(schemas.as_ref()).context();
@@ -317,6 +317,6 @@ fn wanted(object: &Value) -> Node<'_> {
 /// A mapping that is in no text.
 fn mapping<'v>(entries: impl Iterator<Item = (&'v str, Node<'v>)>) -> Node<'v> {
     let span = Span::default();
-    let entries = entries.map(|(key, node)| Entry { key: key.into(), key_span: span, node });
+    let entries = entries.map(|(key, node)| MappingEntry { key: key.into(), key_span: span, node });
     Node { value: yaml::Value::Mapping(entries.collect()), span }
 }

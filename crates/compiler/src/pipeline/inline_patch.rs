@@ -17,7 +17,7 @@ use crate::reading;
 use kubefoundry_diagnostics::source::{Purpose, Source};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
-use kubefoundry_transform::Object;
+use kubefoundry_transform::InputObject;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::{Failure, Node, Span, Value};
 
@@ -88,7 +88,7 @@ impl Patch<'_, '_> {
                 add(operations::check(&root, target, operations::Place { source, text: patch, document: index }));
                 continue;
             }
-            let object = Object { source, text: patch, document: index, header, root, problems };
+            let object = InputObject { source, text: patch, document: index, header, root, problems };
             let document = Document { object, span, item: true };
             let mut findings = Findings::new(document.scope());
             // A patch of another kind is none of our business.

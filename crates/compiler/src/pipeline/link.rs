@@ -10,7 +10,7 @@ use super::results::ObjectResult;
 use super::role::InputDocument;
 use crate::codes;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
-use kubefoundry_diagnostics::{Code, Findings, Scope};
+use kubefoundry_diagnostics::{Code, DocumentScope, Findings};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_kubernetes::wire::metadata;
@@ -160,7 +160,7 @@ impl Report<'_> {
         let text = &self.sources.get(input.source).text;
         let object = Some(input.header.object());
         let mut findings =
-            Findings::new(Scope { source: input.source, text, document: input.index, root: &root, object });
+            Findings::new(DocumentScope { source: input.source, text, document: input.index, root: &root, object });
         findings
             .report_at(code, metadata().name(), input.name_span, message)
             .related_in(first.source, first.document, first.span, label)

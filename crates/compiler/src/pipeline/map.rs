@@ -18,7 +18,8 @@ use kubefoundry_kubernetes::manifest;
 use kubefoundry_kubernetes::manifest::{Identity, Manifest};
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{
-    AllSettings, AnyTransform, Changed, DecisionFacts, Object, Set, Sink, Steps, Target, Thoroughness, owner_reference,
+    AllSettings, AnyTransform, ChangedObject, DecisionFacts, InputObject, ObjectPosition, ObjectSet, StepBudget,
+    Thoroughness, TransformOutput, owner_reference,
 };
 
 /// What the owner annotation of a shared object says: it is no single object's.
@@ -86,7 +87,7 @@ pub(super) struct Outcome<'d, O> {
     /// None when the object could not be read so far.
     pub(super) mapped: Option<Mapped<O>>,
     /// Objects of the set that are to be changed.
-    pub(super) changed: Vec<Changed>,
+    pub(super) changed: Vec<ChangedObject>,
     /// What was found.
     pub(super) findings: Findings<'d>,
 }
@@ -94,9 +95,9 @@ pub(super) struct Outcome<'d, O> {
 /// Transforms an object that needs no other: of one that is read in part only, nothing comes out.
 pub(super) fn transform<'d, O: OutputForm>(
     transform: &dyn AnyTransform,
-    object: &Object<'_>,
+    object: &InputObject<'_>,
     environment: &Environment<'_>,
-    steps: &mut Steps,
+    steps: &mut StepBudget,
     mut findings: Findings<'d>,
 ) -> Outcome<'d, O> {
     object.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
@@ -105,8 +106,8 @@ pub(super) fn transform<'d, O: OutputForm>(
         return Outcome { mapped: None, changed: Vec::new(), findings };
     }
     let context = environment.context();
-    let set = Set { inputs: &[], generated: &[], context: &context, settings: context.settings };
-    let mut out = Sink::new(findings);
+    let set = ObjectSet { inputs: &[], generated: &[], context: &context, settings: context.settings };
+    let mut out = TransformOutput::new(findings);
     out.steps = std::mem::take(steps);
     transform.run(object, &set, &mut out);
     *steps = std::mem::take(&mut out.steps);
@@ -116,12 +117,12 @@ pub(super) fn transform<'d, O: OutputForm>(
 /// Marks what an object became as its own, checks it against a dump of CRDs, and decides on it.
 pub(super) fn finish<'d, O: OutputForm>(
     transform: &dyn AnyTransform,
-    object: &Object<'_>,
-    out: Sink<'d>,
-    set: &Set<'_, '_, AllSettings>,
+    object: &InputObject<'_>,
+    out: TransformOutput<'d>,
+    set: &ObjectSet<'_, '_, AllSettings>,
     environment: &Environment<'_>,
 ) -> Outcome<'d, O> {
-    let Sink {
+    let TransformOutput {
         mut findings,
         mut manifests,
         finished,
@@ -139,8 +140,8 @@ pub(super) fn finish<'d, O: OutputForm>(
         manifest.metadata.namespace = namespace.map(str::to_owned);
         manifest::mark_owned(manifest, api_group::DEFAULT, transform.owner_annotation(), None, ALL);
     }
-    for Changed { target, .. } in &changed {
-        if let Target::Input(position) = target
+    for ChangedObject { position: target, .. } in &changed {
+        if let ObjectPosition::Input(position) = target
             && let Some(target) = set.inputs.get(*position)
         {
             // What strict reading refuses in it would be lost.
@@ -187,10 +188,10 @@ pub(super) fn finish<'d, O: OutputForm>(
 }
 
 /// An object of the set as it was before a change.
-fn before(changed: &Changed, set: &Set<'_, '_, AllSettings>) -> Value {
-    let before = match changed.target {
-        Target::Input(position) => set.inputs.get(position).map(Object::to_json),
-        Target::Generated(position) => set.generated.get(position).map(|made| made.object.clone()),
+fn before(changed: &ChangedObject, set: &ObjectSet<'_, '_, AllSettings>) -> Value {
+    let before = match changed.position {
+        ObjectPosition::Input(position) => set.inputs.get(position).map(InputObject::to_json),
+        ObjectPosition::Generated(position) => set.generated.get(position).map(|made| made.object.clone()),
     };
     before.unwrap_or_default()
 }
@@ -198,7 +199,7 @@ fn before(changed: &Changed, set: &Set<'_, '_, AllSettings>) -> Value {
 /// Adds namespace and ownership to objects.
 fn mark_owned(
     transform: &dyn AnyTransform,
-    object: &Object<'_>,
+    object: &InputObject<'_>,
     manifests: &mut [Manifest],
     owner_references: bool,
     findings: &mut Findings<'_>,

@@ -56,7 +56,7 @@ pub use evaluator::Evaluation;
 pub(crate) use evaluator::Evaluator;
 pub use form::{OutputForm, YamlText};
 pub use kubefoundry_kubernetes::header::Header;
-pub use kubefoundry_transform::{Field, Gpus, Thoroughness};
+pub use kubefoundry_transform::{GpuCount, ResolvedField, Thoroughness};
 pub(crate) use kustomize::{normalize, patch_files};
 pub use probe::Fate;
 pub use renderer::{ListItems, RenderedDocument, Renderer};
@@ -202,7 +202,7 @@ fn left_to_its_controller(input: &InputDocument) -> Option<&'static str> {
 fn only_empty_text(sources: &SourceSet, is_empty: bool) -> Option<Location> {
     let mut texts = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
     let (source, _) = texts.next().filter(|_| texts.next().is_none())?;
-    is_empty.then(|| Location::of_source(source))
+    is_empty.then(|| Location::from_source(source))
 }
 
 /// Orders findings by file, line, code, then column and text. Those without a place come first.

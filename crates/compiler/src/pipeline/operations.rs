@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use crate::composition::{TRANSFORMS, kinds_of};
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Scope};
+use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, ObjectRef};
 use kubefoundry_transform::AnyTransform;
-use kubefoundry_yaml::{Entry, Node, Span, Value};
+use kubefoundry_yaml::{MappingEntry, Node, Span, Value};
 
 /// What operations are applied to.
 #[derive(Clone)]
@@ -87,7 +87,7 @@ fn has_value(operation: &str) -> bool {
 fn check_one(pointer: &Node<'_>, value: Option<&Node<'_>>, target: &Target, place: Place<'_>) -> Vec<Diagnostic> {
     let (root, exact) = part(pointer, value, place.text);
     let Place { source, text, document } = place;
-    let scope = Scope { source, text, document, root: &root, object: target.object.clone() };
+    let scope = DocumentScope { source, text, document, root: &root, object: target.object.clone() };
     let mut findings = Findings::new(scope);
     target.transform.check_patch(target.kind, &root, &mut findings);
     let mut found = findings.into_diagnostics();
@@ -123,7 +123,7 @@ fn part<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Nod
     let mut node = value.filter(|_| known == steps.len() && is_whole).cloned().unwrap_or_else(nothing);
     for (step, span) in steps.iter().take(known).rev() {
         let key = Cow::Owned(step.replace("~1", "/").replace("~0", "~"));
-        node = Node { value: Value::Mapping(vec![Entry { key, key_span: *span, node }]), span: *span };
+        node = Node { value: Value::Mapping(vec![MappingEntry { key, key_span: *span, node }]), span: *span };
     }
     (node, start.is_some())
 }

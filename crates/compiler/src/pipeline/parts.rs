@@ -26,7 +26,7 @@ pub(super) struct Part {
 pub(super) fn parts(source: &Source, most: usize) -> Option<Vec<Part>> {
     let text = source.text.as_str();
     let is_json = source.name.rsplit_once('.').is_some_and(|(_, extension)| extension == "json");
-    if source.not_text.is_some() || is_json {
+    if source.encoding_error.is_some() || is_json {
         return None;
     }
     let mut parts: Vec<Part> = Vec::new();

@@ -15,7 +15,7 @@ use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, Location};
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Identity;
-use kubefoundry_transform::{AnyTransform, Object};
+use kubefoundry_transform::{AnyTransform, InputObject};
 use kubefoundry_yaml::Span;
 
 /// What documents leave behind, in input order.
@@ -58,7 +58,7 @@ fn moved(at: usize, from: usize, to: usize) -> usize {
 pub(super) struct SetObject<'t> {
     /// Its place among the inputs.
     pub(super) input: usize,
-    pub(super) object: Object<'t>,
+    pub(super) object: InputObject<'t>,
     /// What transforms it, and its place among the transformed objects.
     pub(super) transformed: Option<(&'static dyn AnyTransform, usize)>,
 }

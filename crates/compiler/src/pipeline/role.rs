@@ -11,7 +11,7 @@ use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_transform::{AllSettings, AnyTransform};
-use kubefoundry_yaml::{Node, Span, Target};
+use kubefoundry_yaml::{FieldPart, Node, Span};
 
 /// Where a document that is not ours stands, so that it can be passed through byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl InputDocument {
             span: document.span,
             item: document.item,
             header: header.clone(),
-            name_span: document.root.locate(&metadata().name(), Target::Value),
+            name_span: document.root.locate(&metadata().name(), FieldPart::Value),
             rendered: transform.is_some_and(|transform| transform.takes(&document.root, settings)),
             patch: is_patch,
             owner: owner_of(&document.root),

@@ -13,22 +13,24 @@ use crate::composition::TRANSFORMS;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::manifest::Identity;
-use kubefoundry_transform::{AnyTransform, Changed, Generated, Object, Set, Sink, Target};
+use kubefoundry_transform::{
+    AnyTransform, ChangedObject, GeneratedResource, InputObject, ObjectPosition, ObjectSet, TransformOutput,
+};
 
 /// Runs the transformations, one after the other, each over its objects in input order.
 pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &Environment<'_>) {
     let mut kept = std::mem::take(&mut results.set);
     leave_out_copies(&mut kept);
-    let (objects, places): (Vec<Object<'_>>, Vec<Place>) = kept.into_iter().map(Place::split).unzip();
+    let (objects, places): (Vec<InputObject<'_>>, Vec<Place>) = kept.into_iter().map(Place::split).unzip();
     let (generated, made_at) = generated(results);
     let context = environment.context();
-    let set = Set { inputs: &objects, generated: &generated, context: &context, settings: context.settings };
+    let set = ObjectSet { inputs: &objects, generated: &generated, context: &context, settings: context.settings };
     let mut all_changed = Vec::new();
     for transform in TRANSFORMS.iter().filter(|transform| transform.needs_set()) {
         for (object, place) in objects.iter().zip(&places) {
             let own = place.transformed.filter(|(by, _)| by.kind() == transform.kind());
             let Some((_, position)) = own else { continue };
-            let mut out = Sink::new(Findings::new(object.scope()));
+            let mut out = TransformOutput::new(Findings::new(object.scope()));
             transform.run(object, &set, &mut out);
             let Outcome { mapped, changed, findings } = map::finish(*transform, object, out, &set, environment);
             for found in findings.into_diagnostics() {
@@ -42,7 +44,7 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
     }
     for (at, object) in objects.iter().enumerate() {
         for transform in TRANSFORMS.iter().filter(|transform| transform.needs_set()) {
-            let mut out = Sink::new(Findings::new(object.scope()));
+            let mut out = TransformOutput::new(Findings::new(object.scope()));
             transform.revisit(at, &set, &mut out);
             let outcome: Outcome<'_, Value> = map::finish(*transform, object, out, &set, environment);
             for found in outcome.findings.into_diagnostics() {
@@ -82,21 +84,21 @@ struct Place {
 }
 
 impl Place {
-    fn split(kept: SetObject<'_>) -> (Object<'_>, Self) {
+    fn split(kept: SetObject<'_>) -> (InputObject<'_>, Self) {
         let SetObject { input, object, transformed } = kept;
         (object, Self { input, transformed })
     }
 }
 
 /// What models became, and which object of which trace each is.
-fn generated(results: &DocumentResults<'_, Value>) -> (Vec<Generated>, Vec<(usize, usize)>) {
+fn generated(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedResource>, Vec<(usize, usize)>) {
     let of_result = |(result, it): (usize, &ObjectResult<Value>)| {
         let objects = it.mapped.as_deref().map(|mapped| mapped.objects.as_slice()).unwrap_or_default();
         let objects = objects.iter().enumerate().filter(|(_, made)| made.role == OutputRole::Generated);
         let made = objects.map(|(position, made)| {
             let GeneratedObject { api_version, identity, object, .. } = made;
             let (api_version, identity, object) = (api_version.to_string(), identity.clone(), object.clone());
-            (Generated { api_version, identity, object }, (result, position))
+            (GeneratedResource { api_version, identity, object }, (result, position))
         });
         made.collect::<Vec<_>>()
     };
@@ -123,14 +125,14 @@ fn share(results: &mut DocumentResults<'_, Value>) {
 /// Puts changed objects in the place of those that they were, or beside what their transformation made.
 fn change(
     results: &mut DocumentResults<'_, Value>,
-    changed: Vec<(Option<usize>, Changed)>,
-    objects: &[Object<'_>],
+    changed: Vec<(Option<usize>, ChangedObject)>,
+    objects: &[InputObject<'_>],
     places: &[Place],
     made_at: &[(usize, usize)],
 ) {
-    for (by, Changed { target, object }) in changed {
+    for (by, ChangedObject { position: target, object }) in changed {
         match target {
-            Target::Generated(position) => {
+            ObjectPosition::Generated(position) => {
                 let made = made_at.get(position).and_then(|(trace, position)| {
                     let mapped = results.transformed.get_mut(*trace)?.mapped.as_deref_mut()?;
                     mapped.objects.get_mut(*position)
@@ -139,7 +141,7 @@ fn change(
                     made.object = object;
                 }
             }
-            Target::Input(position) => {
+            ObjectPosition::Input(position) => {
                 let (Some(target), Some(place)) = (objects.get(position), places.get(position)) else { continue };
                 let header = &target.header;
                 let made = GeneratedObject::of_input(header, object, OutputRole::Changed);

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::conformance::origin;
 use crate::codes;
-use kubefoundry_crd::{Schema, Violation};
-use kubefoundry_diagnostics::{Code, Findings, Place};
+use kubefoundry_crd::{CrdSchema, SchemaViolation};
+use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_transform::PodPart;
 use kubefoundry_upstream::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
@@ -105,13 +105,16 @@ impl Skeletons {
 }
 
 /// What the nearest schema has against an object, as far as the next one agrees.
-fn refused_by_all(known: &KnownSchemas, check: impl Fn(&'static Schema) -> Vec<Violation>) -> Vec<Violation> {
+fn refused_by_all(
+    known: &KnownSchemas,
+    check: impl Fn(&'static CrdSchema) -> Vec<SchemaViolation>,
+) -> Vec<SchemaViolation> {
     let mut violations = check(known.nearest.schema);
     violations.retain(is_judgement);
     if let Some(next) = known.next.filter(|_| !violations.is_empty()) {
         let others = check(next.schema);
         violations.retain_mut(|violation| {
-            let is_same = |other: &&Violation| other.code == violation.code && other.path == violation.path;
+            let is_same = |other: &&SchemaViolation| other.code == violation.code && other.path == violation.path;
             let other = others.iter().find(is_same);
             violation.is_wrong_type &= other.is_some_and(|other| other.is_wrong_type);
             other.is_some()
@@ -121,12 +124,12 @@ fn refused_by_all(known: &KnownSchemas, check: impl Fn(&'static Schema) -> Vec<V
 }
 
 /// That a pattern cannot be evaluated says nothing against an object.
-fn is_judgement(violation: &Violation) -> bool {
+fn is_judgement(violation: &SchemaViolation) -> bool {
     violation.code != &codes::CRD_RULE_NOT_EVALUATED
 }
 
 fn report_all(
-    violations: &[Violation],
+    violations: &[SchemaViolation],
     name: &str,
     known: &KnownSchemas,
     release: Option<&str>,
@@ -151,7 +154,7 @@ fn report_all(
 }
 
 /// The code for a violation: by what is certain of it.
-fn code(violation: &Violation, is_exact: bool) -> &'static Code {
+fn code(violation: &SchemaViolation, is_exact: bool) -> &'static Code {
     if is_exact || violation.is_wrong_type {
         violation.code
     } else if violation.code == &codes::FIELD_NOT_IN_SCHEMA {
@@ -180,7 +183,7 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
             let checked = format!("checked against the schema of {origin}");
             let help = violation.help.as_ref().map(|meant| format!("{meant} ({checked})")).unwrap_or(checked);
             let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;
-            let place = if is_unknown { Place::key(&violation.path) } else { Place::value(&violation.path) };
+            let place = if is_unknown { FieldRef::key(&violation.path) } else { FieldRef::value(&violation.path) };
             let message = violation.sentence_about(&name, POD_SPEC, schema.file());
             findings.report(code(violation, false), place, message).help(help);
         }
@@ -202,7 +205,7 @@ fn without_null(mut value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use kubefoundry_diagnostics::Scope;
+    use kubefoundry_diagnostics::DocumentScope;
     use kubefoundry_diagnostics::source::SourceId;
     use kubefoundry_yaml::Node;
     use serde_json::json;
@@ -212,7 +215,7 @@ mod tests {
     fn found(check: impl FnOnce(&mut Findings<'_>)) -> Vec<(&'static str, String)> {
         let object = json!({"metadata": {"name": "m"}});
         let root = Node::from(&object);
-        let scope = Scope { source: SourceId::default(), text: "", document: 0, root: &root, object: None };
+        let scope = DocumentScope { source: SourceId::default(), text: "", document: 0, root: &root, object: None };
         let mut findings = Findings::new(scope);
         check(&mut findings);
         findings.into_diagnostics().into_iter().map(|found| (found.code.id, found.message)).collect()
@@ -249,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_schema_that_is_exact_is_certain_and_another_one_of_types_alone() {
-        let violation = |code, is_wrong_type| Violation {
+        let violation = |code, is_wrong_type| SchemaViolation {
             code,
             path: FieldPath::root(),
             message: String::new(),

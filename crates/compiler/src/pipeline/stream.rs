@@ -27,7 +27,7 @@ use crate::composition::{self, TRANSFORMS};
 use crate::reading::{Documents, Trouble};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
-use kubefoundry_transform::{AnyTransform, Steps, Thoroughness};
+use kubefoundry_transform::{AnyTransform, StepBudget, Thoroughness};
 use kubefoundry_yaml as yaml;
 
 /// Bytes of text whose documents make a chunk: enough for threads to be worth it, few enough to stay in a cache.
@@ -239,7 +239,7 @@ impl<'t> Mapper<'_, 't> {
                 results.add_transformed(None, None);
             }
             Role::Transformed(transform) => {
-                let mut steps = Steps::new(self.rule_steps);
+                let mut steps = StepBudget::new(self.rule_steps);
                 let outcome = map::transform(transform, &document, self.environment, &mut steps, findings);
                 let Outcome { mapped, findings: found, .. } = outcome;
                 findings = found;

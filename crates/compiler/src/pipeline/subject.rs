@@ -20,10 +20,10 @@ use kubefoundry_kubernetes::header::Header;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::ir::Deployment;
-use kubefoundry_model::select::Steps;
+use kubefoundry_model::select::StepBudget;
 use kubefoundry_model::validate;
 use kubefoundry_model::wire::ModelDeployment;
-use kubefoundry_transform::{Object, Thoroughness};
+use kubefoundry_transform::{InputObject, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -103,7 +103,7 @@ impl<'p> Prepared<'p> {
     }
 
     /// Runs a deployment that is in no text.
-    pub(crate) fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
+    pub(crate) fn attempt(&self, root: &Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         let document = Document::without_text(SourceId::default(), root.clone());
         Attempt::of(&document, &Environment { thoroughness, ..*self.environment }, steps)
     }
@@ -129,7 +129,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn of(document: &Document<'_>, environment: &Environment<'_>, steps: &mut Steps) -> Self {
+    pub(super) fn of(document: &Document<'_>, environment: &Environment<'_>, steps: &mut StepBudget) -> Self {
         let findings = Findings::new(document.scope());
         let outcome = map::transform::<Value>(MODELS, document, environment, steps, findings);
         let (mapped, findings) = (outcome.mapped, outcome.findings);
@@ -218,7 +218,7 @@ impl<'p> Subject<'p> {
     }
 
     /// Runs it as it is.
-    pub(crate) fn run(&self, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
+    pub(crate) fn run(&self, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         Attempt::of(self.document, &self.environment_for(thoroughness), steps)
     }
 
@@ -228,8 +228,8 @@ impl<'p> Subject<'p> {
     }
 
     /// Runs it with another tree.
-    pub(crate) fn attempt(&self, root: Node<'_>, thoroughness: Thoroughness, steps: &mut Steps) -> Attempt {
-        let Object { source, text, document, header, .. } = &self.document.object;
+    pub(crate) fn attempt(&self, root: Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
+        let InputObject { source, text, document, header, .. } = &self.document.object;
         let own = Header::of(&root);
         // An item of a typed list may leave its type to the list.
         let keep = |own: std::sync::Arc<str>, listed: &std::sync::Arc<str>| {
@@ -240,13 +240,13 @@ impl<'p> Subject<'p> {
             kind: keep(own.kind, &header.kind),
             ..own
         };
-        let object = Object { source: *source, text, document: *document, header, root, problems: Vec::new() };
+        let object = InputObject { source: *source, text, document: *document, header, root, problems: Vec::new() };
         let document = Document { object, span: self.document.span, item: self.document.item };
         Attempt::of(&document, &self.environment_for(thoroughness), steps)
     }
 
     /// Runs it with other options.
-    pub(crate) fn attempt_with(&self, options: &Options, steps: &mut Steps) -> Attempt {
+    pub(crate) fn attempt_with(&self, options: &Options, steps: &mut StepBudget) -> Attempt {
         Attempt::of(self.document, &Environment { options, ..self.environment_for(Thoroughness::Needed) }, steps)
     }
 }

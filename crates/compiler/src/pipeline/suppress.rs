@@ -8,7 +8,7 @@ use super::role::annotation;
 use crate::codes;
 use crate::registry;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_diagnostics::{Code, Diagnostic, Location, ObjectRef, Place, Severity};
+use kubefoundry_diagnostics::{Code, Diagnostic, FieldRef, Location, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::metadata;
 use kubefoundry_yaml::Span;
@@ -53,7 +53,7 @@ impl Suppression {
         });
         let scope = document.scope();
         Some(Self {
-            location: scope.locate(&Place::value(&path)),
+            location: scope.locate(&FieldRef::value(&path)),
             span: document.span,
             object: scope.object,
             entries: entries.collect(),

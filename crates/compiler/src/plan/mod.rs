@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use crate::pipeline::{Compilation, Gpus, InputDocument, Renderer, YamlText};
+use crate::pipeline::{Compilation, GpuCount, InputDocument, Renderer, YamlText};
 use attribution::Single;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
@@ -185,10 +185,10 @@ fn setting_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<Single> {
 }
 
 /// The GPUs of all deployments, by type.
-fn total(compilation: &Compilation<YamlText>) -> Vec<Gpus> {
+fn total(compilation: &Compilation<YamlText>) -> Vec<GpuCount> {
     let mut all: BTreeMap<_, u64> = BTreeMap::new();
-    for Gpus { resource, count } in compilation.decisions.iter().flat_map(|decision| &decision.gpus) {
+    for GpuCount { resource, count } in compilation.decisions.iter().flat_map(|decision| &decision.gpus) {
         *all.entry(resource.clone()).or_default() += count;
     }
-    all.into_iter().map(|(resource, count)| Gpus { resource, count }).collect()
+    all.into_iter().map(|(resource, count)| GpuCount { resource, count }).collect()
 }

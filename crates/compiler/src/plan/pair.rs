@@ -12,7 +12,7 @@ use super::movement::{Movement, Object, between, is_same};
 use super::report::{Action, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes};
 use super::{PlanInput, selection};
 use crate::Thoroughness;
-use crate::pipeline::{Decision, Gpus, InputDocument, ListItems, Output, Renderer, YamlText};
+use crate::pipeline::{Decision, GpuCount, InputDocument, ListItems, Output, Renderer, YamlText};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
 use kubefoundry_kubernetes::wire::{Describe as _, Shape};
@@ -106,7 +106,7 @@ fn one(side: &Side<'_>, action: Action) -> Planned {
     let is_new = action == Action::Created;
     let (none, objects) = (Vec::new(), side.objects());
     let (before, after) = if is_new { (&none, &objects) } else { (&objects, &none) };
-    let gpus: &[Gpus] = &side.decision.gpus;
+    let gpus: &[GpuCount] = &side.decision.gpus;
     let plan_of = |(position, object): (usize, &ObjectRef)| {
         let position = Some(side.first + position);
         let (old, new) = if is_new { (None, position) } else { (position, None) };
@@ -249,7 +249,9 @@ fn base<'s>(old: &Side<'_>, new: &Side<'_>, before: &Value, setting: &Setting<'s
 
 /// Whether a field is declared as one that says what the deployment is.
 fn is_identity(path: &str) -> bool {
-    let (Shape::Object(deployment), Some(path)) = (ModelDeployment::SHAPE, FieldPath::read(path)) else { return false };
+    let (Shape::Object(deployment), Some(path)) = (ModelDeployment::SHAPE, FieldPath::try_parse(path)) else {
+        return false;
+    };
     deployment.field_at(&path).is_some_and(|field| field.facets.identity)
 }
 

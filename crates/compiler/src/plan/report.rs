@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::class::{Applier, ChangeClass};
 use super::images::{self, ImageChange};
 use super::pair::Planned;
-use crate::pipeline::Gpus;
+use crate::pipeline::GpuCount;
 use kubefoundry_diagnostics::ObjectRef;
 
 /// What going from one state to another does.
@@ -269,7 +269,7 @@ impl ClassCounts {
 
 impl Plan {
     /// Sums up what becomes of each deployment.
-    pub(super) fn of(applier: Applier, planned: Vec<Planned>, before: &[Gpus], after: &[Gpus]) -> Self {
+    pub(super) fn of(applier: Applier, planned: Vec<Planned>, before: &[GpuCount], after: &[GpuCount]) -> Self {
         let mut summary = Summary {
             gpus_before: before.iter().map(|gpus| gpus.count).sum(),
             gpus_after: after.iter().map(|gpus| gpus.count).sum(),
@@ -321,10 +321,10 @@ impl Change {
 }
 
 /// GPUs by type, by name.
-pub(super) fn gpu_changes(before: &[Gpus], after: &[Gpus]) -> Vec<GpuChange> {
+pub(super) fn gpu_changes(before: &[GpuCount], after: &[GpuCount]) -> Vec<GpuChange> {
     let mut all: Vec<GpuChange> = Vec::new();
     let counted = before.iter().map(|gpus| (gpus, true)).chain(after.iter().map(|gpus| (gpus, false)));
-    for (Gpus { resource, count }, is_before) in counted {
+    for (GpuCount { resource, count }, is_before) in counted {
         let position = all.iter().position(|change| change.resource == *resource).unwrap_or(all.len());
         if position == all.len() {
             all.push(GpuChange { resource: resource.clone(), before: 0, after: 0 });

@@ -12,7 +12,7 @@ use crate::pipeline::{Prepared, prepared};
 use crate::trace::change::{FieldChange, edited};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_model::select::Steps;
+use kubefoundry_model::select::StepBudget;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
 
@@ -222,7 +222,7 @@ struct Judged<'p> {
     tried: usize,
     accepted: usize,
     complete: bool,
-    steps: Steps,
+    steps: StepBudget,
 }
 
 impl<'p> Judged<'p> {
@@ -240,7 +240,7 @@ impl<'p> Judged<'p> {
             tried: 0,
             accepted: 0,
             complete: true,
-            steps: Steps::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS)),
+            steps: StepBudget::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS)),
         };
         judged.enumerate();
         judged
@@ -370,7 +370,7 @@ impl<'p> Judged<'p> {
 
     /// The first of some points that renders without an error, or the first.
     fn witness(&self, points: &[Node<'static>]) -> Option<Witness> {
-        let mut steps = Steps::new(self.prepared.options().rule_limits.steps.saturating_mul(4));
+        let mut steps = StepBudget::new(self.prepared.options().rule_limits.steps.saturating_mul(4));
         let good = points.iter().find(|root| renders(root, self.prepared, &mut steps));
         let root = good.or_else(|| points.first())?;
         let verdict = judge(root, self.prepared, &mut steps)?;

@@ -5,13 +5,13 @@ use serde_json::Value;
 use crate::Thoroughness;
 use crate::pipeline::Prepared;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_diagnostics::{Findings, Scope};
+use kubefoundry_diagnostics::{DocumentScope, Findings};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_model::ir::Deployment;
 use kubefoundry_model::rule_environment::RuleVariables;
 use kubefoundry_model::select;
-use kubefoundry_model::select::{Selection, Steps};
+use kubefoundry_model::select::{Selection, StepBudget};
 use kubefoundry_model::validate;
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml::Node;
@@ -42,8 +42,8 @@ impl Verdict {
 }
 
 /// Selects for a document; none when it is no deployment that anything could run.
-pub(super) fn judge(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut Steps) -> Option<Verdict> {
-    let scope = Scope { source: SourceId::default(), text: "", document: 0, root, object: None };
+pub(super) fn judge(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut StepBudget) -> Option<Verdict> {
+    let scope = DocumentScope { source: SourceId::default(), text: "", document: 0, root, object: None };
     let mut findings = Findings::new(scope);
     let group = root.get("apiVersion").and_then(Node::as_str)?.split('/').next()?;
     let api_group = ApiGroup::find(group)?;
@@ -63,7 +63,7 @@ pub(super) fn judge(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut Steps)
 }
 
 /// Whether a document is rendered without an error, or passed on.
-pub(super) fn renders(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut Steps) -> bool {
+pub(super) fn renders(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut StepBudget) -> bool {
     !prepared.attempt(root, Thoroughness::Needed, steps).is_refused()
 }
 

@@ -13,7 +13,7 @@ use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_model::catalog::Candidate;
 use kubefoundry_model::engines::profile;
-use kubefoundry_model::select::{Assessment, Selection, Steps};
+use kubefoundry_model::select::{CandidateAssessment, Selection, StepBudget};
 use kubefoundry_model::wire::{EngineType, ModelDeployment};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
@@ -50,7 +50,7 @@ pub struct WhyNot {
     pub reason: Option<String>,
     /// What was found about the provider that was asked about, as in a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub assessment: Option<Assessment>,
+    pub assessment: Option<CandidateAssessment>,
     /// The fewest changes with which its rules select it, tried out; absent when there are none, or when it is selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_rules: Option<Vec<DocumentChange>>,
@@ -146,13 +146,13 @@ pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, Unkno
 struct Search<'p> {
     subject: Subject<'p>,
     candidate: &'p Candidate,
-    steps: Steps,
+    steps: StepBudget,
     trials: usize,
 }
 
 impl<'p> Search<'p> {
     fn new(subject: Subject<'p>, candidate: &'p Candidate) -> Self {
-        let steps = Steps::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS));
+        let steps = StepBudget::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS));
         Self { subject, candidate, steps, trials: 0 }
     }
 

@@ -22,9 +22,9 @@ use crate::pipeline::{Providers, Subject, prepared};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_model::catalog::Catalog;
-use kubefoundry_model::ir::Origin;
+use kubefoundry_model::ir::FieldOrigin;
 use kubefoundry_model::providers;
-use kubefoundry_model::select::Steps;
+use kubefoundry_model::select::StepBudget;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -77,7 +77,7 @@ pub struct FieldTrace {
     /// Its value as JSON text.
     pub value: String,
     /// Written, defaulted or derived.
-    pub origin: Origin,
+    pub origin: FieldOrigin,
     /// What becomes of it.
     pub fate: Fate,
     /// What it was changed to when the output moved.
@@ -179,7 +179,7 @@ pub fn trace(sources: &SourceSet) -> Vec<Trace> {
 }
 
 fn of_deployment(subject: Subject<'_>) -> Trace {
-    let steps = Steps::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS));
+    let steps = StepBudget::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS));
     let mut probe = Probe::new(subject, steps).naming();
     let selection = probe.base.decision.as_ref().and_then(|decision| decision.selection.clone());
     let mut trace = Trace {
@@ -274,7 +274,7 @@ impl Values {
 }
 
 /// Every value of a deployment, and every one that was written and is no part of it, with its path and origin.
-fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, Origin)> {
+fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, FieldOrigin)> {
     let written = subject.root().leaves();
     let values: BTreeMap<&FieldPath, Value> = written.iter().map(|(path, node)| (path, node.to_json())).collect();
     let mut seen = BTreeSet::new();
@@ -282,14 +282,15 @@ fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, Origin)> {
     for leaf in subject.deployment().map(|deployment| deployment.leaves()).unwrap_or_default() {
         let value = values.get(&leaf.path).cloned();
         // What was written as nothing has its default.
-        let origin = if value.as_ref().is_some_and(|value| !value.is_null()) { Origin::Written } else { leaf.origin };
+        let origin =
+            if value.as_ref().is_some_and(|value| !value.is_null()) { FieldOrigin::Written } else { leaf.origin };
         let value = value.filter(|value| !value.is_null());
         let value = value.unwrap_or_else(|| serde_json::from_str(&leaf.value).unwrap_or_default());
         seen.insert(leaf.path.clone());
         fields.push((leaf.path, value, origin));
     }
     let rest = written.iter().filter(|(path, _)| !seen.contains(path));
-    fields.extend(rest.map(|(path, node)| (path.clone(), node.to_json(), Origin::Written)));
+    fields.extend(rest.map(|(path, node)| (path.clone(), node.to_json(), FieldOrigin::Written)));
     fields
 }
 
@@ -341,7 +342,7 @@ fn runtime(
     let (name, version) = decided?;
     let provider = providers::find(&name)?;
     let path = format!("runtimes.{name}");
-    let origin = if probe.is_pinned(&name) { Origin::Written } else { Origin::Defaulted };
+    let origin = if probe.is_pinned(&name) { FieldOrigin::Written } else { FieldOrigin::Defaulted };
     let others = provider.info().runtimes.iter().copied().filter(|other| *other != version);
     for other in others {
         let Some(moved) = probe.runtime(&name, other).filter(|moved| !moved.is_empty()) else { continue };
@@ -387,7 +388,7 @@ impl DocumentChange {
 pub fn apply_changes(document: &Value, changes: &[DocumentChange]) -> Option<Value> {
     let mut root: Node<'static> = Node::from(document).to_owned_node();
     for change in changes {
-        let path = FieldPath::read(&change.path)?;
+        let path = FieldPath::try_parse(&change.path)?;
         let value = match &change.value {
             Some(value) => Some(serde_json::from_str(value).ok()?),
             None => None,

@@ -10,7 +10,7 @@ use crate::{Diagnostic, ObjectRef};
 
 /// An object that was looked at: a test case, with or without findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct TestCase {
     /// The text that it is in.
     pub source: SourceId,
     /// What it is.
@@ -29,7 +29,7 @@ struct Suite<'a> {
 pub fn junit(
     diagnostics: &[Diagnostic],
     sources: &SourceSet,
-    cases: &[Case],
+    cases: &[TestCase],
     fails: impl Fn(&Diagnostic) -> bool,
 ) -> String {
     let places = Places::new(diagnostics, sources);
@@ -51,7 +51,7 @@ pub fn junit(
     out
 }
 
-fn suites<'a>(diagnostics: &'a [Diagnostic], sources: &'a SourceSet, cases: &[Case]) -> Vec<Suite<'a>> {
+fn suites<'a>(diagnostics: &'a [Diagnostic], sources: &'a SourceSet, cases: &[TestCase]) -> Vec<Suite<'a>> {
     let in_file = |id: SourceId| {
         move |diagnostic: &&Diagnostic| diagnostic.location.as_ref().is_some_and(|location| location.source == id)
     };

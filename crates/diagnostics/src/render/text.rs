@@ -15,7 +15,7 @@ use kubefoundry_yaml::text::one_line;
 /// Whether the text is for a terminal that shows colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Style {
+pub enum TextStyle {
     /// No escape sequences.
     Plain,
     /// ANSI colours.
@@ -23,10 +23,10 @@ pub enum Style {
 }
 
 /// Every finding with the lines it is about, its help and its fix.
-pub fn text(diagnostics: &[Diagnostic], sources: &SourceSet, style: Style) -> String {
+pub fn text(diagnostics: &[Diagnostic], sources: &SourceSet, style: TextStyle) -> String {
     let renderer = match style {
-        Style::Plain => Renderer::plain(),
-        Style::Colored => Renderer::styled(),
+        TextStyle::Plain => Renderer::plain(),
+        TextStyle::Colored => Renderer::styled(),
     }
     .decor_style(DecorStyle::Ascii);
     let indexes = line_indexes(diagnostics, sources);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::api_group::ApiGroup;
 use crate::codes;
 use crate::{api_group, labels, names, quantity};
-use kubefoundry_diagnostics::{Code, Findings, Place};
+use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::{closest, shorten};
@@ -88,7 +88,7 @@ impl Checker<'_, '_> {
     /// The same for the key of an entry of a mapping, `path` being the mapping's.
     pub fn expect_key(&mut self, code: &'static Code, path: &FieldPath, key: &str, checked: Checked) {
         if let Err(expected) = checked {
-            let place = Place::key(&path.key(key.to_owned()));
+            let place = FieldRef::key(&path.key(key.to_owned()));
             let key = shorten(key);
             self.findings.report(code, place, format!("{path} has the key {key:?}, expected {expected}"));
         }
@@ -99,7 +99,7 @@ impl Checker<'_, '_> {
     pub fn name(&mut self, path: &FieldPath, name: &str, syntax: fn(&str) -> Checked) -> bool {
         let Err(expected) = syntax(name) else { return true };
         let lower = name.to_ascii_lowercase();
-        let replacement = syntax(&lower).ok().and_then(|()| self.replacement(&Place::value(path), name, &lower));
+        let replacement = syntax(&lower).ok().and_then(|()| self.replacement(&FieldRef::value(path), name, &lower));
         let message = format!("{path} is {:?}, expected {expected}", shorten(name));
         let reported = self.findings.report(&codes::INVALID_NAME, path, message);
         if let Some(replacement) = replacement {
@@ -236,7 +236,7 @@ impl Checker<'_, '_> {
         for name in names {
             let reserved = api_group.label(name);
             if entries.iter().any(|(key, _)| *key == reserved) {
-                let place = Place::key(&path.key(reserved.clone()));
+                let place = FieldRef::key(&path.key(reserved.clone()));
                 let message = format!("{path} has the key {reserved:?}, which only {} sets", api_group.manager);
                 self.findings.report(&codes::RESERVED_LABEL, place, message).help("remove it");
             }
@@ -245,7 +245,7 @@ impl Checker<'_, '_> {
 
     /// The text that turns one scalar of the source into another one, quoted as the first was; none where the source
     /// does not spell the scalar out (an alias, an escape, a block scalar).
-    pub fn replacement(&self, place: &Place, old: &str, new: &str) -> Option<String> {
+    pub fn replacement(&self, place: &FieldRef, old: &str, new: &str) -> Option<String> {
         let span = self.findings.scope().locate(place).span;
         let source = self.findings.scope().text.get(span.start..span.end)?;
         if source == old && is_plain(new) {

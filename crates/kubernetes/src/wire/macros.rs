@@ -120,13 +120,13 @@ macro_rules! wire_object {
                 }
             }
 
-            impl From<&Path> for $crate::__private::Place {
+            impl From<&Path> for $crate::__private::FieldRef {
                 fn from(path: &Path) -> Self {
                     Self::value(&path.0)
                 }
             }
 
-            impl From<Path> for $crate::__private::Place {
+            impl From<Path> for $crate::__private::FieldRef {
                 fn from(path: Path) -> Self {
                     Self::value(&path.0)
                 }

@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use kubefoundry_diagnostics::Place;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -109,12 +109,12 @@ macro_rules! convert {
                 path.0
             }
         }
-        impl<$($generic)?> From<&$name> for Place {
+        impl<$($generic)?> From<&$name> for FieldRef {
             fn from(path: &$name) -> Self {
                 Self::value(&path.0)
             }
         }
-        impl<$($generic)?> From<$name> for Place {
+        impl<$($generic)?> From<$name> for FieldRef {
             fn from(path: $name) -> Self {
                 Self::value(&path.0)
             }

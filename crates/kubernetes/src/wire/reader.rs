@@ -6,7 +6,7 @@
 use super::facets::Facets;
 use crate::api_group::{self, ApiGroup};
 use crate::codes;
-use kubefoundry_diagnostics::{Code, Findings, Place};
+use kubefoundry_diagnostics::{Code, FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 use kubefoundry_yaml::{Node, Value};
@@ -57,7 +57,7 @@ pub fn refuse_absent_in_group(facets: &Facets, path: &FieldPath, reader: &mut Re
     let message = format!("{path} is no field of {group}, whose apiserver drops it, expected no such field");
     reader
         .findings
-        .report(&codes::UNKNOWN_FIELD, Place::key(path), message)
+        .report(&codes::UNKNOWN_FIELD, FieldRef::key(path), message)
         .help(format!("remove it, or write the object in the group {}", api_group::DEFAULT.name));
 }
 
@@ -293,7 +293,7 @@ pub fn unknown_field(
     // A quoted key stays quoted: in JSON it must.
     let written = node.entry(key).map(|entry| entry.key_span).unwrap_or_default();
     let quoted = reader.findings.scope().text.get(written.start..written.end).is_some_and(|text| text.starts_with('"'));
-    let reported = reader.findings.report(reader.unknown_field, Place::key(&at), message);
+    let reported = reader.findings.report(reader.unknown_field, FieldRef::key(&at), message);
     match suggestion {
         Some(field) if node.get(field).is_none() => {
             let help = if renamed.is_some() { format!("write {field:?}") } else { format!("did you mean {field:?}?") };

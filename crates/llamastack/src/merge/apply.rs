@@ -4,7 +4,7 @@ use super::Entry;
 use super::base::{self, BaseError};
 use super::expected::{is_replaced, of_api, provider, tree};
 use crate::wire::Api;
-use kubefoundry_yaml::edit::{EditError, Placement, Style, TextEditor};
+use kubefoundry_yaml::edit::{EditError, EditStyle, Placement, TextEditor};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::one_line;
 use kubefoundry_yaml::{Document, Limits, Node, Value};
@@ -71,7 +71,7 @@ fn edited(
 ) -> Result<String, EditError> {
     let root = documents.first().map(|document| &document.root);
     let placement = if attempt == Attempt::Edit { Placement::Last } else { Placement::First };
-    let mut editor = TextEditor::new(text, documents, 0).with_style(Style { placement, ..Style::default() });
+    let mut editor = TextEditor::new(text, documents, 0).with_style(EditStyle { placement, ..EditStyle::default() });
     let (list, sections) = (FieldPath::parse("apis"), FieldPath::parse("providers"));
     let limits = Limits { nodes: usize::MAX, document_bytes: usize::MAX, ..Limits::default() };
     if attempt == Attempt::Rewrite {

@@ -71,8 +71,9 @@ fn matters(problem: &Failure, text: &str, root: &Node<'_>) -> bool {
     match problem.kind {
         FailureKind::DuplicateKey => {
             let key = text.get(problem.span.start..problem.span.end).unwrap_or_default().trim_matches(['"', '\'']);
-            let inside =
-                |entry: &yaml::Entry<'_>| (entry.key_span.start..entry.node.span.end).contains(&problem.span.start);
+            let inside = |entry: &yaml::MappingEntry<'_>| {
+                (entry.key_span.start..entry.node.span.end).contains(&problem.span.start)
+            };
             let entries = ["providers", "apis"].into_iter().filter_map(|key| root.entry(key));
             matches!(key, "providers" | "apis") || entries.into_iter().any(inside)
         }

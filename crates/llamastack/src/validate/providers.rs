@@ -7,7 +7,7 @@ use crate::read::providers_path;
 use crate::server::Provider;
 use crate::wire::{Api, ExternalProvider, ExternalProviders, ImagePullPolicy};
 use crate::{codes, options};
-use kubefoundry_diagnostics::Place;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::image::path_and_tag;
@@ -142,7 +142,7 @@ fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, chec
             );
             check
                 .findings
-                .report(&codes::INLINE_PROVIDER_SECRET, Place::value(&at), message)
+                .report(&codes::INLINE_PROVIDER_SECRET, FieldRef::value(&at), message)
                 .help("set a variable in spec.server.containerSpec.env from a Secret, and write ${env.NAME} here");
         }
         inline_secrets(&entry.node, id, image, &at, check);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::codes;
 use crate::wire::{EngineEntry, EngineType, InferenceProviderConfig};
 use kubefoundry_cel::{Environment, WarningKind};
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::names;
 use kubefoundry_kubernetes::wire::{Word as _, located_at};
@@ -100,13 +100,13 @@ pub(super) fn rules(
                         WarningKind::NeverEqual => &codes::RULE_NEVER_TRUE,
                         _ => &codes::RULE_NOT_CHECKED,
                     };
-                    findings.report_at(code, Place::value(&condition), part(&warning.offset), warning.message);
+                    findings.report_at(code, FieldRef::value(&condition), part(&warning.offset), warning.message);
                 }
             }
             Err(errors) => {
                 for error in errors {
                     let span = part(&error.offset);
-                    findings.report_at(&codes::INVALID_RULE, Place::value(&condition), span, error.message);
+                    findings.report_at(&codes::INVALID_RULE, FieldRef::value(&condition), span, error.message);
                 }
             }
         }

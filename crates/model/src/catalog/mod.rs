@@ -16,7 +16,7 @@ use crate::wire::InferenceProviderConfig;
 use kubefoundry_cel as cel;
 use kubefoundry_cel::Environment;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_diagnostics::{Findings, Scope};
+use kubefoundry_diagnostics::{DocumentScope, Findings};
 use kubefoundry_kubernetes::wire::{Read as _, Reader, located_at};
 use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
@@ -80,7 +80,7 @@ impl Catalog {
     }
 
     fn add(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
-        let before = findings.errors();
+        let before = findings.error_count();
         if self.given == MOST_CONFIGURATIONS {
             let message = format!("more provider configurations than are read, expected at most {MOST_CONFIGURATIONS}");
             findings.report(
@@ -97,13 +97,13 @@ impl Catalog {
         check::names(&config, at, findings);
         let spans = check::rules(&config, at, root, &self.environment, &mut self.rules, findings);
         let Some(name) = config.metadata.as_ref().and_then(|metadata| metadata.name.clone()) else { return };
-        if findings.errors() > before {
+        if findings.error_count() > before {
             self.failed.insert(name);
             return;
         }
         let path = located_at::<InferenceProviderConfig>(at).metadata().name();
         let scope = findings.scope();
-        let span = root.locate(&path, yaml::Target::Value);
+        let span = root.locate(&path, yaml::FieldPart::Value);
         let place = ConfigLocation { source: scope.source, document: scope.document, span };
         if let Some(other) = self.candidates.iter().find(|other| other.name == name && !other.builtin) {
             // Cluster-scoped, and shared by both groups: one name, one configuration.
@@ -161,7 +161,7 @@ impl Catalog {
 fn builtin(text: &str) -> Option<Candidate> {
     let parsed = yaml::parse(text, &yaml::Limits::default());
     let root = &parsed.documents.first()?.root;
-    let scope = Scope { source: SourceId::default(), text, document: 0, root, object: None };
+    let scope = DocumentScope { source: SourceId::default(), text, document: 0, root, object: None };
     let mut findings = Findings::new(scope);
     let config = InferenceProviderConfig::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
     Some(Candidate::of(config, true, None, &[]))

@@ -7,7 +7,7 @@ use super::invocation::Invocation;
 use super::launcher::{Keys, Launcher};
 use super::value::json_or_text;
 use crate::codes;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::text::shorten;
 
 /// Adds a configuration key. Its value is JSON when it is, text when it is not.
@@ -32,7 +32,7 @@ pub(super) fn add(
     let Some((known, _)) = keys.table.lookup(&key) else {
         let reported = findings.report(
             &codes::UNKNOWN_ARGUMENT,
-            Place::key(&given.path),
+            FieldRef::key(&given.path),
             format!("{key} is not a known configuration key of TensorRT-LLM; it is passed on, and an engine that does not know it will not start"),
         );
         if let Some(suggestion) = keys.table.suggest(&key) {
@@ -80,7 +80,7 @@ fn insert(given: &Given<'_>, keys: &[&str], value: Value, invocation: &mut Invoc
         findings
             .report(
                 &codes::DUPLICATE_FLAG,
-                Place::key(&given.path),
+                FieldRef::key(&given.path),
                 format!("{} is given twice: here and by {first}", keys.join(".")),
             )
             .related(&first, "first given here")

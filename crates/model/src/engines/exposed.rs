@@ -3,7 +3,7 @@
 use super::given::{Given, GivenValue};
 use super::launcher::{KEEP_OUT, Launcher};
 use crate::codes;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 
 /// Flags whose values are secrets.
 const SECRETS: &[&str] = &["admin-api-key", "api-key", "api-keys", "hf-token", "ssl-keyfile-password"];
@@ -20,5 +20,5 @@ pub(super) fn warn(given: &Given<'_>, name: &str, launcher: &Launcher, findings:
     };
     let Some(help) = help else { return };
     let message = format!("--{name} puts a secret into the manifest as plain text, expected it from a Secret");
-    findings.report(&codes::EXPOSED_SECRET, Place::key(&given.path), message).help(help);
+    findings.report(&codes::EXPOSED_SECRET, FieldRef::key(&given.path), message).help(help);
 }

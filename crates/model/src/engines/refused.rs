@@ -6,7 +6,7 @@ use super::launcher::{Launcher, ServerFlagRefusal};
 use super::profile::EngineProfile;
 use crate::codes;
 use crate::wire::ModelDeployment;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 
 /// Flags with which a program prints something and exits: those of Python's argument parsers, and of llama.cpp
 /// (common/arg.cpp).
@@ -26,7 +26,7 @@ pub(super) fn prints_and_exits(given: &Given<'_>, launcher: &Launcher, findings:
 
 fn report_print_and_exit(given: &Given<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
     let message = format!("with --{name}, {} prints something and exits: expected settings only", launcher.program);
-    findings.report(&codes::FLAG_NOT_ACCEPTED, Place::key(&given.path), message).help("remove it");
+    findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(&given.path), message).help("remove it");
 }
 
 /// Whether a known flag may not be given here at all; it is reported.
@@ -38,7 +38,7 @@ pub(super) fn is_refused(
     findings: &mut Findings<'_>,
 ) -> bool {
     let name = flag.name;
-    let place = || Place::key(&given.path);
+    let place = || FieldRef::key(&given.path);
     // Spelled in part.
     if PRINT_AND_EXIT.contains(&name) {
         report_print_and_exit(given, name, launcher, findings);

@@ -8,7 +8,7 @@ use crate::providers::{dynamo, kaito, kuberay};
 use crate::validate::validate;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_diagnostics::{Diagnostic, Findings, Scope, Severity};
+use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings, Severity};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -32,7 +32,7 @@ fn run(engine: &str, gpus: u32, launcher: Make) -> (Option<Invocation>, Vec<Stri
     );
     let parsed = parse(&text, &Limits::default());
     let root = &parsed.documents.first().unwrap_or_else(|| panic!("{text}")).root;
-    let scope = Scope { source: SourceId(0), text: &text, document: 0, root, object: None };
+    let scope = DocumentScope { source: SourceId(0), text: &text, document: 0, root, object: None };
     let mut findings = Findings::new(scope);
     let wire = ModelDeployment::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings)).unwrap();
     let deployment = validate(&wire, &API_GROUPS[0], &mut findings).unwrap();

@@ -8,7 +8,7 @@ use super::lookup::{Known, Meaning};
 use super::{config_keys, exposed, profile::EngineProfile, refused, value};
 use crate::codes;
 use crate::ir::Deployment;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::text::shorten;
 
 /// Adds what `engine.args` and `engine.extraArgs` say.
@@ -88,7 +88,7 @@ fn known_value(
     if flag.deprecated {
         let reported = findings.report(
             &codes::DEPRECATED_ARGUMENT,
-            Place::key(&given.path),
+            FieldRef::key(&given.path),
             format!("--{} is deprecated in {}", flag.name, launcher.program),
         );
         if let Some(replacement) = flag.replaced_by {
@@ -154,7 +154,7 @@ fn report_unknown(given: &Given<'_>, name: &str, launcher: &Launcher, findings: 
     let elsewhere = if launcher.is_known_in_other_version(name) { ", another version has it" } else { "" };
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,
-        Place::key(&given.path),
+        FieldRef::key(&given.path),
         format!(
             "--{name} is not a known flag of {}{elsewhere}; it is passed on{}",
             launcher.program, launcher.consequence
@@ -180,7 +180,7 @@ fn report_ambiguous(given: &Given<'_>, names: &[&'static str], launcher: &Launch
     };
     let (name, program, listed) = (shorten(given.name), &launcher.program, listed.join(", "));
     let message = format!("--{name} is the start of several flags of {program}: {listed}{more}");
-    findings.report(code, Place::key(&given.path), message).help("write the whole name of the one that is meant");
+    findings.report(code, FieldRef::key(&given.path), message).help("write the whole name of the one that is meant");
 }
 
 /// Adds an argument unless its flag is there already.
@@ -190,7 +190,7 @@ fn append(argument: Argument, launcher: &Launcher, invocation: &mut Invocation, 
         findings
             .report(
                 &codes::DUPLICATE_FLAG,
-                Place::key(&argument.path),
+                FieldRef::key(&argument.path),
                 format!("--{} is given twice: here and by {first}", argument.name),
             )
             .related(&first, "first given here")

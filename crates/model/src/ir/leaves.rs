@@ -5,7 +5,9 @@
 use crate::wire::{ModelDeployment, StorageVolume};
 use serde_json::Value as Json;
 
-use super::{Deployment, Engine, Leaf, Metadata, Model, NewClaim, Origin, ProviderRequest, Volume, Worker, Workload};
+use super::{
+    Deployment, Engine, FieldOrigin, Leaf, Metadata, Model, NewClaim, ProviderRequest, Volume, Worker, Workload,
+};
 use kubefoundry_kubernetes::wire::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, PathOf, ResourceFieldSelector,
     SecretKeySelector, Toleration,
@@ -21,7 +23,7 @@ pub struct LeafEntry {
     /// The value as JSON text.
     pub value: String,
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: FieldOrigin,
 }
 
 impl Deployment {
@@ -82,12 +84,12 @@ impl Deployment {
 struct Leaves(Vec<LeafEntry>);
 
 impl Leaves {
-    fn add(&mut self, path: impl Into<FieldPath>, value: impl Into<Json>, origin: Origin) {
+    fn add(&mut self, path: impl Into<FieldPath>, value: impl Into<Json>, origin: FieldOrigin) {
         self.0.push(LeafEntry { path: path.into(), value: value.into().to_string(), origin });
     }
 
     fn written(&mut self, path: impl Into<FieldPath>, value: impl Into<Json>) {
-        self.add(path, value, Origin::Written);
+        self.add(path, value, FieldOrigin::Written);
     }
 
     fn optional<T: Into<Json>>(&mut self, path: impl Into<FieldPath>, value: Option<T>) {

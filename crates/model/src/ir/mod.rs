@@ -9,7 +9,7 @@ use crate::wire::{Gpu, ModelDeployment};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 pub use kubefoundry_kubernetes::wire::{EnvVar, Toleration};
 use kubefoundry_kubernetes::wire::{PathOf, ValuePath};
-pub use kubefoundry_transform::Origin;
+pub use kubefoundry_transform::FieldOrigin;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -19,23 +19,23 @@ pub struct Leaf<T> {
     /// The value.
     pub value: T,
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: FieldOrigin,
 }
 
 impl<T> Leaf<T> {
     /// A value that the user wrote.
     pub fn written(value: T) -> Self {
-        Self { value, origin: Origin::Written }
+        Self { value, origin: FieldOrigin::Written }
     }
 
     /// A default.
     pub fn defaulted(value: T) -> Self {
-        Self { value, origin: Origin::Defaulted }
+        Self { value, origin: FieldOrigin::Defaulted }
     }
 
     /// A value that follows from others.
     pub fn derived(value: T) -> Self {
-        Self { value, origin: Origin::Derived }
+        Self { value, origin: FieldOrigin::Derived }
     }
 
     /// What was written, or the default.
@@ -45,7 +45,7 @@ impl<T> Leaf<T> {
 
     /// Whether the user wrote it.
     pub fn is_written(&self) -> bool {
-        self.origin == Origin::Written
+        self.origin == FieldOrigin::Written
     }
 }
 
@@ -63,7 +63,7 @@ pub struct Deployment {
     /// Which engine, and how it is set.
     pub engine: Engine,
     /// Where the serving mode, which the workload shows, came from.
-    pub mode_origin: Origin,
+    pub mode_origin: FieldOrigin,
     /// What runs: one kind of worker, or two.
     pub workload: Workload,
     /// A container image instead of the provider's, and the field it was given in.
@@ -162,7 +162,7 @@ pub struct Engine {
     /// Which one.
     pub kind: EngineType,
     /// Whether it was written, or follows from what providers can run.
-    pub kind_origin: Origin,
+    pub kind_origin: FieldOrigin,
     /// Longest context, in tokens; absent leaves it to the engine.
     pub context_length: Option<u32>,
     /// Whether code in the model's repository may run.

@@ -3,7 +3,7 @@
 use crate::codes;
 use crate::ir::Deployment;
 use crate::wire::ModelDeployment;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 
 /// Reports a name that is too long for what is made from it (`a KAITO Workspace`). Returns whether it fits.
 pub(super) fn name_fits(
@@ -28,6 +28,6 @@ pub(super) fn ignore_pod_labels(deployment: &Deployment, upstream: &str, labels:
     for (key, _) in deployment.pod_labels.iter().filter(|(key, _)| labels.contains(&key.as_str())) {
         let path = ModelDeployment::path().spec().pod_template().metadata().labels().key(key.clone());
         let message = format!("{path} is {upstream}'s own label, which it sets itself");
-        findings.report(&codes::FIELD_IGNORED, Place::key(&path), message).help("remove it");
+        findings.report(&codes::FIELD_IGNORED, FieldRef::key(&path), message).help("remove it");
     }
 }

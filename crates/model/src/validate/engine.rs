@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::codes;
-use crate::ir::{Engine, EngineType, Leaf, Origin};
+use crate::ir::{Engine, EngineType, FieldOrigin, Leaf};
 use crate::wire;
-use kubefoundry_diagnostics::Place;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::wire::Word as _;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -44,7 +44,7 @@ pub(super) fn engine(
     extra_arguments(extra_args, check);
     Some(Engine {
         kind: wire.engine_type.or(default)?,
-        kind_origin: if wire.engine_type.is_some() { Origin::Written } else { Origin::Derived },
+        kind_origin: if wire.engine_type.is_some() { FieldOrigin::Written } else { FieldOrigin::Derived },
         context_length,
         trust_remote_code: Leaf::or_default(wire.trust_remote_code, false),
         enable_prefix_caching: wire
@@ -82,7 +82,7 @@ fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
         return;
     }
     let path = FieldPath::from(wire::ModelDeployment::path().spec().engine().args());
-    let place = Place::key(&path.key(key.to_owned()));
+    let place = FieldRef::key(&path.key(key.to_owned()));
     let bare = key.trim_start_matches(['-', '.']);
     let rename = is_flag_name(bare) && !keys.contains(bare);
     let replacement = if rename { check.replacement(&place, key, bare) } else { None };

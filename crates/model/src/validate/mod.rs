@@ -20,7 +20,7 @@ mod workload;
 use super::ir::{Deployment, EngineType, ProviderRequest};
 use crate::codes;
 use crate::wire;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::check::Checker;
 
@@ -60,7 +60,7 @@ pub fn validate_with_default_engine(
     let workload = workload::workload(spec, &mut check);
     let pod = pod::pod(spec, &mut check);
     if check.given(&wire::ModelDeployment::path().spec().gateway()) {
-        let place = Place::key(&wire::ModelDeployment::path().spec().gateway());
+        let place = FieldRef::key(&wire::ModelDeployment::path().spec().gateway());
         check
             .findings
             .report(&codes::GATEWAY_NOT_RENDERED, place, "spec.gateway is not rendered yet")

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::codes;
 use crate::ir::{AccessMode, Leaf, NewClaim, Volume, VolumePurpose};
 use crate::wire::{Storage, StorageVolume};
-use kubefoundry_diagnostics::{Code, Place};
+use kubefoundry_diagnostics::{Code, FieldRef};
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_kubernetes::wire::{ListPath, PathOf};
@@ -189,6 +189,6 @@ fn new_claim(wire: &StorageVolume, path: &PathOf<StorageVolume>, check: &mut Che
 fn only_with_size(code: &'static Code, path: &FieldPath, check: &mut Checker<'_, '_>) {
     if check.given(path) {
         let message = format!("{path} belongs to a new claim, expected a size beside it");
-        check.findings.report(code, Place::key(path), message);
+        check.findings.report(code, FieldRef::key(path), message);
     }
 }

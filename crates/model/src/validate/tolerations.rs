@@ -4,7 +4,7 @@
 
 use crate::codes;
 use crate::wire::ModelDeployment;
-use kubefoundry_diagnostics::Place;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_kubernetes::labels;
@@ -41,7 +41,7 @@ fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Ch
     match (operator, text(value.as_deref())) {
         (Some("Exists"), Some(_)) => {
             let message = format!("{value_path} is given, expected none with operator Exists");
-            check.findings.report(code, Place::key(&value_path), message);
+            check.findings.report(code, FieldRef::key(&value_path), message);
         }
         (Some("Lt" | "Gt"), None) if missing => {
             let message = format!("{value_path} is missing, expected an integer with operator Lt or Gt");
@@ -62,7 +62,7 @@ fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Ch
     if toleration_seconds.is_some() && !effect_unread && effect.as_deref() != Some("NoExecute") {
         let seconds = path.clone().toleration_seconds();
         let message = format!("{seconds} is given, expected it with effect NoExecute only");
-        check.findings.report(code, Place::key(&seconds), message);
+        check.findings.report(code, FieldRef::key(&seconds), message);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::codes;
 use crate::engines::profile;
-use crate::ir::{EngineType, Leaf, NVIDIA_GPU, Origin, Role, ServingMode, Worker, Workload};
+use crate::ir::{EngineType, FieldOrigin, Leaf, NVIDIA_GPU, Role, ServingMode, Worker, Workload};
 use crate::wire;
-use kubefoundry_diagnostics::Place;
+use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::{Checker, text};
 use kubefoundry_kubernetes::labels;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -21,7 +21,10 @@ struct Written<'w> {
 }
 
 /// Checks the mode and what it needs. None when a field could not be read or is missing.
-pub(super) fn workload(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Option<(Origin, Workload)> {
+pub(super) fn workload(
+    spec: &wire::ModelDeploymentSpec,
+    check: &mut Checker<'_, '_>,
+) -> Option<(FieldOrigin, Workload)> {
     let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
     let scaling = spec.scaling.as_ref();
     let written_mode = spec.serving.as_ref().and_then(|serving| serving.mode);
@@ -156,7 +159,7 @@ fn ignored(paths: &[FieldPath], mode: ServingMode, check: &mut Checker<'_, '_>) 
             };
             check
                 .findings
-                .report(&codes::SCALING_IGNORED, Place::key(path), format!("{path} is ignored in {mode} mode"))
+                .report(&codes::SCALING_IGNORED, FieldRef::key(path), format!("{path} is ignored in {mode} mode"))
                 .help(help);
         }
     }
@@ -166,7 +169,7 @@ fn refuse_resources(check: &mut Checker<'_, '_>) {
     let gpu = FieldPath::from(wire::ModelDeployment::path().spec().resources().gpu());
     if check.given(&gpu) {
         let message = "Cannot specify both resources.gpu and scaling.prefill/decode";
-        check.findings.report(&codes::RESOURCES_AND_ROLES, Place::key(&gpu), message);
+        check.findings.report(&codes::RESOURCES_AND_ROLES, FieldRef::key(&gpu), message);
     }
     let resources = wire::ModelDeployment::path().spec().resources();
     for (field, path) in [("memory", resources.clone().memory()), ("cpu", resources.cpu())] {
@@ -174,7 +177,7 @@ fn refuse_resources(check: &mut Checker<'_, '_>) {
             let message = format!(
                 "Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"
             );
-            check.findings.report(&codes::RESOURCES_IN_DISAGGREGATED, Place::key(&path), message);
+            check.findings.report(&codes::RESOURCES_IN_DISAGGREGATED, FieldRef::key(&path), message);
         }
     }
 }

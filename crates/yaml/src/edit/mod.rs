@@ -16,7 +16,7 @@ mod writer;
 use serde_json::Value;
 
 pub use layout::{BlockItem, block_items};
-pub use render::{as_read, to_json_line};
+pub use render::{normalize_value, to_json_line};
 pub use text_edit::{TextEdit, apply_edits, apply_groups};
 
 use crate::field_path::FieldPath;
@@ -46,7 +46,7 @@ pub enum ValueStyle {
 
 /// How an editor writes what is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Style {
+pub struct EditStyle {
     /// How values are written.
     pub values: ValueStyle,
     /// Where fields are added.
@@ -74,7 +74,7 @@ pub enum EditError {
 /// A text that was changed, and the edits that change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Edited {
+pub struct EditedText {
     /// The whole text.
     pub text: String,
     /// The replacements that [`apply_edits`] makes of the original text.
@@ -110,7 +110,7 @@ pub struct TextEditor<'n, 't> {
     text: &'t str,
     documents: &'n [Document<'t>],
     position: usize,
-    style: Style,
+    style: EditStyle,
     change: Option<Change>,
 }
 
@@ -118,12 +118,12 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// An editor of `documents[position]`, which [`parse`] read from `text`. A text without documents is edited as one that
     /// ends with an empty one.
     pub fn new(text: &'t str, documents: &'n [Document<'t>], position: usize) -> Self {
-        Self { text, documents, position, style: Style::default(), change: None }
+        Self { text, documents, position, style: EditStyle::default(), change: None }
     }
 
     /// The same editor with another style for what is new.
     #[must_use]
-    pub fn with_style(mut self, style: Style) -> Self {
+    pub fn with_style(mut self, style: EditStyle) -> Self {
         self.style = style;
         self
     }
@@ -136,7 +136,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// [`EditError::NoPlace`] when the path leads through a scalar, or through an item that is not there.
     pub fn set(&mut self, path: &FieldPath, value: impl Into<Value>) -> Result<(), EditError> {
         let mut change = self.change.take();
-        let done = Request { path }.set(&mut change, self.root(), path.segments(), as_read(value.into()));
+        let done = Request { path }.set(&mut change, self.root(), path.segments(), normalize_value(value.into()));
         self.change = change;
         done
     }
@@ -148,7 +148,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// # Errors
     /// [`EditError::NoPlace`] as for [`TextEditor::set`], and where something changes in a collection that is an alias.
     pub fn update(&mut self, path: &FieldPath, value: impl Into<Value>) -> Result<(), EditError> {
-        let value = as_read(value.into());
+        let value = normalize_value(value.into());
         let change = match self.root().at(path) {
             Some(node) => difference(self.text, node, &value)
                 .map_err(|found| EditError::NoPlace { path: Box::new(path.clone()), found })?,
@@ -177,7 +177,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// # Errors
     /// [`EditError::NoPlace`] when there is something else than a list.
     pub fn append(&mut self, path: &FieldPath, values: impl IntoIterator<Item = Value>) -> Result<(), EditError> {
-        let values = values.into_iter().map(as_read).collect();
+        let values = values.into_iter().map(normalize_value).collect();
         let mut change = self.change.take();
         let done = Request { path }.append(&mut change, self.root(), path.segments(), values);
         self.change = change;
@@ -199,9 +199,9 @@ impl<'n, 't> TextEditor<'n, 't> {
     ///
     /// # Errors
     /// [`EditError::NotAsIntended`] when the text with the edits does not read as the documents with the changes.
-    pub fn finish(self, limits: &Limits) -> Result<Edited, EditError> {
+    pub fn finish(self, limits: &Limits) -> Result<EditedText, EditError> {
         let Some(change) = &self.change else {
-            return Ok(Edited { text: self.text.to_owned(), edits: Vec::new() });
+            return Ok(EditedText { text: self.text.to_owned(), edits: Vec::new() });
         };
         let end = Span { start: self.text.len(), end: self.text.len() };
         let span = self.documents.get(self.position).map_or(end, |document| document.span);
@@ -211,7 +211,7 @@ impl<'n, 't> TextEditor<'n, 't> {
             let edits = writer.edits(self.root(), span, change).ok_or(EditError::NotAsIntended)?;
             let text = apply_edits(self.text, &edits);
             if self.reads_as_intended(&text, change, limits) {
-                return Ok(Edited { text, edits });
+                return Ok(EditedText { text, edits });
             }
         }
         Err(EditError::NotAsIntended)

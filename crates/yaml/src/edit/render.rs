@@ -26,10 +26,10 @@ pub(super) enum Notation {
 /// A value as reading gives it back: numbers in their one form.
 ///
 /// ```
-/// use kubefoundry_yaml::edit::as_read;
-/// assert_eq!(as_read(serde_json::json!({"a": 2.0})), serde_json::json!({"a": 2}));
+/// use kubefoundry_yaml::edit::normalize_value;
+/// assert_eq!(normalize_value(serde_json::json!({"a": 2.0})), serde_json::json!({"a": 2}));
 /// ```
-pub fn as_read(value: Value) -> Value {
+pub fn normalize_value(value: Value) -> Value {
     let limits =
         Limits { documents: 1, document_bytes: usize::MAX, nodes: usize::MAX, depth: MAX_DEPTH, alias_nodes: 0 };
     let list = Value::Array(vec![value]);

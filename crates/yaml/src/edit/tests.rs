@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{EditError, Edited, Placement, Style, TextEditor, ValueStyle, apply_edits, block_items};
+use super::{EditError, EditStyle, EditedText, Placement, TextEditor, ValueStyle, apply_edits, block_items};
 use crate::field_path::{FieldPath, Segment};
-use crate::{Limits, Parsed, parse};
+use crate::{Limits, ParsedText, parse};
 
-const BLOCK_FIRST: Style = Style { values: ValueStyle::Block, placement: Placement::First };
-const FLOW_FIRST: Style = Style { values: ValueStyle::Flow, placement: Placement::First };
+const BLOCK_FIRST: EditStyle = EditStyle { values: ValueStyle::Block, placement: Placement::First };
+const FLOW_FIRST: EditStyle = EditStyle { values: ValueStyle::Flow, placement: Placement::First };
 
-fn read(text: &str) -> Parsed<'_> {
+fn read(text: &str) -> ParsedText<'_> {
     parse(text, &Limits::default())
 }
 
@@ -25,7 +25,7 @@ enum Op {
 }
 
 fn path(text: &str) -> FieldPath {
-    FieldPath::read(text).unwrap()
+    FieldPath::try_parse(text).unwrap()
 }
 
 fn set(at: &str, value: Value) -> Op {
@@ -50,7 +50,7 @@ fn make(editor: &mut TextEditor<'_, '_>, op: &Op) -> Result<(), EditError> {
     }
 }
 
-fn edit_document(text: &str, position: usize, style: Style, ops: &[Op]) -> Result<Edited, EditError> {
+fn edit_document(text: &str, position: usize, style: EditStyle, ops: &[Op]) -> Result<EditedText, EditError> {
     let parsed = read(text);
     let mut editor = TextEditor::new(text, &parsed.documents, position).with_style(style);
     for op in ops {
@@ -59,7 +59,7 @@ fn edit_document(text: &str, position: usize, style: Style, ops: &[Op]) -> Resul
     editor.finish(&Limits::default())
 }
 
-fn edit_styled(text: &str, style: Style, ops: &[Op]) -> String {
+fn edit_styled(text: &str, style: EditStyle, ops: &[Op]) -> String {
     match edit_document(text, 0, style, ops) {
         Ok(edited) => edited.text,
         Err(error) => panic!("{error} in\n{text}\nfor {ops:?}"),
@@ -67,7 +67,7 @@ fn edit_styled(text: &str, style: Style, ops: &[Op]) -> String {
 }
 
 fn edit(text: &str, ops: &[Op]) -> String {
-    edit_styled(text, Style::default(), ops)
+    edit_styled(text, EditStyle::default(), ops)
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn one_document_of_a_stream_is_edited() {
         (1, "# first\na: 1\n---\n# second\na: 1\nb: 2\n...\n---\na: 1\n"),
         (2, "# first\na: 1\n---\n# second\na: 1\n...\n---\na: 1\nb: 2\n"),
     ] {
-        let edited = edit_document(text, position, Style::default(), &[set("b", json!(2))]).unwrap();
+        let edited = edit_document(text, position, EditStyle::default(), &[set("b", json!(2))]).unwrap();
         assert_eq!(edited.text, expected);
     }
 }
@@ -383,11 +383,11 @@ fn a_change_of_a_place_that_stands_for_another_is_refused() {
         ("a: &x 1\nc: *x\n", remove("a")),
         ("a: &x\n  b: 1\nc:\n  <<: *x\n  d: 1\n", set("c.b", json!(2))),
     ] {
-        let result = edit_document(text, 0, Style::default(), std::slice::from_ref(&op));
+        let result = edit_document(text, 0, EditStyle::default(), std::slice::from_ref(&op));
         assert_eq!(result, Err(EditError::NotAsIntended), "{text}");
     }
     let update = Op::Update(FieldPath::root(), json!({"a": {"b": 1}, "c": {"b": 2}}));
-    let result = edit_document("a: &x {b: 1}\nc: *x\n", 0, Style::default(), &[update]);
+    let result = edit_document("a: &x {b: 1}\nc: *x\n", 0, EditStyle::default(), &[update]);
     assert!(matches!(result, Err(EditError::NoPlace { found: "an alias", .. })), "{result:?}");
     assert_eq!(edit("a: &x {b: 1}\nc: *x\n", &[set("c.b", json!(2))]), "a: &x {b: 1}\nc:\n  b: 2\n");
     assert_eq!(edit("a: &x [1]\nc: *x # c\n", &[append("c", [json!(2)])]), "a: &x [1]\nc: # c\n- 1\n- 2\n");
@@ -396,14 +396,14 @@ fn a_change_of_a_place_that_stands_for_another_is_refused() {
 #[test]
 fn a_path_through_a_scalar_has_no_place() {
     for op in [set("a.b", json!(1)), set("l[3]", json!(1)), set("n[0]", json!(1)), append("a", [json!(1)])] {
-        let result = edit_document("a: x\nl: [1]\n", 0, Style::default(), &[op]);
+        let result = edit_document("a: x\nl: [1]\n", 0, EditStyle::default(), &[op]);
         assert!(matches!(result, Err(EditError::NoPlace { .. })), "{result:?}");
     }
     let parsed = read("a: ~ # null\n");
     let mut editor = TextEditor::new("a: ~ # null\n", &parsed.documents, 0);
     assert!(editor.rename(&path("a.b"), "c").is_err() && editor.append(&FieldPath::root(), [json!(1)]).is_err());
     assert_eq!(editor.finish(&Limits::default()).unwrap().text, "a: ~ # null\n");
-    let error = edit_document("a: x\n", 0, Style::default(), &[set("a.b", json!(1))]).unwrap_err();
+    let error = edit_document("a: x\n", 0, EditStyle::default(), &[set("a.b", json!(1))]).unwrap_err();
     assert_eq!(error.to_string(), "a.b has no place in the document: found a string on the way there");
 }
 
@@ -619,8 +619,8 @@ fn document() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn style() -> impl Strategy<Value = Style> {
-    (any::<bool>(), any::<bool>()).prop_map(|(flow, first)| Style {
+fn style() -> impl Strategy<Value = EditStyle> {
+    (any::<bool>(), any::<bool>()).prop_map(|(flow, first)| EditStyle {
         values: if flow { ValueStyle::Flow } else { ValueStyle::Block },
         placement: if first { Placement::First } else { Placement::Last },
     })
@@ -781,7 +781,7 @@ proptest! {
         let parsed = read(&text);
         if let Ok(edited) = edit_document(&text, position, style, &[op]) {
             let result = read(&edited.text);
-            let others = |parsed: &Parsed<'_>| -> Vec<Value> {
+            let others = |parsed: &ParsedText<'_>| -> Vec<Value> {
                 let all = parsed.documents.iter().enumerate().filter(|(index, _)| *index != position);
                 all.map(|(_, document)| document.root.to_json()).collect()
             };

@@ -1,7 +1,7 @@
 //! Trees with changes: the same document with another value somewhere, without its text.
 
 use crate::field_path::{FieldPath, Segment};
-use crate::{Entry, Node, Span, Value};
+use crate::{MappingEntry, Node, Span, Value};
 
 impl<'t> Node<'t> {
     /// Puts a node at `path`. Mappings that are not there are made; an item of a list is not, nor a field of what is
@@ -11,11 +11,11 @@ impl<'t> Node<'t> {
     /// use kubefoundry_yaml::field_path::FieldPath;
     /// use kubefoundry_yaml::Node;
     /// let mut node = Node::from(&serde_json::json!({"a": 1})).to_owned_node();
-    /// assert!(node.put(&FieldPath::parse("b.c"), Node::from(&2.into()).to_owned_node()));
-    /// assert!(!node.put(&FieldPath::parse("a.c"), Node::from(&2.into()).to_owned_node()));
+    /// assert!(node.insert_at(&FieldPath::parse("b.c"), Node::from(&2.into()).to_owned_node()));
+    /// assert!(!node.insert_at(&FieldPath::parse("a.c"), Node::from(&2.into()).to_owned_node()));
     /// assert_eq!(node.to_json(), serde_json::json!({"a": 1, "b": {"c": 2}}));
     /// ```
-    pub fn put(&mut self, path: &FieldPath, node: Node<'t>) -> bool {
+    pub fn insert_at(&mut self, path: &FieldPath, node: Node<'t>) -> bool {
         let mut place = self;
         for segment in path.segments() {
             place = match segment {
@@ -34,7 +34,7 @@ impl<'t> Node<'t> {
                     let position = entries.iter().position(|entry| entry.key == *key).unwrap_or(entries.len());
                     if position == entries.len() {
                         let node = Node { value: Value::Null, span: Span::default() };
-                        entries.push(Entry { key: key.clone(), key_span: Span::default(), node });
+                        entries.push(MappingEntry { key: key.clone(), key_span: Span::default(), node });
                     }
                     match entries.get_mut(position) {
                         Some(entry) => &mut entry.node,
@@ -53,11 +53,11 @@ impl<'t> Node<'t> {
     /// use kubefoundry_yaml::field_path::FieldPath;
     /// use kubefoundry_yaml::Node;
     /// let mut node = Node::from(&serde_json::json!({"a": [1, 2]})).to_owned_node();
-    /// assert!(node.take_out(&FieldPath::parse("a").index(0)));
-    /// assert!(!node.take_out(&FieldPath::parse("b")));
+    /// assert!(node.remove_at(&FieldPath::parse("a").index(0)));
+    /// assert!(!node.remove_at(&FieldPath::parse("b")));
     /// assert_eq!(node.to_json(), serde_json::json!({"a": [2]}));
     /// ```
-    pub fn take_out(&mut self, path: &FieldPath) -> bool {
+    pub fn remove_at(&mut self, path: &FieldPath) -> bool {
         let Some((last, init)) = path.segments().split_last() else { return false };
         let mut place = self;
         for segment in init {

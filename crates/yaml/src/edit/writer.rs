@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::change::{Added, Change, Inside, expected};
 use super::layout::{block_items, column, content_end, end_of, is_first_on_line, line_after, line_start, skip_blanks};
 use super::render::{self, Block, Notation, push_indented};
-use super::{Placement, Style, TextEdit, ValueStyle};
+use super::{EditStyle, Placement, TextEdit, ValueStyle};
 use crate::place::after_colon;
-use crate::{Entry, Node, Span, Value as Read};
+use crate::{MappingEntry, Node, Span, Value as Read};
 
 /// Where a node stands.
 #[derive(Clone, Copy)]
@@ -43,14 +43,14 @@ struct Piece {
 pub(super) struct Writer<'t> {
     text: &'t str,
     line_break: &'static str,
-    style: Style,
+    style: EditStyle,
     /// Whether blank lines behind a part always belong to it.
     takes_blank_lines: bool,
     pieces: Vec<Piece>,
 }
 
 impl<'t> Writer<'t> {
-    pub(super) fn new(text: &'t str, style: Style, takes_blank_lines: bool) -> Self {
+    pub(super) fn new(text: &'t str, style: EditStyle, takes_blank_lines: bool) -> Self {
         let line_break = if text.contains("\r\n") { "\r\n" } else { "\n" };
         Self { text, line_break, style, takes_blank_lines, pieces: Vec::new() }
     }
@@ -137,7 +137,7 @@ impl<'t> Writer<'t> {
         &mut self,
         place: Place<'_, '_>,
         node: &Node<'_>,
-        entries: &[Entry<'_>],
+        entries: &[MappingEntry<'_>],
         inside: &Inside,
     ) -> Option<()> {
         let indent = column(self.text, node.span.start);
@@ -260,7 +260,7 @@ impl<'t> Writer<'t> {
         Some(())
     }
 
-    fn flow_mapping(&mut self, notation: Notation, entries: &[Entry<'_>], inside: &Inside) -> Option<()> {
+    fn flow_mapping(&mut self, notation: Notation, entries: &[MappingEntry<'_>], inside: &Inside) -> Option<()> {
         let spans: Vec<Span> =
             entries.iter().map(|entry| Span { start: entry.key_span.start, end: entry_end(entry) }).collect();
         self.flow_removals(&spans, inside)?;
@@ -328,7 +328,7 @@ impl<'t> Writer<'t> {
         Some(())
     }
 
-    fn rename(&mut self, entry: &Entry<'_>, key: Option<&str>, flow: Option<Notation>) -> Option<()> {
+    fn rename(&mut self, entry: &MappingEntry<'_>, key: Option<&str>, flow: Option<Notation>) -> Option<()> {
         let Some(key) = key else { return Some(()) };
         let old = self.text.get(entry.key_span.start..entry.key_span.end)?;
         let new = render::in_quotes_of(old, key).unwrap_or_else(|| match flow {
@@ -451,7 +451,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-fn entry_end(entry: &Entry<'_>) -> usize {
+fn entry_end(entry: &MappingEntry<'_>) -> usize {
     entry.node.span.end.max(entry.key_span.end)
 }
 

@@ -1,7 +1,7 @@
 //! Evaluates a deployment: its desired objects, or why there are none.
 
 use kubefoundry_compiler::codes;
-use kubefoundry_compiler::session::{Chosen, Session};
+use kubefoundry_compiler::session::{PriorChoice, Session};
 use kubefoundry_diagnostics::Diagnostic;
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ impl ReconcileRequest<'_> {
             let name = provider.name();
             return Verdict::NotAllowed(format!("namespace '{namespace}' does not allow provider '{name}'"));
         }
-        let chosen = Chosen {
+        let chosen = PriorChoice {
             provider: provider.name().to_owned(),
             reason: objects::text(&self.value, "/status/provider/selectedReason").to_owned(),
         };
@@ -114,7 +114,7 @@ mod tests {
             "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment",
             "metadata": {"name": "phi", "namespace": "ml", "uid": "u"}, "spec": spec,
         });
-        let chosen = Chosen { provider: provider.to_owned(), reason: "so".to_owned() };
+        let chosen = PriorChoice { provider: provider.to_owned(), reason: "so".to_owned() };
         let evaluation = session.evaluate(&deployment, Some(&chosen));
         verdict_of(&evaluation.errors().collect::<Vec<_>>())
     }

@@ -78,7 +78,7 @@ impl ReconcileRequest<'_> {
 
 /// Whether a provider is known to refuse every change of a field.
 fn is_fixed(provider: &dyn Provider, kind: &str, path: &str) -> bool {
-    let row = FieldPath::read(path).and_then(|path| Behavior::find(provider.info().behaviors, kind, &path));
+    let row = FieldPath::try_parse(path).and_then(|path| Behavior::find(provider.info().behaviors, kind, &path));
     row.is_some_and(|row| matches!(row.reaction, Reaction::Refused | Reaction::NoEffect | Reaction::Grows))
 }
 

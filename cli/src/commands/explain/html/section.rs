@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use kubefoundry_compiler::Decision;
 use kubefoundry_diagnostics::{Diagnostic, Severity};
 use kubefoundry_kubernetes::manifest::owner_name;
-use kubefoundry_model::ir::Origin;
+use kubefoundry_model::ir::FieldOrigin;
 
 use super::gpus::gpus;
 use super::{Text, flow};
@@ -161,9 +161,9 @@ pub(super) fn deployment(
     table(out, "values", &format!("Values of {name}"), &["Field", "Value", "Origin"]);
     for field in &decision.fields {
         let origin = match field.origin {
-            Origin::Written => "written",
-            Origin::Defaulted => "defaulted",
-            Origin::Derived => "derived",
+            FieldOrigin::Written => "written",
+            FieldOrigin::Defaulted => "defaulted",
+            FieldOrigin::Derived => "derived",
         };
         let _ = write!(
             out,

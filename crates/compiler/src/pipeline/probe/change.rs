@@ -33,9 +33,10 @@ impl FieldChange {
     pub(crate) fn apply(&self, root: &mut Node<'_>) -> bool {
         if let Some(value) = &self.value {
             let node = Node::from(value).to_owned_node();
-            return root.at(&self.path).is_none_or(|before| before.value != node.value) && root.put(&self.path, node);
+            return root.at(&self.path).is_none_or(|before| before.value != node.value)
+                && root.insert_at(&self.path, node);
         }
-        let was_there = root.take_out(&self.path);
+        let was_there = root.remove_at(&self.path);
         if was_there {
             prune(root, &self.path);
         }
@@ -47,7 +48,7 @@ impl FieldChange {
 fn prune(root: &mut Node<'_>, path: &FieldPath) {
     let mut above = path.parent();
     while above.segments().len() > 1 && matches!(above.segments().last(), Some(Segment::Key(_))) {
-        if !root.at(&above).is_some_and(|node| node.to_json() == json!({})) || !root.take_out(&above) {
+        if !root.at(&above).is_some_and(|node| node.to_json() == json!({})) || !root.remove_at(&above) {
             return;
         }
         above = above.parent();

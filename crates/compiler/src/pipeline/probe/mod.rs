@@ -11,7 +11,7 @@ use change::{FieldChange, Variant, changes, edited};
 use difference::{Difference, Place};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_model::wire::ModelDeployment;
-use kubefoundry_transform::{Steps, Thoroughness};
+use kubefoundry_transform::{StepBudget, Thoroughness};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -74,7 +74,7 @@ pub(crate) struct Probe<'p> {
     subject: Subject<'p>,
     pub(crate) base: Attempt,
     providers: Vec<&'p str>,
-    steps: Steps,
+    steps: StepBudget,
     /// Whether a field that selects is tried with the provider named, too.
     names: bool,
     /// The deployment with its provider named; none until it is needed.
@@ -113,7 +113,7 @@ pub(crate) struct Effect {
 
 impl<'p> Probe<'p> {
     /// Runs the deployment as it is. `steps` is what its rules may take, all runs together.
-    pub(crate) fn new(subject: Subject<'p>, mut steps: Steps) -> Self {
+    pub(crate) fn new(subject: Subject<'p>, mut steps: StepBudget) -> Self {
         let base = subject.run(Thoroughness::Needed, &mut steps);
         let providers = subject.catalog().candidates().iter().map(|candidate| candidate.name.as_str()).collect();
         Self { subject, base, providers, steps, names: false, named: None }

@@ -11,7 +11,7 @@ use crate::codes;
 use crate::engines::{ArgumentValue, Invocation};
 use crate::ir::{Deployment, Role};
 use crate::providers::nixl;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// What a worker is part of.
@@ -89,8 +89,8 @@ fn sglang_agrees(invocation: &Invocation, stack: Stack<'_>, findings: &mut Findi
         if let (Some(first), Some(second)) = (invocation.get(engines), invocation.get(dynamos)) {
             let message = format!("--{dynamos} and --{engines} are both given, expected one: the worker exits on both");
             findings
-                .report(&codes::FLAG_NOT_ACCEPTED, Place::key(&second.path), message)
-                .related(Place::key(&first.path), "given here")
+                .report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(&second.path), message)
+                .related(FieldRef::key(&first.path), "given here")
                 .help(format!("keep --{dynamos}, and the frontend parses"));
             fine = false;
         }
@@ -101,7 +101,7 @@ fn sglang_agrees(invocation: &Invocation, stack: Stack<'_>, findings: &mut Findi
     {
         let message = "--host is set in disaggregated mode, expected 0.0.0.0 or no such argument: decode workers reach \
                        the bootstrap server there";
-        findings.report(&codes::RESERVED_ARGUMENT, Place::key(&argument.path), message).help("remove it");
+        findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(&argument.path), message).help("remove it");
         fine = false;
     }
     fine

@@ -12,7 +12,7 @@ use super::preset::WAY_OUT;
 use super::target::ConfigMap;
 use crate::codes;
 use crate::engines::{Argument, ArgumentValue, Invocation, looks_like_flag};
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_kubernetes::pod::StringMap;
 use kubefoundry_yaml as yaml;
@@ -44,7 +44,7 @@ fn setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
         // With an image the address is no more the user's than here.
         let help =
             if name.starts_with("kaito-") || matches!(name.as_str(), "host" | "uds") { "remove it" } else { WAY_OUT };
-        findings.report(&codes::RESERVED_ARGUMENT, Place::key(path), message).help(help);
+        findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(path), message).help(help);
         return None;
     }
     let value = match value {
@@ -84,7 +84,7 @@ fn report_switch(argument: &Argument, findings: &mut Findings<'_>) {
     let rule = "KAITO gives every setting of a preset one value";
     if path.starts_with(&ModelDeployment::path().spec().engine().args()) {
         let message = format!("--{flag} {reason}, and {rule}");
-        findings.report(&codes::FLAG_NOT_ACCEPTED, Place::key(path), message).help(WAY_OUT);
+        findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(path), message).help(WAY_OUT);
     } else {
         let message = format!("{path} becomes --{flag}, which {reason}, and {rule}");
         findings.report(&codes::FIELD_NOT_SUPPORTED, path, message).help(WAY_OUT);

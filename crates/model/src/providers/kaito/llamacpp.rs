@@ -9,7 +9,7 @@ use crate::engines;
 use crate::engines::{Argument, ArgumentValue, Invocation, Launcher, escape_expansion, flags};
 use crate::ir::{Deployment, Leaf, ModelSource, Worker};
 use crate::wire::ModelDeployment;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
@@ -42,11 +42,11 @@ pub(super) fn command(
     }
 }
 
-fn image_place(deployment: &Deployment) -> Place {
+fn image_place(deployment: &Deployment) -> FieldRef {
     deployment
         .image
         .as_ref()
-        .map_or_else(|| ModelDeployment::path().spec().image().into(), |(_, path)| Place::value(path))
+        .map_or_else(|| ModelDeployment::path().spec().image().into(), |(_, path)| FieldRef::value(path))
 }
 
 /// An image with its model in it starts itself; AIKit's still has to be told KAITO's port.
@@ -168,7 +168,7 @@ fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Optio
         if let Some((_, first, _)) = flags.iter().find(|(existing, ..)| *existing == name) {
             let message = format!("--{name} is given twice to LocalAI: here and by {first}");
             findings
-                .report(&codes::DUPLICATE_FLAG, Place::key(path), message)
+                .report(&codes::DUPLICATE_FLAG, FieldRef::key(path), message)
                 .related(*first, "first given here")
                 .help("remove one of the two");
             return None;

@@ -22,7 +22,7 @@ mod template;
 mod workload;
 
 use crate::wire::ModelDeployment;
-use kubefoundry_transform::Section;
+use kubefoundry_transform::SettingsSection;
 use std::borrow::Cow;
 
 use crate::codes as common;
@@ -55,7 +55,7 @@ static INFO: ProviderInfo = ProviderInfo {
     runtimes: &[],
     is_released_with_runtime: false,
     overrides: Overrides::SHAPE,
-    section: Some(Section::of::<settings::Kaito>),
+    section: Some(SettingsSection::from_settings::<settings::Kaito>),
     codes: codes::CODES,
     deviations: support::deviations,
     behaviors: behavior::BEHAVIORS,
@@ -91,14 +91,14 @@ impl Provider for Kaito {
             findings.report(&common::MODE_NOT_SUPPORTED, ModelDeployment::path().spec().serving().mode(), message);
             return None;
         };
-        let errors = findings.errors();
+        let errors = findings.error_count();
         let deployment = &*without_default_caching(deployment);
         let overrides = overrides::read(deployment, findings);
         let kind = workload::choose(deployment, worker, &overrides, findings);
         let is_preset = deployment.image.is_none() && deployment.engine.kind == EngineType::Vllm;
         let nodes = Nodes::of(deployment, &overrides, is_preset, context, findings);
         let inference = inference(deployment, worker, &overrides, context, findings);
-        if findings.errors() > errors {
+        if findings.error_count() > errors {
             return None;
         }
         let (inference, supporting) = inference?;

@@ -8,7 +8,7 @@ use crate::codes;
 use crate::ir::Deployment;
 use crate::provider::TranslationContext;
 use crate::wire::ModelDeployment;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::pod::StringMap;
 
 /// Labels that KAITO puts on nodes itself and takes out of a selector (api/v1beta1/labels.go, SanitizedMatchLabels).
@@ -54,7 +54,7 @@ impl Nodes {
             findings
                 .report(
                     &codes::FIELD_IGNORED,
-                    Place::key(&path),
+                    FieldRef::key(&path),
                     format!("{path} is KAITO's own label, and has no effect"),
                 )
                 .help("select nodes by labels of your own");

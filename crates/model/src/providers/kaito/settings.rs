@@ -2,7 +2,7 @@
 
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::wire_object;
-use kubefoundry_transform::Settings;
+use kubefoundry_transform::TransformSettings;
 
 wire_object! {
     /// What is true of the cluster's KAITO.
@@ -19,7 +19,7 @@ pub(super) struct Kaito {
     pub(super) node_auto_provisioning: Option<bool>,
 }
 
-impl Settings for Kaito {
+impl TransformSettings for Kaito {
     type Section = KaitoSettings;
 
     const KEY: &'static str = "kaito";

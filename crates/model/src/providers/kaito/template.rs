@@ -11,7 +11,7 @@ use crate::provider::TranslationContext;
 use crate::providers::metadata;
 use crate::providers::pod;
 use crate::wire::ModelDeployment;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::pod::{Container, ContainerPort, PodSpec, PodTemplate, StringMap, set_default_env};
 use kubefoundry_kubernetes::wire::EnvVar;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -142,7 +142,7 @@ pub(super) fn reserve(
         return Some(());
     }
     let message = format!("--{name} is set by KAITO's provider, expected no such argument: {why}");
-    findings.report(&codes::RESERVED_ARGUMENT, Place::key(&argument.path), message).help("remove it");
+    findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(&argument.path), message).help("remove it");
     None
 }
 

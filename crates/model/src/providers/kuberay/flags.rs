@@ -2,7 +2,7 @@
 
 use crate::codes;
 use crate::engines::{Argument, ArgumentValue, Invocation};
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 
 /// Flags of vLLM's own program: no keyword argument has these names (`AsyncEngineArgs` and `FrontendArgs` of vLLM
 /// 0.22.0), and Ray Serve fails the application on an unknown one (`VLLMEngineConfig.from_llm_config` of Ray 2.56.0).
@@ -60,7 +60,7 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Findings<'_>) -> boo
         .collect();
     for (Argument { name, path, .. }, help) in &refused {
         let message = format!("ray.serve.llm does not take the flag --{name}");
-        findings.report(&codes::FLAG_NOT_ACCEPTED, Place::key(path), message).help(*help);
+        findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(path), message).help(*help);
     }
     refused.is_empty()
 }

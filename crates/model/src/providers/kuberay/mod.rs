@@ -86,7 +86,7 @@ impl Provider for KubeRay {
         if deployment.engine.kind != EngineType::Vllm {
             return None;
         }
-        let errors_before = findings.errors();
+        let errors_before = findings.error_count();
         let runtime = image::runtime(deployment, context, findings);
         let settings = overrides::settings(deployment, runtime.flags, findings);
         checks::all(deployment, findings);
@@ -94,7 +94,7 @@ impl Provider for KubeRay {
         let groups: Vec<Option<Group<'_>>> =
             workers.map(|worker| Group::resolve(deployment, worker, runtime.flags, findings)).collect();
         // Nothing runs without GPUs, whatever the capabilities in use say.
-        if findings.errors() > errors_before || !pod::has_gpus(deployment) {
+        if findings.error_count() > errors_before || !pod::has_gpus(deployment) {
             return None;
         }
         let groups: Vec<Group<'_>> = groups.into_iter().collect::<Option<_>>()?;

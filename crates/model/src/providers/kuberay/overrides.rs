@@ -5,7 +5,7 @@ use crate::codes;
 use crate::ir::Deployment;
 use crate::providers::overrides;
 use crate::providers::overrides::quantity;
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::wire::{Map, PathOf, Syntax};
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_yaml::Node;
@@ -159,6 +159,6 @@ fn refuse_routing(findings: &mut Findings<'_>) {
     let path = path().router_mode();
     let message = format!("{path} is Dynamo's: on KubeRay, Ray Serve routes to the less loaded of two replicas");
     findings
-        .report(&codes::FIELD_NOT_SUPPORTED, Place::key(&path), message)
+        .report(&codes::FIELD_NOT_SUPPORTED, FieldRef::key(&path), message)
         .help("for KV routing set spec.provider.name to dynamo; otherwise remove it");
 }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::codes::{INVALID_RAY_START_PARAMETER, UNKNOWN_RAY_START_PARAMETER};
-use kubefoundry_diagnostics::{Findings, Place};
+use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 
@@ -97,18 +97,18 @@ fn is_option(key: &str, path: &FieldPath, ray: &str, findings: &mut Findings<'_>
     if !well_formed {
         let message = format!("{:?} is no option of ray start, expected a name such as num-cpus", shorten(key));
         findings
-            .report(&INVALID_RAY_START_PARAMETER, Place::key(path), message)
+            .report(&INVALID_RAY_START_PARAMETER, FieldRef::key(path), message)
             .help("options are written in kebab-case, without leading dashes");
         return false;
     }
     if OPERATORS.contains(&key) {
         let message = format!("--{key} of ray start is set by KubeRay, expected other options only");
-        findings.report(&INVALID_RAY_START_PARAMETER, Place::key(path), message).help("remove it");
+        findings.report(&INVALID_RAY_START_PARAMETER, FieldRef::key(path), message).help("remove it");
         return false;
     }
     if !KNOWN.contains(&key) {
         let message = format!("ray start of Ray {ray} has no option --{key}: with it the head may not start");
-        let reported = findings.report(&UNKNOWN_RAY_START_PARAMETER, Place::key(path), message);
+        let reported = findings.report(&UNKNOWN_RAY_START_PARAMETER, FieldRef::key(path), message);
         match closest(key, KNOWN.iter().copied()) {
             Some(option) => reported.help(format!("did you mean {option}?")),
             None => reported.help("see ray start --help in the image"),

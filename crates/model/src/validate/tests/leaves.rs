@@ -1,7 +1,7 @@
 //! Every scalar that is written is a leaf, and nothing else is said to be written.
 
 use super::run;
-use crate::ir::{LeafEntry, Origin};
+use crate::ir::{FieldOrigin, LeafEntry};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Limits, Node, Value, parse};
 
@@ -97,7 +97,7 @@ fn what_is_written_is_a_written_leaf() {
         scalars(&parsed.documents[0].root, &FieldPath::root(), &mut expected);
         let mut written: Vec<(String, String)> = leaves(&text)
             .into_iter()
-            .filter(|leaf| leaf.origin == Origin::Written)
+            .filter(|leaf| leaf.origin == FieldOrigin::Written)
             .map(|leaf| (leaf.path.to_string(), leaf.value))
             .collect();
         expected.sort();

@@ -13,7 +13,7 @@ use crate::ir::Deployment;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::SourceId;
-use kubefoundry_diagnostics::{Diagnostic, Findings, Scope};
+use kubefoundry_diagnostics::{Diagnostic, DocumentScope, Findings};
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{Read as _, Reader};
 use kubefoundry_yaml::edit::apply_groups;
@@ -27,7 +27,7 @@ fn run(text: &str) -> (Option<Deployment>, Vec<Diagnostic>) {
     let document = parsed.documents.first().unwrap();
     let api_group = document.root.get("apiVersion").and_then(|node| node.as_str()).unwrap();
     let api_group = ApiGroup::find(api_group.split('/').next().unwrap()).unwrap();
-    let scope = Scope { source: SourceId(0), text, document: 0, root: &document.root, object: None };
+    let scope = DocumentScope { source: SourceId(0), text, document: 0, root: &document.root, object: None };
     let mut findings = Findings::new(scope);
     let wire = ModelDeployment::read(
         &document.root,

@@ -1,7 +1,7 @@
 //! Modes, roles, GPUs.
 
 use super::{assert_fields, run, valid};
-use crate::ir::{Leaf, Origin, Role, Worker, Workload};
+use crate::ir::{FieldOrigin, Leaf, Role, Worker, Workload};
 
 const ROLE: &str = "{gpu: {count: 1}, memory: 64Gi}";
 
@@ -120,7 +120,7 @@ fn vendors() {
 #[test]
 fn defaults() {
     let deployment = valid("resources: {memory: 1Gi, cpu: 500m}");
-    assert_eq!(deployment.mode_origin, Origin::Defaulted);
+    assert_eq!(deployment.mode_origin, FieldOrigin::Defaulted);
     let Workload::Aggregated(worker) = deployment.workload else { panic!("aggregated") };
     assert_eq!(
         (worker.role, worker.replicas, worker.gpu_count),
@@ -129,7 +129,7 @@ fn defaults() {
     assert_eq!(worker.gpu_type, Leaf::defaulted("nvidia.com/gpu".to_owned()));
     assert_eq!((worker.memory.as_deref(), worker.cpu.as_deref()), (Some("1Gi"), Some("500m")));
     let deployment = valid(&disaggregated("{replicas: 3, gpu: {count: 2}, memory: 1Gi}", ROLE, ""));
-    assert_eq!(deployment.mode_origin, Origin::Written);
+    assert_eq!(deployment.mode_origin, FieldOrigin::Written);
     let counts = |worker: &&Worker| (worker.replicas.value, worker.gpu_count.value);
     assert_eq!(deployment.workload.workers().iter().map(counts).collect::<Vec<_>>(), [(3, 2), (1, 1)]);
 }
