@@ -1,5 +1,5 @@
 //! What holds for every input: generated deployments of all providers, engines and modes beside documents of others, and
-//! the inputs of all cases after accidents.
+//! the mutated inputs of all cases.
 //!
 //! Runs are the same every time: the seed is fixed (PROPTEST_RNG_SEED tries others, PROPTEST_CASES more), so no file of
 //! regressions is kept; what a failure teaches becomes a case or a unit test.
@@ -7,9 +7,9 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::common::accident::accident;
 use crate::common::generated::documents;
 use crate::common::invariants;
+use crate::common::mutation::mutation;
 use crate::common::{case_folders, read_case};
 use kubefoundry_compiler::codes;
 use kubefoundry_compiler::{Compilation, Output, Thoroughness, compile};
@@ -213,13 +213,13 @@ proptest! {
     }
 
     #[test]
-    fn accidents_end_in_findings(case in any::<Index>(), file in any::<Index>(), accidents in proptest::collection::vec(accident(), 1..5)) {
+    fn mutated_inputs_end_in_findings(case in any::<Index>(), file in any::<Index>(), mutations in proptest::collection::vec(mutation(), 1..5)) {
         let case = case.get(cases());
         let file = file.index(case.len());
         let mut hurt = SourceSet::default();
         for (index, source) in case.iter().enumerate() {
             let whole = source.text.clone().into_bytes();
-            let bytes = if index == file { accidents.iter().fold(whole, |bytes, accident| accident.happen(&bytes)) } else { whole };
+            let bytes = if index == file { mutations.iter().fold(whole, |bytes, mutation| mutation.apply(&bytes)) } else { whole };
             hurt.add_bytes(source.purpose, source.name.clone(), bytes);
         }
         in_time(|| invariants::check(&hurt))?.map_err(TestCaseError::fail)?;

@@ -1,5 +1,5 @@
-//! `cargo xtask corpus N [--out PATH]`: many documents of the kinds that fleets consist of, to measure with; with
-//! `--foreign`, files that hold nothing of ours.
+//! `cargo xtask corpus N [--out PATH]`: generates a fleet of ModelDeployments for measurements. With `--foreign` it
+//! generates files that contain none.
 
 mod documents;
 mod foreign;
@@ -10,10 +10,10 @@ use std::path::Path;
 use super::Failure;
 use documents::documents;
 
-/// Documents of one file of a folder; the command line reads files up to 64 MiB.
-const IN_A_FILE: usize = 10_000;
+/// The number of documents in each file of a folder. The command line reads files of at most 64 MiB.
+const DOCUMENTS_PER_FILE: usize = 10_000;
 
-/// Writes documents to a file, or to files of 10,000 in a folder that exists, or hands them back to be printed.
+/// Writes the documents to a file, or to files of 10,000 in an existing folder. Without a path it returns them.
 pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
     let expected =
         "expected `cargo xtask corpus N [--out PATH]` or `corpus N --foreign --out FOLDER`, N being a number";
@@ -29,9 +29,9 @@ pub(super) fn run(arguments: &[&str]) -> Result<String, Failure> {
     let count: usize = count.parse().map_err(|_| usage())?;
     let Some(path) = path else { return Ok(documents(0..count)) };
     if path.is_dir() {
-        for start in (0..count).step_by(IN_A_FILE) {
+        for start in (0..count).step_by(DOCUMENTS_PER_FILE) {
             let file = path.join(format!("corpus-{start:06}.yaml"));
-            write(&file, &documents(start..count.min(start + IN_A_FILE)))?;
+            write(&file, &documents(start..count.min(start + DOCUMENTS_PER_FILE)))?;
         }
     } else {
         write(path, &documents(0..count))?;
@@ -61,9 +61,9 @@ mod tests {
     use kubefoundry_compiler::{Thoroughness, compile, trace};
     use kubefoundry_diagnostics::source::SourceSet;
 
-    /// Every kind in its turn, each by the way that it says it takes, and nothing that would not be rendered.
+    /// Each shape of document selects the provider that its generator names, and all of them are rendered.
     #[test]
-    fn every_document_is_rendered_as_its_kind() {
+    fn every_document_selects_its_provider() {
         let mut sources = SourceSet::default();
         sources.add("corpus.yaml", documents(0..120));
         let compilation = compile(&sources, Thoroughness::Needed);
@@ -76,7 +76,7 @@ mod tests {
         }
     }
 
-    /// Of every document that is measured with, every field is rendered, decides, or is reported.
+    /// A corpus with fields that reach nothing would make measurements look better than they are.
     #[test]
     fn every_field_is_accounted_for() {
         let mut sources = SourceSet::default();
@@ -94,9 +94,9 @@ mod tests {
         assert!(!found.iter().any(|found| found.code.name == "field-reaches-nothing"), "{found:#?}");
     }
 
-    /// A no-op lint of it is what is measured: all of it is YAML, and nothing of ours.
+    /// A measurement of skipped files needs files that are valid YAML and hold no document of kubefoundry.
     #[test]
-    fn foreign_files_are_none_of_ours() {
+    fn foreign_files_hold_no_document_of_kubefoundry() {
         for number in 0..250 {
             let (name, text) = foreign::file(number);
             assert!(!kubefoundry_compiler::pipeline::may_hold_input(&text), "{name}");

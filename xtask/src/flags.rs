@@ -1,8 +1,8 @@
-//! `cargo xtask flags`: the engine flag tables of the program, and the facts that they are made of.
+//! `cargo xtask flags`: generates the engine flag tables from facts, and reads new facts from wheels.
 //!
-//! `xtask/facts/flags/<table>/<version>.txt` holds the facts of one version as a change of the version before
-//! ([`delta`]), and `corrections.txt` beside it what the sources do not say ([`corrections`]). Both are committed; the
-//! compact tables in [`DATA_FOLDER`] follow from them ([`render`]). A version is added from its wheel ([`wheel`]).
+//! `xtask/facts/flags/<table>/<version>.txt` holds the facts of one version as a difference from the previous version
+//! ([`delta`]); `corrections.txt` beside it holds facts that the extractor cannot read ([`corrections`]). Both are committed.
+//! The compact tables in [`DATA_FOLDER`] are generated from them ([`render`]). A version is added from its wheel ([`wheel`]).
 
 mod corrections;
 mod delta;
@@ -25,10 +25,10 @@ use tables::{PACKAGES, TABLES, Table};
 use version::Version;
 use wheel::Reading;
 
-/// Where the program has its tables.
+/// The folder of the generated tables, relative to the workspace.
 const DATA_FOLDER: &str = "crates/model/src/engines/flags/data";
 
-/// All tables together, in bytes, because every copy of the program carries them.
+/// The maximum size of all tables together, because the program embeds them.
 const MAX_TABLE_BYTES: usize = 400_000;
 
 /// Runs the task with its options.
@@ -45,13 +45,13 @@ pub(crate) fn run(options: &[&str]) -> Result<String, Failure> {
     }
 }
 
-/// What is asked of one wheel.
+/// A request to read one wheel.
 struct Request<'a> {
     package: &'a str,
     version: &'a str,
-    /// A wheel that is there already.
+    /// A local wheel; without one, pip downloads it.
     file: Option<&'a str>,
-    /// To compare it with the committed facts, not to change them.
+    /// Whether to compare the wheel with the committed facts instead of adding it to them.
     is_comparison: bool,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Request<'a> {
         let (mut package, mut version, mut file, mut is_comparison) = (None, None, None, false);
         let mut options = options.iter();
         while let Some(&option) = options.next() {
-            let target = match option {
+            let value = match option {
                 "--engine" => &mut package,
                 "--version" => &mut version,
                 "--wheel" => &mut file,
@@ -70,7 +70,7 @@ impl<'a> Request<'a> {
                 }
                 _ => return Err(format!("flags: unknown option `{option}`")),
             };
-            *target = Some(*options.next().ok_or_else(|| format!("flags: `{option}` needs a value"))?);
+            *value = Some(*options.next().ok_or_else(|| format!("flags: `{option}` needs a value"))?);
         }
         match (package, version) {
             (Some(package), Some(version)) if PACKAGES.contains(&package) => {
@@ -84,7 +84,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Reads a wheel: the given file, or what pip fetches for the time being.
+/// Reads the given wheel, or downloads one into a temporary folder.
 fn read_wheel(package: &str, version: &str, file: Option<&str>) -> Result<Reading, Failure> {
     let scripts = workspace().join("xtask/python");
     if let Some(file) = file {
@@ -92,12 +92,12 @@ fn read_wheel(package: &str, version: &str, file: Option<&str>) -> Result<Readin
     }
     let folder = workspace().join(format!("target/flags/{package}-{version}-{}", std::process::id()));
     let reading = wheel::fetch(package, version, &folder).and_then(|file| wheel::read(package, &file, &scripts));
-    // The reason why a wheel was not read matters more than a folder that stays behind in `target`.
+    // An error of the download matters more to the caller than a folder that cannot be removed.
     let _ = fs::remove_dir_all(&folder);
     reading
 }
 
-/// Writes every table that differs from what is committed.
+/// Writes every stale table.
 fn write(root: &Path) -> Result<String, Failure> {
     let mut report = String::new();
     for (path, text) in generate(root)? {
@@ -110,7 +110,7 @@ fn write(root: &Path) -> Result<String, Failure> {
     Ok(report)
 }
 
-/// Fails when a file of facts is not what it says, or a committed table not what [`write`] would make.
+/// Fails if a file of facts has a wrong hash, or if [`write`] would change a table.
 fn check(root: &Path) -> Result<String, Failure> {
     let generated = generate(root)?;
     let stale: Vec<String> = generated
@@ -129,7 +129,7 @@ fn check(root: &Path) -> Result<String, Failure> {
     Ok(format!("{} flag tables are up to date, {bytes} bytes\n", TABLES.len()))
 }
 
-/// Adds a version to the facts of its engine, or reads it again, and writes the tables.
+/// Adds a version to the facts, or updates it, and writes the tables.
 fn add(root: &Path, package: &str, version: &str, reading: &Reading) -> Result<String, Failure> {
     let store = Store::new(root);
     let mut report = headline(reading);
@@ -156,7 +156,7 @@ fn add(root: &Path, package: &str, version: &str, reading: &Reading) -> Result<S
     Ok(report + &write(root)?)
 }
 
-/// Fails when a wheel says something else than the committed facts of its version.
+/// Fails if a wheel differs from the committed facts of its version.
 fn compare(root: &Path, package: &str, version: &str, reading: &Reading) -> Result<String, Failure> {
     let store = Store::new(root);
     let mut report = headline(reading);
@@ -169,7 +169,11 @@ fn compare(root: &Path, package: &str, version: &str, reading: &Reading) -> Resu
         };
         let origin = &known.file.origin;
         if origin.source == reading.origin.source && origin.sha256 != reading.origin.sha256 {
-            let _ = writeln!(problems, "{name} {version}: the committed facts are of a file {}", origin.sha256);
+            let _ = writeln!(
+                problems,
+                "{name} {version}: the committed facts are from a file with the hash {}",
+                origin.sha256
+            );
         }
         if known.facts == *facts {
             let _ = writeln!(report, "{name} {version}: {} flags, as committed", facts.len());
@@ -178,8 +182,8 @@ fn compare(root: &Path, package: &str, version: &str, reading: &Reading) -> Resu
             let _ = write!(problems, "{name} {version} differs from the committed facts:\n{difference}");
         }
     }
-    if !reading.pins.is_empty() && !store.pins()?.holds(package, version, &reading.pins, &reading.origin.sha256) {
-        let _ = writeln!(problems, "{package} {version}: {} says something else", store.pins_path().display());
+    if !reading.pins.is_empty() && !store.pins()?.contains(package, version, &reading.pins, &reading.origin.sha256) {
+        let _ = writeln!(problems, "{package} {version}: {} differs", store.pins_path().display());
     }
     if problems.is_empty() { Ok(report) } else { Err(Failure::Unmet(format!("{report}{}", problems.trim_end()))) }
 }
@@ -188,7 +192,7 @@ fn headline(reading: &Reading) -> String {
     format!("{} ({})\n", reading.origin.source, reading.origin.sha256)
 }
 
-/// The path and text of every table.
+/// Returns the path and the text of every table.
 fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
     let store = Store::new(root);
     TABLES

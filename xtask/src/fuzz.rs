@@ -1,12 +1,12 @@
-//! `cargo xtask fuzz`: changed inputs, for as long as there is time, and what must hold for each of them.
+//! `cargo xtask fuzz`: mutates inputs for a given time and checks the invariants of each.
 //!
-//! Inputs start from the goldens, the examples and generated documents, and have accidents (`tests/it/common`). One that
-//! makes the engine say what none said before is kept to start from again. What breaks an invariant is made small and
-//! written to `testdata/fuzz/failures`, where `cargo test` tries it for ever.
+//! The corpus starts with the goldens, the examples and generated documents; `tests/it/common` has the mutations. An input
+//! that produces a new combination of findings joins the corpus. An input that breaks an invariant is minimized and saved
+//! in `testdata/fuzz/failures`, where `cargo test` checks it from then on.
 
+mod input;
 mod minimize;
-mod shared;
-mod subject;
+mod test_support;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,119 +18,125 @@ use proptest::strategy::{Strategy, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::Failure;
-use shared::accident::{Accident, accident};
-use subject::Input;
+use input::Input;
+use test_support::mutation::{Mutation, mutation};
 
-/// How long one input may take, of a few kilobytes and in a debug build.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit for one input of a few kilobytes, in a debug build.
+const MAX_INPUT_TIME: Duration = Duration::from_secs(5);
 
-/// Inputs that are kept to start from again, at the most.
-const MOST_KEPT: usize = 4000;
+/// The maximum size of the corpus.
+const MAX_CORPUS_INPUTS: usize = 4000;
 
-/// What the options say.
-struct Plan {
+/// The parsed options.
+struct FuzzOptions {
     time: Duration,
     seed: u64,
 }
 
-/// Runs until the time is up or an invariant is broken.
+/// Fuzzes until the time is up or an invariant is broken.
 pub(crate) fn run(options: &[&str]) -> Result<String, Failure> {
-    let plan = plan(options)?;
-    // A panic is caught and reported with its input; its own message beside it is in the way.
+    let options = parse_options(options)?;
+    // A panic is caught and reported with its input, so the default message would be noise.
     std::panic::set_hook(Box::new(|_| {}));
-    let (news, watch) = mpsc::channel();
-    let seed = plan.seed;
-    let worker = std::thread::Builder::new().stack_size(8 * 1024 * 1024).spawn(move || work(&plan, &news));
-    worker.map_err(|error| Failure::Broken(format!("no thread to work in: {error}")))?;
+    // The worker reports each input before it checks it, so that this thread knows which input hangs.
+    let (messages, received) = mpsc::channel();
+    let seed = options.seed;
+    let worker = std::thread::Builder::new().stack_size(8 * 1024 * 1024).spawn(move || run_worker(&options, &messages));
+    worker.map_err(|error| Failure::Broken(format!("cannot start a thread: {error}")))?;
     let mut current: Option<Input> = None;
     loop {
-        match watch.recv_timeout(PATIENCE + Duration::from_secs(5)) {
-            Ok(News::Trying(input)) => current = Some(*input),
-            Ok(News::Done(report)) => return Ok(format!("{report}, seed {seed}\n")),
-            Ok(News::Failed(input, reason)) => return Err(keep(&input, &reason, seed)),
+        match received.recv_timeout(MAX_INPUT_TIME + Duration::from_secs(5)) {
+            Ok(WorkerMessage::Trying(input)) => current = Some(*input),
+            Ok(WorkerMessage::Done(report)) => return Ok(format!("{report}, seed {seed}\n")),
+            Ok(WorkerMessage::Failed(input, reason)) => return Err(save_failure(&input, &reason, seed)),
             Err(RecvTimeoutError::Timeout) => {
                 let input = current.take().unwrap_or_default();
-                return Err(keep(&input, "it takes too long to wait for", seed));
+                return Err(save_failure(&input, "it does not finish", seed));
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(Failure::Broken("the worker is gone".to_owned())),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::Broken("the worker thread has ended".to_owned()));
+            }
         }
     }
 }
 
-fn plan(options: &[&str]) -> Result<Plan, Failure> {
+fn parse_options(options: &[&str]) -> Result<FuzzOptions, Failure> {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut plan = Plan { time: Duration::from_secs(60), seed: since_epoch.as_secs() };
+    let mut parsed = FuzzOptions { time: Duration::from_secs(60), seed: since_epoch.as_secs() };
     let mut rest = options.iter();
     while let Some(option) = rest.next() {
         let value: Option<u64> = rest.next().and_then(|value| value.parse().ok());
         match (*option, value) {
-            ("--minutes", Some(minutes)) => plan.time = Duration::from_secs(minutes.saturating_mul(60)),
-            ("--seconds", Some(seconds)) => plan.time = Duration::from_secs(seconds),
-            ("--seed", Some(seed)) => plan.seed = seed,
+            ("--minutes", Some(minutes)) => parsed.time = Duration::from_secs(minutes.saturating_mul(60)),
+            ("--seconds", Some(seconds)) => parsed.time = Duration::from_secs(seconds),
+            ("--seed", Some(seed)) => parsed.seed = seed,
             _ => return Err(Failure::Broken(format!("{option}: expected --minutes N, --seconds N or --seed S"))),
         }
     }
-    Ok(plan)
+    Ok(parsed)
 }
 
-/// What the worker tells the thread that watches over it.
-enum News {
+/// A message from the worker to the thread that supervises it.
+enum WorkerMessage {
     Trying(Box<Input>),
     Done(String),
     Failed(Box<Input>, String),
 }
 
-fn work(plan: &Plan, news: &mpsc::Sender<News>) {
+fn run_worker(options: &FuzzOptions, messages: &mpsc::Sender<WorkerMessage>) {
     let mut seed = [0; 32];
-    for (to, from) in seed.iter_mut().zip(plan.seed.to_le_bytes()) {
+    for (to, from) in seed.iter_mut().zip(options.seed.to_le_bytes()) {
         *to = from;
     }
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
-    let mut starts = subject::starts(&root());
-    let mut said: BTreeSet<Vec<String>> = BTreeSet::new();
-    let (end, mut tried) = (Instant::now() + plan.time, 0_usize);
+    let mut corpus = input::initial_corpus(&root());
+    let mut signatures: BTreeSet<Vec<String>> = BTreeSet::new();
+    let (end, mut tried) = (Instant::now() + options.time, 0_usize);
     while Instant::now() < end {
-        let Some(input) = next(&starts, &mut runner) else { continue };
-        if news.send(News::Trying(Box::new(input.clone()))).is_err() {
+        let Some(input) = mutated_input(&corpus, &mut runner) else { continue };
+        if messages.send(WorkerMessage::Trying(Box::new(input.clone()))).is_err() {
             return;
         }
-        match subject::check(&input, PATIENCE) {
+        match input::check(&input, MAX_INPUT_TIME) {
             Err(reason) => {
                 let small = minimize::minimize(input, &reason);
-                let reason = subject::check(&small, PATIENCE).err().unwrap_or(reason);
-                let _ = news.send(News::Failed(Box::new(small), reason));
+                let reason = input::check(&small, MAX_INPUT_TIME).err().unwrap_or(reason);
+                let _ = messages.send(WorkerMessage::Failed(Box::new(small), reason));
                 return;
             }
-            Ok(diagnostics) if starts.len() < MOST_KEPT && said.insert(signature(&diagnostics)) => starts.push(input),
+            Ok(diagnostics) if corpus.len() < MAX_CORPUS_INPUTS && signatures.insert(signature(&diagnostics)) => {
+                corpus.push(input);
+            }
             Ok(_) => {}
         }
         tried += 1;
     }
-    let _ =
-        news.send(News::Done(format!("{tried} inputs, {} that were answered each in a way of its own", said.len())));
+    let _ = messages
+        .send(WorkerMessage::Done(format!("{tried} inputs, {} different combinations of findings", signatures.len())));
 }
 
-/// A start and some accidents, or generated documents and some accidents.
-fn next(starts: &[Input], runner: &mut TestRunner) -> Option<Input> {
-    let choice = (0..starts.len() + starts.len() / 4, 0..8_usize, 0..6_usize);
+/// Mutates an input of the corpus or, in a fifth of the cases, newly generated documents.
+fn mutated_input(corpus: &[Input], runner: &mut TestRunner) -> Option<Input> {
+    let choice = (0..corpus.len() + corpus.len() / 4, 0..8_usize, 0..6_usize);
     let (start, file, count) = choice.new_tree(runner).ok()?.current();
-    let mut input = match starts.get(start) {
+    let mut input = match corpus.get(start) {
         Some(input) => input.clone(),
-        None => subject::generated(&shared::generated::documents().new_tree(runner).ok()?.current()),
+        None => input::from_documents(&test_support::generated::documents().new_tree(runner).ok()?.current()),
     };
-    let accidents: Vec<Accident> =
-        proptest::collection::vec(accident(), count..=count).new_tree(runner).ok()?.current();
+    let mutations: Vec<Mutation> =
+        proptest::collection::vec(mutation(), count..=count).new_tree(runner).ok()?.current();
     let file = file % input.files.len().max(1);
     if let Some(file) = input.files.get_mut(file) {
-        for accident in &accidents {
-            file.bytes = accident.happen(&file.bytes);
+        for mutation in &mutations {
+            file.bytes = mutation.apply(&file.bytes);
             file.bytes.truncate(64 * 1024);
         }
     }
     Some(input)
 }
 
-/// What is new about an answer: its codes, and what its messages say apart from the words of the input.
+/// Returns the codes of the findings with the start of their messages, without digits and punctuation, which mostly come
+/// from the input. Two inputs with equal signatures exercise the same checks.
 fn signature(diagnostics: &[Diagnostic]) -> Vec<String> {
     let kind = |diagnostic: &Diagnostic| {
         let plain = |c: &char| c.is_ascii_alphabetic() || *c == ' ';
@@ -141,8 +147,8 @@ fn signature(diagnostics: &[Diagnostic]) -> Vec<String> {
     kinds.into_iter().collect()
 }
 
-/// Writes a failing input where the tests find it.
-fn keep(input: &Input, reason: &str, seed: u64) -> Failure {
+/// Saves a failing input in the folder that the tests read.
+fn save_failure(input: &Input, reason: &str, seed: u64) -> Failure {
     let folder = root().join("testdata/fuzz/failures").join(format!("seed-{seed}"));
     let written = std::fs::create_dir_all(&folder)
         .and_then(|()| input.files.iter().try_for_each(|file| std::fs::write(folder.join(&file.name), &file.bytes)));

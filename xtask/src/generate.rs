@@ -1,4 +1,4 @@
-//! `cargo xtask generate`: files that are written from the code, so that they cannot say something else than it does.
+//! `cargo xtask generate`: the files that are generated from the code and therefore cannot contradict it.
 
 mod codes;
 mod providers;
@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
-/// A file and what is to stand in it.
+/// The expected content of a generated file.
 pub(crate) struct Generated {
     /// Relative to the project's root.
     pub(crate) path: PathBuf,
     pub(crate) text: String,
 }
 
-/// What writes files: each looks only at the library, never at what it wrote before.
+/// Generates files from the library alone; it never reads the files that it generated before.
 type Generator = fn() -> Result<Vec<Generated>, Failure>;
 
 /// Every generator, in the order in which they run.
 const GENERATORS: &[Generator] = &[codes::generate, providers::generate, reference::generate, schemas::generate];
 
-/// Writes every file that is not as it should be.
+/// Writes every stale file and returns a report of them.
 pub(crate) fn write() -> Result<String, Failure> {
-    let stale = stale()?;
+    let stale = stale_files()?;
     for file in &stale {
         let path = root().join(&file.path);
         if let Some(folder) = path.parent() {
@@ -36,16 +36,17 @@ pub(crate) fn write() -> Result<String, Failure> {
     Ok(report.concat())
 }
 
-/// Names every file that is not as it should be.
+/// Fails with the names of all stale files.
 pub(crate) fn check() -> Result<String, Failure> {
-    let stale: Vec<String> = stale()?.iter().map(|file| file.path.display().to_string()).collect();
+    let stale: Vec<String> = stale_files()?.iter().map(|file| file.path.display().to_string()).collect();
     if stale.is_empty() {
         return Ok(String::new());
     }
     Err(Failure::Unmet(format!("stale, run `cargo xtask generate`: {}", stale.join(", "))))
 }
 
-fn stale() -> Result<Vec<Generated>, Failure> {
+/// Returns the generated files whose committed text differs.
+fn stale_files() -> Result<Vec<Generated>, Failure> {
     let mut stale = Vec::new();
     for generator in GENERATORS {
         for file in generator()? {

@@ -19,40 +19,41 @@ Usage: cargo xtask <task> [options]
 
 Tasks:
   generate [--check]
-                    write the files that follow from the code: the index of diagnostic codes, docs/providers, schemas
+                    write the files that are generated from the code: the index of diagnostic codes, docs/providers,
+                    docs/reference, schemas
                     --check: write nothing, fail when a committed file is stale
   fuzz [--minutes N | --seconds N] [--seed S]
-                    try changed inputs until the time is up (1 minute unless given), from the seed S (of the clock unless
-                    given); an input that breaks an invariant is made small and kept in testdata/fuzz/failures
+                    try mutated inputs until the time is up (1 minute unless given), from the seed S (of the clock unless
+                    given); an input that breaks an invariant is minimized and saved in testdata/fuzz/failures
   flags [--check]   write the engine flag tables from the facts in xtask/facts/flags
                     --check: write nothing, fail when a committed table is stale or a file of facts was changed by hand
   flags --engine PACKAGE --version VERSION [--wheel FILE] [--compare]
-                    read the flags of vllm, sglang, ai-dynamo or ray out of their wheel, which pip fetches unless FILE is
-                    given, and add them to the facts; needs Python 3.11
+                    read the flags of vllm, sglang, ai-dynamo or ray from a wheel (FILE, or one that pip downloads)
+                    and add them to the facts; needs Python 3.11
                     --compare: write nothing, fail when the facts say something else
   upstream [--crds FOLDER] [--check]
-                    write the skeletons of upstream CRDs (crates/upstream/schemas, NOTICE) from the dumps in FOLDER; those that
-                    xtask/facts/upstream.yaml lists and FOLDER does not have stay as they are
+                    write the skeletons of upstream CRDs (crates/upstream/schemas, NOTICE) from the dumps in FOLDER; a
+                    skeleton whose dump is not in FOLDER stays unchanged
                     --check: write nothing, fail when a committed file is stale
   upstream --crds FOLDER --compare
-                    check 1,000 changed objects against the dumps and their skeletons, fail when they disagree
+                    check 1,000 mutated objects against the dumps and their skeletons; fail when the results differ
   upstream --print GROUP/KIND [--release VERSION]
                     print a skeleton as a CustomResourceDefinition
   upstream --export FOLDER
                     write every skeleton as a CustomResourceDefinition
   corpus N [--out PATH]
-                    make N ModelDeployments of all kinds, to measure with (docs/performance.md);
-                    in a folder, files of 10,000 each
+                    print or write N varied ModelDeployments for measurements (docs/performance.md); into a folder, in
+                    files of 10,000 documents
   corpus N --foreign --out FOLDER
-                    make N files with nothing of ours in them
+                    write N files that contain no ModelDeployment, for measurements
 ";
 
-/// Why a task ends without success, and the exit status that says so.
+/// Why a task fails. Each variant has its own exit status.
 #[derive(Debug)]
 enum Failure {
-    /// What the task was asked to verify does not hold: exit status 1.
+    /// A check failed: exit status 1.
     Unmet(String),
-    /// The task could not be done: exit status 2.
+    /// The task could not run, because of its arguments or an I/O error: exit status 2.
     Broken(String),
 }
 

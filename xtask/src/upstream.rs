@@ -1,14 +1,14 @@
-//! `cargo xtask upstream`: the skeletons of upstream CRDs in `crates/upstream/schemas`, and what can be done with them.
+//! `cargo xtask upstream`: writes, checks, compares and prints the skeletons in `crates/upstream/schemas`.
 //!
-//! `xtask/facts/upstream.yaml` says which CRDs there are. A CRD whose dump is at hand is read anew; one whose dump is not
-//! keeps what its skeleton says, so that a release can be added with nothing but its own dump. All files are then written
-//! from all CRDs together, which gives the same bytes for the same CRDs.
+//! `xtask/facts/upstream.yaml` lists the CRDs. A CRD is read from its dump if the folder has it, otherwise from its committed
+//! skeleton, so that adding a release needs only the dump of that release. All files are then written from all CRDs, which
+//! makes the result independent of the dumps at hand.
 
 mod compare;
 mod encode;
 mod facts;
 mod files;
-mod lean;
+mod reduced_crd;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,16 +19,16 @@ use serde_json::Value;
 
 use crate::Failure;
 use facts::Fact;
-use lean::Lean;
+use reduced_crd::ReducedCrd;
 
-/// A CRD of upstream: what is known about it, and its skeleton.
+/// An upstream CRD with its provenance.
 pub(crate) struct Crd {
     pub(crate) fact: Fact,
-    /// The SHA-256 of the file as upstream has it.
+    /// The SHA-256 of the upstream file.
     pub(crate) sha256: String,
-    /// Whether its dump was read; otherwise it is what the embedded skeleton says.
+    /// Whether the dump was read; otherwise the CRD comes from its embedded skeleton.
     pub(crate) is_read: bool,
-    pub(crate) lean: Lean,
+    pub(crate) reduced: ReducedCrd,
 }
 
 /// Runs the task with its arguments.
@@ -42,22 +42,22 @@ pub(crate) fn run(arguments: &[&str]) -> Result<String, Failure> {
         ["--print", name] => print(name, None),
         ["--print", name, "--release", release] => print(name, Some(release)),
         ["--export", folder] => export(Path::new(folder)),
-        _ => Err(Failure::Broken("upstream: expected what `cargo xtask help` shows".to_owned())),
+        _ => Err(Failure::Broken("upstream: unknown arguments; see `cargo xtask help`".to_owned())),
     }
 }
 
-/// Writes every file that differs from what the CRDs give, and removes skeletons that no CRD gives any more.
+/// Writes every stale file and removes skeletons whose CRD is no longer listed.
 fn write(folder: Option<&Path>) -> Result<String, Failure> {
-    let crds = crds(folder)?;
+    let crds = read_crds(folder)?;
     let changes = files::changes(&crds)?;
     changes.iter().try_for_each(files::Change::apply)?;
     let report: Vec<String> = changes.iter().map(|change| format!("{change}\n")).collect();
     Ok(report.concat() + &summary(&crds))
 }
 
-/// Fails when a file is not what [`write`] would write.
+/// Fails if [`write`] would change a file.
 fn check(folder: Option<&Path>) -> Result<String, Failure> {
-    let crds = crds(folder)?;
+    let crds = read_crds(folder)?;
     let stale: Vec<String> = files::changes(&crds)?.iter().map(ToString::to_string).collect();
     if stale.is_empty() {
         return Ok(summary(&crds));
@@ -70,35 +70,44 @@ fn summary(crds: &[Crd]) -> String {
     format!("{} skeletons, {read} of them against their dumps\n", crds.len())
 }
 
-/// Every CRD of the facts: from its dump where that is in the folder, otherwise from its embedded skeleton.
-fn crds(folder: Option<&Path>) -> Result<Vec<Crd>, Failure> {
+/// Reads every listed CRD: from its dump if the folder has it, otherwise from its embedded skeleton.
+fn read_crds(folder: Option<&Path>) -> Result<Vec<Crd>, Failure> {
     let facts = facts::read()?;
     if let Some(folder) = folder {
         let is_known = |name: &String| facts.iter().any(|fact| fact.dump == *name);
-        let unknown: Vec<String> = dumps(folder)?.into_iter().filter(|name| !is_known(name)).collect();
+        let unknown: Vec<String> = dump_names(folder)?.into_iter().filter(|name| !is_known(name)).collect();
         if !unknown.is_empty() {
             return Err(Failure::Unmet(format!("not listed in {}: {}", facts::PATH, unknown.join(", "))));
         }
     }
-    facts.into_iter().map(|fact| crd(fact, folder)).collect()
+    facts.into_iter().map(|fact| read_crd(fact, folder)).collect()
 }
 
-fn crd(fact: Fact, folder: Option<&Path>) -> Result<Crd, Failure> {
+fn read_crd(fact: Fact, folder: Option<&Path>) -> Result<Crd, Failure> {
     let path = folder.map(|folder| folder.join(&fact.dump)).filter(|path| path.exists());
     if let Some(path) = path {
         let text = read(&path)?;
-        let lean = Lean::of_dump(&definition(&text, &path)?).map_err(|what| unusable(&path, &what))?;
-        return Ok(Crd { fact, sha256: kubefoundry_yaml::fingerprint::sha256(text.as_bytes()), is_read: true, lean });
+        let reduced = ReducedCrd::from_dump(&parse_definition(&text, &path)?).map_err(|what| unusable(&path, &what))?;
+        return Ok(Crd {
+            fact,
+            sha256: kubefoundry_yaml::fingerprint::sha256(text.as_bytes()),
+            is_read: true,
+            reduced,
+        });
     }
     let known = upstream::origins().iter().find(|origin| origin.commit == fact.commit && origin.path == fact.path);
     let Some(origin) = known else {
-        return Err(Failure::Unmet(format!("{} is listed in {}, and is not in the folder", fact.dump, facts::PATH)));
+        return Err(Failure::Unmet(format!(
+            "{} is listed in {}, but has neither a dump in the folder nor a skeleton",
+            fact.dump,
+            facts::PATH
+        )));
     };
     let skeleton = upstream::skeletons().find(|skeleton| std::ptr::eq(skeleton.origin(), origin));
     let skeleton = skeleton.ok_or_else(|| Failure::Broken(format!("{origin} has no skeleton")))?;
     let crd = skeleton.to_crd().map_err(|error| Failure::Broken(error.to_string()))?;
-    let lean = Lean::of_skeleton(&crd, origin.rules).map_err(Failure::Broken)?;
-    Ok(Crd { fact, sha256: origin.sha256.to_owned(), is_read: false, lean })
+    let reduced = ReducedCrd::from_skeleton(&crd, origin.rules).map_err(Failure::Broken)?;
+    Ok(Crd { fact, sha256: origin.sha256.to_owned(), is_read: false, reduced })
 }
 
 /// Prints the skeleton of a kind, given as `group/Kind`, as a CRD that can be installed.
@@ -121,13 +130,13 @@ fn export(folder: &Path) -> Result<String, Failure> {
         let skeleton = upstream::skeletons().find(is_it);
         let skeleton = skeleton.ok_or_else(|| Failure::Unmet(format!("{} has no skeleton", fact.dump)))?;
         let text = skeleton.to_yaml().map_err(|error| Failure::Broken(error.to_string()))?;
-        files::put(&folder.join(&fact.dump), &text)?;
+        files::write_file(&folder.join(&fact.dump), &text)?;
     }
     Ok(format!("wrote {} CRDs to {}\n", facts.len(), folder.display()))
 }
 
-/// The names of the YAML files in a folder and the folders right in it: `a.yaml`, `older/b.yaml`.
-fn dumps(folder: &Path) -> Result<Vec<String>, Failure> {
+/// Returns the names of the YAML files in a folder and its direct subfolders: `a.yaml`, `older/b.yaml`.
+fn dump_names(folder: &Path) -> Result<Vec<String>, Failure> {
     let mut names = Vec::new();
     for path in entries(folder)? {
         let inside = if path.is_dir() { entries(&path)? } else { vec![path] };
@@ -144,8 +153,8 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     entries.map(|entry| entry.map(|entry| entry.path()).map_err(broken)).collect()
 }
 
-/// The CustomResourceDefinition in a file.
-fn definition(text: &str, path: &Path) -> Result<Value, Failure> {
+/// Parses a file that contains exactly one CustomResourceDefinition.
+fn parse_definition(text: &str, path: &Path) -> Result<Value, Failure> {
     let limits = yaml::Limits { document_bytes: 64 << 20, nodes: 4_000_000, depth: 100, ..yaml::Limits::default() };
     let parsed = yaml::parse(text, &limits);
     if let Some(failure) = &parsed.failure {

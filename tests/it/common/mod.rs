@@ -1,11 +1,11 @@
 //! What the tests of the whole pipeline share: reading a case folder, and rendering it as the command line does.
 
-pub(crate) mod accident;
 pub(crate) mod argv;
 pub(crate) mod code_page;
 pub(crate) mod generated;
 pub(crate) mod invariants;
 pub(crate) mod markdown;
+pub(crate) mod mutation;
 pub(crate) mod rust_source;
 pub(crate) mod start;
 pub(crate) mod upstream;

@@ -1,7 +1,7 @@
-//! The documents to measure with; `benches/` reads them from here, too.
+//! The generated ModelDeployments; `benches/` uses this module, too.
 //!
-//! The kinds take turns, so they are in equal parts. What varies (names, models, versions of images, environment,
-//! labels, flags) follows from a document's number: the same corpus on every machine.
+//! Five shapes of deployments alternate, so each makes up a fifth. Names, models, image versions, environment, labels and
+//! flags depend on the number of the document only, so every machine gets the same corpus.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -18,7 +18,7 @@ static MODELS: [&str; 6] = [
 static TEAMS: [&str; 5] = ["search", "assistants", "code", "translation", "batch-scoring"];
 static MEMORY: [&str; 4] = ["32Gi", "64Gi", "96Gi", "128Gi"];
 
-/// The documents of these numbers.
+/// Returns a YAML stream of the documents with these numbers.
 pub(crate) fn documents(numbers: Range<usize>) -> String {
     let mut out = String::new();
     for number in numbers {
@@ -31,13 +31,13 @@ pub(crate) fn documents(numbers: Range<usize>) -> String {
     out
 }
 
-/// An item of a list, by a document's number.
+/// Returns an item of a list, cycling through it by number.
 fn pick(list: &[&'static str], number: usize) -> &'static str {
     list.get(number % list.len()).copied().unwrap_or_default()
 }
 
 fn document(number: usize, out: &mut String) -> std::fmt::Result {
-    // Each kind counts on its own, so that what varies does not follow the kinds' turns.
+    // The five shapes share a turn, so that the variation is independent of the shape.
     let turn = number / 5;
     let team = pick(&TEAMS, turn);
     let model = pick(&MODELS, turn);
@@ -56,7 +56,7 @@ fn document(number: usize, out: &mut String) -> std::fmt::Result {
         0 => aggregated(turn, model, out)?,
         1 => disaggregated(turn, model, out)?,
         2 => cpu(turn, out)?,
-        // A preset's pods are KAITO's own; they take no environment.
+        // KAITO creates the pods of a preset itself and accepts no environment for them.
         3 => return preset(turn, out),
         _ => ray(turn, model, out)?,
     }
@@ -88,7 +88,7 @@ fn aggregated(turn: usize, model: &str, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// Dynamo with prefill and decode apart, selected by its rules.
+/// Dynamo in disaggregated mode, selected by its rules.
 fn disaggregated(turn: usize, model: &str, out: &mut String) -> std::fmt::Result {
     write!(
         out,
@@ -119,7 +119,7 @@ fn cpu(turn: usize, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// KAITO on a GPU: one of its presets.
+/// A KAITO preset on a GPU, chosen by name.
 fn preset(turn: usize, out: &mut String) -> std::fmt::Result {
     write!(
         out,
@@ -132,7 +132,7 @@ fn preset(turn: usize, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// KubeRay, which is only chosen by name.
+/// KubeRay, which can only be chosen by name.
 fn ray(turn: usize, model: &str, out: &mut String) -> std::fmt::Result {
     write!(
         out,

@@ -1,11 +1,11 @@
-//! Files as a repository has them beside its models: nothing in them is ours.
+//! Files without ModelDeployments, as a repository has them beside its models.
 //!
-//! A hundred files a folder, one of them a kustomization; every tenth file has a backslash, behind which a word of ours
-//! could hide.
+//! Each folder holds a hundred files, one of them a kustomization. Every tenth file contains a backslash: an escape could
+//! spell our API group, so such a file cannot be skipped by a plain text search.
 
 use std::fmt::Write as _;
 
-/// The path of a file below the corpus, and its text, by its number.
+/// Returns the path of the file with this number, relative to the corpus folder, and its text.
 pub(super) fn file(number: usize) -> (String, String) {
     let folder = format!("team-{:03}", number / 100);
     if number.is_multiple_of(100) {

@@ -1,13 +1,13 @@
-//! What is known of flags beside what the sources say in a form that the extractor reads.
+//! Facts about flags that the extractor cannot read from the sources.
 
 use super::delta::Facts;
 use super::version::{Version, VersionSet};
 
 /// The corrections of one table.
 ///
-/// A line is `<name> <versions> <change> …`, under a comment that gives the reason; a blank line ends what the comment
-/// holds for. Names are those of the table. Changes are `type=`, `choices=` (nothing behind it: an open set), `also=`,
-/// `alias=`, `deprecated=yes|no` and `use=`, which is the last and takes the rest of the line.
+/// A line is `<name> <versions> <change> …`, below a comment that gives the reason; a comment applies up to the next blank
+/// line. Names are those of the table. The changes are `type=`, `choices=` (empty for an open set), `also=`, `alias=`,
+/// `deprecated=yes|no` and `use=`, which comes last and takes the rest of the line.
 #[derive(Debug, Default)]
 pub(crate) struct Corrections(Vec<Correction>);
 
@@ -31,7 +31,7 @@ impl Corrections {
             }
             let error = |reason: &str| format!("line {}: {reason}", index + 1);
             if !has_reason {
-                return Err(error("a correction stands under a comment that gives its reason"));
+                return Err(error("a correction needs a comment above it that gives its reason"));
             }
             let (rest, replacement) = line.split_once(" use=").map_or((line, None), |(rest, text)| (rest, Some(text)));
             let mut words = rest.split(' ');
@@ -50,7 +50,10 @@ impl Corrections {
         Ok(Self(corrections))
     }
 
-    /// Applies them to all versions of the table; fails at one that changes nothing, because what it corrects has gone.
+    /// Applies the corrections to all versions of the table.
+    ///
+    /// # Errors
+    /// If a correction changes nothing, because the facts that it corrected no longer exist.
     pub(crate) fn apply(&self, table: &mut [(Version, Facts)]) -> Result<(), String> {
         for correction in &self.0 {
             let mut has_effect = false;

@@ -1,4 +1,4 @@
-//! The file of one version: where its facts come from, and how they differ from those of the version before.
+//! The file of one version: the source of its facts, and their difference from the previous version.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,17 +8,17 @@ use sha2::{Digest as _, Sha256};
 use super::fact::Fact;
 use super::version::Version;
 
-/// All facts of one version, by name.
+/// All facts of one version, by flag name.
 pub(crate) type Facts = BTreeMap<String, Fact>;
 
-/// Where facts come from.
+/// The source of facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The wheel's file name, or what the facts were transcribed from.
+    /// The file name of the wheel, or the document from which the facts were transcribed.
     pub(crate) source: String,
-    /// The wheel's hash; empty for a transcription.
+    /// The SHA-256 of the wheel; empty for a transcription.
     pub(crate) sha256: String,
-    /// The day on which it was read.
+    /// The date on which it was read.
     pub(crate) read: String,
 }
 
@@ -26,10 +26,10 @@ pub(crate) struct Origin {
 #[derive(Debug)]
 pub(crate) struct VersionFile {
     pub(crate) origin: Origin,
-    /// The version that the changes apply to; none for the oldest, which lists everything.
+    /// The previous version; `None` for the oldest version, which lists all of its facts.
     pub(crate) after: Option<String>,
-    /// The hash of all facts that result, so that a change by hand, here or in an older file, does not go unnoticed.
-    /// Empty for a transcription, which is made by hand.
+    /// The hash of all resulting facts, which detects manual changes of this file or an older one. Empty for a
+    /// transcription, which is edited by hand.
     result: String,
     changes: Vec<Change>,
 }
@@ -51,7 +51,7 @@ impl Change {
 }
 
 impl VersionFile {
-    /// The file that turns the facts of the version before, if any, into `facts`.
+    /// Returns the file that turns the facts of the previous version, if any, into `facts`.
     pub(crate) fn between(before: Option<(&Version, &Facts)>, facts: &Facts, origin: Origin) -> Self {
         let nothing = Facts::new();
         let old = before.map_or(&nothing, |(_, facts)| facts);
@@ -66,7 +66,10 @@ impl VersionFile {
         Self { origin, after: before.map(|(version, _)| version.to_string()), result: hash(facts), changes }
     }
 
-    /// Reads a file; fails at a line that says nothing known, and where changes are not sorted by name.
+    /// Parses a file.
+    ///
+    /// # Errors
+    /// For an unknown line, a missing header line, or changes that are not sorted by name.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut header = BTreeMap::new();
         let mut changes: Vec<Change> = Vec::new();
@@ -86,7 +89,7 @@ impl VersionFile {
                 _ => return Err(at(format!("expected `key: value`, `+ fact`, `~ fact` or `- name`, found {line:?}"))),
             };
             if changes.last().is_some_and(|last| last.name() >= change.name()) {
-                return Err(at(format!("`{}` is not behind the name before it", change.name())));
+                return Err(at(format!("`{}` must come after the previous name", change.name())));
             }
             changes.push(change);
         }
@@ -98,9 +101,7 @@ impl VersionFile {
             changes,
         };
         if file.result.is_empty() != file.origin.sha256.is_empty() {
-            return Err(
-                "a file that is made from a wheel has `sha256:` and `result:`, any other has neither".to_owned()
-            );
+            return Err("a file from a wheel has `sha256:` and `result:`; any other file has neither".to_owned());
         }
         match header.keys().next() {
             Some(key) => Err(format!("unknown key `{key}:`")),
@@ -108,7 +109,10 @@ impl VersionFile {
         }
     }
 
-    /// The facts of this version, given those of the version before.
+    /// Returns the facts of this version from those of the previous version.
+    ///
+    /// # Errors
+    /// If a change does not fit the previous facts, or the result has another hash.
     pub(crate) fn apply(&self, before: &Facts) -> Result<Facts, String> {
         let mut facts = before.clone();
         for change in &self.changes {
@@ -119,7 +123,7 @@ impl VersionFile {
                 Change::Removed(_) => facts.remove(name).is_some(),
             };
             if !fits {
-                return Err(format!("`{name}` is added twice, or changed or removed where it is not"));
+                return Err(format!("`{name}` is added but exists already, or changed or removed but does not exist"));
             }
         }
         if self.result.is_empty() || hash(&facts) == self.result {
@@ -133,12 +137,12 @@ impl VersionFile {
         }
     }
 
-    /// The text of the file, of a wheel.
+    /// Returns the text of the file.
     pub(crate) fn render(&self, title: &str) -> String {
         let Origin { source, sha256, read } = &self.origin;
         let after = self.after.as_deref().unwrap_or("nothing");
         let mut text = format!(
-            "# {title}. `cargo xtask flags` writes this file; what it cannot tell goes to corrections.txt.\n\
+            "# {title}. `cargo xtask flags` writes this file; what it cannot read belongs in corrections.txt.\n\
              source: {source}\nsha256: {sha256}\nread: {read}\nafter: {after}\nresult: {}\n\n",
             self.result
         );
@@ -152,7 +156,7 @@ impl VersionFile {
         text
     }
 
-    /// How many flags it adds, changes and removes.
+    /// Returns the numbers of added, changed and removed flags, as text.
     pub(crate) fn summary(&self) -> String {
         let count = |kind: fn(&Change) -> bool| self.changes.iter().filter(|change| kind(change)).count();
         format!(
@@ -164,7 +168,7 @@ impl VersionFile {
     }
 }
 
-/// What differs between two lists of facts, a line each, for a person to read.
+/// Lists the differences between two sets of facts, one per line.
 pub(crate) fn difference(old: &Facts, new: &Facts) -> String {
     let origin = Origin { source: String::new(), sha256: String::new(), read: String::new() };
     let file = VersionFile::between(Some((&Version::new("0"), old)), new, origin);
@@ -181,7 +185,7 @@ pub(crate) fn difference(old: &Facts, new: &Facts) -> String {
     })
 }
 
-/// The hash of the lines of all facts.
+/// Returns the SHA-256 of the lines of all facts.
 fn hash(facts: &Facts) -> String {
     let mut hasher = Sha256::new();
     for fact in facts.values() {
@@ -238,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn a_change_by_hand_is_found() {
+    fn a_manual_change_is_detected() {
         let (old, _, text) = delta();
         for (from, to, reason) in [
             ("+ new float", "+ new int", "changed by hand"),
             ("+ new float\n", "", "changed by hand"),
-            ("- gone", "- absent", "removed where it is not"),
-            ("+ new float", "+ zzz float", "is not behind"),
-            ("~ turned pair off=no-turned", "~ zzz switch", "changed or removed where it is not"),
+            ("- gone", "- absent", "removed but does not exist"),
+            ("+ new float", "+ zzz float", "must come after"),
+            ("~ turned pair off=no-turned", "~ zzz switch", "changed or removed but does not exist"),
             ("+ new float", "+ new integer", "unknown type"),
             ("+ new float", "new float", "expected `key: value`"),
             ("after: 1\n", "", "no `after:` line"),
@@ -270,6 +274,9 @@ mod tests {
     #[test]
     fn a_delta_of_another_version_does_not_apply() {
         let (_, new, text) = delta();
-        VersionFile::parse(&text).expect("a written file").apply(&new).expect_err("it is a change of the older one");
+        VersionFile::parse(&text)
+            .expect("a written file")
+            .apply(&new)
+            .expect_err("the file is a difference from the older version");
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of one flag in one version, and the line that says it.
+//! The facts about one flag in one version, and their line in a file.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use serde_json::Value;
 
 /// A flag, as one line: `<name> <type> [attribute …]`.
 ///
-/// The type is `switch`, `pair`, or that of the value with `?` where it may be left out, `+` where several may follow
-/// and `&` where the flag may be repeated. Lists are separated by `|`; `use=` is the last attribute and takes the rest of
-/// the line.
+/// The type is `switch`, `pair`, or the type of the value, followed by `?` if the value is optional, `+` if several values may
+/// follow, or `&` if the flag may be repeated. Lists are separated by `|`; `use=` is the last attribute and takes the rest
+/// of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Fact {
-    /// Without dashes, in kebab-case; a nested configuration key has dots.
+    /// The name in kebab-case, without leading dashes; a nested configuration key has dots.
     pub(crate) name: String,
     pub(crate) kind: String,
-    /// What a pair is switched off by.
+    /// For a pair: the flag that switches it off.
     pub(crate) off: String,
-    /// A second off form, which does not begin with `no-`.
+    /// For a pair: a second flag that switches it off, which does not begin with `no-`.
     pub(crate) inverse: String,
     pub(crate) aliases: Vec<String>,
-    /// The closed set of values; empty where it is open or not known.
+    /// The closed set of values; empty if it is open or unknown.
     pub(crate) choices: Vec<String>,
-    /// Words that are accepted beside values of the type.
+    /// Words that are accepted in addition to values of the type.
     pub(crate) also: Vec<String>,
-    /// It belongs to the engine's own HTTP server.
+    /// Whether the flag configures the HTTP server of the engine.
     pub(crate) frontend: bool,
     pub(crate) deprecated: bool,
-    /// What to write instead.
+    /// The replacement of a deprecated flag.
     pub(crate) replaced_by: String,
 }
 
@@ -46,7 +46,7 @@ const TYPES: &[&str] = &[
 ];
 
 impl Fact {
-    /// Reads a line.
+    /// Parses a line.
     pub(crate) fn parse(line: &str) -> Result<Self, String> {
         let (line, replaced_by) = line.split_once(" use=").unwrap_or((line, ""));
         let mut words = line.split(' ');
@@ -69,7 +69,7 @@ impl Fact {
         fact.validated()
     }
 
-    /// Reads a flag of the extractor's output.
+    /// Reads a flag from the JSON output of the extractor.
     pub(crate) fn from_json(value: &Value) -> Result<Self, String> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let flag = |key: &str| value.get(key).and_then(Value::as_bool).unwrap_or_default();
@@ -100,12 +100,12 @@ impl Fact {
         Ok(())
     }
 
-    /// Every name, the canonical one first.
+    /// Returns every name, the canonical one first.
     pub(crate) fn spellings(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.name).chain(&self.aliases).map(String::as_str)
     }
 
-    /// Refuses what a line cannot say.
+    /// Returns the fact, or an error if a line cannot express it.
     fn validated(self) -> Result<Self, String> {
         let names = self
             .spellings()
@@ -116,7 +116,7 @@ impl Fact {
             }
         }
         if (self.kind == "pair") == self.off.is_empty() {
-            return Err(format!("`{}`: a pair has an off form, and nothing else has one", self.name));
+            return Err(format!("`{}`: a pair needs `off=`, and no other type may have it", self.name));
         }
         Ok(self)
     }
@@ -165,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_says_nothing_known_is_refused() {
+    fn an_invalid_line_is_refused() {
         for (line, reason) in [
             ("x", "unknown type"),
             ("x integer", "unknown type"),
             ("x int sometimes", "unknown attribute"),
             ("x int color=red", "unknown attribute"),
-            ("x pair", "a pair has an off form"),
-            ("x switch off=no-x", "a pair has an off form"),
+            ("x pair", "a pair needs `off=`"),
+            ("x switch off=no-x", "a pair needs `off=`"),
             ("x str choices=a||b", "does not fit"),
         ] {
             let error = Fact::parse(line).expect_err(line);

@@ -1,4 +1,4 @@
-//! Which engines a release of Dynamo or Ray carries: the versions that its wheel pins.
+//! The engine versions that the wheels of Dynamo and Ray releases pin.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,8 +10,8 @@ use super::version::Version;
 pub(crate) struct Pins(BTreeMap<(String, Version), String>);
 
 const HEADER: &str = "\
-# The engine versions that wheels pin exactly; `cargo xtask flags` writes this file. A release's `runtimes.rs` in
-# `providers/` takes them from here, unless its images carry others.
+# The engine versions that wheels pin exactly. `cargo xtask flags` writes this file; `runtimes.rs` of a provider repeats
+# them, unless its images carry other versions.
 ";
 
 impl Pins {
@@ -33,8 +33,14 @@ impl Pins {
         self.0.insert((package.to_owned(), Version::new(version)), line.join(" "));
     }
 
-    /// Whether the file says this of a release.
-    pub(crate) fn holds(&self, package: &str, version: &str, engines: &BTreeMap<String, String>, sha256: &str) -> bool {
+    /// Returns whether the file has these pins for a release.
+    pub(crate) fn contains(
+        &self,
+        package: &str,
+        version: &str,
+        engines: &BTreeMap<String, String>,
+        sha256: &str,
+    ) -> bool {
         let mut other = Self::default();
         other.insert(package, version, engines, sha256);
         other.0.iter().all(|(release, line)| self.0.get(release) == Some(line))

@@ -1,6 +1,6 @@
-//! The compact tables that the program holds: one text file per engine, all its versions in it.
+//! Renders the compact tables that the program embeds: one text file per engine with all of its versions.
 //!
-//! After the header comes one entry per line, sorted by name:
+//! The header is followed by one entry per line, sorted by name:
 //! `<name> <versions> <type> [attribute …]`, `<alias> <versions> =<name>`, or `<off form> <versions> !<name>`.
 
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use super::fact::Fact;
 use super::tables::Table;
 use super::version::Version;
 
-/// Keeps one name for a flag in all versions: that by which the newest version that knows it calls it. SGLang turned
-/// `--tensor-parallel-size` and its alias `--tp-size` round.
+/// Gives a flag the same name in all versions: the one in the newest version that has it. For example, SGLang once swapped
+/// `--tensor-parallel-size` and its alias `--tp-size`.
 pub(super) fn unify_names(versions: &mut [(Version, Facts)]) {
     let mut lasting: BTreeMap<String, bool> = BTreeMap::new();
     for (_, facts) in versions.iter().rev() {
@@ -42,13 +42,13 @@ pub(super) fn unify_names(versions: &mut [(Version, Facts)]) {
     }
 }
 
-/// The text of a table; `versions` are oldest first.
+/// Returns the text of a table. `versions` are sorted, oldest first.
 pub(super) fn render(table: &Table, versions: &[(Version, Facts)]) -> Result<String, String> {
     let letters: Vec<char> = ('a'..='z').take(versions.len()).collect();
     if letters.len() < versions.len() {
-        return Err(format!("{} versions, and a letter for each of 26 only; remove the oldest", versions.len()));
+        return Err(format!("{} versions, but only 26 letters to name them; remove the oldest", versions.len()));
     }
-    // (name, what is said of it) -> one character per version that says it.
+    // (name, entry) -> the letters of the versions with this entry.
     let mut lines: BTreeMap<(String, String), String> = BTreeMap::new();
     for ((_, facts), &letter) in versions.iter().zip(&letters) {
         for entry in facts.values().flat_map(|fact| entries(table, fact, facts)) {
@@ -80,7 +80,7 @@ pub(super) fn render(table: &Table, versions: &[(Version, Facts)]) -> Result<Str
     Ok(text)
 }
 
-/// The lines of a flag in one version, without their version column.
+/// Returns the entries of a flag in one version, without their version column.
 fn entries(table: &Table, fact: &Fact, all: &Facts) -> Vec<(String, String)> {
     let mut words = vec![fact.kind.clone()];
     words.extend(Some(&fact.off).filter(|off| !off.is_empty()).map(|off| format!("off={off}")));
@@ -97,7 +97,7 @@ fn entries(table: &Table, fact: &Fact, all: &Facts) -> Vec<(String, String)> {
     if !fact.inverse.is_empty() {
         entries.push((fact.inverse.clone(), format!("!{}", fact.name)));
     }
-    // The last part of a nested configuration key stands for the whole where no other key ends in it.
+    // The last part of a nested configuration key is an alias of the key if no other key ends with it.
     if let Some((_, leaf)) = fact.name.rsplit_once('.')
         && all.keys().filter(|name| name.rsplit('.').next() == Some(leaf)).count() == 1
     {
@@ -106,7 +106,8 @@ fn entries(table: &Table, fact: &Fact, all: &Facts) -> Vec<(String, String)> {
     entries
 }
 
-/// `*` for all versions, otherwise runs of letters: `a-c` up to a version, `d-` from one on, `b`, `a-be-`.
+/// Returns the version column: `*` for all versions, otherwise runs of letters. `a-c` is a closed range, `d-` an open one,
+/// and `a-be-` consists of two.
 fn version_column(present: &str, letters: &[char]) -> String {
     if present.len() == letters.len() {
         return "*".to_owned();
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_joins_what_versions_say_alike() {
+    fn equal_entries_of_versions_are_joined() {
         let table = &super::super::tables::TABLES[0];
         assert!(table.is_wrapper());
         let versions = [

@@ -10,7 +10,7 @@ use super::tables::Table;
 use super::version::Version;
 use crate::Failure;
 
-/// Where the facts are.
+/// The folder of the facts, relative to the workspace.
 const FACTS_FOLDER: &str = "xtask/facts/flags";
 
 /// The facts of one version, and the file that holds them.
@@ -20,7 +20,7 @@ pub(crate) struct Committed {
     pub(crate) facts: Facts,
 }
 
-/// The facts below the root of a work tree.
+/// The facts of a work tree.
 pub(crate) struct Store {
     folder: PathBuf,
 }
@@ -30,7 +30,10 @@ impl Store {
         Self { folder: root.join(FACTS_FOLDER) }
     }
 
-    /// The versions of a table, oldest first. Fails where a file is not the change that it says it is.
+    /// Reads the versions of a table, oldest first.
+    ///
+    /// # Errors
+    /// If a file cannot be read or does not follow from the previous version.
     pub(crate) fn versions(&self, table: &Table) -> Result<Vec<Committed>, Failure> {
         let folder = self.folder.join(table.name);
         let mut versions: Vec<Version> = fs::read_dir(&folder)
@@ -50,10 +53,12 @@ impl Store {
             if file.after.as_deref() != expected {
                 let found = file.after.as_deref().unwrap_or("nothing");
                 let expected = expected.unwrap_or("nothing");
-                return Err(unmet(format!("it is a change of {found}, but the version before is {expected}")));
+                return Err(unmet(format!("it is a difference from {found}, but the previous version is {expected}")));
             }
             if file.origin.sha256.is_empty() != table.package.is_none() {
-                return Err(unmet("a table of a package is made from wheels, any other by hand".to_owned()));
+                return Err(unmet(
+                    "the facts of a package come from wheels, all others are transcribed by hand".to_owned(),
+                ));
             }
             let facts = file.apply(before.map_or(&Facts::new(), |before| &before.facts)).map_err(unmet)?;
             committed.push(Committed { version, file, facts });
@@ -61,8 +66,8 @@ impl Store {
         Ok(committed)
     }
 
-    /// Adds the facts of a version, or replaces them, and says what has changed since the version before. The file of the
-    /// next version is written again, because it was a change of another one until now.
+    /// Adds or replaces the facts of a version and returns a summary of the difference from the previous version. It also
+    /// rewrites the file of the next version, which is now a difference from this one.
     pub(crate) fn insert(
         &self,
         table: &Table,
@@ -89,7 +94,7 @@ impl Store {
         Ok(format!("{} flags; {}", facts.len(), file.summary()))
     }
 
-    /// The corrections of a table; none where it has no such file.
+    /// Reads the corrections of a table, which may have none.
     pub(crate) fn corrections(&self, table: &Table) -> Result<Corrections, Failure> {
         let path = self.folder.join(table.name).join("corrections.txt");
         if !path.exists() {
@@ -116,7 +121,7 @@ impl Store {
     }
 
     fn write(&self, table: &Table, version: &Version, file: &VersionFile) -> Result<(), Failure> {
-        let title = format!("What {} {version} accepts, as a change of the version before", table.title);
+        let title = format!("The flags of {} {version}, as a difference from the previous version", table.title);
         write_file(&self.path(table, version), &file.render(&title))
     }
 }

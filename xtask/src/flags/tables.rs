@@ -1,28 +1,28 @@
-//! The tables there are.
+//! The list of flag tables.
 
-/// One table of the program.
+/// A flag table.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// The folder below `xtask/facts/flags`, and the generated file without its extension.
     pub(crate) name: &'static str,
-    /// What the header of the generated file calls it.
+    /// The name in the header of the generated file.
     pub(crate) title: &'static str,
-    /// Where the facts come from.
+    /// The source of the facts, for the header.
     pub(crate) source: &'static str,
-    /// The Python package that they are read from; none where they are transcribed by hand.
+    /// The Python package from which the facts are read; `None` if they are transcribed by hand.
     pub(crate) package: Option<&'static str>,
-    /// The facts were not taken from exactly this software.
+    /// Whether the facts may differ from the software that runs, because they come from another version of it.
     pub(crate) is_uncertain: bool,
 }
 
 impl Table {
-    /// Whether the flags are those of a program that drives the engine.
+    /// Whether the flags belong to a program that wraps the engine.
     pub(crate) fn is_wrapper(&self) -> bool {
         self.package == Some("ai-dynamo")
     }
 }
 
-/// The packages that can be read, as `--engine` names them. Ray has no table: it takes the flags of the vLLM it pins.
+/// The packages that `--engine` accepts. Ray has no table of its own: it accepts the flags of the vLLM version that it pins.
 pub(crate) const PACKAGES: &[&str] = &["vllm", "sglang", "ai-dynamo", "ray"];
 
 pub(crate) const TABLES: &[Table] = &[

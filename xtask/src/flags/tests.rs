@@ -1,4 +1,4 @@
-//! The task as a whole, on a copy of the facts.
+//! Tests of the whole task, on a copy of the facts.
 
 use super::delta::Origin;
 use super::fact::Fact;
@@ -16,16 +16,16 @@ fn copy_of_facts() -> tempfile::TempDir {
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
-        let target = to.join(entry.file_name());
+        let copy_path = to.join(entry.file_name());
         if entry.path().is_dir() {
-            copy(&entry.path(), &target);
+            copy(&entry.path(), &copy_path);
         } else {
-            fs::copy(entry.path(), target).expect("a copy");
+            fs::copy(entry.path(), copy_path).expect("a copy");
         }
     }
 }
 
-/// What a wheel says that has the flags of a committed vLLM and one more.
+/// The content of a wheel that has the flags of a committed vLLM version and one more.
 fn reading(root: &Path, like: &str, more: &str) -> Reading {
     let mut facts = facts_of(root, like);
     let fact = Fact::parse(more).expect("a fact");
@@ -93,7 +93,7 @@ fn a_version_that_is_read_again_is_as_committed() {
 }
 
 #[test]
-fn a_wheel_that_says_something_else_is_told_flag_by_flag() {
+fn each_difference_of_a_wheel_is_reported() {
     let root = copy_of_facts();
     let root = root.path();
     let mut reading = reading(root, "0.33.0", "seed float");
@@ -107,23 +107,23 @@ fn a_wheel_that_says_something_else_is_told_flag_by_flag() {
 }
 
 #[test]
-fn a_release_that_pins_other_engines_is_told() {
+fn different_pins_of_a_release_are_reported() {
     let root = copy_of_facts();
     let reading = Reading {
         tables: [].into(),
         pins: [("vllm".to_owned(), "0.99.0".to_owned())].into(),
         ..reading(root.path(), "0.33.0", "more int")
     };
-    assert!(message(compare(root.path(), "ray", "2.60.0", &reading)).contains("pins.txt says something else"));
+    assert!(message(compare(root.path(), "ray", "2.60.0", &reading)).contains("pins.txt differs"));
     let report = add(root.path(), "ray", "2.99.0", &reading).expect("added");
     assert!(report.contains("add it: cargo xtask flags --engine vllm --version 0.99.0"), "{report}");
     compare(root.path(), "ray", "2.99.0", &reading).expect("as committed");
 }
 
 #[test]
-fn what_was_changed_by_hand_fails_the_check() {
+fn a_manual_change_fails_the_check() {
     for (file, from, to, reason) in [
-        ("xtask/facts/flags/vllm/0.20.2.txt", "after: 0.19.0", "after: 0.18.0", "a change of 0.18.0"),
+        ("xtask/facts/flags/vllm/0.20.2.txt", "after: 0.19.0", "after: 0.18.0", "a difference from 0.18.0"),
         ("xtask/facts/flags/vllm/0.20.2.txt", "\n+ ", "\n+ aaa int\n+ ", "changed by hand"),
         ("xtask/facts/flags/vllm/corrections.txt", "max-model-len *", "max-model-lenght *", "changes nothing"),
         ("xtask/facts/flags/pins.txt", "ray 2.56.0", "ray 2.99.0", "not sorted"),

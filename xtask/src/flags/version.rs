@@ -1,4 +1,4 @@
-//! Versions of engines, in the order in which they were released.
+//! Versions of Python packages, ordered by release.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub(crate) struct Version {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// A development version, alpha, beta or release candidate; these are not told apart.
+    /// A development version, alpha, beta or release candidate; their order among each other is by number only.
     Early(u64),
     Final,
     Post(u64),
@@ -45,8 +45,8 @@ impl fmt::Display for Version {
     }
 }
 
-/// The versions that a correction is meant for: `*`, `0.20.2`, `0.20.2..`, `..0.29.0`, `0.20.2..0.29.0`, or several of
-/// these separated by commas. Both ends of a range belong to it.
+/// The versions to which a correction applies: `*`, `0.20.2`, `0.20.2..`, `..0.29.0`, `0.20.2..0.29.0`, or several of
+/// these separated by commas. Ranges include both ends.
 #[derive(Debug)]
 pub(crate) struct VersionSet(Vec<(Option<Version>, Option<Version>)>);
 

@@ -1,4 +1,4 @@
-//! One wheel, fetched by pip and read by `xtask/python/engine_flags` without being installed, imported or run.
+//! Downloads a wheel with pip and reads it with `xtask/python/engine_flags`, without installing, importing or running it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::delta::{Facts, Origin};
 use super::fact::Fact;
 use crate::Failure;
 
-/// What a wheel says.
+/// The facts of a wheel.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) origin: Origin,
@@ -19,15 +19,15 @@ pub(crate) struct Reading {
     pub(crate) tables: BTreeMap<String, Facts>,
     /// The versions of engines that the wheel pins, by package.
     pub(crate) pins: BTreeMap<String, String>,
-    /// What could not be read, or wants a look.
+    /// Flags that could not be read, or that a maintainer should check.
     pub(crate) notes: Vec<String>,
 }
 
 /// The packages whose pins are facts.
 const ENGINES: &[&str] = &["vllm", "sglang", "tensorrt-llm"];
 
-/// Wheels for these platforms are taken on every machine, so that everybody reads the same file. Their Python sources are
-/// the same as those of other platforms.
+/// The platforms of downloaded wheels. They are fixed, so that every machine reads the same file; the Python sources are the
+/// same on all platforms.
 const PLATFORMS: &[&str] = &[
     "any",
     "manylinux1_x86_64",
@@ -39,8 +39,8 @@ const PLATFORMS: &[&str] = &[
     "manylinux_2_35_x86_64",
 ];
 
-/// Fetches a wheel into `folder`, which must be empty or absent. Sources of other packages are not fetched, and source
-/// distributions are refused because building one would run its code.
+/// Downloads a wheel into `folder`, which must be empty or absent. Dependencies are not downloaded, and source distributions
+/// are refused, because building one would run its code.
 pub(crate) fn fetch(package: &str, version: &str, folder: &Path) -> Result<PathBuf, Failure> {
     let broken = |error: &dyn std::fmt::Display| Failure::Broken(format!("{}: {error}", folder.display()));
     fs::create_dir_all(folder).map_err(|error| broken(&error))?;
@@ -64,14 +64,17 @@ pub(crate) fn fetch(package: &str, version: &str, folder: &Path) -> Result<PathB
         fs::read_dir(folder).map_err(|error| broken(&error))?.filter_map(Result::ok).map(|entry| entry.path());
     files
         .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
-        .ok_or_else(|| broken(&"pip left no wheel there"))
+        .ok_or_else(|| broken(&"pip downloaded no wheel"))
 }
 
-/// Reads the facts out of a wheel; `Unmet` where the wheel is not built as the extractor expects.
+/// Reads the facts of a wheel.
+///
+/// # Errors
+/// [`Failure::Unmet`] if the wheel does not have the structure that the extractor expects.
 pub(crate) fn read(package: &str, wheel: &Path, scripts: &Path) -> Result<Reading, Failure> {
     let mut command = Command::new("python3");
     command.args(["-m", "engine_flags", "--package", package]).arg(wheel).env("PYTHONPATH", scripts);
-    // Nothing is written beside the sources, and no module of the folder it is called from is imported.
+    // Python writes no bytecode beside the sources and imports no module from the current directory.
     command.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONSAFEPATH", "1");
     let output = run(&mut command).map_err(|failure| match failure {
         Failure::Broken(message) | Failure::Unmet(message) => Failure::Unmet(message),

@@ -1,4 +1,4 @@
-//! The diagnostic codes: `docs/codes/README.md`, the index of their pages, and the table by which the program has them.
+//! Generates `docs/codes/README.md`, the index of the code pages, and `src/registry/pages.rs`, which embeds the pages.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use kubefoundry_model::providers::PROVIDERS;
 use super::{Generated, broken, root};
 use crate::Failure;
 
-/// Where the pages are, from the project's root.
+/// The folder of the pages, relative to the project root.
 const FOLDER: &str = "docs/codes";
 
 const INDEX_HEAD: &str = "\
@@ -20,7 +20,7 @@ Written by `cargo xtask generate` from the registry of codes. `kubefoundry expla
 The severity of a code can be changed under `severities` in the [options](../options.md).
 ";
 
-/// What the hundreds of the shared codes are about. Those of a provider are found by asking it.
+/// The titles of the shared codes, by prefix. The codes of a provider have the provider's name as their title.
 const GROUPS: &[(&str, &str)] = &[
     ("KF00", "Reading"),
     ("KF01", "Shape: fields and their values"),
@@ -44,13 +44,13 @@ pub(super) static PAGES: &[(&str, &str)] = &[
 
 pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
     Ok(vec![
-        Generated { path: format!("{FOLDER}/README.md").into(), text: index()? },
-        Generated { path: "src/registry/pages.rs".into(), text: table()? },
+        Generated { path: format!("{FOLDER}/README.md").into(), text: index_page()? },
+        Generated { path: "src/registry/pages.rs".into(), text: page_table()? },
     ])
 }
 
-/// The index: a table for each hundred, and for each transformation that shares one.
-fn index() -> Result<String, Failure> {
+/// Returns the text of the index: one table per title.
+fn index_page() -> Result<String, Failure> {
     let mut codes: Vec<&Code> = registry::codes().collect();
     codes.sort_by_key(|code| code.id);
     let mut text = INDEX_HEAD.to_owned();
@@ -60,29 +60,30 @@ fn index() -> Result<String, Failure> {
         let title = title(code)?;
         if last != Some(title) {
             last = Some(title);
-            line(
+            push_line(
                 &mut text,
                 format_args!("\n## {title}\n\n| code | name | severity | what it flags |\n|---|---|---|---|"),
             )?;
         }
-        line(&mut text, format_args!("| [{id}]({id}.md) | {name} | {severity} | {summary} |"))?;
+        push_line(&mut text, format_args!("| [{id}]({id}.md) | {name} | {severity} | {summary} |"))?;
     }
     Ok(text)
 }
 
-/// What a code is about.
+/// Returns the title under which the index lists a code.
 fn title(code: &Code) -> Result<&'static str, Failure> {
     let shared = GROUPS.iter().find(|(hundred, _)| code.id.starts_with(hundred)).map(|(_, title)| *title);
     let owner = PROVIDERS.iter().find(|provider| provider.info().codes.contains(&code)).map(|it| it.display_name());
     let transform = TRANSFORMS.iter().find(|transform| transform.codes().contains(&code)).map(|it| it.kind().1);
     shared.or(owner).or(transform).ok_or_else(|| {
         let place = "GROUPS in xtask/src/generate/codes.rs";
-        Failure::Broken(format!("{} has no title for its hundred, add one to {place}", code.id))
+        Failure::Broken(format!("{} has no title: add one to {place}", code.id))
     })
 }
 
-/// The table: what lies in the folder, so that a page that is not written yet does not break the build.
-fn table() -> Result<String, Failure> {
+/// Returns the source of `pages.rs`. It lists the files in the folder instead of the registered codes, so that a code
+/// whose page is not written yet does not break the build.
+fn page_table() -> Result<String, Failure> {
     let folder = root().join(FOLDER);
     let mut ids = Vec::new();
     for entry in std::fs::read_dir(&folder).map_err(|error| broken(&folder, &error))? {
@@ -93,12 +94,12 @@ fn table() -> Result<String, Failure> {
     ids.sort();
     let mut text = TABLE_HEAD.to_owned();
     for id in ids {
-        line(&mut text, format_args!("    ({id:?}, include_str!(\"../../{FOLDER}/{id}.md\")),"))?;
+        push_line(&mut text, format_args!("    ({id:?}, include_str!(\"../../{FOLDER}/{id}.md\")),"))?;
     }
     text.push_str("];\n");
     Ok(text)
 }
 
-fn line(text: &mut String, line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+fn push_line(text: &mut String, line: std::fmt::Arguments<'_>) -> Result<(), Failure> {
     writeln!(text, "{line}").map_err(|error| Failure::Broken(error.to_string()))
 }

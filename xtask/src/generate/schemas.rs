@@ -1,14 +1,14 @@
-//! `schemas/`: what our kinds and reports look like, for apiservers (CRDs) and for editors (JSON Schemas).
+//! Generates `schemas/`: CustomResourceDefinitions for API servers, and JSON Schemas for editors and readers of reports.
 //!
 //! ```text
 //! wire::Describe ─┬─ structural (+ rules) ─ crd ─ <group>_<plural>.yaml
 //!                 └─ editor (+ arguments) ─────── <kind>.json
 //!                    reports ──────────────────── diagnostics.json, decisions.json, plan.json, images.json
 //! ```
-//! And `deploy/llamastack/external-providers.yaml`: what external providers add to a CRD that is not ours.
+//! It also generates `deploy/llamastack/external-providers.yaml`, a patch for the CRD of the llama-stack operator.
 //!
-//! Written as plain JSON values rather than with k8s-openapi's or schemars' types: their maps sort their keys, and half of
-//! what is said here (CEL rules, `if`/`then`, what editors read) is outside of their types anyway.
+//! The schemas are plain JSON values, not types of k8s-openapi or schemars: those sort their keys, and lack much of what is
+//! needed here (CEL rules, `if`/`then`, keywords that only editors read).
 
 mod arguments;
 mod crd;
@@ -35,18 +35,18 @@ pub(super) fn generate() -> Result<Vec<Generated>, Failure> {
         files.push(Generated { path: path.into(), text });
     }
     let editor: Vec<(String, String)> =
-        editor::all()?.iter().map(|(name, value)| (name.clone(), lines(value))).collect();
+        editor::all()?.iter().map(|(name, value)| (name.clone(), format_json(value))).collect();
     files.push(Generated { path: "src/schemas/kubefoundry.outline".into(), text: outline(&editor) });
     files
         .extend(editor.into_iter().map(|(name, text)| Generated { path: format!("schemas/{name}.json").into(), text }));
     for (name, value) in reports::all().into_iter().chain(explained::all()) {
-        files.push(Generated { path: format!("schemas/{name}.json").into(), text: lines(&value) });
+        files.push(Generated { path: format!("schemas/{name}.json").into(), text: format_json(&value) });
     }
     Ok(files)
 }
 
-/// The schema of any document, in which the fields of each kind's own schema are one line: `@` and its name. The program
-/// holds this instead of saying all of them twice; `src/schemas.rs` reads it.
+/// Returns the schema for any document with the fields of each kind replaced by one line: `@` and the name of the kind's own
+/// schema. The program embeds this outline, so that it holds each kind only once; `src/schemas.rs` expands it.
 fn outline(schemas: &[(String, String)]) -> String {
     let any = schemas.iter().find(|(name, _)| name == "kubefoundry").map_or("", |(_, text)| text);
     let kinds = schemas.iter().filter(|(name, _)| name != "kubefoundry");
@@ -57,7 +57,7 @@ fn outline(schemas: &[(String, String)]) -> String {
     })
 }
 
-/// Documentation as it stands in the code, as text for people: lines joined, paragraphs kept.
+/// Turns a doc comment into text: joins the lines of each paragraph.
 fn description(doc: &str) -> String {
     let paragraphs: Vec<String> = doc
         .split("\n \n")
@@ -68,9 +68,9 @@ fn description(doc: &str) -> String {
     paragraphs.join("\n\n")
 }
 
-/// JSON with one line for whatever is short or flat, so that a change shows as a line and a thousand flags do not
-/// become ten thousand lines.
-fn lines(value: &Value) -> String {
+/// Formats JSON with one line for each short or flat value. A change then shows as one line of a diff, and a thousand flags
+/// do not become ten thousand lines.
+fn format_json(value: &Value) -> String {
     let mut text = String::new();
     write_lines(value, 0, &mut text);
     text.push('\n');
@@ -116,7 +116,7 @@ fn has_objects(value: &Value) -> bool {
     }
 }
 
-/// A JSON object built key by key, in order.
+/// A JSON object that is built key by key and keeps the order of its keys.
 #[derive(Default)]
 struct Object(serde_json::Map<String, Value>);
 

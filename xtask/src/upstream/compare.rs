@@ -1,5 +1,5 @@
-//! Skeletons against the dumps that they were taken from: what they say of changed objects. What skeletons do not have is
-//! looked at here, too: rendered objects break no rule of the dumps, and the places of transition rules are known.
+//! Compares skeletons with the dumps that they were reduced from, by the findings of both for mutated objects. It also checks
+//! what a skeleton omits: rendered objects break no rule of a dump, and the list of transition rules is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,33 +14,33 @@ use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
-use super::lean::Lean;
-use super::{Crd, crds, entries, read, root};
+use super::reduced_crd::ReducedCrd;
+use super::{Crd, entries, read, read_crds, root};
 use crate::Failure;
 
-/// How many changed objects are compared.
+/// The number of mutated objects that are compared.
 const OBJECTS: usize = 1_000;
-/// How many changes one object gets at most.
+/// The maximum number of mutations of one object.
 const MAX_CHANGES: usize = 3;
-/// What both are called, so that their messages can be compared.
+/// The file name for both, because messages contain it.
 const NAME: &str = "crd.yaml";
-/// Where the places of rules that read `oldSelf` are, from the project's root.
+/// The list of the rules that read `oldSelf`, relative to the project root.
 const TRANSITION_RULES: &str = "testdata/upstream/transition-rules.yaml";
 
 /// Objects by their `apiVersion` and kind.
 type Objects = BTreeMap<(String, String), Vec<Value>>;
 
-/// A dump, its skeleton, and objects to change.
+/// A dump, its skeleton, and objects to mutate.
 struct Pair {
     name: String,
     dump: SourceSet,
     skeleton: SourceSet,
     objects: Vec<Value>,
-    /// Those that the newest CRD of the kind takes, with every rule evaluated.
+    /// Rendered objects that the newest CRD of the kind must accept, rules included.
     rendered: Vec<Value>,
 }
 
-/// How often the two agreed.
+/// The number of objects by result.
 #[derive(Default)]
 struct Tally {
     accepted: usize,
@@ -48,13 +48,13 @@ struct Tally {
     by_rules: usize,
 }
 
-/// Compares every dump in a folder with its skeleton, and what both say of [`OBJECTS`] changed objects. A rule of the
-/// dump may refuse what the skeleton takes; nothing else may differ.
+/// Compares every dump in a folder with its skeleton: their structure, and their findings for [`OBJECTS`] mutated objects.
+/// They may differ only where a rule of the dump refuses an object, because a skeleton has no rules.
 pub(super) fn run(folder: &Path) -> Result<String, Failure> {
-    let pairs = pairs(folder)?;
+    let pairs = read_pairs(folder)?;
     let (with_objects, without): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|pair| !pair.objects.is_empty());
     if with_objects.is_empty() {
-        return Err(Failure::Broken("no rendered object is of a kind whose dump is there".to_owned()));
+        return Err(Failure::Broken("the folder has no dump of a kind that is rendered".to_owned()));
     }
     let readers: Vec<(Crds<'_>, Crds<'_>)> = with_objects
         .iter()
@@ -86,32 +86,33 @@ pub(super) fn run(folder: &Path) -> Result<String, Failure> {
         let start = pick(&mut runner, pair.objects.len());
         let mut object = pair.objects.get(start).cloned().unwrap_or_default();
         for _ in 0..=pick(&mut runner, MAX_CHANGES) {
-            change(&mut object, &mut runner);
+            mutate(&mut object, &mut runner);
         }
         compare(&pair.name, readers, &object, &mut tally)?;
     }
     let Tally { accepted, refused, by_rules } = tally;
     let names = |pairs: &[Pair]| pairs.iter().map(|pair| pair.name.as_str()).collect::<Vec<_>>().join(", ");
     Ok(format!(
-        "{OBJECTS} changed objects ({unchanged} before they were changed): dump and skeleton accept {accepted} and refuse \
+        "{OBJECTS} mutated objects ({unchanged} before their mutation): dump and skeleton accept {accepted} and refuse \
          {refused}; rules of the dump alone refuse {by_rules}\nkinds: {}\nwithout objects, structure compared: {}\n",
         names(&with_objects),
         names(&without)
     ))
 }
 
-/// Every dump of the folder with its skeleton, once both are known to have the same structure.
-fn pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
-    let (objects, rendered) = objects()?;
-    let crds = crds(Some(folder))?;
+/// Returns every dump of the folder with its skeleton, after checking that both have the same structure.
+fn read_pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
+    let (objects, rendered) = case_objects()?;
+    let crds = read_crds(Some(folder))?;
     let mut pairs = Vec::new();
     for crd in crds.iter().filter(|crd| crd.is_read) {
-        let same = |other: &&Crd| (&other.lean.group, &other.lean.kind) == (&crd.lean.group, &crd.lean.kind);
+        let same =
+            |other: &&Crd| (&other.reduced.group, &other.reduced.kind) == (&crd.reduced.group, &crd.reduced.kind);
         let is_newest = crds.iter().filter(same).all(|other| other.fact.age <= crd.fact.age);
         let path = folder.join(&crd.fact.dump);
         let text = read(&path)?;
         if is_newest {
-            compare_transition_rules(crd, &super::definition(&text, &path)?)?;
+            compare_transition_rules(crd, &super::parse_definition(&text, &path)?)?;
         }
         let is_it = |skeleton: &upstream::Skeleton| {
             skeleton.origin().commit == crd.fact.commit && skeleton.origin().path == crd.fact.path
@@ -119,8 +120,8 @@ fn pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
         let skeleton = upstream::skeletons().find(is_it);
         let skeleton = skeleton.ok_or_else(|| Failure::Unmet(format!("{} has no skeleton", crd.fact.dump)))?;
         let printed = skeleton.to_crd().map_err(|error| Failure::Broken(error.to_string()))?;
-        if Lean::of_skeleton(&printed, crd.lean.rules).as_ref() != Ok(&crd.lean) {
-            return Err(Failure::Unmet(format!("the skeleton of {} is not that of its dump", crd.fact.dump)));
+        if ReducedCrd::from_skeleton(&printed, crd.reduced.rules).as_ref() != Ok(&crd.reduced) {
+            return Err(Failure::Unmet(format!("the skeleton of {} does not match its dump", crd.fact.dump)));
         }
         let sources = |text: String| {
             let mut sources = SourceSet::default();
@@ -129,7 +130,7 @@ fn pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
         };
         let dump = sources(text);
         let skeleton = sources(yaml::to_yaml_stream([&printed]));
-        let (group, kind) = (&crd.lean.group, &crd.lean.kind);
+        let (group, kind) = (&crd.reduced.group, &crd.reduced.kind);
         let served = kubefoundry_compiler::composition::read_crds(&skeleton).0;
         let served = served.find(group, kind).ok().flatten().map(|found| found.served().map(str::to_owned).collect());
         let served: Vec<String> = served.unwrap_or_default();
@@ -143,13 +144,13 @@ fn pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
     Ok(pairs)
 }
 
-/// Fails when the rules of a CRD that read `oldSelf` stand elsewhere than [`TRANSITION_RULES`] says.
+/// Fails if [`TRANSITION_RULES`] does not list exactly the rules of a CRD that read `oldSelf`.
 fn compare_transition_rules(crd: &Crd, dump: &Value) -> Result<(), Failure> {
     let path = root().join(TRANSITION_RULES);
     let text = read(&path)?;
     let known = yaml::parse(&text, &yaml::Limits::default());
     let known = known.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
-    let kind = format!("{}/{}", crd.lean.group, crd.lean.kind);
+    let kind = format!("{}/{}", crd.reduced.group, crd.reduced.kind);
     let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let rules = known.get("rules").and_then(Value::as_array).into_iter().flatten();
     let known: BTreeSet<(String, String)> =
@@ -157,17 +158,17 @@ fn compare_transition_rules(crd: &Crd, dump: &Value) -> Result<(), Failure> {
     let mut found = BTreeSet::new();
     for version in dump.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten() {
         let mut places = Vec::new();
-        transition_rules(version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null), "", &mut places);
+        collect_transition_rules(version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null), "", &mut places);
         found.extend(places.into_iter().map(|place| (text(version, "name"), place)));
     }
     if found == known {
         return Ok(());
     }
-    Err(Failure::Unmet(format!("{TRANSITION_RULES} has for {kind} {known:?}, and the dump has {found:?}")))
+    Err(Failure::Unmet(format!("{TRANSITION_RULES} lists {known:?} for {kind}, but the dump has {found:?}")))
 }
 
-/// The places of a schema with a rule that reads `oldSelf`: steps with dots between them, `*` for any key or item.
-fn transition_rules(schema: &Value, at: &str, out: &mut Vec<String>) {
+/// Collects the paths of a schema with a rule that reads `oldSelf`: steps with dots between them, `*` for any key or item.
+fn collect_transition_rules(schema: &Value, at: &str, out: &mut Vec<String>) {
     let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array).into_iter().flatten();
     let reads_old = |rule: &Value| {
         rule.get("rule").and_then(Value::as_str).is_some_and(|expression| expression.contains("oldSelf"))
@@ -175,18 +176,18 @@ fn transition_rules(schema: &Value, at: &str, out: &mut Vec<String>) {
     out.extend(rules.filter(|rule| reads_old(rule)).map(|_| at.to_owned()));
     let below = |step: &str| if at.is_empty() { step.to_owned() } else { format!("{at}.{step}") };
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        transition_rules(property, &below(name), out);
+        collect_transition_rules(property, &below(name), out);
     }
     for keyword in ["items", "additionalProperties"] {
         if let Some(schema) = schema.get(keyword) {
-            transition_rules(schema, &below("*"), out);
+            collect_transition_rules(schema, &below("*"), out);
         }
     }
 }
 
-/// The objects of the examples and goldens, read and rendered, and of the rendered ones those without a finding of an
-/// error. A case with CRDs of its own is about those.
-fn objects() -> Result<(Objects, Objects), Failure> {
+/// Returns the objects of all examples and goldens, both input and rendered, and separately the rendered objects of the cases
+/// without errors. Cases that bring their own CRDs are left out of the second group, because they test those CRDs.
+fn case_objects() -> Result<(Objects, Objects), Failure> {
     let mut folders = entries(&root().join("examples"))?;
     for group in entries(&root().join("testdata/golden"))? {
         folders.extend(entries(&group)?);
@@ -225,10 +226,10 @@ fn objects() -> Result<(Objects, Objects), Failure> {
     Ok((objects, fine))
 }
 
-/// Counts what both say of an object.
+/// Compares the findings of a dump and its skeleton for an object, and counts the result.
 ///
 /// # Errors
-/// When they differ by more than the rules of the dump.
+/// If they differ by more than the rules of the dump.
 fn compare(
     name: &str,
     (dump, skeleton): &(Crds<'_>, Crds<'_>),
@@ -238,13 +239,13 @@ fn compare(
     let of_rules = [&codes::CRD_RULE_VIOLATED, &codes::CRD_RULE_NOT_EVALUATED];
     let (rules, dump): (Vec<_>, Vec<_>) =
         dump.check(object).into_iter().partition(|found| of_rules.contains(&found.code));
-    let said = |found: Vec<kubefoundry_diagnostics::Diagnostic>| -> BTreeSet<String> {
+    let as_text = |found: Vec<kubefoundry_diagnostics::Diagnostic>| -> BTreeSet<String> {
         found.into_iter().map(|found| format!("{} {}", found.code.id, found.message)).collect()
     };
-    let (dump, skeleton) = (said(dump), said(skeleton.check(object)));
+    let (dump, skeleton) = (as_text(dump), as_text(skeleton.check(object)));
     if dump != skeleton {
         return Err(Failure::Unmet(format!(
-            "{name}\n{}the dump says {dump:#?}, and the skeleton {skeleton:#?}",
+            "{name}\n{}findings of the dump: {dump:#?}, of the skeleton: {skeleton:#?}",
             yaml::to_yaml_stream([object])
         )));
     }
@@ -257,10 +258,10 @@ fn compare(
     Ok(())
 }
 
-/// Changes one place of an object.
-fn change(object: &mut Value, runner: &mut TestRunner) {
+/// Removes, renames, adds, repeats or replaces one random value of an object.
+fn mutate(object: &mut Value, runner: &mut TestRunner) {
     let mut places = Vec::new();
-    pointers(object, &mut String::new(), &mut places);
+    collect_pointers(object, &mut String::new(), &mut places);
     let Some(place) = places.get(pick(runner, places.len())) else { return };
     let Some((parent, key)) = place.rsplit_once('/') else { return };
     let key = key.replace("~1", "/").replace("~0", "~");
@@ -304,8 +305,8 @@ fn change(object: &mut Value, runner: &mut TestRunner) {
     }
 }
 
-/// The places in a value, as JSON pointers.
-fn pointers(value: &Value, at: &mut String, out: &mut Vec<String>) {
+/// Collects the JSON pointer of every value.
+fn collect_pointers(value: &Value, at: &mut String, out: &mut Vec<String>) {
     let steps: Vec<(String, &Value)> = match value {
         Value::Object(fields) => {
             fields.iter().map(|(key, value)| (key.replace('~', "~0").replace('/', "~1"), value)).collect()
@@ -318,12 +319,12 @@ fn pointers(value: &Value, at: &mut String, out: &mut Vec<String>) {
         at.push('/');
         at.push_str(&step);
         out.push(at.clone());
-        pointers(value, at, out);
+        collect_pointers(value, at, out);
         at.truncate(length);
     }
 }
 
-/// A number below a limit; 0 where the limit is 0.
+/// Returns a random number below a limit, or 0 if the limit is 0.
 fn pick(runner: &mut TestRunner, limit: usize) -> usize {
     (0..limit.max(1)).new_tree(runner).map_or(0, |tree| tree.current())
 }

@@ -1,4 +1,4 @@
-//! Schemas as lines that refer to one another, so that equal subtrees are stored once.
+//! Encodes schemas as lines that refer to one another, so that equal subtrees are stored once.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use kubefoundry_upstream::map_subschemas;
 use kubefoundry_yaml::fingerprint::sha256;
 use serde_json::Value;
 
-/// A schema whose JSON is no longer than this stands where it is used; a reference to it would save nothing.
+/// A schema with at most this many bytes of JSON is written in place, because a reference would not be shorter.
 const MAX_INLINE: usize = 40;
-/// How many digits of the SHA-256 a key has. The task fails when two schemas share a key.
+/// The number of digits of the SHA-256 in a key. The task fails if two schemas share a key.
 const KEY_DIGITS: usize = 8;
 
-/// The lines that were written so far, by key.
+/// Collects the encoded lines by key.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     lines: BTreeMap<String, String>,
 }
 
 impl Encoder {
-    /// Stores a schema and gives what stands for it: a reference, or the schema itself when it is small.
+    /// Encodes a schema and returns a reference to it, or the schema itself if it is small.
     ///
     /// # Errors
-    /// When two schemas have the same key.
+    /// If two schemas have the same key.
     pub(super) fn encode(&mut self, schema: &Value) -> Result<Value, String> {
         let encoded = match schema {
             Value::Object(keywords) => Value::Object(map_subschemas(keywords, |subschema| self.encode(subschema))?),
@@ -39,7 +39,7 @@ impl Encoder {
         }
     }
 
-    /// The text of `subtrees.txt`.
+    /// Returns the text of `subtrees.txt`.
     pub(super) fn text(&self) -> String {
         let lines = self.lines.iter().map(|(key, json)| format!("{key} {json}\n"));
         "# Written by `cargo xtask upstream`; do not edit.\n".to_owned() + &lines.collect::<String>()

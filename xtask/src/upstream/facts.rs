@@ -1,4 +1,4 @@
-//! What `xtask/facts/upstream.yaml` says about the CRDs of upstream.
+//! The provenance of upstream CRDs, from `xtask/facts/upstream.yaml`.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use crate::Failure;
 
-/// The file, from the project's root.
+/// The file, relative to the project root.
 pub(super) const PATH: &str = "xtask/facts/upstream.yaml";
 
-/// What is known about one CRD.
+/// The provenance of one CRD.
 #[derive(Debug, Clone)]
 pub(crate) struct Fact {
     pub(crate) project: String,
@@ -18,7 +18,7 @@ pub(crate) struct Fact {
     pub(crate) home: String,
     /// The repository that the CRD was read from.
     pub(crate) repository: String,
-    pub(crate) licence: String,
+    pub(crate) license: String,
     pub(crate) commit: String,
     pub(crate) date: Option<String>,
     pub(crate) release: Option<String>,
@@ -37,7 +37,7 @@ struct Project {
     #[serde(rename = "project")]
     name: String,
     repository: String,
-    licence: String,
+    license: String,
     commits: Vec<Commit>,
 }
 
@@ -60,14 +60,14 @@ pub(super) fn read() -> Result<Vec<Fact>, Failure> {
     let text = super::read(&path)?;
     let parsed = yaml::parse(&text, &yaml::Limits::default());
     let root = parsed.documents.first().map(|document| document.root.to_json());
-    let (Some(root), None) = (root, &parsed.failure) else { return Err(super::unusable(&path, "no YAML")) };
+    let (Some(root), None) = (root, &parsed.failure) else { return Err(super::unusable(&path, "invalid YAML")) };
     let projects: Vec<Project> =
         serde_json::from_value(root).map_err(|error| super::unusable(&path, &error.to_string()))?;
-    Ok(projects.into_iter().flat_map(of_project).collect())
+    Ok(projects.into_iter().flat_map(facts_of_project).collect())
 }
 
-fn of_project(project: Project) -> Vec<Fact> {
-    let Project { name: project, repository: home, licence, commits } = project;
+fn facts_of_project(project: Project) -> Vec<Fact> {
+    let Project { name: project, repository: home, license, commits } = project;
     let mut facts = Vec::new();
     for (age, commit) in commits.into_iter().enumerate() {
         for (dump, path) in commit.crds {
@@ -75,7 +75,7 @@ fn of_project(project: Project) -> Vec<Fact> {
                 project: project.clone(),
                 home: home.clone(),
                 repository: commit.repository.clone().unwrap_or_else(|| home.clone()),
-                licence: licence.clone(),
+                license: license.clone(),
                 commit: commit.id.clone(),
                 date: commit.date.clone(),
                 release: commit.release.clone(),

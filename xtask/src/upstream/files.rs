@@ -1,4 +1,4 @@
-//! The files that follow from the CRDs: skeletons, their index, the table of the library, and NOTICE.
+//! The files that are generated from the CRDs: skeletons, their index, the table of the library, and NOTICE.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -12,22 +12,22 @@ use super::encode::Encoder;
 use super::{Crd, entries, root};
 use crate::Failure;
 
-/// Where skeletons are, from the project's root.
+/// The folder of the skeletons, relative to the project root.
 const FOLDER: &str = "crates/upstream/schemas";
-/// What the files of [`FOLDER`] may come to, since they are part of the program.
+/// The maximum size of all files in [`FOLDER`], because the program embeds them.
 const MAX_BYTES: usize = 500_000;
 
-/// A file that is not as it should be.
+/// A stale file.
 pub(super) struct Change {
     path: PathBuf,
-    /// `None` when there should be no such file.
+    /// The new text; `None` if the file is to be removed.
     text: Option<String>,
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let done = if self.text.is_some() { "write " } else { "remove" };
-        write!(f, "{done} {}", self.path.display())
+        let action = if self.text.is_some() { "write " } else { "remove" };
+        write!(f, "{action} {}", self.path.display())
     }
 }
 
@@ -36,22 +36,22 @@ impl Change {
     pub(super) fn apply(&self) -> Result<(), Failure> {
         let path = root().join(&self.path);
         match &self.text {
-            Some(text) => put(&path, text),
+            Some(text) => write_file(&path, text),
             None => fs::remove_file(&path).map_err(|error| broken(&path, &error)),
         }
     }
 }
 
-/// Writes a file, and the folders above it.
-pub(super) fn put(path: &Path, text: &str) -> Result<(), Failure> {
+/// Writes a file and creates the folders above it.
+pub(super) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(|error| broken(folder, &error))?;
     fs::write(path, text).map_err(|error| broken(path, &error))
 }
 
-/// What differs between the work tree and what the CRDs give.
+/// Returns the stale files of the work tree.
 pub(super) fn changes(crds: &[Crd]) -> Result<Vec<Change>, Failure> {
-    let files = files(crds)?;
+    let files = expected_files(crds)?;
     let mut changes = Vec::new();
     for (path, text) in &files {
         if fs::read_to_string(root().join(path)).ok().as_ref() != Some(text) {
@@ -70,65 +70,65 @@ pub(super) fn changes(crds: &[Crd]) -> Result<Vec<Change>, Failure> {
     Ok(changes)
 }
 
-/// Every file with its text, by its path from the project's root.
-fn files(crds: &[Crd]) -> Result<BTreeMap<PathBuf, String>, Failure> {
+/// Returns the expected text of every file, by its path relative to the project root.
+fn expected_files(crds: &[Crd]) -> Result<BTreeMap<PathBuf, String>, Failure> {
     let mut sorted: Vec<&Crd> = crds.iter().collect();
-    sorted.sort_by_key(|crd| (&crd.lean.group, &crd.lean.kind, crd.fact.age));
+    sorted.sort_by_key(|crd| (&crd.reduced.group, &crd.reduced.kind, crd.fact.age));
     let mut encoder = Encoder::default();
     let mut files = BTreeMap::new();
     for crd in &sorted {
-        let head = head(crd, &mut encoder).map_err(Failure::Broken)?;
-        let path = Path::new(FOLDER).join(path_of(crd));
+        let head = skeleton_text(crd, &mut encoder).map_err(Failure::Broken)?;
+        let path = Path::new(FOLDER).join(skeleton_path(crd));
         if files.insert(path.clone(), head).is_some() {
-            return Err(Failure::Broken(format!("two CRDs come to {}", path.display())));
+            return Err(Failure::Broken(format!("two CRDs share the file {}", path.display())));
         }
     }
     files.insert(Path::new(FOLDER).join("subtrees.txt"), encoder.text());
     let bytes: usize = files.values().map(String::len).sum();
     if bytes > MAX_BYTES {
-        return Err(Failure::Unmet(format!("the skeletons come to {bytes} bytes, expected at most {MAX_BYTES}")));
+        return Err(Failure::Unmet(format!("the skeletons take {bytes} bytes, expected at most {MAX_BYTES}")));
     }
-    files.insert(Path::new(FOLDER).join("index.yaml"), index(&sorted));
-    files.insert(PathBuf::from("crates/upstream/src/table.rs"), table(&sorted));
-    files.insert(PathBuf::from("NOTICE"), notice(crds));
+    files.insert(Path::new(FOLDER).join("index.yaml"), index_text(&sorted));
+    files.insert(PathBuf::from("crates/upstream/src/table.rs"), table_text(&sorted));
+    files.insert(PathBuf::from("NOTICE"), notice_text(crds));
     Ok(files)
 }
 
-/// Where a skeleton is, in [`FOLDER`].
-fn path_of(crd: &Crd) -> String {
+/// Returns the path of a skeleton in [`FOLDER`].
+fn skeleton_path(crd: &Crd) -> String {
     let commit = crd.fact.commit.get(..8).unwrap_or(&crd.fact.commit);
-    format!("{}_{}/{commit}.json", crd.lean.group, crd.lean.kind.to_lowercase())
+    format!("{}_{}/{commit}.json", crd.reduced.group, crd.reduced.kind.to_lowercase())
 }
 
-/// The text of a skeleton: the CRD, whose schemas are references.
-fn head(crd: &Crd, encoder: &mut Encoder) -> Result<String, String> {
-    let mut spec: Map<String, Value> = crd.lean.spec.clone();
+/// Returns the text of a skeleton: the CRD with its schemas replaced by references into `subtrees.txt`.
+fn skeleton_text(crd: &Crd, encoder: &mut Encoder) -> Result<String, String> {
+    let mut spec: Map<String, Value> = crd.reduced.spec.clone();
     for version in spec.get_mut("versions").and_then(Value::as_array_mut).into_iter().flatten() {
         let schema = encoder.encode(version.get("schema").unwrap_or(&Value::Null))?;
         if let Some(version) = version.as_object_mut() {
             version.insert("schema".to_owned(), schema);
         }
     }
-    let head = json!({"metadata": crd.lean.metadata, "spec": spec});
+    let head = json!({"metadata": crd.reduced.metadata, "spec": spec});
     serde_json::to_string_pretty(&head).map(|text| text + "\n").map_err(|error| error.to_string())
 }
 
-/// The text of `index.yaml`.
-fn index(crds: &[&Crd]) -> String {
+/// Returns the text of `index.yaml`.
+fn index_text(crds: &[&Crd]) -> String {
     let entries: Vec<Value> = crds
         .iter()
         .map(|crd| {
             let fact = &crd.fact;
             let mut entry = json!({
-                "kind": format!("{}/{}", crd.lean.group, crd.lean.kind),
+                "kind": format!("{}/{}", crd.reduced.group, crd.reduced.kind),
                 "versions": versions(crd),
                 "project": fact.project,
                 "releases": releases(crd, crds),
                 "date": fact.date,
                 "source": {"repository": fact.repository, "commit": fact.commit, "path": fact.path},
                 "sha256": crd.sha256,
-                "rulesLeftOut": crd.lean.rules,
-                "skeleton": path_of(crd),
+                "rulesLeftOut": crd.reduced.rules,
+                "skeleton": skeleton_path(crd),
             });
             if let Some(fields) = entry.as_object_mut() {
                 fields.retain(|_, value| !value.is_null());
@@ -139,22 +139,22 @@ fn index(crds: &[&Crd]) -> String {
     let mut text = "\
         # Written by `cargo xtask upstream` from xtask/facts/upstream.yaml and dumps of CRDs; do not edit.\n\
         #\n\
-        # releases: a skeleton is used for the releases from `from` on and before `before`. It is exactly that of `from`\n\
-        # where `exact` is true; otherwise it was taken between two releases. Without `from` no release was recorded.\n\
-        # sha256 is that of the CRD as upstream has it; rulesLeftOut counts its CEL rules, which a skeleton does not have.\n"
+        # releases: a skeleton is used for the releases from `from` on and before `before`. If `exact` is true, it is the CRD of\n\
+        # `from`; otherwise it is from a commit between two releases. Without `from`, no release is recorded.\n\
+        # sha256 is the hash of the upstream file; rulesLeftOut is the number of its CEL rules, which a skeleton omits.\n"
         .to_owned();
     yaml::to_yaml(&json!({ "skeletons": entries }), &mut text);
     text
 }
 
 fn versions(crd: &Crd) -> Vec<&Value> {
-    let versions = crd.lean.spec.get("versions").and_then(Value::as_array);
+    let versions = crd.reduced.spec.get("versions").and_then(Value::as_array);
     versions.into_iter().flatten().filter_map(|version| version.get("name")).collect()
 }
 
-/// The releases for which a skeleton is used.
+/// Returns the releases for which a skeleton is used.
 fn releases(crd: &Crd, all: &[&Crd]) -> Value {
-    let same = |other: &&&Crd| other.lean.group == crd.lean.group && other.lean.kind == crd.lean.kind;
+    let same = |other: &&&Crd| other.reduced.group == crd.reduced.group && other.reduced.kind == crd.reduced.kind;
     let next = all.iter().filter(same).find(|other| other.fact.age > crd.fact.age);
     let Some(from) = &crd.fact.release else { return Value::Null };
     let mut releases = json!({"from": from, "exact": crd.fact.is_tagged});
@@ -164,8 +164,8 @@ fn releases(crd: &Crd, all: &[&Crd]) -> Value {
     releases
 }
 
-/// The text of the library's table.
-fn table(crds: &[&Crd]) -> String {
+/// Returns the source of the library's table of skeletons.
+fn table_text(crds: &[&Crd]) -> String {
     let mut text = "\
         //! Written by `cargo xtask upstream`; do not edit.\n\n\
         use super::SkeletonOrigin;\n\n\
@@ -180,8 +180,8 @@ fn table(crds: &[&Crd]) -> String {
             "    SkeletonOrigin {{\n        group: {:?},\n        kind: {:?},\n        project: {:?},\n        repository: {:?},\n        \
              commit: {:?},\n        date: {:?},\n        release: {:?},\n        is_tagged: {},\n        path: {:?},\n        \
              sha256: {:?},\n        rules: {},\n        head: include_str!(\"../schemas/{}\"),\n    }},\n",
-            crd.lean.group,
-            crd.lean.kind,
+            crd.reduced.group,
+            crd.reduced.kind,
             fact.project,
             fact.repository,
             fact.commit,
@@ -190,15 +190,15 @@ fn table(crds: &[&Crd]) -> String {
             fact.is_tagged,
             fact.path,
             crd.sha256,
-            crd.lean.rules,
-            path_of(crd),
+            crd.reduced.rules,
+            skeleton_path(crd),
         );
     }
     text + "];\n"
 }
 
-/// The text of `NOTICE`.
-fn notice(crds: &[Crd]) -> String {
+/// Returns the text of `NOTICE`.
+fn notice_text(crds: &[Crd]) -> String {
     let mut text = "\
         KubeFoundry\n\
         \n\
@@ -207,17 +207,17 @@ fn notice(crds: &[Crd]) -> String {
         the path and the SHA-256 of each original. Each project is licensed as stated here by its own authors.\n"
         .to_owned();
     let projects: BTreeSet<(&str, &str, &str)> =
-        crds.iter().map(|Crd { fact, .. }| (&*fact.project, &*fact.home, &*fact.licence)).collect();
-    for (project, home, licence) in projects {
+        crds.iter().map(|Crd { fact, .. }| (&*fact.project, &*fact.home, &*fact.license)).collect();
+    for (project, home, license) in projects {
         let kinds: BTreeSet<String> = crds
             .iter()
             .filter(|crd| crd.fact.project == project)
-            .map(|crd| format!("{}/{}", crd.lean.group, crd.lean.kind))
+            .map(|crd| format!("{}/{}", crd.reduced.group, crd.reduced.kind))
             .collect();
         let kinds: Vec<String> = kinds.into_iter().collect();
         let _ = write!(
             text,
-            "\n{project}\n  https://github.com/{home}\n  Licence: {licence}\n  Kinds: {}\n",
+            "\n{project}\n  https://github.com/{home}\n  License: {license}\n  Kinds: {}\n",
             kinds.join(", ")
         );
     }

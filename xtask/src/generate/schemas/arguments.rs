@@ -1,5 +1,5 @@
-//! `engine.args` of each engine: the flags that some known version takes, and what their values may be. What versions
-//! do not agree on is left open, and unknown flags are allowed: the engine's own check knows the version.
+//! The editor schema of `engine.args` for each engine: all flags of all known versions with the values that they accept. Where
+//! versions differ, any value is allowed, and so are unknown flags: only `lint` knows which version runs.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 
 use super::Object;
 
-/// A program that takes flags, and its name for people.
+/// The name of a flag table, and the display name of the program that it describes.
 type Program = (&'static str, &'static str);
 
-/// The programs that read an engine's flags: its own, and those of providers that run it in one of theirs.
+/// Returns the programs that accept the flags of an engine: the engine itself, and the wrappers of providers.
 fn programs(engine: EngineType) -> Vec<Program> {
     let profile = profile(engine);
     let of_providers = PROVIDERS.iter().map(|provider| {
         let display = format!("{}'s {} worker", provider.display_name(), profile.display_name);
-        // This program ends soon.
+        // Leaking is fine in a short-lived process and gives the table a static name.
         (&*format!("{}-{engine}", provider.name()).leak(), &*display.leak())
     });
     let own = (profile.table, profile.program);
@@ -29,7 +29,7 @@ fn programs(engine: EngineType) -> Vec<Program> {
         .collect()
 }
 
-/// A flag as one version of a program has it.
+/// A flag in one version of a program.
 struct Entry {
     program: Program,
     version: &'static str,
@@ -37,7 +37,7 @@ struct Entry {
     flag: Flag,
 }
 
-/// The schema of `engine.args` for an engine.
+/// Returns the schema of `engine.args` for an engine.
 pub(super) fn schema(engine: EngineType) -> Value {
     let mut known: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     for program in programs(engine) {
@@ -56,7 +56,7 @@ pub(super) fn schema(engine: EngineType) -> Value {
         if entries.iter().all(|entry| entry.flag.deprecated) {
             property = property.with("deprecated", true);
         }
-        if let Value::Object(values) = values(entries) {
+        if let Value::Object(values) = shared_constraints(entries) {
             property.0.extend(values);
         }
         properties = properties.with(key, property);
@@ -64,8 +64,8 @@ pub(super) fn schema(engine: EngineType) -> Value {
     json!({"properties": Value::from(properties), "additionalProperties": {"type": "string"}})
 }
 
-/// How a flag is written in `engine.args`. TensorRT-LLM's configuration keys are nested; those that are have a short
-/// name, or are given as a part of their parent.
+/// Returns the key of a flag in `engine.args`. Nested configuration keys of TensorRT-LLM are listed by their short name; one
+/// without a short name can only be set through its parent, so it has no key.
 fn argument_key(program: &str, table: &FlagTable, flag: &Flag) -> Option<String> {
     if program != "trtllm" {
         return Some(flag.name.to_owned());
@@ -74,19 +74,19 @@ fn argument_key(program: &str, table: &FlagTable, flag: &Flag) -> Option<String>
     Some(name.replace('-', "_"))
 }
 
-/// What the flag is, which versions have it, and what it takes.
+/// Describes a flag: the programs and versions that have it, and its values.
 fn description(key: &str, entries: &[Entry]) -> String {
     let mut text: Vec<String> = Vec::new();
     for (name, display) in unique(entries.iter().map(|entry| entry.program)) {
         let of_program: Vec<&Entry> = entries.iter().filter(|entry| entry.program.0 == name).collect();
         let [first, .., last] = of_program.as_slice() else {
-            text.push(what(display, of_program.first().copied(), None));
+            text.push(origin(display, of_program.first().copied(), None));
             continue;
         };
-        text.push(what(display, Some(last), Some((first.version, last.version, of_program.len(), name))));
+        text.push(origin(display, Some(last), Some((first.version, last.version, of_program.len(), name))));
     }
     if let Some(entry) = entries.last() {
-        text.push(format!(" Takes {}.", takes(&entry.flag)));
+        text.push(format!(" Takes {}.", value_description(&entry.flag)));
         let others = entry.table.aliases(entry.flag.name).filter(|alias| *alias != key.replace('_', "-"));
         let others: Vec<String> = others.map(str::to_owned).collect();
         if !others.is_empty() {
@@ -103,7 +103,7 @@ fn description(key: &str, entries: &[Entry]) -> String {
 
 type Span = (&'static str, &'static str, usize, &'static str);
 
-fn what(display: &str, entry: Option<&Entry>, span: Option<Span>) -> String {
+fn origin(display: &str, entry: Option<&Entry>, span: Option<Span>) -> String {
     let Some(entry) = entry else { return String::new() };
     let name = if entry.program.0 == "trtllm" { entry.flag.key() } else { format!("--{}", entry.flag.name) };
     let total = flags::tables_by_version(entry.program.0).count();
@@ -116,8 +116,8 @@ fn what(display: &str, entry: Option<&Entry>, span: Option<Span>) -> String {
     format!(" {name} of {display}{versions}.")
 }
 
-/// What the value is, in the words of the engine's check.
-fn takes(flag: &Flag) -> String {
+/// Describes the value of a flag with the text that `lint` uses in its messages.
+fn value_description(flag: &Flag) -> String {
     let probe = |text| flag.check_value(text).err().map(|problem| problem.to_string());
     let expected = probe("\u{1}").or_else(|| probe("{")).unwrap_or_else(|| "expected text".to_owned());
     let value = expected.strip_prefix("expected ").unwrap_or(&expected).to_owned();
@@ -130,8 +130,8 @@ fn takes(flag: &Flag) -> String {
     }
 }
 
-/// What a value must be, where every version agrees.
-fn values(entries: &[Entry]) -> Value {
+/// Returns the constraints on the value that all versions share.
+fn shared_constraints(entries: &[Entry]) -> Value {
     let flags = || entries.iter().map(|entry| entry.flag);
     let may_be_empty = flags().any(|flag| flag.kind != FlagKind::Value);
     let empty = may_be_empty.then_some("");
@@ -161,10 +161,10 @@ fn values(entries: &[Entry]) -> Value {
         .into_iter()
         .map(|word| format!("|^{word}$"))
         .collect();
-    json!({"pattern": format!("^\\s*{number}\\s*${}", also.concat()), "patternErrorMessage": format!("expected {}", takes(&first))})
+    json!({"pattern": format!("^\\s*{number}\\s*${}", also.concat()), "patternErrorMessage": format!("expected {}", value_description(&first))})
 }
 
-/// Each once, in the order in which they first come.
+/// Removes duplicates and keeps the order of first occurrences.
 fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for item in items {

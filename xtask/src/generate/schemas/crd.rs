@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions.
+//! Generates the CustomResourceDefinitions.
 
 use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::structural;
 use crate::Failure;
 
-/// A kind of ours as a cluster knows it.
-struct Kind {
+/// The declaration of a kind: names, scope, schema and printer columns.
+struct CrdKind {
     name: &'static str,
     plural: &'static str,
     short: &'static [&'static str],
     scope: &'static str,
     shape: Shape,
-    /// Name, type, path, description; what matters less is shown by `-o wide`.
+    /// The columns of `kubectl get`.
     columns: &'static [Column],
 }
 
@@ -38,43 +38,43 @@ const fn wide(column: Column) -> Column {
     Column { wide: true, ..column }
 }
 
-const AGE: Column = column("Age", "date", ".metadata.creationTimestamp", "How long it exists");
+const AGE: Column = column("Age", "date", ".metadata.creationTimestamp", "Time since creation");
 
-const KINDS: &[Kind] = &[
-    Kind {
+const KINDS: &[CrdKind] = &[
+    CrdKind {
         name: CONFIGURATION_KIND,
         plural: "inferenceproviderconfigs",
         short: &["ipc"],
         scope: "Cluster",
         shape: InferenceProviderConfig::SHAPE,
         columns: &[
-            column("Ready", "boolean", ".status.ready", "Whether the provider works"),
+            column("Ready", "boolean", ".status.ready", "Whether the provider is ready"),
             column("Version", "string", ".status.version", "Version of the provider's controller"),
-            wide(column("CRD", "string", ".status.upstreamCRDVersion", "The CRD version it writes")),
+            wide(column("CRD", "string", ".status.upstreamCRDVersion", "The CRD version that the provider writes")),
             AGE,
         ],
     },
-    Kind {
+    CrdKind {
         name: KIND,
         plural: "modeldeployments",
         short: &["mdep"],
         scope: "Namespaced",
         shape: ModelDeployment::SHAPE,
         columns: &[
-            column("Phase", "string", ".status.phase", "Where the deployment is in its life"),
-            column("Provider", "string", ".status.provider.name", "The provider that runs it"),
+            column("Phase", "string", ".status.phase", "The phase of the deployment"),
+            column("Provider", "string", ".status.provider.name", "The selected provider"),
             column("Engine", "string", ".spec.engine.type", "The engine that runs the model"),
-            column("Ready", "integer", ".status.replicas.ready", "Replicas that are ready"),
+            column("Ready", "integer", ".status.replicas.ready", "Ready replicas"),
             wide(column("Model", "string", ".spec.model.id", "The model")),
-            wide(column("Endpoint", "string", ".status.endpoint.service", "The Service where the model answers")),
+            wide(column("Endpoint", "string", ".status.endpoint.service", "The Service of the model")),
             wide(column("Reason", "string", ".status.provider.selectedReason", "Why this provider was selected")),
             AGE,
         ],
     },
 ];
 
-/// The kind of the Asya operator with what binding adds. Names, columns and fields of its own CRD are all here.
-const ACTOR: Kind = Kind {
+/// The kind of the Asya operator, extended by binding. It keeps all names, columns and fields of the original CRD.
+const ACTOR: CrdKind = CrdKind {
     name: actor::KIND,
     plural: "asyncactors",
     short: &["asyncactor", "asya", "asyas"],
@@ -85,21 +85,21 @@ const ACTOR: Kind = Kind {
         column("Running", "integer", ".status.replicas", "Ready replicas"),
         column("Failing", "integer", ".status.failingPods", "Pods that fail"),
         column("Total", "integer", ".status.totalReplicas", "All replicas"),
-        column("Desired", "integer", ".status.desiredReplicas", "Replicas that are wanted"),
-        column("Min", "integer", ".spec.scaling.minReplicas", "At least so many replicas"),
-        column("Max", "integer", ".spec.scaling.maxReplicas", "At most so many replicas"),
-        column("Last-Scale", "string", ".status.lastScaleFormatted", "When and which way it scaled last"),
+        column("Desired", "integer", ".status.desiredReplicas", "Desired replicas"),
+        column("Min", "integer", ".spec.scaling.minReplicas", "The minimum number of replicas"),
+        column("Max", "integer", ".spec.scaling.maxReplicas", "The maximum number of replicas"),
+        column("Last-Scale", "string", ".status.lastScaleFormatted", "The time and direction of the last scaling"),
         AGE,
         wide(column("Workload", "string", ".spec.workload.kind", "Kind of the workload")),
-        wide(column("Mode", "string", ".status.mode", "Whether it has a workload of its own")),
+        wide(column("Mode", "string", ".status.mode", "Whether the actor has its own workload")),
         wide(column("Transport", "string", ".status.transportStatus", "Whether the transport is ready")),
         wide(column("Scaling", "string", ".status.scalingMode", "KEDA or Manual")),
-        wide(column("Queued", "integer", ".status.queuedMessages", "Messages that wait")),
-        wide(column("Processing", "integer", ".status.processingMessages", "Messages that are worked on")),
+        wide(column("Queued", "integer", ".status.queuedMessages", "Messages in the queue")),
+        wide(column("Processing", "integer", ".status.processingMessages", "Messages in processing")),
     ],
 };
 
-/// Every CRD with the name of its file.
+/// Returns every CRD, with the name of its file.
 pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     let mut all = Vec::new();
     for api_group in API_GROUPS.iter().filter(|api_group| api_group.has_crds) {
@@ -108,14 +108,14 @@ pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
             all.push((format!("{group}_{}", kind.plural), definition(kind, group, version, api_group)?));
         }
     }
-    // Of a group of another project, which has no API group: what API groups differ in is not in it.
+    // AsyncActor belongs to another project and has one group only, so the choice of our group makes no difference.
     if let (Some((group, version)), Some(api_group)) = (actor::API_VERSION.split_once('/'), API_GROUPS.first()) {
         all.push((format!("{group}_{}", ACTOR.plural), definition(&ACTOR, group, version, api_group)?));
     }
     Ok(all)
 }
 
-fn definition(kind: &Kind, group: &str, version: &str, api_group: &ApiGroup) -> Result<Value, Failure> {
+fn definition(kind: &CrdKind, group: &str, version: &str, api_group: &ApiGroup) -> Result<Value, Failure> {
     let Shape::Object(shape) = kind.shape else {
         return Err(Failure::Broken(format!("{} is not an object", kind.name)));
     };

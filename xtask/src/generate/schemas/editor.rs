@@ -1,5 +1,5 @@
-//! Shapes as JSON Schemas for editors: draft 7, which is what yaml-language-server reads. Nothing refers to another file, so
-//! that a schema can be piped anywhere.
+//! JSON Schemas for editors, in draft 7, which yaml-language-server supports. No schema refers to another file, so a single
+//! file is enough to use one.
 
 use kubefoundry::registry;
 use kubefoundry_actor as actor;
@@ -17,7 +17,7 @@ use crate::Failure;
 
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
-/// Every schema with the name of its file.
+/// Returns every schema, with the name of its file.
 pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     let ours: Vec<String> = API_GROUPS.iter().map(ApiGroup::api_version).collect();
     let mut deployment = root(&ModelDeployment::SHAPE, KIND, &ours)?;
@@ -51,7 +51,7 @@ pub(super) fn all() -> Result<Vec<(String, Value)>, Failure> {
     ])
 }
 
-/// An object of one of our kinds.
+/// Returns the schema of a kind, with its `apiVersion` and `kind` fixed.
 fn root(shape: &Shape, kind: &str, versions: &[String]) -> Result<Value, Failure> {
     let Shape::Object(shape) = shape else {
         return Err(Failure::Broken(format!("{kind} is not an object")));
@@ -65,7 +65,7 @@ fn root(shape: &Shape, kind: &str, versions: &[String]) -> Result<Value, Failure
     Ok(schema)
 }
 
-/// What an API group asks for beside what all do.
+/// Returns the conditional schema with the additional requirements of an API group.
 fn group_constraints(api_group: &ApiGroup) -> Value {
     let mut then = json!({"properties": {"spec": {"properties": {}}}});
     if let Shape::Object(deployment) = ModelDeployment::SHAPE {
@@ -97,15 +97,19 @@ fn group_constraints(api_group: &ApiGroup) -> Value {
     })
 }
 
-/// The options, with the versions and the codes that there are.
+/// Returns the schema of the options, with all known versions and diagnostic codes.
 fn render() -> Result<Value, Failure> {
     let mut schema = root(&kubefoundry_compiler::options::render::shape(), "Render", &[RENDER_API_VERSION.to_owned()])?;
     let metadata = schema["properties"]["metadata"].as_object_mut();
     metadata.and_then(|metadata| metadata.remove("required"));
     for provider in PROVIDERS {
         let chosen = ["auto"].as_slice();
-        let crd_versions =
-            ("crdVersions", provider.info().crd_versions, chosen, " `auto` chooses by the CRDs that --crds gives.");
+        let crd_versions = (
+            "crdVersions",
+            provider.info().crd_versions,
+            chosen,
+            " `auto` chooses a version that the CRDs of `--crds` serve.",
+        );
         for (option, versions, more, note) in [crd_versions, ("runtimes", provider.info().runtimes, &[], "")] {
             if let Some(default) = versions.first() {
                 let what = format!("{} version; {default} by default.{note}", provider.display_name());
@@ -119,11 +123,11 @@ fn render() -> Result<Value, Failure> {
     codes.sort_by_key(|code| code.id);
     let level = schema["properties"]["severities"]["additionalProperties"].clone();
     for code in codes {
-        let mut rule = level.clone();
-        rule["description"] = json!(format!("{}: {}. {} by default.", code.name, code.summary, code.severity));
-        schema["properties"]["severities"]["properties"][code.id] = rule;
+        let mut severity = level.clone();
+        severity["description"] = json!(format!("{}: {}. {} by default.", code.name, code.summary, code.severity));
+        schema["properties"]["severities"]["properties"][code.id] = severity;
     }
-    // Inline configurations need not say what they are.
+    // `apiVersion` and `kind` are optional in an inline configuration.
     let items = schema["properties"]["providers"]["items"].as_object_mut();
     items.and_then(|items| items.remove("required"));
     Ok(schema)
@@ -167,7 +171,7 @@ fn any(versions: &[String], kinds: &[(&str, &Value)], render: &Value) -> Value {
     })
 }
 
-/// An object; `nullable` where it is a field's value, which may be left empty.
+/// Returns the schema of an object. `nullable` permits null, which YAML reads for a key without a value.
 fn object(shape: &ObjectShape, nullable: bool) -> Result<Value, Failure> {
     let mut properties = Object::default();
     for field in shape.fields {
@@ -176,7 +180,7 @@ fn object(shape: &ObjectShape, nullable: bool) -> Result<Value, Failure> {
     let required: Vec<&str> = shape
         .fields
         .iter()
-        .filter(|field| field.facets.required || always_needed(shape.name).contains(&field.key))
+        .filter(|field| field.facets.required || always_required(shape.name).contains(&field.key))
         .map(|field| field.key)
         .collect();
     Ok(documented(&description(shape.doc))
@@ -250,7 +254,7 @@ fn value(shape: &Shape, facets: &Facets, nullable: bool) -> Result<Value, Failur
             .with("additionalProperties", value(values, &Facets::NONE, false)?)
             .into(),
         Shape::Object(shape) => object(shape, nullable)?,
-        // An empty word is an unfinished one: of all that may be left empty, an editor points out this.
+        // An empty string is refused here, so that the editor marks a value that is not finished yet.
         Shape::Words(words) => {
             let list: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
             let docs: Vec<String> = words.words.iter().map(|(_, doc)| description(doc)).collect();
@@ -280,7 +284,7 @@ fn text(types: &[&str], facets: &Facets, nullable: bool) -> Value {
         .enumerate()
         .map(|(index, text)| if index == 0 { text } else { text.strip_prefix("a quantity ").unwrap_or(text) })
         .collect();
-    let most = checks.iter().filter_map(|check| check.most).chain(facets.max_length).min();
+    let most = checks.iter().filter_map(|check| check.max_length).chain(facets.max_length).min();
     let empty = if facets.required { "" } else { "^$|" };
     Object::default()
         .with("type", if let [one] = types.as_slice() { json!(one) } else { json!(types) })
@@ -292,15 +296,15 @@ fn text(types: &[&str], facets: &Facets, nullable: bool) -> Value {
         .into()
 }
 
-/// Fields that are needed whatever else is said, and that a cluster asks for in words of its own.
-fn always_needed(object: &str) -> &'static [&'static str] {
+/// Returns fields that are always required, but whose absence the CRD reports by a rule with its own message.
+fn always_required(object: &str) -> &'static [&'static str] {
     match object {
         "ModelDeploymentSpec" => &["model"],
         _ => &[],
     }
 }
 
-/// What depends on another field.
+/// Returns the constraints that depend on the value of another field.
 fn conditions(object: &str) -> Result<Option<Value>, Failure> {
     let when = |field: &str, words: &[&str]| json!({"required": [field], "properties": {field: {"enum": words}}});
     let list = match object {
@@ -331,7 +335,7 @@ fn conditions(object: &str) -> Result<Option<Value>, Failure> {
     Ok(Some(Value::Array(list)))
 }
 
-/// What the serving mode and the engine ask for.
+/// Returns the fields that a serving mode and an engine require.
 fn workload() -> Vec<Value> {
     let disaggregated = json!({"required": ["serving"], "properties": {"serving": {"required": ["mode"], "properties": {"mode": {"enum": ["disaggregated"]}}}}});
     let role = json!({"type": "object", "required": ["gpu", "memory"], "properties": {"gpu": {"type": "object", "required": ["count"]}}});

@@ -1,27 +1,27 @@
-//! What `explain --trace`, `--rules` and `--why-not` print as JSON.
+//! Schemas of the reports of `explain --trace`, `--rules` and `--why-not`.
 
 use serde_json::{Value, json};
 
-use super::reports::{candidate, finding, flag, list, number, object, of, reference, text, version};
+use super::reports::{candidate, finding, flag, list, number, object, reference, report, text, version};
 
-/// Every report with the name of its file.
+/// Returns the schema of every report, with the name of its file.
 pub(super) fn all() -> Vec<(String, Value)> {
     vec![
         (
             "traces".to_owned(),
-            of(
+            report(
                 "Traces",
                 "What `kubefoundry explain --trace --output json` prints.",
                 vec![
                     version(),
-                    ("traces", list("One for each ModelDeployment, in the order of the input.", &trace())),
+                    ("traces", list("One entry for each ModelDeployment, in input order.", &trace())),
                     ("diagnostics", list("Every finding, by file, line and code.", &finding())),
                 ],
             ),
         ),
         (
             "rule-analysis".to_owned(),
-            of(
+            report(
                 "RuleAnalysis",
                 "What `kubefoundry explain --rules --output json` prints.",
                 vec![
@@ -33,12 +33,12 @@ pub(super) fn all() -> Vec<(String, Value)> {
         ),
         (
             "why-not".to_owned(),
-            of(
+            report(
                 "WhyNot",
                 "What `kubefoundry explain --why-not PROVIDER --output json` prints.",
                 vec![
                     version(),
-                    ("answers", list("One for each ModelDeployment, in the order of the input.", &answer())),
+                    ("answers", list("One entry for each ModelDeployment, in input order.", &answer())),
                     ("diagnostics", list("Every finding, by file, line and code.", &finding())),
                 ],
             ),
@@ -46,58 +46,58 @@ pub(super) fn all() -> Vec<(String, Value)> {
     ]
 }
 
-/// Where an object of the input stands.
+/// The fields of a place in the input.
 fn input_place() -> Vec<(&'static str, Value)> {
     vec![
         ("file", text("The file, as it was given; `-` is standard input.")),
-        ("document", number("Which document of the file, from 0.", 0)),
+        ("document", number("The position of the document in the file, from 0.", 0)),
         ("line", number("The line of its name, from 1.", 1)),
         ("column", number("The column of its name, from 1.", 1)),
     ]
 }
 
 fn origin() -> Value {
-    json!({"description": "Where it came from.", "type": "string", "enum": ["written", "defaulted", "derived"]})
+    json!({"description": "Where the value comes from.", "type": "string", "enum": ["written", "defaulted", "derived"]})
 }
 
-/// What a field does, or an option.
+/// Returns the schema of the trace of one field or option.
 fn field_trace() -> Value {
     let tried = object(
         "An edit.",
         vec![
             ("path", text("The field.")),
-            ("value?", text("Its other value, as JSON text; absent when it was taken out.")),
+            ("value?", text("The value that was tried instead, as JSON text; absent if the field was removed.")),
         ],
     );
     let reached = object(
-        "A place of the output.",
+        "A field of the output.",
         vec![
             ("object", reference("The object.")),
             ("path", text("The field; empty for the object as a whole.")),
             ("inside?", text("The field inside the text that the field holds, when that is YAML or JSON.")),
-            ("value?", text("What is there, as JSON text.")),
-            ("added", flag("Whether it is only there with another value.")),
+            ("value?", text("The value, as JSON text.")),
+            ("added", flag("Whether the output has the field only with another value.")),
         ],
     );
     let rule = object(
         "A selection rule.",
-        vec![("provider", text("Whose.")), ("rule", number("Which of its rules, from 1.", 1))],
+        vec![("provider", text("The provider.")), ("rule", number("The position of the rule, from 1.", 1))],
     );
     let description = "A field of the input, or an option.";
     let fates = ["rendered", "selects", "reported", "checked", "own", "empty", "nothing"];
     object(
         description,
         vec![
-            ("path", text("The field; of an option its place in the Render options.")),
-            ("option", flag("Whether it is an option.")),
-            ("value", text("Its value, as JSON text.")),
+            ("path", text("The field, or the path of an option in the Render options.")),
+            ("option", flag("Whether this is an option.")),
+            ("value", text("The value, as JSON text.")),
             ("origin", origin()),
-            ("fate", json!({"description": "What becomes of it.", "type": "string", "enum": fates})),
-            ("tried?", list("The edits with which the output moved.", &tried)),
-            ("reaches?", list("The places of the output that moved.", &reached)),
-            ("selects?", list("Providers that other values of it select.", &text("A provider."))),
-            ("readBy?", list("Selection rules that read it.", &rule)),
-            ("codes?", list("Codes of findings that name it, or that refuse its other values.", &text("A code."))),
+            ("fate", json!({"description": "How the value is used.", "type": "string", "enum": fates})),
+            ("tried?", list("The edits that changed the output.", &tried)),
+            ("reaches?", list("The fields of the output that changed.", &reached)),
+            ("selects?", list("Providers that are selected with other values.", &text("A provider."))),
+            ("readBy?", list("Selection rules that read the field.", &rule)),
+            ("codes?", list("Codes of findings about the field or about other values of it.", &text("A code."))),
         ],
     )
 }
@@ -109,26 +109,26 @@ fn trace() -> Value {
             ("object", reference("The object.")),
             ("path", text("The field.")),
             ("inside?", text("The field inside the text that the field holds, when that is YAML or JSON.")),
-            ("value", text("Its value, as JSON text.")),
-            ("from", list("The fields and options that move it; none for what is always written.", &text("A field."))),
+            ("value", text("The value, as JSON text.")),
+            (
+                "from",
+                list("The fields and options on which the value depends; empty for a constant.", &text("A field.")),
+            ),
         ],
     );
     let mut fields = input_place();
     fields.extend([
         ("object", reference("The deployment.")),
-        ("provider?", text("The provider that was chosen; absent when there is none.")),
-        ("reason?", text("Why it was chosen.")),
+        ("provider?", text("The selected provider; absent if there is none.")),
+        ("reason?", text("The reason of the selection.")),
         (
             "fields",
-            list(
-                "Every field that was written, every default, and every option that has a part in the output.",
-                &field_trace(),
-            ),
+            list("Every field that is set, every default, and every option that affects the output.", &field_trace()),
         ),
-        ("untried", number("How many fields were not tried, for there are too many.", 0)),
+        ("untried", number("The number of fields that were not tried because of the limit.", 0)),
         ("outputs", list("Every field of the output.", &output)),
     ]);
-    object("Where the fields of a deployment go, and where its output comes from.", fields)
+    object("The trace of one deployment: where each field goes, and where each output field comes from.", fields)
 }
 
 fn analysis() -> Value {
@@ -136,56 +136,50 @@ fn analysis() -> Value {
         object(
             description,
             vec![
-                ("provider", text("Whose.")),
-                ("rule", number("Which of its rules, from 1.", 1)),
-                ("priority", number("Its priority.", 0)),
-                ("condition", text("Its CEL expression.")),
+                ("provider", text("The provider.")),
+                ("rule", number("The position of the rule, from 1.", 1)),
+                ("priority", number("The priority.", 0)),
+                ("condition", text("The CEL expression.")),
             ],
         )
     };
     let provider = object(
-        "A provider, and how often it wins.",
+        "A provider and the number of deployments that it wins.",
         vec![
-            ("provider", text("Its name.")),
-            ("rules", number("How many rules it has.", 0)),
-            ("open", number("Deployments that it can run, by its own account.", 0)),
-            ("wins", number("Deployments that it is selected for.", 0)),
+            ("provider", text("The name.")),
+            ("rules", number("The number of its selection rules.", 0)),
+            ("open", number("The number of deployments for which the provider is eligible.", 0)),
+            ("wins", number("The number of deployments for which the provider is selected.", 0)),
         ],
     );
     let witness = object(
-        "A deployment that shows it, and what is selected for it.",
+        "A deployment that demonstrates the problem.",
         vec![
             ("document", json!({"description": "The whole document.", "type": "object"})),
-            ("selects?", text("The provider that is selected; absent when there is none.")),
-            ("reason?", text("Why.")),
+            ("selects?", text("The selected provider; absent if there is none.")),
+            ("reason?", text("The reason.")),
         ],
     );
     let kinds = ["dead", "unreachable", "shadowed", "tied", "fails", "named-only"];
     let flaw = object(
-        "Something that is wrong with a rule or a provider.",
+        "A problem of a rule or a provider.",
         vec![
-            ("kind", json!({"description": "What.", "type": "string", "enum": kinds})),
-            ("provider", text("Whose.")),
-            ("rule?", rule("The rule; absent when it is the provider as a whole.")),
-            ("message", text("In words.")),
-            ("others?", list("What wins instead, or as well.", &rule("A rule."))),
+            ("kind", json!({"description": "The kind of the problem.", "type": "string", "enum": kinds})),
+            ("provider", text("The provider.")),
+            ("rule?", rule("The rule; absent if the problem is the provider as a whole.")),
+            ("message", text("The problem, as text.")),
+            ("others?", list("The rules that win instead, or tie.", &rule("A rule."))),
             ("witness?", witness),
         ],
     );
     let mut analysis = object(
-        "What is to be said of the rules; null when configurations cannot be used.",
+        "The result; null if the provider configurations are invalid.",
         vec![
             ("providers", list("Every provider, by name.", &provider)),
-            ("judged", number("Deployments that were tried.", 0)),
-            ("complete", flag("Whether these are all that the rules can tell apart.")),
-            (
-                "unvaried",
-                list(
-                    "Fields that rules read and of which not every value is tried that may matter.",
-                    &text("A field."),
-                ),
-            ),
-            ("flaws", list("What is wrong, by provider and rule.", &flaw)),
+            ("judged", number("The number of deployments that were judged.", 0)),
+            ("complete", flag("Whether they cover all combinations that the rules can distinguish.")),
+            ("unvaried", list("Fields read by rules whose relevant values were not all tried.", &text("A field."))),
+            ("flaws", list("The problems, by provider and rule.", &flaw)),
         ],
     );
     analysis["type"] = json!(["object", "null"]);
@@ -194,23 +188,32 @@ fn analysis() -> Value {
 
 fn answer() -> Value {
     let change = object(
-        "One change of the document.",
-        vec![("path", text("The field.")), ("value?", text("Its new value, as JSON text; absent when it goes."))],
+        "An edit of the document.",
+        vec![
+            ("path", text("The field.")),
+            ("value?", text("The new value, as JSON text; absent if the field is removed.")),
+        ],
     );
     let obstacles = ["not-ready", "no-engine", "no-rules", "nothing-found"];
     let mut fields = input_place();
     fields.extend([
         ("object", reference("The deployment.")),
-        ("provider", text("The provider that was asked about.")),
-        ("selected?", text("The provider that is selected; absent when there is none.")),
-        ("reason?", text("Why that one.")),
-        ("assessment?", candidate("What was found about the provider that was asked about.")),
-        ("byRules?", list("The fewest changes with which its rules select it, tried out.", &change)),
-        ("byName?", list("The fewest changes with which it is chosen by its name, tried out.", &change)),
+        ("provider", text("The provider in question.")),
+        ("selected?", text("The selected provider; absent if there is none.")),
+        ("reason?", text("The reason of the selection.")),
+        ("assessment?", candidate("The assessment of the provider in question.")),
+        (
+            "byRules?",
+            list("The smallest set of edits with which its rules select it; the result was verified.", &change),
+        ),
+        (
+            "byName?",
+            list("The smallest set of edits with which it can be chosen by name; the result was verified.", &change),
+        ),
         (
             "obstacle?",
-            json!({"description": "What no change gets past, when it cannot be selected by its rules.", "type": "string", "enum": obstacles}),
+            json!({"description": "Why no edit lets its rules select it.", "type": "string", "enum": obstacles}),
         ),
     ]);
-    object("Why a provider is not selected, and what would make it win.", fields)
+    object("Why a provider is not selected, and the edits that would select it.", fields)
 }

@@ -1,4 +1,4 @@
-//! What external providers add to the CRD of llama-stack's operator, as a JSON patch that kustomize applies.
+//! Generates a JSON patch for kustomize that adds external providers to the CRD of the llama-stack operator.
 
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::wire::{Describe, Shape};
@@ -11,11 +11,11 @@ use crate::Failure;
 
 const SCHEMA: &str = "/spec/versions/0/schema/openAPIV3Schema/properties";
 
-/// The operations of the patch.
+/// Returns the operations of the patch.
 pub(super) fn patch() -> Result<Value, Failure> {
     let status = object::<ExternalProviderStatus>()?;
     let list = json!({
-        "description": "How far the installation of each external provider is.",
+        "description": "The installation status of each external provider.",
         "type": "array",
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["providerId"],
@@ -35,6 +35,6 @@ pub(super) fn patch() -> Result<Value, Failure> {
 fn object<T: Describe>() -> Result<Value, Failure> {
     match (T::SHAPE, API_GROUPS.first()) {
         (Shape::Object(shape), Some(api_group)) => structural::object(shape, api_group),
-        _ => Err(Failure::Broken("external providers are no object".to_owned())),
+        _ => Err(Failure::Broken("external providers are not an object".to_owned())),
     }
 }

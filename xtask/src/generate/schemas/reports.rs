@@ -1,14 +1,15 @@
-//! What `--output json` prints. Fields may be added to a version of a report, so a reader must not refuse unknown ones.
+//! Schemas of the reports that `--output json` prints. A version of a report may gain fields, so a reader must accept unknown
+//! ones.
 
-mod live;
-mod moving;
+mod cluster;
+mod conversion;
 
 use kubefoundry::registry;
 use kubefoundry_compiler::plan::ChangeClass;
 use serde_json::{Value, json};
 
-/// The schema of a report.
-pub(super) fn of(title: &str, description: &str, fields: Vec<(&str, Value)>) -> Value {
+/// Returns the schema of a report, the root of its file.
+pub(super) fn report(title: &str, description: &str, fields: Vec<(&str, Value)>) -> Value {
     let mut schema = object(description, fields);
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!(title);
@@ -16,39 +17,42 @@ pub(super) fn of(title: &str, description: &str, fields: Vec<(&str, Value)>) -> 
 }
 
 pub(super) fn version() -> (&'static str, Value) {
-    ("version", json!({"description": "Changes when a field changes its meaning or goes.", "const": 1}))
+    (
+        "version",
+        json!({"description": "The version of the report. It changes when a field changes its meaning or is removed.", "const": 1}),
+    )
 }
 
-/// Every report with the name of its file.
+/// Returns the schema of every report, with the name of its file.
 pub(super) fn all() -> Vec<(String, Value)> {
     vec![
         (
             "diagnostics".to_owned(),
-            of(
+            report(
                 "Diagnostics",
                 "What `kubefoundry lint --output json` prints, and every command with `--diagnostics json`.",
                 vec![
                     version(),
-                    ("crds?", list("With `--crds`: the schemas that objects were checked against.", &schema())),
+                    ("crds?", list("With `--crds`: the schemas against which objects were checked.", &schema())),
                     ("diagnostics", list("Every finding, by file, line and code.", &finding())),
                 ],
             ),
         ),
         (
             "decisions".to_owned(),
-            of(
+            report(
                 "Decisions",
                 "What `kubefoundry explain --output json` prints.",
                 vec![
                     version(),
-                    ("decisions", list("One for each ModelDeployment, in the order of the input.", &decision())),
+                    ("decisions", list("One entry for each ModelDeployment, in input order.", &decision())),
                     ("diagnostics", list("Every finding, by file, line and code.", &finding())),
                 ],
             ),
         ),
         (
             "plan".to_owned(),
-            of("Plan", "What `kubefoundry plan --output json` prints.", {
+            report("Plan", "What `kubefoundry plan --output json` prints.", {
                 let mut fields = vec![version()];
                 fields.extend(plan());
                 fields
@@ -56,7 +60,7 @@ pub(super) fn all() -> Vec<(String, Value)> {
         ),
         (
             "images".to_owned(),
-            of(
+            report(
                 "Images",
                 "What `kubefoundry images --output json` prints.",
                 vec![
@@ -67,16 +71,35 @@ pub(super) fn all() -> Vec<(String, Value)> {
         ),
         (
             "import".to_owned(),
-            of(
+            report(
                 "Import",
                 "What `kubefoundry import --output json` prints.",
                 vec![
                     version(),
+                    ("imported", list("The imported objects; empty if there is an error.", &conversion::imported())),
+                    ("diagnostics", list("Every finding, by file, line and code.", &finding())),
+                ],
+            ),
+        ),
+        (
+            "migration".to_owned(),
+            report(
+                "Migration",
+                "What `kubefoundry migrate --output json` prints.",
+                vec![
+                    version(),
                     (
-                        "imported",
+                        "moved?",
                         list(
-                            "One for each object that was imported; none when there is an error.",
-                            &moving::imported(),
+                            "With `--to`: one entry for each ModelDeployment; empty if there is an error.",
+                            &conversion::moved(),
+                        ),
+                    ),
+                    (
+                        "files?",
+                        list(
+                            "With `--to-group`: every file that contains an object to move.",
+                            &conversion::regrouped(),
                         ),
                     ),
                     ("diagnostics", list("Every finding, by file, line and code.", &finding())),
@@ -84,38 +107,22 @@ pub(super) fn all() -> Vec<(String, Value)> {
             ),
         ),
         (
-            "migration".to_owned(),
-            of(
-                "Migration",
-                "What `kubefoundry migrate --output json` prints.",
-                vec![
-                    version(),
-                    (
-                        "moved?",
-                        list("With --to: one for each ModelDeployment; none when there is an error.", &moving::moved()),
-                    ),
-                    ("files?", list("With --to-group: every file with an object that moves.", &moving::regrouped())),
-                    ("diagnostics", list("Every finding, by file, line and code.", &finding())),
-                ],
-            ),
-        ),
-        (
             "status".to_owned(),
-            of(
+            report(
                 "Statuses",
                 "What `kubefoundry status --output json` prints.",
                 vec![
                     version(),
-                    ("now?", text("With `--now`: the time by which staleness was judged, as RFC 3339.")),
-                    ("staleAfterSeconds?", number("With `--now`: after how long a status is stale.", 0)),
-                    ("statuses", list("By namespace and name.", &live::status())),
-                    ("diagnostics", list("What is wrong with the dump.", &finding())),
+                    ("now?", text("With `--now`: the time against which staleness was judged (RFC 3339).")),
+                    ("staleAfterSeconds?", number("With `--now`: the age in seconds from which a status is stale.", 0)),
+                    ("statuses", list("One entry for each deployment, by namespace and name.", &cluster::status())),
+                    ("diagnostics", list("Problems of the cluster snapshot.", &finding())),
                 ],
             ),
         ),
         (
             "drift".to_owned(),
-            of(
+            report(
                 "Drift",
                 "What `kubefoundry drift --output json` prints.",
                 vec![
@@ -124,11 +131,11 @@ pub(super) fn all() -> Vec<(String, Value)> {
                     (
                         "objects",
                         list(
-                            "Every rendered object, then those that nothing renders; none with an error.",
-                            &live::object(),
+                            "Every rendered object, then the live objects that no input renders; empty if there is an error.",
+                            &cluster::object(),
                         ),
                     ),
-                    ("diagnostics", list("Every finding in what was rendered and compared.", &finding())),
+                    ("diagnostics", list("Every finding in the input and in the cluster snapshot.", &finding())),
                 ],
             ),
         ),
@@ -143,12 +150,12 @@ fn schema() -> Value {
         vec![
             ("apiVersion", text("`group/version`.")),
             ("kind", text("The kind.")),
-            ("fingerprint", text("The same for the same schema, whatever file it came in.")),
+            ("fingerprint", text("A hash of the schema, independent of the file that it was read from.")),
         ],
     )
 }
 
-/// An object with these fields, those without a `?` required.
+/// Returns the schema of an object. A field whose name ends in `?` is optional.
 pub(super) fn object(description: &str, fields: Vec<(&str, Value)>) -> Value {
     let required: Vec<&str> = fields.iter().map(|(name, _)| *name).filter(|name| !name.ends_with('?')).collect();
     let mut schema = json!({"description": description, "type": "object", "required": required, "properties": {}});
@@ -174,25 +181,25 @@ pub(super) fn number(description: &str, least: i64) -> Value {
     json!({"description": description, "type": "integer", "minimum": least})
 }
 
-/// Lines and columns.
+/// The fields of a range in a text.
 fn range() -> Vec<(&'static str, Value)> {
     vec![
         ("line", number("The first line, from 1.", 1)),
         ("column", number("The first column, in characters from 1.", 1)),
         ("endLine", number("The last line.", 1)),
-        ("endColumn", number("The column behind the last character.", 1)),
+        ("endColumn", number("The column after the last character.", 1)),
     ]
 }
 
 fn place(optional: bool) -> Vec<(&'static str, Value)> {
     let mut fields = vec![
         ("file", text("The file, as it was given; `-` is standard input.")),
-        ("document", number("Which document of the file, from 0.", 0)),
+        ("document", number("The position of the document in the file, from 0.", 0)),
         ("path", text("The field, such as `spec.env[0].name`; empty for the whole document.")),
     ];
     fields.extend(range());
     if optional {
-        // All of them or none.
+        // `finding` requires either all of them or none.
         fields = fields.into_iter().map(|(name, schema)| (optional_name(name), schema)).collect();
     }
     fields
@@ -217,7 +224,7 @@ pub(super) fn reference(description: &str) -> Value {
         vec![
             ("apiVersion", text("`group/version`.")),
             ("kind", text("The kind.")),
-            ("namespace?", text("The namespace, when the object states one.")),
+            ("namespace?", text("The namespace, if the object has one.")),
             ("name", text("The name.")),
         ],
     )
@@ -229,39 +236,39 @@ pub(super) fn finding() -> Value {
     let mut fields = vec![
         (
             "code",
-            json!({"description": "What is flagged; its page is `docs/codes/<code>.md`.", "type": "string", "examples": codes, "pattern": "^KF[0-9]{4}$"}),
+            json!({"description": "The diagnostic code; its page is `docs/codes/<code>.md`.", "type": "string", "examples": codes, "pattern": "^KF[0-9]{4}$"}),
         ),
-        ("name", text("The code in words, such as `unknown-field`.")),
+        ("name", text("The name of the code, such as `unknown-field`.")),
         (
             "severity",
-            json!({"description": "How much it matters; an error stops the output.", "type": "string", "enum": ["error", "warning", "info"]}),
+            json!({"description": "The severity; an error prevents all output.", "type": "string", "enum": ["error", "warning", "info"]}),
         ),
-        ("message", text("What was found and what is expected, in one line.")),
+        ("message", text("The problem, in one line.")),
     ];
     fields.extend(place(true));
     let related = {
-        let mut fields = vec![("message", text("What is there."))];
+        let mut fields = vec![("message", text("What the place shows."))];
         fields.extend(place(false));
-        object("Another place that explains the finding.", fields)
+        object("Another place that helps to understand the finding.", fields)
     };
     let edit = {
         let mut fields = range();
-        fields.push(("replacement", text("What comes in its place.")));
-        object("Text to replace in the finding's file.", fields)
+        fields.push(("replacement", text("The text that replaces the range.")));
+        object("A replacement in the file of the finding.", fields)
     };
     fields.extend([
         ("object?", reference("The object that the finding is about.")),
-        ("related?", list("Other places that explain it.", &related)),
-        ("help?", text("What to do.")),
+        ("related?", list("Other places that help to understand the finding.", &related)),
+        ("help?", text("How to resolve the finding.")),
         (
             "fix?",
             object(
-                "A change that is right in every case.",
-                vec![("title", text("What it does.")), ("edits", list("Its edits; they do not overlap.", &edit))],
+                "A change that `lint --fix` applies.",
+                vec![("title", text("What the fix does.")), ("edits", list("The edits; they do not overlap.", &edit))],
             ),
         ),
     ]);
-    let mut finding = object("One finding. One about options or the whole input has no place.", fields);
+    let mut finding = object("A finding. It has no place if it is about flags or the input as a whole.", fields);
     let with: Vec<&str> = place(false).iter().map(|(name, _)| *name).collect();
     finding["dependencies"] = json!({"file": with});
     finding
@@ -278,176 +285,188 @@ fn plan() -> Vec<(&'static str, Value)> {
     let gpus = |description: &str| {
         let fields = vec![
             ("resource", text("The resource name.")),
-            ("before", number("How many before.", 0)),
-            ("after", number("How many after.", 0)),
+            ("before", number("The number before the change.", 0)),
+            ("after", number("The number after the change.", 0)),
         ];
         list(description, &object("GPUs of one type.", fields))
     };
     let changed = ChangeClass::ALL.into_iter().map(|class| (class.as_str(), number(class.meaning(), 0))).collect();
     let summary = object(
-        "How many deployments become what, and the GPUs of all.",
+        "The number of deployments by action and class, and the GPUs of all deployments.",
         vec![
             ("created", number("Deployments that are new.", 0)),
-            ("deleted", number("Deployments that are gone.", 0)),
-            ("unchanged", number("Deployments that stay as they are.", 0)),
-            ("changed", object("Deployments that change, by the class of their gravest change.", changed)),
+            ("deleted", number("Deployments that are deleted.", 0)),
+            ("unchanged", number("Deployments that do not change.", 0)),
+            ("changed", object("Deployments that change, by the class of their most severe change.", changed)),
             ("gpusBefore", number("GPUs of all types before.", 0)),
             ("gpusAfter", number("GPUs of all types after.", 0)),
-            ("gpusAtMost", number("GPUs while second clusters run beside the first.", 0)),
+            (
+                "gpusAtMost",
+                number(
+                    "The maximum number of GPUs during the change, while a second cluster runs beside the first.",
+                    0,
+                ),
+            ),
         ],
     );
     let image = object(
-        "An image that takes the place of another one in deployments, or that none had before or has any more.",
+        "An image that replaces another one, is new, or is no longer used.",
         vec![
-            ("before?", text("The image that goes.")),
-            ("after?", text("The image that comes.")),
-            ("deployments", number("In how many deployments.", 1)),
+            ("before?", text("The image that is no longer used.")),
+            ("after?", text("The image that is used now.")),
+            ("deployments", number("The number of deployments.", 1)),
         ],
     );
     let rule = object(
-        "The rule that won; absent when the deployment names its provider.",
-        vec![("condition", text("Its CEL expression.")), ("priority", number("Its priority.", 0))],
+        "The selection rule that won; absent if the deployment names its provider.",
+        vec![("condition", text("The CEL expression.")), ("priority", number("The priority.", 0))],
     );
     let choice = |description: &str| {
-        let fields =
-            vec![("provider", text("The provider.")), ("reason", text("Why, for people.")), ("rule?", rule.clone())];
+        let fields = vec![
+            ("provider", text("The provider.")),
+            ("reason", text("The reason, as text.")),
+            ("rule?", rule.clone()),
+        ];
         object(description, fields)
     };
     let selection = object(
-        "Of one that is changed: another provider, or another reason for the same one.",
+        "For a changed deployment: a different provider, or a different reason for the same provider.",
         vec![
             ("before", choice("The choice before.")),
             ("after", choice("The choice after.")),
-            ("closedGate?", text("Why the provider from before cannot be chosen any more.")),
+            ("closedGate?", text("Why the previous provider is no longer eligible.")),
         ],
     );
     let output = object(
-        "A place in the output that moves.",
+        "A field of the output that changes.",
         vec![
             ("object", reference("The object.")),
-            ("path", text("The field; empty when the object itself comes or goes.")),
-            ("before?", any("Its value before; absent when there was none.")),
-            ("after?", any("Its value after; absent when there is none.")),
-            ("class", class("What becomes of it.")),
-            ("source", text("How that is known.")),
-            ("together", flag("Whether no change moves it alone: it takes this one and others.")),
+            ("path", text("The field; empty if the object as a whole is created or deleted.")),
+            ("before?", any("The old value; absent if there was none.")),
+            ("after?", any("The new value; absent if there is none.")),
+            ("class", class("The effect of the change.")),
+            ("source", text("The upstream source for this effect.")),
+            ("together", flag("Whether this change has the effect only together with other changes.")),
         ],
     );
     let change = object(
-        "A change that can be made alone, and what it moves.",
+        "A single change of the input, with the output that it changes.",
         vec![
             (
                 "cause",
                 words(
-                    "What changes: a field, or what the run was made with.",
+                    "What changes: a field, or another input of the run.",
                     &["field", "options", "providers", "crds", "objects"],
                 ),
             ),
-            ("path?", text("The field, when it is one.")),
-            ("before?", any("Its value before; absent when it was not written.")),
-            ("after?", any("Its value after; absent when it is not written any more.")),
-            ("class", class("How grave it is: as the gravest of what it moves.")),
-            ("outputs", list("What it moves; nothing, when it is in no output.", &output)),
+            ("path?", text("The field, if a field changes.")),
+            ("before?", any("The old value; absent if the field was not set.")),
+            ("after?", any("The new value; absent if the field is no longer set.")),
+            ("class", class("The class of the most severe effect.")),
+            ("outputs", list("The output that the change affects; empty if it affects none.", &output)),
         ],
     );
     let changed_object = object(
-        "An object that comes, goes or changes.",
+        "An object that is created, deleted or changed.",
         vec![
             ("object", reference("The object.")),
-            ("action", words("What is done to it.", &["created", "deleted", "changed"])),
+            ("action", words("What happens to the object.", &["created", "deleted", "changed"])),
         ],
     );
     let deployment = object(
-        "What becomes of a ModelDeployment.",
+        "The effect of the change on one ModelDeployment.",
         vec![
-            ("file?", text("The file, as it was given: of NEW, or of OLD when the deployment is gone.")),
-            ("document?", number("Which document of the file, from 0.", 0)),
+            ("file?", text("The file, as it was given: in NEW, or in OLD if the deployment is deleted.")),
+            ("document?", number("The position of the document in the file, from 0.", 0)),
             ("line?", number("The line of its name, from 1.", 1)),
             ("column?", number("The column of its name, from 1.", 1)),
             ("object", reference("The ModelDeployment.")),
-            ("action", words("What is done to it.", &["created", "deleted", "changed", "unchanged"])),
-            ("class?", class("Of one that is changed: how grave the gravest of its changes is.")),
-            ("provider", text("The provider that runs it; of one that is deleted, the one that ran it.")),
+            ("action", words("What happens to the deployment.", &["created", "deleted", "changed", "unchanged"])),
+            ("class?", class("For a changed deployment: the class of its most severe change.")),
+            ("provider", text("The provider that runs the deployment, or that ran a deleted one.")),
             ("selection?", selection),
-            ("gpus", gpus("Its GPUs, where their number changes.")),
-            ("changes", list("What changes, the gravest first.", &change)),
-            ("objects", list("The objects that come, go or change.", &changed_object)),
-            ("diff?", text("With `--diff`: how the objects differ, as unified diffs.")),
+            ("gpus", gpus("The GPUs of the deployment, by type, if their number changes.")),
+            ("changes", list("The changes, the most severe first.", &change)),
+            ("objects", list("The objects that are created, deleted or changed.", &changed_object)),
+            ("diff?", text("With `--diff`: unified diffs of the objects.")),
         ],
     );
     vec![
-        ("applier", words("Who brings the objects into the cluster.", &["apply", "operator"])),
+        ("applier", words("The client that applies the objects to the cluster.", &["apply", "operator"])),
         ("summary", summary),
         ("gpus", gpus("GPUs of all deployments, by type.")),
         ("images", list("Images that change, sorted.", &image)),
-        ("deployments", list("Those of NEW in its order, then those that are gone.", &deployment)),
+        ("deployments", list("The deployments of NEW in input order, then the deleted ones.", &deployment)),
         ("oldDiagnostics", list("Every finding of OLD.", &finding())),
         ("diagnostics", list("Every finding of NEW.", &finding())),
     ]
 }
 
-/// A provider that could be chosen, and what was found about it.
+/// Returns the schema of a candidate: a provider and the result of its selection rules.
 pub(super) fn candidate(description: &str) -> Value {
     let rule = object(
         "A selection rule.",
         vec![
-            ("condition", text("Its CEL expression.")),
-            ("priority", number("Its priority.", 0)),
-            ("value?", flag("What it came to; absent when its evaluation failed.")),
+            ("condition", text("The CEL expression.")),
+            ("priority", number("The priority.", 0)),
+            ("value?", flag("The result; absent if the evaluation failed.")),
         ],
     );
     object(
         description,
         vec![
             ("provider", text("Its name.")),
-            ("closedGate?", text("Why it cannot run the deployment; absent when it can.")),
-            ("rules", list("Its rules.", &rule)),
+            ("closedGate?", text("Why the candidate is not eligible; absent if it is.")),
+            ("rules", list("The selection rules of the provider.", &rule)),
             ("score?", number("The highest priority among its true rules.", 0)),
         ],
     )
 }
 
 fn decision() -> Value {
-    let candidate = candidate("A provider that could be chosen.");
+    let candidate = candidate("A candidate.");
     let selection = object(
-        "Which provider, and why; of a ModelDeployment.",
+        "The selected provider of a ModelDeployment, with the reason.",
         vec![
-            ("provider?", text("The provider that was chosen; absent when there is none.")),
-            ("reason?", text("Why, for people; the text of the `selected-reason` annotation.")),
+            ("provider?", text("The selected provider; absent if there is none.")),
+            ("reason?", text("The reason, as in the `selected-reason` annotation.")),
             ("explicit", flag("Whether the deployment names its provider.")),
-            ("candidates", list("What was found about every candidate, by name.", &candidate)),
+            ("candidates", list("All candidates, by name.", &candidate)),
         ],
     );
     let endpoint = object(
-        "Where the model answers once it runs.",
+        "The Service that answers requests once the model runs.",
         vec![("service", text("The Service's name.")), ("port", number("The Service's port.", 1))],
     );
     let field = object(
-        "A value of the deployment.",
+        "A field of the deployment.",
         vec![
             ("path", text("The field.")),
             ("value", text("The value, as JSON text.")),
             (
                 "origin",
-                json!({"description": "Where it came from.", "type": "string", "enum": ["written", "defaulted", "derived"]}),
+                json!({"description": "Where the value comes from.", "type": "string", "enum": ["written", "defaulted", "derived"]}),
             ),
         ],
     );
     object(
-        "What was decided for an object of a kind that is transformed, and what it became.",
+        "The decision for one object of the input, and the objects that it became.",
         vec![
             ("file", text("The file, as it was given; `-` is standard input.")),
-            ("document", number("Which document of the file, from 0.", 0)),
+            ("document", number("The position of the document in the file, from 0.", 0)),
             ("line", number("The line of its name, from 1.", 1)),
             ("column", number("The column of its name, from 1.", 1)),
-            ("object", reference("The object: a ModelDeployment for the most part.")),
+            ("object", reference("The object, usually a ModelDeployment.")),
             ("selection?", selection),
-            ("crdVersion?", text("The CRD version that is written.")),
-            ("schemaFingerprint?", text("With `--crds`: the schema that the main object was checked against.")),
-            ("runtime?", text("The runtime version that flags and images are for.")),
+            ("crdVersion?", text("The CRD version of the main object.")),
+            (
+                "schemaFingerprint?",
+                text("With `--crds`: the fingerprint of the schema against which the main object was checked."),
+            ),
+            ("runtime?", text("The runtime version for which flags are checked and images are chosen.")),
             ("endpoint?", endpoint),
-            ("objects", list("The objects it became.", &reference("An object."))),
-            ("fields", list("Every value of the deployment with its defaults.", &field)),
+            ("objects", list("The objects that the object became.", &reference("An object."))),
+            ("fields", list("Every field of the deployment, defaults included.", &field)),
         ],
     )
 }

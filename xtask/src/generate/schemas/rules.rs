@@ -1,9 +1,9 @@
-//! What CEL can say of our objects (`x-kubernetes-validations`), in the words of the engine's findings: an apiserver puts
-//! the field's path before a message, as the engine does. `tests/it/schemas/` compares the two for every rule.
+//! CEL validation rules of our CRDs (`x-kubernetes-validations`), with the messages of `lint`: an API server puts the path of
+//! the field before a message, as `lint` does. `tests/it/schemas/` compares the two for every rule.
 //!
-//! Left to the engine: what needs other objects (selection, collisions), the flag tables (values of `engine.args`,
-//! parallelism), or more of the metadata than its name; labels, image references and the names in `valueFrom`, of which
-//! there may be too many for what a rule may cost.
+//! Only `lint` checks what needs other objects (selection, collisions), the flag tables (values of `engine.args`,
+//! parallelism) or metadata other than the name, and what could exceed the cost limit of rules: labels, image references
+//! and the names in `valueFrom`.
 
 mod actor;
 mod items;
@@ -18,22 +18,23 @@ use kubefoundry_model::wire::KIND;
 
 use super::syntax;
 
-/// One rule. Rules use nothing that Kubernetes 1.27 lacks, where messages became expressions.
+/// A validation rule. Rules use only features of Kubernetes 1.27, the first version with message expressions.
 #[expect(clippy::struct_field_names, reason = "named as in x-kubernetes-validations")]
 pub(super) struct Rule {
     pub(super) rule: String,
     pub(super) message: String,
-    /// A CEL expression of the message, where the message names a value.
+    /// The CEL expression for the message, if the message contains a value.
     pub(super) expression: Option<String>,
 }
 
 impl Rule {
-    /// What must hold, and what is said when it does not.
+    /// Returns a rule with a constant message.
     fn new(rule: impl Into<String>, message: impl Into<String>) -> Self {
         Self { rule: rule.into(), message: message.into(), expression: None }
     }
 
-    /// A field must not be `wrong`: `<field> is "<value>", expected <expected>`. Absent and empty fields are fine.
+    /// Returns a rule that refuses a field for which the expression `wrong` is true, with the message `<field> is "<value>",
+    /// expected <expected>`. It accepts absent and empty fields.
     fn expect(field: &str, wrong: &str, expected: &str) -> Self {
         let value = format!("self.{field}");
         Self {
@@ -48,7 +49,7 @@ impl Rule {
     }
 }
 
-/// The rules on an object, by the name of its Rust type.
+/// Returns the rules on an object, by the name of its Rust type.
 pub(super) fn of_object(name: &str, api_group: &ApiGroup) -> Vec<Rule> {
     match name {
         KIND => vec![model::name()],
@@ -68,7 +69,7 @@ pub(super) fn of_object(name: &str, api_group: &ApiGroup) -> Vec<Rule> {
     }
 }
 
-/// The rules on one field.
+/// Returns the rules on a field.
 pub(super) fn of_field(object: &str, field: &str) -> Vec<Rule> {
     match (object, field) {
         ("Engine", "args") => items::argument_keys(),
@@ -77,7 +78,7 @@ pub(super) fn of_field(object: &str, field: &str) -> Vec<Rule> {
     }
 }
 
-/// The rules on each entry of a list.
+/// Returns the rules on each item of a list.
 pub(super) fn of_items(object: &str, field: &str) -> Vec<Rule> {
     match (object, field) {
         ("Engine", "extraArgs") => items::extra_argument(),
@@ -85,7 +86,7 @@ pub(super) fn of_items(object: &str, field: &str) -> Vec<Rule> {
     }
 }
 
-/// What a text must look like.
+/// Returns the rules on the syntax of a string.
 pub(super) fn of_syntax(of: Syntax) -> Vec<Rule> {
     if of == Syntax::Image {
         return Vec::new();
@@ -93,7 +94,7 @@ pub(super) fn of_syntax(of: Syntax) -> Vec<Rule> {
     let mut passed = String::new();
     let mut rules = Vec::new();
     for check in syntax::checks(of) {
-        let most = check.most.map(|most| format!("self.size() <= {most} && ")).unwrap_or_default();
+        let most = check.max_length.map(|most| format!("self.size() <= {most} && ")).unwrap_or_default();
         let fits = format!("{most}self.matches({})", raw(&check.pattern));
         let also = if of == Syntax::ExtendedResource {
             " && !self.startsWith('requests.') && !self.split('/')[0].endsWith('kubernetes.io')"
@@ -114,17 +115,17 @@ pub(super) fn of_syntax(of: Syntax) -> Vec<Rule> {
     rules
 }
 
-/// At most 40 characters of a text, as the engine's messages have them.
+/// Returns a CEL expression that shortens a string to 40 characters, as `lint` does in its messages.
 fn shortened(text: &str) -> String {
     format!("({text}.size() > 40 ? {text}.substring(0, 37) + '...' : {text})")
 }
 
-/// A CEL string.
+/// Quotes text as a CEL string.
 fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// A CEL string without escapes, for regular expressions.
+/// Quotes a regular expression as a raw CEL string.
 fn raw(pattern: &str) -> String {
     format!("r'{pattern}'")
 }

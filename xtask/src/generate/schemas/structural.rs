@@ -1,15 +1,15 @@
-//! Shapes as structural schemas: what an apiserver accepts in a CRD. Every value has a type; nothing refers elsewhere.
+//! Structural schemas, the form that an API server accepts in a CRD: every value has a type, and there are no references.
 
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::{Facets, FieldShape, ObjectShape, Shape, Syntax};
 use serde_json::{Value, json};
 
 use super::rules::{self, Rule};
-use super::syntax::{self, Check};
+use super::syntax::{self, SyntaxCheck};
 use super::{Object, description, json};
 use crate::Failure;
 
-/// The schema of a whole object.
+/// Returns the schema of an object in an API group.
 pub(super) fn object(shape: &ObjectShape, api_group: &ApiGroup) -> Result<Value, Failure> {
     let mut properties = Object::default();
     for field in shape.fields.iter().filter(|field| !field.facets.not_in.contains(&api_group.name)) {
@@ -28,7 +28,7 @@ pub(super) fn object(shape: &ObjectShape, api_group: &ApiGroup) -> Result<Value,
 
 fn property(parent: &ObjectShape, field: &FieldShape, api_group: &ApiGroup) -> Result<Value, Failure> {
     if field.key == "metadata" && matches!(field.shape, Shape::Object(shape) if shape.name == "ObjectMeta") {
-        // The apiserver has a schema of its own for metadata, and takes no other.
+        // The API server has its own schema for metadata and accepts no other.
         return Ok(json!({"type": "object"}));
     }
     let mut inner = value(&field.full_shape(), &field.facets, api_group)?;
@@ -64,8 +64,10 @@ fn value(shape: &Shape, facets: &Facets, api_group: &ApiGroup) -> Result<Value, 
             .with_some("maximum", facets.maximum)
             .into(),
         Shape::IntegerOrString => {
-            let pattern =
-                facets.syntax.and_then(|syntax| syntax::checks(syntax).pop()).map(|Check { pattern, .. }| pattern);
+            let pattern = facets
+                .syntax
+                .and_then(|syntax| syntax::checks(syntax).pop())
+                .map(|SyntaxCheck { pattern, .. }| pattern);
             Object::default()
                 .with("anyOf", json!([{"type": "integer"}, {"type": "string"}]))
                 .with_some("minimum", facets.syntax.map(|_| 1))
@@ -91,8 +93,8 @@ fn value(shape: &Shape, facets: &Facets, api_group: &ApiGroup) -> Result<Value, 
             let list: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
             json!({"type": "string", "enum": list})
         }
-        // A structural schema cannot say "text or mapping". It can keep whatever is there, and ask for the fields that
-        // every mapping must have: text has none, and is not asked for them.
+        // A structural schema cannot express "string or object". It can preserve unknown fields and require the fields that
+        // every object must have; API servers do not apply `required` to a string.
         Shape::OneOf(shapes) => {
             let required: Vec<&str> = shapes
                 .iter()
@@ -107,7 +109,7 @@ fn value(shape: &Shape, facets: &Facets, api_group: &ApiGroup) -> Result<Value, 
     })
 }
 
-/// The limit of a list or of a mapping, without which an apiserver cannot estimate the cost of the rules on its entries.
+/// Returns the limit of a list or map. An API server needs it to estimate the cost of the rules on its entries.
 fn limit(declared: Option<usize>, facet: &str) -> Result<usize, Failure> {
     declared.ok_or_else(|| Failure::Broken(format!("declare {facet} where the field of a CRD is declared")))
 }
@@ -116,7 +118,7 @@ fn text(facets: &Facets) -> Value {
     let words = facets.words.map(|words| [&[""], words].concat());
     Object::default()
         .with("type", "string")
-        // An empty text is a missing one.
+        // An empty string counts as absent.
         .with_some("minLength", facets.required.then_some(1))
         .with_some("maxLength", facets.max_text_length())
         .with_some("enum", words)

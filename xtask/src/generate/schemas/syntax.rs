@@ -1,44 +1,46 @@
-//! What the checks of the core look like as regular expressions, in what RE2, Rust and ECMAScript have in common.
-//! `tests/it/schemas/` holds the expressions against the checks.
+//! Regular expressions for the syntax checks of the core, in the common subset of RE2, Rust and ECMAScript.
+//! `tests/it/schemas/` compares the expressions with the checks.
 
 use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::wire::Syntax;
 use kubefoundry_kubernetes::{image, labels, names, quantity};
 
-/// The part of a DNS name between dots, of any length.
+/// A DNS label of any length.
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-/// What stands after the `/` of a label's key.
+/// The name part of a label key, after the `/`.
 const NAME: &str = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
 const SUFFIX: &str = "([KMGTPE]i|[numkMGTPE]|[eE][+-]?0*(1[0-8]|[0-9]))?";
 
-/// One thing that is asked of a text, with the core's words for it.
-pub(super) struct Check {
-    /// A regular expression that accepts at least what the core accepts.
+/// A check of a string, with the text of the core's message.
+pub(super) struct SyntaxCheck {
+    /// A regular expression that accepts at least everything that the core accepts.
     pub(super) pattern: String,
-    /// The most characters.
-    pub(super) most: Option<usize>,
-    /// `expected …`.
+    /// The maximum length in characters.
+    pub(super) max_length: Option<usize>,
+    /// The text after `expected` in the message.
     pub(super) expected: &'static str,
 }
 
-/// What is asked of a text, in the order in which it is asked; each later check means texts that passed the earlier.
-pub(super) fn checks(syntax: Syntax) -> Vec<Check> {
+/// Returns the checks for a syntax, in order. A later check applies only to strings that pass the earlier ones.
+pub(super) fn checks(syntax: Syntax) -> Vec<SyntaxCheck> {
     let subdomain = format!("{LABEL}(\\.{LABEL})*");
     let number = "([0-9]+(\\.[0-9]*)?|\\.[0-9]+)";
     let positive = "(0*[1-9][0-9]*(\\.[0-9]*)?|0*\\.0*[1-9][0-9]*)";
-    let one = |pattern: String, most, says: Checked| vec![Check { pattern, most, expected: expected(says) }];
+    let one = |pattern: String, max_length, says: Checked| {
+        vec![SyntaxCheck { pattern, max_length, expected: expected(says) }]
+    };
     match syntax {
         Syntax::DnsLabel => one("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$".to_owned(), None, names::dns_1123_label("!")),
         Syntax::DnsSubdomain => one(format!("^{subdomain}$"), Some(253), names::dns_1123_subdomain("!")),
         Syntax::Quantity => vec![
-            Check {
+            SyntaxCheck {
                 pattern: format!("^[+-]?{number}{SUFFIX}$"),
-                most: None,
+                max_length: None,
                 expected: expected(quantity::positive_quantity("!")),
             },
-            Check {
+            SyntaxCheck {
                 pattern: format!("^\\+?{positive}{SUFFIX}$"),
-                most: None,
+                max_length: None,
                 expected: expected(quantity::positive_quantity("0")),
             },
         ],
@@ -57,7 +59,7 @@ pub(super) fn checks(syntax: Syntax) -> Vec<Check> {
     }
 }
 
-/// What a whole text looks like that may also be empty.
+/// Returns a regular expression for a string with this syntax or an empty string.
 pub(super) fn pattern(syntax: Syntax) -> Option<String> {
     checks(syntax).pop().map(|check| format!("^$|{}", check.pattern))
 }

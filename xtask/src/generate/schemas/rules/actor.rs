@@ -2,7 +2,7 @@
 
 use super::Rule;
 
-/// An actor brings its workload along, or binds to one.
+/// Returns the rule that an actor either creates its workload or binds to an existing one.
 pub(super) fn workload_or_reference() -> Rule {
     Rule::new(
         "(has(self.workload) && !has(self.workloadRef)) || (!has(self.workload) && has(self.workloadRef))",

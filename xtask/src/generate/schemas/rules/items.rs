@@ -1,11 +1,11 @@
-//! Engine arguments, environment variables, tolerations, labels.
+//! Rules on engine arguments, environment variables, tolerations and labels.
 
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_kubernetes::wire::EnvVarSource;
 
 use super::{Rule, quote, raw, shortened};
 
-/// Keys of `engine.args`.
+/// Returns the rules on the keys of `engine.args`.
 pub(super) fn argument_keys() -> Vec<Rule> {
     const EXPECTED: &str = "expected a bare flag name of lower-case letters, digits, '-' and '_'";
     let pattern = raw("^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$");
@@ -17,7 +17,7 @@ pub(super) fn argument_keys() -> Vec<Rule> {
     }]
 }
 
-/// `engine.extraArgs` as a whole.
+/// Returns the rules on `engine.extraArgs` as a whole.
 pub(super) fn extra_arguments() -> Vec<Rule> {
     vec![Rule {
         rule: "self.size() == 0 || self[0] == '' || self[0].startsWith('--')".to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn extra_arguments() -> Vec<Rule> {
     }]
 }
 
-/// An element of `engine.extraArgs`.
+/// Returns the rules on an element of `engine.extraArgs`.
 pub(super) fn extra_argument() -> Vec<Rule> {
     vec![
         Rule::new("self != ''", "is \"\", expected a flag or the value of one"),
@@ -37,7 +37,7 @@ pub(super) fn extra_argument() -> Vec<Rule> {
     ]
 }
 
-/// One environment variable.
+/// Returns the rules on an environment variable.
 pub(super) fn variable() -> Vec<Rule> {
     vec![Rule::new(
         "!has(self.value) || self.value == '' || !has(self.valueFrom)",
@@ -45,11 +45,11 @@ pub(super) fn variable() -> Vec<Rule> {
     )]
 }
 
-/// Where a variable's value comes from.
+/// Returns the rule that `valueFrom` has exactly one source.
 pub(super) fn source() -> Vec<Rule> {
     let given: Vec<String> = EnvVarSource::FIELDS.iter().map(|field| format!("(has(self.{field}) ? 1 : 0)")).collect();
     let count = given.join(" + ");
-    // Not string(): an apiserver takes its result for endless.
+    // The API server assumes that string() returns an unbounded text, which exceeds the cost limit.
     let numbers: Vec<String> = (0..=given.len()).map(|number| format!("'{number}'")).collect();
     let number = format!("[{}][{count}]", numbers.join(", "));
     let expected = format!("expected exactly one of {}", EnvVarSource::FIELDS.join(", "));
@@ -60,7 +60,7 @@ pub(super) fn source() -> Vec<Rule> {
     }]
 }
 
-/// One toleration.
+/// Returns the rules on a toleration, as Kubernetes validates it.
 pub(super) fn toleration() -> Vec<Rule> {
     let given = |field: &str| format!("(has(self.{field}) && self.{field} != '')");
     let operator = |words: &str| format!("(has(self.operator) && self.operator in {words})");
@@ -90,7 +90,7 @@ pub(super) fn toleration() -> Vec<Rule> {
     ]
 }
 
-/// Labels and annotations that only the program sets.
+/// Returns the rules that refuse labels and annotations that only kubefoundry sets.
 pub(super) fn reserved(api_group: &ApiGroup) -> Vec<Rule> {
     let mut rules = Vec::new();
     for field in ["labels", "annotations"] {

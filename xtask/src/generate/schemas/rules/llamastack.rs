@@ -4,15 +4,16 @@ use kubefoundry_llamastack::wire::Api;
 
 use super::Rule;
 
-/// Ids are unique over all APIs: two providers of one id would be installed to one place. Within an API the list's own keys
-/// see to it. A rule for every two APIs, so that the message can name both, and an apiserver can tell what it costs.
+/// Returns rules that make ids unique across APIs, because providers with the same id would be installed to the same path.
+/// Within one API the list keys ensure this. There is one rule per pair of APIs, so that the message can name both and the
+/// API server can estimate the cost.
 pub(super) fn unique_ids() -> Vec<Rule> {
     let mut rules = Vec::new();
     for (position, first) in Api::ALL.iter().enumerate() {
         for second in &Api::ALL[position + 1..] {
             let (first, second) = (first.section(), second.section());
             let taken = |id: &str| format!("self.{second}.exists(other, other.providerId == {id})");
-            // Of an entry that a filter let through, an apiserver does not know how long its texts are; of an id it does.
+            // The cost estimate needs a length limit: the API server knows it for an id, but not for an item that passed a filter.
             let shared = format!("self.{first}.map(it, it.providerId).filter(id, {})[0]", taken("id"));
             let found = format!("in externalProviders: found in both {first} and {second} API sections");
             rules.push(Rule {

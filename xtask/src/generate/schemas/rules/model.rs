@@ -1,4 +1,4 @@
-//! The deployment's name, and which model.
+//! Rules on the name of the deployment and on its model.
 
 use kubefoundry_kubernetes::names;
 
@@ -6,7 +6,7 @@ use super::{Rule, quote, raw, shortened};
 
 const CUSTOM: &str = "(has(self.source) && self.source == 'custom')";
 
-/// The name of a ModelDeployment: a label, where the apiserver itself would take a subdomain.
+/// Returns the rule that the name is a DNS label; the API server itself would accept a DNS subdomain.
 pub(super) fn name() -> Rule {
     let expected = names::dns_1123_label("!").err().unwrap_or_default();
     let value = "self.metadata.name";
@@ -21,7 +21,7 @@ pub(super) fn name() -> Rule {
     }
 }
 
-/// What must be there. The rules look at the specification.
+/// Returns the rules on required fields of `spec`.
 pub(super) fn presence() -> Vec<Rule> {
     let custom = "(has(self.model) && has(self.model.source) && self.model.source == 'custom')";
     let id = "(has(self.model) && has(self.model.id) && self.model.id != '')";
@@ -38,7 +38,7 @@ pub(super) fn presence() -> Vec<Rule> {
     ]
 }
 
-/// What the id and the name in the API must look like. The rules look at the model.
+/// Returns the rules on the syntax of `spec.model.id` and `spec.model.servedName`.
 pub(super) fn rules() -> Vec<Rule> {
     let is_path = "self.id.startsWith('/')";
     let spaces = format!("self.id.matches({})", raw(r"[\s\x00-\x1f\x7f]"));
@@ -47,7 +47,7 @@ pub(super) fn rules() -> Vec<Rule> {
     let flag = format!("(self.id.startsWith('-') || {spaces})");
     let part = "[A-Za-z0-9_]([A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?";
     let parts = raw(&format!("^{part}(/{part}(/[A-Za-z0-9_][A-Za-z0-9._-]{{0,254}})?)?$"));
-    // Two dashes are refused in the repository, and not in the file.
+    // "--" is refused in the repository part, but allowed in the file name.
     let dashes = raw("^([^/]*|[^/]*/[^/]*)--");
     let fits = format!("(self.id.matches({parts}) && !self.id.contains('..') && !self.id.matches({dashes}))");
     let repository = format!("!{CUSTOM} && !{is_path}");

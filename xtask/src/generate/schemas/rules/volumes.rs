@@ -1,8 +1,8 @@
-//! Volumes for model data.
+//! Rules on the volumes for model data.
 
 use super::{Rule, raw};
 
-/// What belongs together in one volume.
+/// Returns the rules on a single volume.
 pub(super) fn rules() -> Vec<Rule> {
     let given = |field: &str| format!("(has(self.{field}) && self.{field} != '')");
     let mut rules = vec![
@@ -31,7 +31,8 @@ pub(super) fn rules() -> Vec<Rule> {
     rules
 }
 
-/// What must differ between volumes. Their number is limited to eight, so they can be counted out.
+/// Returns the rules on values that must differ between volumes. There are at most eight volumes, so a rule can compare all
+/// pairs of indexes.
 pub(super) fn unique() -> Vec<Rule> {
     let mount = |index: &str| {
         let volume = format!("self.volumes[{index}]");
@@ -45,10 +46,10 @@ pub(super) fn unique() -> Vec<Rule> {
         let volume = format!("self.volumes[{index}]");
         format!("(has({volume}.size) && has({volume}.claimName) ? {volume}.claimName : '')")
     };
-    vec![repeated("mountPath", mount), repeated("claimName", claim)]
+    vec![refuse_repeated("mountPath", mount), refuse_repeated("claimName", claim)]
 }
 
-fn repeated(field: &str, value: impl Fn(&str) -> String) -> Rule {
+fn refuse_repeated(field: &str, value: impl Fn(&str) -> String) -> Rule {
     const INDEXES: &str = "[0, 1, 2, 3, 4, 5, 6, 7]";
     let again = format!(
         "i < self.volumes.size() && {} != '' && {INDEXES}.exists(j, j < i && {} == {})",
@@ -56,7 +57,7 @@ fn repeated(field: &str, value: impl Fn(&str) -> String) -> Rule {
         value("i"),
         value("j")
     );
-    // Not string(): an apiserver takes its result for endless.
+    // The API server assumes that string() returns an unbounded text, which exceeds the cost limit.
     let number = "['0', '1', '2', '3', '4', '5', '6', '7'][i]";
     Rule {
         rule: format!("!has(self.volumes) || !{INDEXES}.exists(i, {again})"),

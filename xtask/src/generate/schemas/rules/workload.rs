@@ -1,4 +1,4 @@
-//! Serving mode, replicas, GPUs, and what the providers of this program can run (docs/specification.md, MD-2).
+//! Rules on serving mode, replicas and GPUs, and on the capabilities of the built-in providers (docs/specification.md, MD-2).
 
 use kubefoundry_cel::Limits;
 use kubefoundry_kubernetes::wire::Word as _;
@@ -14,7 +14,7 @@ const AGGREGATED_GPUS: &str = "has(self.resources) && has(self.resources.gpu) &&
                                self.resources.gpu.count > 0";
 const ROLES: [&str; 2] = ["prefill", "decode"];
 
-/// The rules of the modes. They look at the specification.
+/// Returns the rules of the serving modes, on `spec`.
 pub(super) fn rules() -> Vec<Rule> {
     let mut rules = vec![
         engine_requires_gpu("vllm", "vLLM"),
@@ -48,7 +48,7 @@ pub(super) fn rules() -> Vec<Rule> {
     rules
 }
 
-/// A rule for disaggregated mode alone.
+/// Returns a rule that applies in disaggregated mode only.
 fn disaggregated(rule: &str, message: &str) -> Rule {
     Rule::new(format!("!({DISAGGREGATED}) || ({rule})"), message)
 }
@@ -72,7 +72,7 @@ fn engine_requires_gpu(engine: &str, display: &str) -> Rule {
     )
 }
 
-/// The cache moves from prefill to decode, which GPUs of two vendors cannot do between them.
+/// Returns the rule that prefill and decode use GPUs of one vendor: the KV cache cannot move between vendors.
 fn one_vendor() -> Rule {
     let [prefill, decode] = ROLES.map(|role| {
         let given = format!(
@@ -93,7 +93,7 @@ fn one_vendor() -> Rule {
     }
 }
 
-/// What the providers of this program do not run, by their own configurations.
+/// Returns the rules that refuse what a built-in provider cannot run, from its configuration.
 pub(super) fn provider_rules() -> Vec<Rule> {
     let catalog = Catalog::with_builtin(Limits::default());
     let mut rules = Vec::new();
@@ -108,7 +108,7 @@ pub(super) fn provider_rules() -> Vec<Rule> {
                 rules.push(refuse(&engine_is(engine), format!("{display} does not support {engine} engine")));
             }
         }
-        if !runs(candidate, ServingMode::Disaggregated) {
+        if !supports_mode(candidate, ServingMode::Disaggregated) {
             rules.push(refuse(DISAGGREGATED, format!("{display} does not support disaggregated mode")));
         }
         if candidate.engines.iter().all(|support| !support.cpu) {
@@ -126,7 +126,7 @@ pub(super) fn provider_rules() -> Vec<Rule> {
     rules
 }
 
-/// Whether any engine of a provider runs in a mode.
-fn runs(candidate: &Candidate, mode: ServingMode) -> bool {
+/// Returns whether any engine of a provider supports a mode.
+fn supports_mode(candidate: &Candidate, mode: ServingMode) -> bool {
     candidate.engines.iter().any(|support| support.modes.contains(&mode))
 }

@@ -1,12 +1,12 @@
-//! What the tests of the library have, too: what happens to inputs, and what must hold for them.
+//! Mutations and invariants, shared with the integration tests of the library.
 #![allow(dead_code, reason = "the tests use the rest")]
-#![allow(clippy::unwrap_used, reason = "a part of tests")]
+#![allow(clippy::unwrap_used, reason = "the files belong to tests")]
 
-#[path = "../../../tests/it/common/accident.rs"]
-pub(crate) mod accident;
 #[path = "../../../tests/it/common/generated.rs"]
 pub(crate) mod generated;
 #[path = "../../../tests/it/common/invariants.rs"]
 pub(crate) mod invariants;
+#[path = "../../../tests/it/common/mutation.rs"]
+pub(crate) mod mutation;
 #[path = "../../../tests/it/common/start.rs"]
 pub(crate) mod start;

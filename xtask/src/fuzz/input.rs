@@ -1,4 +1,4 @@
-//! An input as files, and the check of one.
+//! An input of the fuzzer and the check of its invariants.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -9,9 +9,9 @@ use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_yaml as yaml;
 use serde_json::Value;
 
-use super::shared::invariants;
+use super::test_support::invariants;
 
-/// The files of one input, as a case folder has them.
+/// The files of a case folder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Input {
     pub(crate) files: Vec<File>,
@@ -24,8 +24,8 @@ pub(crate) struct File {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The goldens, the examples and the past failures.
-pub(crate) fn starts(root: &Path) -> Vec<Input> {
+/// Reads the goldens, the examples and the saved failures.
+pub(crate) fn initial_corpus(root: &Path) -> Vec<Input> {
     let mut folders = Vec::new();
     for group in folders_in(&root.join("testdata/golden")) {
         folders.extend(folders_in(&group));
@@ -55,14 +55,17 @@ fn read(folder: &Path) -> Input {
     Input { files }
 }
 
-/// Generated documents as one file.
-pub(crate) fn generated(documents: &[Value]) -> Input {
+/// Returns an input with one file that holds these documents.
+pub(crate) fn from_documents(documents: &[Value]) -> Input {
     let bytes = yaml::to_yaml_stream(documents).into_bytes();
     Input { files: vec![File { name: "input.yaml".to_owned(), bytes }] }
 }
 
-/// What was said of an input, or which invariant it breaks.
-pub(crate) fn check(input: &Input, patience: Duration) -> Result<Vec<Diagnostic>, String> {
+/// Checks the invariants of an input and returns its findings.
+///
+/// # Errors
+/// The broken invariant, the panic, or that the check took longer than `max_time`.
+pub(crate) fn check(input: &Input, max_time: Duration) -> Result<Vec<Diagnostic>, String> {
     let mut sources = SourceSet::default();
     for file in &input.files {
         let purpose = if file.name == "kubefoundry.yaml" { Purpose::Options } else { Purpose::Input };
@@ -77,7 +80,7 @@ pub(crate) fn check(input: &Input, patience: Duration) -> Result<Vec<Diagnostic>
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             Err(format!("a panic: {}", text.unwrap_or_default()))
         }
-        Ok(_) if took > patience => Err(format!("it takes {took:?}")),
+        Ok(_) if took > max_time => Err(format!("it takes {took:?}")),
         Ok(checked) => checked.map(|compilation| compilation.diagnostics),
     }
 }

@@ -1,4 +1,4 @@
-//! Accidents that can happen to a text: to its bytes, to its YAML tokens, to the tree that it stands for.
+//! Mutations of a text: of its bytes, of its YAML tokens and lines, and of the parsed tree.
 
 use kubefoundry_yaml as yaml;
 use proptest::prelude::*;
@@ -6,77 +6,77 @@ use proptest::sample::{Index, select};
 use serde_json::Value;
 
 #[rustfmt::skip]
-const ODD: &[&str] = &[
+const UNUSUAL_TEXTS: &[&str] = &[
     "", "~", "null", "true", "-1", "0", "1.5", "1e400", "99999999999999999999", "''", "\"\"", "[]", "{}", "[[]]", "{a: {}}", "*x", "&x y", "!!str 1",
     "!!int x", "|\n", ">-\n  a\n", "'", "\"", "{", "]", ": ", "- ", "? ", "#", "---", "...", "%YAML 9", "\t", "\r", "\u{0}", "\u{85}", "\u{feff}", "é",
     "<<: *x", "$(A)", "0x7fffffff", "2147483648", "a\u{202e}b", "\n---\n", "\n- ", "\n", "&x", "<<: {a: b}", "\"\\ud800\"", "spec.x > 1 ? true : 2",
 ];
 
-/// An accident.
+/// A single mutation. Indexes choose the place; `proptest` shrinks them.
 #[derive(Debug, Clone)]
-pub(crate) enum Accident {
-    /// Bytes go.
+pub(crate) enum Mutation {
+    /// Removes bytes.
     Delete(Index, usize),
-    /// A piece of syntax comes.
+    /// Inserts a piece of syntax.
     Insert(Index, &'static str),
-    /// Bytes are tripled.
+    /// Repeats bytes three times.
     Repeat(Index, usize),
-    /// The rest goes.
+    /// Removes everything after a place.
     Truncate(Index),
-    /// A byte becomes another one; the text may stop being UTF-8.
+    /// Replaces a byte; the text may no longer be UTF-8.
     Byte(Index, u8),
-    /// Two lines change places.
+    /// Swaps two lines.
     SwapLines(Index, Index),
-    /// A line is indented otherwise.
+    /// Changes the indentation of a line.
     Indent(Index, usize),
-    /// A line gets another value.
+    /// Replaces the value behind the key of a line.
     Scalar(Index, &'static str),
-    /// A token becomes another one of the text.
+    /// Replaces a token with another token of the text.
     Token(Index, Index),
-    /// Two tokens change places.
+    /// Swaps two tokens.
     SwapTokens(Index, Index),
-    /// A value of the tree becomes another one of the tree.
+    /// Replaces a value with another value of the tree.
     Graft(Index, Index),
-    /// A value of the tree becomes a plain one.
+    /// Replaces a value with a scalar or an empty collection.
     Value(Index, &'static str),
-    /// A value of the tree goes.
+    /// Replaces a value with null.
     Prune(Index),
-    /// A key of the tree gets another name.
+    /// Renames a key to another key of the tree.
     Rename(Index, Index),
-    /// The documents are written as JSON.
+    /// Writes the documents as JSON.
     Json,
 }
 
-/// Any accident.
-pub(crate) fn accident() -> impl Strategy<Value = Accident> {
+/// Generates any mutation.
+pub(crate) fn mutation() -> impl Strategy<Value = Mutation> {
     let place = any::<Index>;
-    let of_bytes = prop_oneof![
-        (place(), 1..20_usize).prop_map(|(at, length)| Accident::Delete(at, length)),
-        (place(), select(ODD)).prop_map(|(at, text)| Accident::Insert(at, text)),
-        (place(), 1..200_usize).prop_map(|(at, length)| Accident::Repeat(at, length)),
-        place().prop_map(Accident::Truncate),
-        (place(), any::<u8>()).prop_map(|(at, byte)| Accident::Byte(at, byte)),
+    let bytes = prop_oneof![
+        (place(), 1..20_usize).prop_map(|(at, length)| Mutation::Delete(at, length)),
+        (place(), select(UNUSUAL_TEXTS)).prop_map(|(at, text)| Mutation::Insert(at, text)),
+        (place(), 1..200_usize).prop_map(|(at, length)| Mutation::Repeat(at, length)),
+        place().prop_map(Mutation::Truncate),
+        (place(), any::<u8>()).prop_map(|(at, byte)| Mutation::Byte(at, byte)),
     ];
-    let of_tokens = prop_oneof![
-        (place(), place()).prop_map(|(one, other)| Accident::SwapLines(one, other)),
-        (place(), 0..6_usize).prop_map(|(line, spaces)| Accident::Indent(line, spaces)),
-        (place(), select(ODD)).prop_map(|(line, text)| Accident::Scalar(line, text)),
-        (place(), place()).prop_map(|(at, from)| Accident::Token(at, from)),
-        (place(), place()).prop_map(|(one, other)| Accident::SwapTokens(one, other)),
+    let tokens = prop_oneof![
+        (place(), place()).prop_map(|(one, other)| Mutation::SwapLines(one, other)),
+        (place(), 0..6_usize).prop_map(|(line, spaces)| Mutation::Indent(line, spaces)),
+        (place(), select(UNUSUAL_TEXTS)).prop_map(|(line, text)| Mutation::Scalar(line, text)),
+        (place(), place()).prop_map(|(at, from)| Mutation::Token(at, from)),
+        (place(), place()).prop_map(|(one, other)| Mutation::SwapTokens(one, other)),
     ];
-    let of_trees = prop_oneof![
-        3 => (place(), place()).prop_map(|(at, from)| Accident::Graft(at, from)),
-        3 => (place(), select(ODD)).prop_map(|(at, text)| Accident::Value(at, text)),
-        2 => place().prop_map(Accident::Prune),
-        2 => (place(), place()).prop_map(|(at, from)| Accident::Rename(at, from)),
-        1 => Just(Accident::Json),
+    let trees = prop_oneof![
+        3 => (place(), place()).prop_map(|(at, from)| Mutation::Graft(at, from)),
+        3 => (place(), select(UNUSUAL_TEXTS)).prop_map(|(at, text)| Mutation::Value(at, text)),
+        2 => place().prop_map(Mutation::Prune),
+        2 => (place(), place()).prop_map(|(at, from)| Mutation::Rename(at, from)),
+        1 => Just(Mutation::Json),
     ];
-    prop_oneof![of_bytes, of_tokens, of_trees]
+    prop_oneof![bytes, tokens, trees]
 }
 
-impl Accident {
-    /// The bytes after the accident.
-    pub(crate) fn happen(&self, bytes: &[u8]) -> Vec<u8> {
+impl Mutation {
+    /// Returns the mutated bytes.
+    pub(crate) fn apply(&self, bytes: &[u8]) -> Vec<u8> {
         if bytes.is_empty() {
             return Vec::new();
         }
@@ -98,9 +98,9 @@ impl Accident {
             _ => {
                 let Ok(text) = std::str::from_utf8(&bytes) else { return bytes };
                 let changed = match self {
-                    Self::SwapLines(..) | Self::Indent(..) | Self::Scalar(..) => self.to_lines(text),
-                    Self::Token(..) | Self::SwapTokens(..) => self.to_tokens(text),
-                    _ => self.to_tree(text),
+                    Self::SwapLines(..) | Self::Indent(..) | Self::Scalar(..) => self.mutate_lines(text),
+                    Self::Token(..) | Self::SwapTokens(..) => self.mutate_tokens(text),
+                    _ => self.mutate_tree(text),
                 };
                 bytes = changed.into_bytes();
             }
@@ -108,7 +108,7 @@ impl Accident {
         bytes
     }
 
-    fn to_lines(&self, text: &str) -> String {
+    fn mutate_lines(&self, text: &str) -> String {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let count = lines.len();
         match self {
@@ -129,7 +129,7 @@ impl Accident {
         lines.join("\n")
     }
 
-    fn to_tokens(&self, text: &str) -> String {
+    fn mutate_tokens(&self, text: &str) -> String {
         let mut tokens: Vec<&str> =
             text.split_inclusive([' ', '\n', ',', ':', '[', ']', '{', '}', '"', '\'']).collect();
         let count = tokens.len();
@@ -146,7 +146,7 @@ impl Accident {
         tokens.concat()
     }
 
-    fn to_tree(&self, text: &str) -> String {
+    fn mutate_tree(&self, text: &str) -> String {
         let parsed = yaml::parse(text, &yaml::Limits::default());
         let mut documents: Vec<Value> = parsed.documents.iter().map(|document| document.root.to_json()).collect();
         if parsed.failure.is_some() || documents.is_empty() {
@@ -154,26 +154,26 @@ impl Accident {
         }
         let mut pointers = Vec::new();
         for (position, document) in documents.iter().enumerate() {
-            collect(document, position, String::new(), &mut pointers);
+            collect_pointers(document, position, String::new(), &mut pointers);
         }
         let at = |index: &Index| pointers.get(index.index(pointers.len())).cloned().unwrap_or_default();
-        let found = |documents: &[Value], (document, pointer): (usize, String)| {
+        let value_at = |documents: &[Value], (document, pointer): (usize, String)| {
             documents.get(document).and_then(|document| document.pointer(&pointer)).cloned().unwrap_or_default()
         };
-        let put = |documents: &mut [Value], (document, pointer): (usize, String), value: Value| {
+        let replace = |documents: &mut [Value], (document, pointer): (usize, String), value: Value| {
             if let Some(place) = documents.get_mut(document).and_then(|document| document.pointer_mut(&pointer)) {
                 *place = value;
             }
         };
         match self {
             Self::Graft(to, from) => {
-                let value = found(&documents, at(from));
-                put(&mut documents, at(to), value);
+                let value = value_at(&documents, at(from));
+                replace(&mut documents, at(to), value);
             }
             Self::Value(to, text) => {
-                put(&mut documents, at(to), serde_json::from_str(text).unwrap_or_else(|_| Value::from(*text)));
+                replace(&mut documents, at(to), serde_json::from_str(text).unwrap_or_else(|_| Value::from(*text)));
             }
-            Self::Prune(place) => put(&mut documents, at(place), Value::Null),
+            Self::Prune(place) => replace(&mut documents, at(place), Value::Null),
             Self::Rename(place, from) => {
                 let ((document, pointer), (_, other)) = (at(place), at(from));
                 if let Some((parent, key)) = pointer.rsplit_once('/')
@@ -195,18 +195,18 @@ impl Accident {
     }
 }
 
-/// The pointer of every value.
-fn collect(value: &Value, document: usize, pointer: String, pointers: &mut Vec<(usize, String)>) {
+/// Collects the JSON pointer of every value, with the position of its document.
+fn collect_pointers(value: &Value, document: usize, pointer: String, pointers: &mut Vec<(usize, String)>) {
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                collect(item, document, format!("{pointer}/{index}"), pointers);
+                collect_pointers(item, document, format!("{pointer}/{index}"), pointers);
             }
         }
         Value::Object(fields) => {
             for (key, value) in fields {
                 let key = key.replace('~', "~0").replace('/', "~1");
-                collect(value, document, format!("{pointer}/{key}"), pointers);
+                collect_pointers(value, document, format!("{pointer}/{key}"), pointers);
             }
         }
         _ => {}

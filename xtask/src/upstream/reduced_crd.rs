@@ -1,10 +1,10 @@
-//! A CRD without what upstream wrote for people, its rules, and its conversion.
+//! Reduces a CRD to its interface: without descriptions, CEL rules and conversion.
 
 use kubefoundry_upstream::map_subschemas;
 use serde_json::{Map, Value};
 
-/// Keywords of a schema that decide what an apiserver takes, and how it stores it.
-const KEPT: &[&str] = &[
+/// Schema keywords that decide what an API server accepts and how it stores it.
+const INTERFACE_KEYWORDS: &[&str] = &[
     "additionalProperties",
     "allOf",
     "anyOf",
@@ -38,11 +38,11 @@ const KEPT: &[&str] = &[
     "x-kubernetes-map-type",
     "x-kubernetes-preserve-unknown-fields",
 ];
-/// Keywords that are upstream's own text.
-const LEFT_OUT: &[&str] = &["description", "example", "externalDocs", "title", RULES];
+/// Schema keywords that a skeleton omits, because they hold the texts and rules of upstream.
+const OMITTED_KEYWORDS: &[&str] = &["description", "example", "externalDocs", "title", RULES];
 const RULES: &str = "x-kubernetes-validations";
 
-/// Fields of `spec`, of a version and of a printer column, in the same way.
+/// The kept and the omitted fields of `spec`, of a version, and of a printer column.
 const SPEC: (&[&str], &[&str]) = (&["group", "names", "scope", "preserveUnknownFields", "versions"], &["conversion"]);
 const VERSION: (&[&str], &[&str]) = (
     &[
@@ -59,43 +59,43 @@ const VERSION: (&[&str], &[&str]) = (
 );
 const COLUMN: (&[&str], &[&str]) = (&["name", "type", "format", "jsonPath", "priority"], &["description"]);
 
-/// An apiserver asks for this annotation on CRDs of the groups of Kubernetes.
+/// API servers require this annotation on CRDs of Kubernetes' own API groups.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// A CRD with what a skeleton keeps.
+/// The part of a CRD that its skeleton keeps.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Lean {
+pub(crate) struct ReducedCrd {
     pub(crate) group: String,
     pub(crate) kind: String,
-    /// `metadata.name` and the annotation that an apiserver asks for.
+    /// `metadata.name`, and the approval annotation if there is one.
     pub(crate) metadata: Map<String, Value>,
     /// `spec`, in which `schema` of a version is the schema itself.
     pub(crate) spec: Map<String, Value>,
-    /// How many rules the CRD has upstream.
+    /// The number of CEL rules of the upstream CRD.
     pub(crate) rules: usize,
 }
 
-impl Lean {
-    /// Reads a CRD of upstream.
+impl ReducedCrd {
+    /// Reduces an upstream CRD.
     ///
     /// # Errors
-    /// When it has a field or keyword that this task does not know: somebody has to decide whether a skeleton keeps it.
-    pub(super) fn of_dump(crd: &Value) -> Result<Self, String> {
+    /// If it has an unknown field or keyword: a maintainer must decide whether skeletons keep it.
+    pub(super) fn from_dump(crd: &Value) -> Result<Self, String> {
         let mut rules = 0;
-        let mut lean = Self::read(crd, &mut rules)?;
-        lean.rules = rules;
-        Ok(lean)
+        let mut reduced = Self::reduce(crd, &mut rules)?;
+        reduced.rules = rules;
+        Ok(reduced)
     }
 
-    /// Reads a CRD that a skeleton was expanded to.
-    pub(super) fn of_skeleton(crd: &Value, rules: usize) -> Result<Self, String> {
-        Ok(Self { rules, ..Self::read(crd, &mut 0)? })
+    /// Reads the CRD to which a skeleton was expanded.
+    pub(super) fn from_skeleton(crd: &Value, rules: usize) -> Result<Self, String> {
+        Ok(Self { rules, ..Self::reduce(crd, &mut 0)? })
     }
 
-    fn read(crd: &Value, rules: &mut usize) -> Result<Self, String> {
-        let mut spec = fields(crd.get("spec"), SPEC, "spec")?;
+    fn reduce(crd: &Value, rules: &mut usize) -> Result<Self, String> {
+        let mut spec = kept_fields(crd.get("spec"), SPEC, "spec")?;
         let versions = spec.get("versions").and_then(Value::as_array).ok_or("no spec.versions")?;
-        let versions = versions.iter().map(|version| lean_version(version, rules));
+        let versions = versions.iter().map(|version| reduce_version(version, rules));
         let versions: Vec<Value> = versions.collect::<Result<_, String>>()?;
         spec.insert("versions".to_owned(), Value::Array(versions));
         let mut metadata = Map::new();
@@ -111,38 +111,39 @@ impl Lean {
     }
 }
 
-fn lean_version(version: &Value, rules: &mut usize) -> Result<Value, String> {
-    let mut lean = fields(Some(version), VERSION, "a version")?;
+fn reduce_version(version: &Value, rules: &mut usize) -> Result<Value, String> {
+    let mut reduced = kept_fields(Some(version), VERSION, "a version")?;
     let schema = version.pointer("/schema/openAPIV3Schema").ok_or("a version without schema.openAPIV3Schema")?;
-    lean.insert("schema".to_owned(), lean_schema(schema, rules)?);
-    if let Some(columns) = lean.get("additionalPrinterColumns").and_then(Value::as_array) {
-        let columns = columns.iter().map(|column| fields(Some(column), COLUMN, "a printer column").map(Value::Object));
+    reduced.insert("schema".to_owned(), reduce_schema(schema, rules)?);
+    if let Some(columns) = reduced.get("additionalPrinterColumns").and_then(Value::as_array) {
+        let columns =
+            columns.iter().map(|column| kept_fields(Some(column), COLUMN, "a printer column").map(Value::Object));
         let columns = Value::Array(columns.collect::<Result<_, String>>()?);
-        lean.insert("additionalPrinterColumns".to_owned(), columns);
+        reduced.insert("additionalPrinterColumns".to_owned(), columns);
     }
-    Ok(Value::Object(lean))
+    Ok(Value::Object(reduced))
 }
 
-fn lean_schema(schema: &Value, rules: &mut usize) -> Result<Value, String> {
-    let mut kept = fields(Some(schema), (KEPT, LEFT_OUT), "a schema")?;
+fn reduce_schema(schema: &Value, rules: &mut usize) -> Result<Value, String> {
+    let mut kept = kept_fields(Some(schema), (INTERFACE_KEYWORDS, OMITTED_KEYWORDS), "a schema")?;
     *rules += schema.get(RULES).and_then(Value::as_array).map_or(0, Vec::len);
     kept.values_mut().for_each(sort_keys);
-    map_subschemas(&kept, |subschema| lean_schema(subschema, rules)).map(Value::Object)
+    map_subschemas(&kept, |subschema| reduce_schema(subschema, rules)).map(Value::Object)
 }
 
-/// The kept fields of a mapping, in the order of their names.
-fn fields(
+/// Returns the kept fields of a mapping, sorted by name.
+fn kept_fields(
     value: Option<&Value>,
     (kept, left_out): (&[&str], &[&str]),
     what: &str,
 ) -> Result<Map<String, Value>, String> {
-    let all = value.and_then(Value::as_object).ok_or_else(|| format!("{what} is no mapping"))?;
+    let all = value.and_then(Value::as_object).ok_or_else(|| format!("{what} is not a mapping"))?;
     let mut fields: Vec<(&String, &Value)> = Vec::new();
     for (name, value) in all {
         match name.as_str() {
             name if left_out.contains(&name) => {}
             known if kept.contains(&known) => fields.push((name, value)),
-            _ => return Err(format!("{what} has {name}, which xtask/src/upstream/lean.rs does not know")),
+            _ => return Err(format!("{what} has {name}, which xtask/src/upstream/reduced_crd.rs does not know")),
         }
     }
     fields.sort_by_key(|(name, _)| *name);
@@ -193,11 +194,11 @@ mod tests {
                 "description": {"items": {"x-kubernetes-validations": [{"rule": "true"}]}},
             },
         });
-        let lean = Lean::of_dump(&crd(&schema)).unwrap();
-        assert_eq!(lean.rules, 3);
-        assert_eq!(json!(lean.metadata), json!({"name": "things.example.com", "annotations": {APPROVAL: "here"}}));
+        let reduced = ReducedCrd::from_dump(&crd(&schema)).unwrap();
+        assert_eq!(reduced.rules, 3);
+        assert_eq!(json!(reduced.metadata), json!({"name": "things.example.com", "annotations": {APPROVAL: "here"}}));
         assert_eq!(
-            json!(lean.spec["versions"]),
+            json!(reduced.spec["versions"]),
             json!([{
                 "name": "v1", "served": true, "storage": true,
                 "additionalPrinterColumns": [{"name": "Age", "type": "date"}],
@@ -210,12 +211,12 @@ mod tests {
                 },
             }])
         );
-        assert!(lean.spec.get("conversion").is_none());
+        assert!(reduced.spec.get("conversion").is_none());
     }
 
     #[test]
     fn an_unknown_keyword_is_an_error() {
-        let said = Lean::of_dump(&crd(&json!({"properties": {"a": {"x-kubernetes-new": true}}}))).unwrap_err();
-        assert!(said.starts_with("a schema has x-kubernetes-new"), "{said}");
+        let error = ReducedCrd::from_dump(&crd(&json!({"properties": {"a": {"x-kubernetes-new": true}}}))).unwrap_err();
+        assert!(error.starts_with("a schema has x-kubernetes-new"), "{error}");
     }
 }
