@@ -96,11 +96,11 @@ impl Transform for Actors {
         Some(MANAGED_BY)
     }
 
-    fn marks(&self) -> &'static [&'static str] {
+    fn marker_texts(&self) -> &'static [&'static str] {
         &["asya.sh/", KIND]
     }
 
-    fn looks_at(&self, header: &Header) -> bool {
+    fn needs_object(&self, header: &Header) -> bool {
         let (group, kind) = (header.group(), &*header.kind);
         match (group, kind) {
             ("", "ConfigMap") => &*header.name == RUNTIME_CONFIG_MAP,
@@ -111,18 +111,18 @@ impl Transform for Actors {
 
     /// The upstream operator makes the workload of an actor that brings one along, and knows nothing of binding. Whoever
     /// gives the transports in the options wants all actors made here.
-    fn takes(&self, root: &Node<'_>, settings: &Settings) -> bool {
+    fn handles(&self, root: &Node<'_>, settings: &Settings) -> bool {
         let has = |field: &&str| root.get("spec").is_some_and(|spec| spec.entry(field).is_some());
         !settings.transports.is_empty() || ["workloadRef", "runtime", "strategy"].iter().any(has)
     }
 
-    fn takes_what(&self) -> &'static str {
+    fn handled_description(&self) -> &'static str {
         "an AsyncActor is rendered when the Render options have actor.transports, or it has spec.workloadRef, and otherwise \
          left to its operator"
     }
 
-    fn misnamed(&self, header: &Header, settings: &Settings, findings: &mut Findings<'_>) {
-        if &*header.kind != KIND || !self.takes(findings.scope().root, settings) {
+    fn report_misnamed(&self, header: &Header, settings: &Settings, findings: &mut Findings<'_>) {
+        if &*header.kind != KIND || !self.handles(findings.scope().root, settings) {
             return;
         }
         let message =
@@ -133,7 +133,7 @@ impl Transform for Actors {
             .replace_with(format!("change it to {API_VERSION}"), API_VERSION);
     }
 
-    fn kinds(&self) -> &'static [GroupKind] {
+    fn schema_kinds(&self) -> &'static [GroupKind] {
         &[
             ("keda.sh", "ScaledObject"),
             ("keda.sh", "TriggerAuthentication"),

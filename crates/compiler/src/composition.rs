@@ -66,7 +66,7 @@ pub(crate) fn operator_release(facts: &DecisionFacts) -> Option<&str> {
 /// defines, and the kinds that are transformed.
 pub(crate) fn crd_kinds() -> impl Iterator<Item = GroupKind> {
     let of_providers = PROVIDERS.iter().flat_map(|provider| conformance::crd_kinds(*provider));
-    of_providers.chain(TRANSFORMS.iter().flat_map(|transform| transform.kinds().iter().copied()))
+    of_providers.chain(TRANSFORMS.iter().flat_map(|transform| transform.schema_kinds().iter().copied()))
 }
 
 /// Reads the CRDs of those kinds from a dump, and says what could not be read.
@@ -80,7 +80,7 @@ pub(crate) fn crd_kinds() -> impl Iterator<Item = GroupKind> {
 /// assert!(!problems.is_empty());
 /// ```
 pub fn read_crds(dump: &SourceSet) -> (Crds<'_>, Vec<Diagnostic>) {
-    Crds::read(dump, crd_kinds())
+    Crds::from_sources(dump, crd_kinds())
 }
 
 /// The transformation whose kind this is, in any version.
@@ -125,14 +125,14 @@ pub fn may_hold_source(text: &str) -> bool {
     TRANSFORMS.iter().any(|transform| {
         // Labels of what was generated bear the marks of a transformation that owns its groups, too.
         let is_named = !transform.owns_groups() || text.contains(transform.kind().1);
-        is_named && transform.marks().iter().any(|mark| text.contains(mark))
+        is_named && transform.marker_texts().iter().any(|mark| text.contains(mark))
     })
 }
 
 /// Whether a text may have something in it for a transformation. A broken text that has nothing is none of our business: a
 /// template, another tool's input.
 pub(crate) fn mentions_input_kinds(text: &str) -> bool {
-    TRANSFORMS.iter().flat_map(|transform| transform.marks()).any(|mark| text.contains(mark))
+    TRANSFORMS.iter().flat_map(|transform| transform.marker_texts()).any(|mark| text.contains(mark))
 }
 
 /// Whether objects of this type are turned into others.

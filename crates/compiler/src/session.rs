@@ -352,7 +352,9 @@ impl Session {
     /// ```
     pub fn installed(&self, provider: &str) -> Vec<InstalledVersion> {
         let (crds, provider) = (self.evaluator.crds(), providers::find(provider));
-        crds.zip(provider).map(|(crds, provider)| crds.installed(&conformance::crd_kinds(provider))).unwrap_or_default()
+        crds.zip(provider)
+            .map(|(crds, provider)| crds.installed_versions(&conformance::crd_kinds(provider)))
+            .unwrap_or_default()
     }
 
     /// The CRD version that is written for a provider: by the options, or the first that is installed. None when

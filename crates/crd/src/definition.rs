@@ -193,7 +193,7 @@ impl CrdDefinition {
     }
 
     /// The names of the versions that the apiserver answers to.
-    pub fn served(&self) -> impl Iterator<Item = &str> {
+    pub fn served_versions(&self) -> impl Iterator<Item = &str> {
         self.versions.iter().filter(|version| version.served).map(|version| version.name.as_str())
     }
 

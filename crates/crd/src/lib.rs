@@ -62,10 +62,10 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 ///   - {name: v1alpha1, served: false, schema: {openAPIV3Schema: {type: object}}}
 ///   - {name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}
 /// ");
-/// let (crds, problems) = Crds::read(&sources, [("ray.io", "RayService")]);
+/// let (crds, problems) = Crds::from_sources(&sources, [("ray.io", "RayService")]);
 /// assert!(problems.is_empty());
 /// let definition = crds.find("ray.io", "RayService").unwrap().unwrap();
-/// assert_eq!(definition.served().collect::<Vec<_>>(), ["v1"]);
+/// assert_eq!(definition.served_versions().collect::<Vec<_>>(), ["v1"]);
 /// assert!(crds.find("kaito.sh", "Workspace").unwrap().is_none());
 /// ```
 #[derive(Debug)]
@@ -145,11 +145,11 @@ impl SchemaViolation {
 
     /// What is wrong with an object, in one line.
     pub fn sentence(&self, object: &str, schema: &CrdSchema) -> String {
-        self.sentence_about(object, &schema.name, schema.file())
+        self.sentence_for_schema(object, &schema.name, schema.file())
     }
 
     /// The same with a name for the schema: `core/v1 PodSpec`.
-    pub fn sentence_about(&self, object: &str, name: &str, file: &str) -> String {
+    pub fn sentence_for_schema(&self, object: &str, name: &str, file: &str) -> String {
         let Self { code, path, message, .. } = self;
         // The whole object has no path.
         let is_whole = path.segments().is_empty();
@@ -194,11 +194,11 @@ impl<'t> Crds<'t> {
     /// let mut sources = SourceSet::default();
     /// let none = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": []}"#;
     /// sources.add_for(Purpose::Crds, "installed CRDs", none);
-    /// let (crds, problems) = Crds::read(&sources, [("ray.io", "RayService")]);
+    /// let (crds, problems) = Crds::from_sources(&sources, [("ray.io", "RayService")]);
     /// assert!(problems.is_empty());
     /// assert!(crds.find("kaito.sh", "Workspace").unwrap().is_none());
     /// ```
-    pub fn read(sources: &'t SourceSet, kinds: impl IntoIterator<Item = GroupKind>) -> (Self, Vec<Diagnostic>) {
+    pub fn from_sources(sources: &'t SourceSet, kinds: impl IntoIterator<Item = GroupKind>) -> (Self, Vec<Diagnostic>) {
         let mut slots: Vec<Slot<'t>> = kinds.into_iter().map(|(group, kind)| Slot::new(group, kind)).collect();
         let mut problems = Vec::new();
         let dumps = || sources.iter().filter(|(_, source)| source.purpose == Purpose::Crds);
@@ -259,7 +259,7 @@ impl<'t> Crds<'t> {
     ///   names: {kind: RayService}
     ///   versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]
     /// ");
-    ///     Crds::read(&sources, [("ray.io", "RayService")]).0.into_owned()
+    ///     Crds::from_sources(&sources, [("ray.io", "RayService")]).0.into_owned()
     /// };
     /// assert!(crds.find("ray.io", "RayService").unwrap().is_some());
     /// ```
@@ -288,16 +288,16 @@ impl<'t> Crds<'t> {
     }
 
     /// The versions of these kinds that the dump serves: `ray.io/v1 RayService`.
-    pub fn served_by(&self, kinds: &[GroupKind]) -> Vec<String> {
+    pub fn served_versions(&self, kinds: &[GroupKind]) -> Vec<String> {
         let mut served = Vec::new();
         for definition in self.definitions(kinds).filter_map(Result::ok) {
-            served.extend(definition.served().map(|version| definition.name_of(version)));
+            served.extend(definition.served_versions().map(|version| definition.name_of(version)));
         }
         served
     }
 
     /// The versions of these kinds that the dump serves, each with the fingerprint of its schema.
-    pub fn installed(&self, kinds: &[GroupKind]) -> Vec<InstalledVersion> {
+    pub fn installed_versions(&self, kinds: &[GroupKind]) -> Vec<InstalledVersion> {
         let served = self.definitions(kinds).filter_map(Result::ok);
         served.flat_map(CrdDefinition::installed).collect()
     }
@@ -340,7 +340,7 @@ impl<'t> Crds<'t> {
     ///     served: true
     ///     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {suspend: {type: boolean}}}}}}
     /// ");
-    /// let (crds, _) = Crds::read(&sources, [("ray.io", "RayService")]);
+    /// let (crds, _) = Crds::from_sources(&sources, [("ray.io", "RayService")]);
     /// let mut object = serde_json::json!({
     ///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"suspend": true},
     /// });
@@ -402,7 +402,7 @@ impl<'t> Crds<'t> {
     ///                 x-kubernetes-validations:
     ///                 - {rule: self == oldSelf, message: the managedBy field is immutable}
     /// ");
-    /// let (crds, _) = Crds::read(&sources, [("ray.io", "RayService")]);
+    /// let (crds, _) = Crds::from_sources(&sources, [("ray.io", "RayService")]);
     /// let service = |by: &str| serde_json::json!({
     ///     "apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "m"}, "spec": {"managedBy": by},
     /// });

@@ -64,24 +64,24 @@ impl Transform for LlamaStack {
         "llama-stack-distribution"
     }
 
-    fn marks(&self) -> &'static [&'static str] {
+    fn marker_texts(&self) -> &'static [&'static str] {
         &[SECTION]
     }
 
-    fn looks_at(&self, header: &Header) -> bool {
+    fn needs_object(&self, header: &Header) -> bool {
         &*header.kind == "ConfigMap" && header.group().is_empty()
     }
 
     /// A distribution without external providers belongs to the operator in the cluster.
-    fn takes(&self, root: &Node<'_>, _: &Settings) -> bool {
+    fn handles(&self, root: &Node<'_>, _: &Settings) -> bool {
         has_external_providers(root)
     }
 
-    fn takes_what(&self) -> &'static str {
+    fn handled_description(&self) -> &'static str {
         "a LlamaStackDistribution is rendered when it has spec.server.externalProviders, and otherwise left to its operator"
     }
 
-    fn misnamed(&self, header: &Header, _: &Settings, findings: &mut Findings<'_>) {
+    fn report_misnamed(&self, header: &Header, _: &Settings, findings: &mut Findings<'_>) {
         if &*header.kind != wire::KIND || !has_external_providers(findings.scope().root) {
             return;
         }
@@ -96,7 +96,7 @@ impl Transform for LlamaStack {
             .replace_with(format!("change it to {}", wire::API_VERSION), wire::API_VERSION);
     }
 
-    fn kinds(&self) -> &'static [GroupKind] {
+    fn schema_kinds(&self) -> &'static [GroupKind] {
         &[(wire::GROUP, wire::KIND)]
     }
 

@@ -96,13 +96,13 @@ fn assess(
         let Some(variables) = &mut evaluate else { continue };
         let compiled = rule.compiled(catalog.environment(candidate)).map_err(str::to_owned);
         // No option may keep the built-in rules from being evaluated.
-        let left = (!candidate.builtin).then(|| steps.left(decides));
+        let left = (!candidate.builtin).then(|| steps.remaining_mut(decides));
         if left.as_deref() == Some(&0) {
             rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value: None });
             continue;
         }
         let value = compiled.map_err(Some).and_then(|rule| value_of(rule, variables, left));
-        let value = value.map_err(|message| message.unwrap_or_else(|| steps.exceeded()));
+        let value = value.map_err(|message| message.unwrap_or_else(|| steps.exhaustion_message()));
         if let Err(error) = &value {
             let message = format!("rule {} of {} fails: {error}", index + 1, candidate.name);
             let code = if decides { &codes::RULE_FAILED } else { &codes::UNUSED_RULE_FAILED };

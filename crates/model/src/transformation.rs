@@ -76,15 +76,15 @@ impl Transform for ModelDeployments {
         API_GROUPS
     }
 
-    fn marks(&self) -> &'static [&'static str] {
+    fn marker_texts(&self) -> &'static [&'static str] {
         MARKS
     }
 
-    fn takes(&self, _: &Node<'_>, _: &NoSettings) -> bool {
+    fn handles(&self, _: &Node<'_>, _: &NoSettings) -> bool {
         true
     }
 
-    fn takes_what(&self) -> &'static str {
+    fn handled_description(&self) -> &'static str {
         "every ModelDeployment is rendered"
     }
 
@@ -97,7 +97,7 @@ impl Transform for ModelDeployments {
         })
     }
 
-    fn misnamed(&self, header: &Header, _: &NoSettings, findings: &mut Findings<'_>) {
+    fn report_misnamed(&self, header: &Header, _: &NoSettings, findings: &mut Findings<'_>) {
         if &*header.kind != KIND {
             return;
         }

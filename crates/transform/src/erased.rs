@@ -35,18 +35,18 @@ pub trait AnyTransform: Sync {
     fn owner_annotation(&self) -> &'static str;
     /// See [`Transform::change_annotation`].
     fn change_annotation(&self) -> Option<&'static str>;
-    /// See [`Transform::marks`].
-    fn marks(&self) -> &'static [&'static str];
-    /// See [`Transform::looks_at`].
-    fn looks_at(&self, header: &Header) -> bool;
-    /// See [`Transform::takes`].
-    fn takes(&self, root: &Node<'_>, settings: &AllSettings) -> bool;
-    /// See [`Transform::takes_what`].
-    fn takes_what(&self) -> &'static str;
-    /// See [`Transform::misnamed`].
-    fn misnamed(&self, header: &Header, settings: &AllSettings, findings: &mut Findings<'_>);
-    /// See [`Transform::kinds`].
-    fn kinds(&self) -> &'static [GroupKind];
+    /// See [`Transform::marker_texts`].
+    fn marker_texts(&self) -> &'static [&'static str];
+    /// See [`Transform::needs_object`].
+    fn needs_object(&self, header: &Header) -> bool;
+    /// See [`Transform::handles`].
+    fn handles(&self, root: &Node<'_>, settings: &AllSettings) -> bool;
+    /// See [`Transform::handled_description`].
+    fn handled_description(&self) -> &'static str;
+    /// See [`Transform::report_misnamed`].
+    fn report_misnamed(&self, header: &Header, settings: &AllSettings, findings: &mut Findings<'_>);
+    /// See [`Transform::schema_kinds`].
+    fn schema_kinds(&self) -> &'static [GroupKind];
     /// See [`Transform::codes`].
     fn codes(&self) -> &'static [&'static Code];
     /// See [`Transform::run`].
@@ -106,28 +106,28 @@ impl<T: Transform> AnyTransform for T {
         Transform::change_annotation(self)
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        Transform::marks(self)
+    fn marker_texts(&self) -> &'static [&'static str] {
+        Transform::marker_texts(self)
     }
 
-    fn looks_at(&self, header: &Header) -> bool {
-        Transform::looks_at(self, header)
+    fn needs_object(&self, header: &Header) -> bool {
+        Transform::needs_object(self, header)
     }
 
-    fn takes(&self, root: &Node<'_>, settings: &AllSettings) -> bool {
-        settings.with(|settings| Transform::takes(self, root, settings))
+    fn handles(&self, root: &Node<'_>, settings: &AllSettings) -> bool {
+        settings.with(|settings| Transform::handles(self, root, settings))
     }
 
-    fn takes_what(&self) -> &'static str {
-        Transform::takes_what(self)
+    fn handled_description(&self) -> &'static str {
+        Transform::handled_description(self)
     }
 
-    fn misnamed(&self, header: &Header, settings: &AllSettings, findings: &mut Findings<'_>) {
-        settings.with(|settings| Transform::misnamed(self, header, settings, findings));
+    fn report_misnamed(&self, header: &Header, settings: &AllSettings, findings: &mut Findings<'_>) {
+        settings.with(|settings| Transform::report_misnamed(self, header, settings, findings));
     }
 
-    fn kinds(&self) -> &'static [GroupKind] {
-        Transform::kinds(self)
+    fn schema_kinds(&self) -> &'static [GroupKind] {
+        Transform::schema_kinds(self)
     }
 
     fn codes(&self) -> &'static [&'static Code] {

@@ -88,18 +88,18 @@ pub trait Transform: Sync {
     }
 
     /// A text that has something in it for this transformation holds one of these, word for word.
-    fn marks(&self) -> &'static [&'static str];
+    fn marker_texts(&self) -> &'static [&'static str];
 
     /// Whether it has to see an object of the input beside its own kind: a target, a ConfigMap that is named.
-    fn looks_at(&self, _header: &Header) -> bool {
+    fn needs_object(&self, _header: &Header) -> bool {
         false
     }
 
     /// Whether an object of its own kind is transformed, or left to the controller in the cluster.
-    fn takes(&self, root: &Node<'_>, settings: &Self::Settings) -> bool;
+    fn handles(&self, root: &Node<'_>, settings: &Self::Settings) -> bool;
 
     /// What makes it take an object, for the help of a run that found nothing to do.
-    fn takes_what(&self) -> &'static str;
+    fn handled_description(&self) -> &'static str;
 
     /// Whether an object of its own kind may be a copy that an earlier run passed on: see [`TransformOutput::passed_on`].
     fn is_passed_on(&self, _root: &Node<'_>) -> bool {
@@ -107,14 +107,14 @@ pub trait Transform: Sync {
     }
 
     /// Says what is wrong with an object that was probably meant for it and is not of its kind, such as a wrong group.
-    fn misnamed(&self, _header: &Header, _settings: &Self::Settings, _findings: &mut Findings<'_>) {}
+    fn report_misnamed(&self, _header: &Header, _settings: &Self::Settings, _findings: &mut Findings<'_>) {}
 
     /// Reads a patch of its kind, or of its configurations: a part of an object. Findings say what is wrong with it.
     fn check_patch(&self, _kind: &str, _root: &Node<'_>, _findings: &mut Findings<'_>) {}
 
     /// The kinds whose CRDs say something about its output, as group and kind: those that it makes, changes or reads, beside
     /// those of providers.
-    fn kinds(&self) -> &'static [GroupKind] {
+    fn schema_kinds(&self) -> &'static [GroupKind] {
         &[]
     }
 

@@ -16,17 +16,17 @@ impl StepBudget {
     }
 
     /// What is left.
-    pub fn left(&mut self, decides: bool) -> &mut u64 {
+    pub fn remaining_mut(&mut self, decides: bool) -> &mut u64 {
         if decides { &mut self.deciding } else { &mut self.other }
     }
 
     /// How many were taken for the decision, which are the same for every command.
-    pub fn spent(&self) -> u64 {
+    pub fn spent_on_decision(&self) -> u64 {
         self.most - self.deciding
     }
 
     /// How many were taken of either kind, at the most.
-    pub fn used(&self) -> u64 {
+    pub fn spent(&self) -> u64 {
         self.most - self.deciding.min(self.other)
     }
 
@@ -36,7 +36,7 @@ impl StepBudget {
     }
 
     /// What is said of a rule that cannot be evaluated any more.
-    pub fn exceeded(&self) -> String {
+    pub fn exhaustion_message(&self) -> String {
         format!("the rules take more than {} steps for this deployment", self.most)
     }
 }

@@ -132,7 +132,8 @@ fn read_pairs(folder: &Path) -> Result<Vec<Pair>, Failure> {
         let skeleton = sources(yaml::to_yaml_stream([&printed]));
         let (group, kind) = (&crd.reduced.group, &crd.reduced.kind);
         let served = kubefoundry_compiler::composition::read_crds(&skeleton).0;
-        let served = served.find(group, kind).ok().flatten().map(|found| found.served().map(str::to_owned).collect());
+        let served =
+            served.find(group, kind).ok().flatten().map(|found| found.served_versions().map(str::to_owned).collect());
         let served: Vec<String> = served.unwrap_or_default();
         let of_kind = |all: &Objects| -> Vec<Value> {
             let of = |version: &String| all.get(&(format!("{group}/{version}"), kind.clone()));

@@ -156,7 +156,7 @@ impl DriftReport {
         }
         // What is wrong with the dump of CRDs was found when it was compiled.
         let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
-        let crds = has_crds.then(|| Crds::read(sources, crate::composition::crd_kinds()).0);
+        let crds = has_crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds()).0);
         Self { objects: compare_all(&compilation.outputs, &objects, crds.as_ref()), diagnostics }
     }
 

@@ -58,7 +58,7 @@ impl InstalledSchemas for CrdSchemas<'_> {
             findings.add(problem.diagnostic());
             return;
         }
-        let served = self.0.served_by(kinds);
+        let served = self.0.served_versions(kinds);
         let has = if served.is_empty() { "none of its kinds".to_owned() } else { served.join(", ") };
         findings
             .report(&codes::CRD_NOT_INSTALLED, place, message)

@@ -29,11 +29,13 @@ pub(super) fn crds_of<'s>(
     options: &Options,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Crds<'s>> {
-    options.crds.then(|| Crds::read(sources, crate::composition::crd_kinds())).and_then(|(crds, mut problems)| {
-        let usable = problems.is_empty();
-        diagnostics.append(&mut problems);
-        usable.then_some(crds)
-    })
+    options.crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds())).and_then(
+        |(crds, mut problems)| {
+            let usable = problems.is_empty();
+            diagnostics.append(&mut problems);
+            usable.then_some(crds)
+        },
+    )
 }
 
 /// Reads every text of options, the later ones over the earlier ones.

@@ -195,7 +195,7 @@ fn left_to_its_controller(input: &InputDocument) -> Option<&'static str> {
     let header = &input.header;
     let transform = composition::transform_of_kind(header.group(), &header.kind);
     let transform = transform.filter(|transform| transform.needs_set() && !input.rendered && !input.patch)?;
-    Some(transform.takes_what())
+    Some(transform.handled_description())
 }
 
 /// The place to point at when there is nothing to render: the one text, when there is nothing in it at all.

@@ -80,7 +80,7 @@ impl<'s> Renderer<'s> {
         }
         configure_inline(&mut catalog, sources, &options, &mut Vec::new());
         let dumped = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
-        let crds = dumped.then(|| Crds::read(sources, crate::composition::crd_kinds()).0.into_owned());
+        let crds = dumped.then(|| Crds::from_sources(sources, crate::composition::crd_kinds()).0.into_owned());
         let evaluator = Evaluator::new(options, catalog, crds, sources);
         Self { sources, evaluator }
     }

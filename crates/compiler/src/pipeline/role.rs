@@ -47,7 +47,7 @@ impl InputDocument {
             item: document.item,
             header: header.clone(),
             name_span: document.root.locate(&metadata().name(), FieldPart::Value),
-            rendered: transform.is_some_and(|transform| transform.takes(&document.root, settings)),
+            rendered: transform.is_some_and(|transform| transform.handles(&document.root, settings)),
             patch: is_patch,
             owner: owner_of(&document.root),
         }
@@ -88,12 +88,13 @@ impl Role {
             return Self::in_own_group(header, transform, purpose, is_patch, findings);
         }
         if let Some(transform) = composition::transform_of_kind(header.group(), &header.kind) {
-            let is_taken = purpose == Purpose::Input && !is_patch && transform.takes(&document.root, &options.settings);
+            let is_taken =
+                purpose == Purpose::Input && !is_patch && transform.handles(&document.root, &options.settings);
             let known = is_taken && is_known_version(header, transform, findings);
             return if known { Self::Transformed(transform) } else { Self::Other };
         }
         for transform in TRANSFORMS {
-            transform.misnamed(header, &options.settings, findings);
+            transform.report_misnamed(header, &options.settings, findings);
         }
         let unused = &*header.api_version == crate::options::render::API_VERSION && purpose == Purpose::Input;
         if unused && !is_of_a_function(&document.root) {

@@ -184,7 +184,7 @@ pub(super) fn check_pod_parts(parts: &[PodPart], findings: &mut Findings<'_>) {
             let help = violation.help.as_ref().map(|meant| format!("{meant} ({checked})")).unwrap_or(checked);
             let is_unknown = violation.code == &codes::FIELD_NOT_IN_SCHEMA;
             let place = if is_unknown { FieldRef::key(&violation.path) } else { FieldRef::value(&violation.path) };
-            let message = violation.sentence_about(&name, POD_SPEC, schema.file());
+            let message = violation.sentence_for_schema(&name, POD_SPEC, schema.file());
             findings.report(code(violation, false), place, message).help(help);
         }
     }

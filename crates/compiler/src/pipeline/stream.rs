@@ -250,8 +250,8 @@ impl<'t> Mapper<'_, 't> {
                 }
                 let is_copy = transform.is_passed_on(&document.root);
                 let copy = is_copy.then(|| Box::new(RunFindings::new(findings.take())));
-                results.rule_steps += steps.spent();
-                results.most_rule_steps = results.most_rule_steps.max(steps.used());
+                results.rule_steps += steps.spent_on_decision();
+                results.most_rule_steps = results.most_rule_steps.max(steps.spent());
                 results.add_transformed(mapped.map(Box::new), copy);
             }
             Role::Patch(transform) => {
@@ -275,7 +275,8 @@ impl<'t> Mapper<'_, 't> {
     /// Keeps an object that transformations may need to see, or notes that one of them does.
     fn keep<O>(&self, document: Document<'t>, role: Role, results: &mut DocumentResults<'t, O>) {
         let transform = role.transform().filter(|transform| transform.needs_set());
-        let is_seen = transform.is_some() || TRANSFORMS.iter().any(|transform| transform.looks_at(&document.header));
+        let is_seen =
+            transform.is_some() || TRANSFORMS.iter().any(|transform| transform.needs_object(&document.header));
         if !is_seen {
             return;
         }

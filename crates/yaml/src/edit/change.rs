@@ -263,7 +263,7 @@ impl Request<'_> {
     }
 
     fn no_place(&self, found: &'static str) -> EditError {
-        EditError::NoPlace { path: Box::new(self.path.clone()), found }
+        EditError::InvalidPath { path: Box::new(self.path.clone()), found }
     }
 }
 

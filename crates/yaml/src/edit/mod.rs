@@ -59,7 +59,7 @@ pub struct EditStyle {
 pub enum EditError {
     /// The path leads through something that is no collection of the right kind, or to an item that is not there.
     #[error("{path} has no place in the document: found {found} on the way there")]
-    NoPlace {
+    InvalidPath {
         /// Where the change was to be made.
         path: Box<FieldPath>,
         /// What is in the way.
@@ -68,7 +68,7 @@ pub enum EditError {
     /// The changed text would not be the document with the changes: an anchor or an alias, for example, makes one place of
     /// the text stand for several fields.
     #[error("the text cannot be changed in this place, expected a document whose fields are written one by one")]
-    NotAsIntended,
+    RoundTripMismatch,
 }
 
 /// A text that was changed, and the edits that change it.
@@ -133,7 +133,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// replaced by what it stands for.
     ///
     /// # Errors
-    /// [`EditError::NoPlace`] when the path leads through a scalar, or through an item that is not there.
+    /// [`EditError::InvalidPath`] when the path leads through a scalar, or through an item that is not there.
     pub fn set(&mut self, path: &FieldPath, value: impl Into<Value>) -> Result<(), EditError> {
         let mut change = self.change.take();
         let done = Request { path }.set(&mut change, self.root(), path.segments(), normalize_value(value.into()));
@@ -146,12 +146,12 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// whole.
     ///
     /// # Errors
-    /// [`EditError::NoPlace`] as for [`TextEditor::set`], and where something changes in a collection that is an alias.
+    /// [`EditError::InvalidPath`] as for [`TextEditor::set`], and where something changes in a collection that is an alias.
     pub fn update(&mut self, path: &FieldPath, value: impl Into<Value>) -> Result<(), EditError> {
         let value = normalize_value(value.into());
         let change = match self.root().at(path) {
             Some(node) => difference(self.text, node, &value)
-                .map_err(|found| EditError::NoPlace { path: Box::new(path.clone()), found })?,
+                .map_err(|found| EditError::InvalidPath { path: Box::new(path.clone()), found })?,
             None => Some(Change::Replace(value)),
         };
         let Some(change) = change else { return Ok(()) };
@@ -164,7 +164,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// Removes the field or the item at `path`. Whether it was there. A collection that loses its last child is left empty.
     ///
     /// # Errors
-    /// [`EditError::NoPlace`] when the path is the whole document.
+    /// [`EditError::InvalidPath`] when the path is the whole document.
     pub fn remove(&mut self, path: &FieldPath) -> Result<bool, EditError> {
         let mut change = self.change.take();
         let done = Request { path }.remove(&mut change, self.root(), path.segments());
@@ -175,7 +175,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// Appends items to the list at `path`, which is added where it is absent or null.
     ///
     /// # Errors
-    /// [`EditError::NoPlace`] when there is something else than a list.
+    /// [`EditError::InvalidPath`] when there is something else than a list.
     pub fn append(&mut self, path: &FieldPath, values: impl IntoIterator<Item = Value>) -> Result<(), EditError> {
         let values = values.into_iter().map(normalize_value).collect();
         let mut change = self.change.take();
@@ -187,7 +187,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// Gives the entry at `path` another key; its place among the others and its value stay.
     ///
     /// # Errors
-    /// [`EditError::NoPlace`] when there is no such entry.
+    /// [`EditError::InvalidPath`] when there is no such entry.
     pub fn rename(&mut self, path: &FieldPath, key: impl Into<String>) -> Result<(), EditError> {
         let mut change = self.change.take();
         let done = Request { path }.rename(&mut change, self.root(), path.segments(), key.into());
@@ -198,7 +198,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// The changed text. `limits` are those that the text was read with.
     ///
     /// # Errors
-    /// [`EditError::NotAsIntended`] when the text with the edits does not read as the documents with the changes.
+    /// [`EditError::RoundTripMismatch`] when the text with the edits does not read as the documents with the changes.
     pub fn finish(self, limits: &Limits) -> Result<EditedText, EditError> {
         let Some(change) = &self.change else {
             return Ok(EditedText { text: self.text.to_owned(), edits: Vec::new() });
@@ -208,13 +208,13 @@ impl<'n, 't> TextEditor<'n, 't> {
         // Blank lines may be a part of the text before them, which is only known by trying.
         for takes_blank_lines in [false, true] {
             let writer = Writer::new(self.text, self.style, takes_blank_lines);
-            let edits = writer.edits(self.root(), span, change).ok_or(EditError::NotAsIntended)?;
+            let edits = writer.edits(self.root(), span, change).ok_or(EditError::RoundTripMismatch)?;
             let text = apply_edits(self.text, &edits);
             if self.reads_as_intended(&text, change, limits) {
                 return Ok(EditedText { text, edits });
             }
         }
-        Err(EditError::NotAsIntended)
+        Err(EditError::RoundTripMismatch)
     }
 
     /// Whether a text holds the documents of the original, one of them changed, and no problem that those do not have.
