@@ -23,7 +23,7 @@ pub(crate) fn refusals(compilation: &Compilation, sources: &Sources, envelope: &
     let mut refusals = Vec::new();
     match compilation.options.output {
         Some(OutputMode::Generated) => {
-            let message = "output: generated would drop every object that the client gave, expected append or replace";
+            let message = "output: generated would drop every object of the input, expected append or replace";
             refusals.push(Diagnostic::new(&codes::INVALID_OPTION, message));
         }
         Some(OutputMode::Replace) => {
@@ -40,7 +40,7 @@ pub(crate) fn refusals(compilation: &Compilation, sources: &Sources, envelope: &
         Some(OutputMode::Append) | None => {}
     }
     if is_empty_generator(envelope) {
-        let message = "a kustomize generator is given no resources, so there is no ModelDeployment to render";
+        let message = "a kustomize generator gets no resources, so there is no ModelDeployment to render";
         refusals.push(
             Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
                 .help("list this file under transformers, or make the ModelDeployment itself the generator"),

@@ -101,8 +101,7 @@ fn older_crds_are_fitted_or_refused_by_name() {
                 continue;
             }
             for message in found {
-                let field =
-                    missing.iter().find(|field| message.contains(&format!(".{field}, expected only fields of")));
+                let field = missing.iter().find(|field| message.contains(&format!(".{field}, which ")));
                 assert!(field.is_some() && message.starts_with("KF0554 "), "{}: {message}", folder.display());
                 refused.extend(field);
             }

@@ -35,8 +35,8 @@ pub(super) fn bind(
     };
     if let Some(version) = resolved.api_version.as_ref().filter(|it| **it != binding.reference.api_version) {
         let at = path.key("apiVersion");
-        let message = format!("{at} is {}, and the target in the input is of {version}", binding.reference.api_version);
-        out.findings.report(&codes::TARGET_VERSION, &at, message).help(format!("write {version}"));
+        let message = format!("{at} is {}, but the target in the input has {version}", binding.reference.api_version);
+        out.findings.report(&codes::TARGET_VERSION, &at, message).help(format!("change it to {version}"));
     }
     shared(object, &resolved, set, &path, &mut out.findings);
     scaling(actor, &resolved, &mut out.findings);
@@ -123,13 +123,12 @@ fn shared(
     let (namespace, Some(reference)) = (object.header.namespace.as_deref(), claim(object)) else { return };
     let claims = |other: &&InputObject<'_>| claimed(other, namespace, &reference.name, set).is_some_and(|it| same(&it));
     let Some(other) = earlier.filter(|other| other.header.name != object.header.name).find(claims) else { return };
-    let message =
-        format!("{path} is the target of AsyncActor {} already, expected one actor for each", other.header.name);
+    let message = format!("{path} is already the target of AsyncActor {}", other.header.name);
     let span = other.root.locate(&AsyncActor::path().metadata().name(), yaml::FieldPart::Value);
     findings
         .report(&codes::TARGET_SHARED, FieldRef::key(path), message)
-        .related_in(other.source, other.document, span, "the other one")
-        .help("give each actor a target of its own, or run one of them with strategy: detached");
+        .related_in(other.source, other.document, span, "the other actor")
+        .help("bind one of them to another target, or set strategy: detached and runtime.targetURL on one");
 }
 
 /// What becomes of scaling where something else scales.
@@ -140,23 +139,26 @@ fn scaling(actor: &Actor, resolved: &Resolved, findings: &mut Findings<'_>) {
     let path = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
     match (&resolved.scales, resolved.keeper) {
         (Scales::Knative, _) => {
-            let message = format!("{path} is true, and Knative scales the target: two autoscalers would fight");
-            findings.report(&codes::KNATIVE_SCALING, &path, message).help("leave spec.scaling out");
+            let message = format!("{path} is true, but Knative already scales the target");
+            findings.report(&codes::KNATIVE_SCALING, &path, message).help("remove spec.scaling");
         }
         (Scales::Ray, _) => {
-            let message = format!("{path} has no effect: the actor is in the head of a Ray cluster, which is one pod");
+            let message = format!(
+                "{path} has no effect: the actor runs in the head of a Ray cluster, which is a \
+                                   single pod"
+            );
             findings
                 .report(&codes::RAY_SCALING, &path, message)
-                .help("leave it out, and let Ray scale its workers (autoscaling of Serve)");
+                .help("remove spec.scaling, and let Ray Serve autoscale the workers");
         }
         (Scales::Workload { kind, name, .. }, Some(Keeper::Kaito)) => {
-            let message = format!("{path} is true, and KAITO sets the replicas of {kind} {name} back");
+            let message = format!("{path} is true, but KAITO resets the replicas of {kind} {name}");
             findings
                 .report(&codes::TARGET_KEEPS_REPLICAS, &path, message)
-                .help("scale with a KAITO InferenceSet, which has replicas to be set, or leave spec.scaling out");
+                .help("remove spec.scaling, or bind to a KAITO InferenceSet, whose replicas can be set");
         }
         (Scales::Workload { kind, name, .. }, Some(Keeper::Kserve)) => {
-            let message = format!("{path} is true, and KServe makes an autoscaler of its own for {kind} {name}");
+            let message = format!("{path} is true, but KServe creates its own autoscaler for {kind} {name}");
             findings
                 .report(&codes::TARGET_KEEPS_REPLICAS, &path, message)
                 .help("annotate the InferenceService with serving.kserve.io/autoscalerClass: external");
@@ -172,20 +174,19 @@ fn knative(actor: &Actor, resolved: &Resolved, set: &ObjectSet<'_, '_>, findings
         return;
     }
     let message = format!(
-        "Knative takes probes of one container only, no volume at /tmp and no grace period: the adapter has no probes, \
-         /tmp is not shared, and spec.timeout.gracefulShutdown ({} seconds) is not set",
+        "Knative allows probes on one container only, no volume at /tmp and no grace period: the adapter has no \
+         probes, /tmp is not shared, and spec.timeout.gracefulShutdown ({} seconds) has no effect",
         actor.graceful_shutdown
     );
     findings
         .report(&codes::KNATIVE_LIMITS, FieldRef::key(&AsyncActor::path().spec().workload_ref()), message)
-        .help("timeoutSeconds of the target says how long Knative waits for a request");
+        .help("timeoutSeconds of the target limits how long Knative waits for a request");
     // KServe gives the ports of what it makes itself.
     if resolved.layout.kind == "Service" && !has_ports(&inject::strip(&resolved.object, resolved.layout)) {
-        let message = "no container of the target declares a port, expected one that does: of several containers Knative \
-                       asks which one serves";
+        let message = "no container of the target declares a port, so Knative cannot tell which of them serves";
         let reported = findings
             .report(&codes::KNATIVE_PORT, FieldRef::key(&AsyncActor::path().spec().workload_ref()), message)
-            .help("give the container that serves its port: ports: [{containerPort: 8080}]");
+            .help("declare the port on the container that serves, such as ports: [{containerPort: 8080}]");
         in_target(reported, resolved, set);
     }
 }
@@ -196,8 +197,8 @@ fn has_ports(service: &serde_json::Value) -> bool {
 }
 
 /// What to do about a target that cannot be added to here.
-const WAYS_OUT: &str = "say strategy: detached, which runs the adapter in a Deployment of its own that calls \
-                        runtime.targetURL; or leave the actor out here, for an operator that binds to what runs in the cluster";
+const WAYS_OUT: &str = "set strategy: detached and runtime.targetURL, to run the adapter in its own Deployment; or \
+                        remove the actor, and leave it to an operator that binds in the cluster";
 
 fn report_unresolved(
     unresolved: &Unresolved,
@@ -210,11 +211,11 @@ fn report_unresolved(
     let Reference { api_version, kind, name } = reference;
     match unresolved {
         Unresolved::Kind => {
-            let message = format!("{path} is a {kind} of {api_version}, which has no pod template that is known here");
+            let message = format!("{path} is a {kind} of {api_version}, whose pod template is not known");
             findings.report(&codes::TARGET_KIND, &path.key("kind"), message).help(WAYS_OUT);
         }
         Unresolved::Source => {
-            let message = format!("{path} is a {kind}, expected the object that it becomes");
+            let message = format!("{path} is a {kind}, expected the object that it is rendered to");
             let made = set.generated.iter().find(|made| {
                 *made.identity.name == **name && target::is_target(&made.identity.group, &made.identity.kind)
             });
@@ -226,12 +227,12 @@ fn report_unresolved(
         }
         Unresolved::Missing => {
             let namespace = actor.namespace.as_deref().map_or_else(String::new, |namespace| format!("{namespace}/"));
-            let message = format!("{kind} {namespace}{name} is not in the input, expected the object that is added to");
+            let message = format!("the target {kind} {namespace}{name} is not in the input");
             let elsewhere = near(reference, set);
             let reported = findings.report(&codes::TARGET_MISSING, &path.key("name"), message);
             match elsewhere {
                 Some(elsewhere) => reported.help(elsewhere),
-                None => reported.help(format!("give its file too; or {WAYS_OUT}")),
+                None => reported.help(format!("add its file to the input; or {WAYS_OUT}")),
             };
         }
         Unresolved::Template(has) => {
@@ -257,7 +258,7 @@ fn near(reference: &Reference, set: &ObjectSet<'_, '_>) -> Option<String> {
         .collect();
     if let Some((namespace, _)) = same.iter().find(|(_, name)| *name == reference.name) {
         let place = namespace.map_or_else(|| "without a namespace".to_owned(), |it| format!("in namespace {it}"));
-        return Some(format!("there is one {place}: the actor must be where its target is"));
+        return Some(format!("move the actor to the namespace of its target: there is one {place}"));
     }
     let meant = closest(&reference.name, same.iter().map(|(_, name)| *name))?;
     Some(format!("did you mean {meant:?}?"))
@@ -272,23 +273,21 @@ fn report_misfit(misfit: &Misfit, resolved: &Resolved, set: &ObjectSet<'_, '_>, 
             findings.report(&codes::TARGET_WITHOUT_TEMPLATE, place, message)
         }
         Misfit::Container(name) => {
-            let message =
-                format!("the target has a container {name}, and no annotation {MANAGED_BY} that says whose it is");
+            let message = format!("the target already has a container {name}, and no annotation {MANAGED_BY}");
             findings
                 .report(&codes::TARGET_OCCUPIED, place, message)
-                .help("rename or remove the container; only what was added here is ever replaced")
+                .help("rename or remove the container: only containers that kubefoundry added are replaced")
         }
         Misfit::Label(key) => {
-            let message = format!(
-                "the pods of the target have the label {key}, and no annotation {MANAGED_BY} that says whose it is"
-            );
+            let message =
+                format!("the pods of the target already have the label {key}, and no annotation {MANAGED_BY}");
             findings.report(&codes::TARGET_OCCUPIED, place, message).help("remove the label from the target")
         }
         Misfit::ServiceAccount(name) => {
             let message = super::service_account_message(name);
             findings
                 .report(&codes::SERVICE_ACCOUNT, place, message)
-                .help("the target's pods would get the role of the actor, and lose their own")
+                .help("remove it from the target: its pods would lose its role and get that of the actor")
         }
     };
     in_target(reported, resolved, set);

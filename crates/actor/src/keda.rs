@@ -253,12 +253,12 @@ fn username_key(actor: &Actor, it: &RabbitMq, set: &ObjectSet<'_, '_>, findings:
         return;
     }
     let message = if secret.is_some() {
-        format!("Secret {name} has no key username, from which KEDA takes the user")
+        format!("Secret {name} has no key username, from which KEDA reads the user")
     } else {
-        format!("Secret {name} must have the key username, from which KEDA takes the user")
+        format!("Secret {name} must have the key username, from which KEDA reads the user")
     };
     findings.report(&codes::USERNAME_KEY, AsyncActor::path().spec().transport(), message).help(format!(
-        "add the key to Secret {name}{}, with the username of the transport",
+        "add the key username to Secret {name}{}, with the user of the transport",
         super::in_namespace(actor)
     ));
 }
@@ -269,12 +269,12 @@ fn second_scaler(actor: &Actor, kind: &str, name: &str, set: &ObjectSet<'_, '_>,
     let Some(other) = other else { return };
     let path = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
     let header = &other.header;
-    let message = format!("{path} is true, and {} {} scales {kind} {name} already", header.kind, header.name);
+    let message = format!("{path} is true, but {} {} already scales {kind} {name}", header.kind, header.name);
     let span = other.root.locate(&AsyncActor::path().metadata().name(), yaml::FieldPart::Value);
     findings
         .report(&codes::SECOND_SCALER, FieldRef::value(&path), message)
-        .related_in(other.source, other.document, span, "the other one")
-        .help("remove one of the two: of two autoscalers each undoes what the other does");
+        .related_in(other.source, other.document, span, "the other autoscaler")
+        .help("remove one of the two: each would undo the changes of the other");
 }
 
 fn scales_too(actor: &Actor, other: &InputObject<'_>, kind: &str, name: &str) -> bool {

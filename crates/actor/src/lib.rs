@@ -117,8 +117,7 @@ impl Transform for Actors {
     }
 
     fn handled_description(&self) -> &'static str {
-        "an AsyncActor is rendered when the Render options have actor.transports, or it has spec.workloadRef, and otherwise \
-         left to its operator"
+        "set actor.transports in the Render options, or spec.workloadRef: other AsyncActors are left to their operator"
     }
 
     fn report_misnamed(&self, header: &Header, settings: &Settings, findings: &mut Findings<'_>) {
@@ -129,7 +128,7 @@ impl Transform for Actors {
             format!("apiVersion {:?} of an AsyncActor is not rendered, expected {API_VERSION}", header.api_version);
         findings
             .report(&codes::FOREIGN_ACTOR, "apiVersion", message)
-            .help("the group of AsyncActor is asya.sh")
+            .help(format!("change it to {API_VERSION}"))
             .replace_with(format!("change it to {API_VERSION}"), API_VERSION);
     }
 
@@ -196,9 +195,10 @@ fn runtime_script(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut TransformOut
     }
     let Some((_, given)) = set.input("", "ConfigMap", actor.namespace.as_deref(), name) else {
         let message =
-            format!("the ConfigMap {name} with {RUNTIME_SCRIPT} is not in the input, and must be in the cluster");
+            format!("ConfigMap {name} with {RUNTIME_SCRIPT} is not in the input, so the cluster must have it");
         out.findings.report(&codes::RUNTIME_SCRIPT, AsyncActor::path().metadata().name(), message).help(format!(
-            "the Asya operator makes it{}; otherwise give it in the input, or its text as actor.runtimeScript",
+            "unless the Asya operator creates it{}, add it to the input, or its text to the options as \
+             actor.runtimeScript",
             in_namespace(actor)
         ));
         return;
@@ -206,12 +206,12 @@ fn runtime_script(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut TransformOut
     let data = given.root.get("data");
     let script = data.and_then(|data| data.get(RUNTIME_SCRIPT)).map(|script| &script.value);
     if !matches!(script, Some(Value::String(script)) if !script.is_empty()) {
-        let message = format!("the ConfigMap {name} of the input has no {RUNTIME_SCRIPT}, which the actor runs");
+        let message = format!("ConfigMap {name} in the input has no key {RUNTIME_SCRIPT}, which the actor runs");
         let span = given.root.locate(&FieldPath::parse("data"), kubefoundry_yaml::FieldPart::Key);
         out.findings
             .report(&codes::RUNTIME_SCRIPT_MISSING, AsyncActor::path().metadata().name(), message)
             .related_in(given.source, given.document, span, "expected here")
-            .help("the script comes with the Asya operator: src/asya-runtime/asya_runtime.py");
+            .help("add the script under that key; it comes with the Asya operator: src/asya-runtime/asya_runtime.py");
     }
 }
 

@@ -254,7 +254,7 @@ fn read_transport(given: TransportOptions, path: &FieldPath, findings: &mut Find
     });
     for key in written {
         let place = at.key(key);
-        let message = format!("{place} is a field of {other} transports, and this one is {kind}");
+        let message = format!("{place} is a field of {other} transports, but this one is {kind}");
         findings
             .report(&codes::INVALID_OPTION, FieldRef::key(&place), message)
             .help(format!("fields of {kind} transports: {}, queues", own.join(", ")));
@@ -317,7 +317,7 @@ fn sqs(config: TransportConfig, path: &FieldPath, findings: &mut Findings<'_>) -
     let credentials = config.credentials.unwrap_or_default();
     let half = credentials.access_key_id_secret_ref.is_some() != credentials.secret_access_key_secret_ref.is_some();
     if half && findings.scope().root.at(&at).is_some_and(|node| node.entries().len() < 2) {
-        let message = format!("{at} has one of two keys, expected accessKeyIdSecretRef and secretAccessKeySecretRef");
+        let message = format!("{at} has one key only, expected accessKeyIdSecretRef and secretAccessKeySecretRef");
         findings.report(&codes::INVALID_OPTION, &at, message);
     }
     Sqs {
@@ -368,10 +368,10 @@ fn operator_only(config: &TransportConfig, path: &FieldPath, findings: &mut Find
         (path.key("tags"), config.tags.as_ref().is_some_and(|tags| !tags.0.is_empty())),
     ];
     for (at, _) in used.iter().filter(|(_, used)| *used) {
-        let message = format!("{at} is a setting of queues, and queues are not made here");
+        let message = format!("{at} has no effect: kubefoundry does not create queues");
         findings
             .report(&OPERATOR_ONLY_SETTING, FieldRef::key(at), message)
-            .help("make the queues with the Asya operator, or with what makes your other queues");
+            .help("remove it, and create the queues with the Asya operator or your own tools");
     }
 }
 

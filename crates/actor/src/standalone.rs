@@ -53,7 +53,7 @@ pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Transform
         let at = AsyncActor::path().spec().workload().template().spec().key("serviceAccountName");
         out.findings
             .report(&codes::SERVICE_ACCOUNT, &at, message)
-            .help("the service account with the role is made here, and is named asya-<actor>");
+            .help("remove it: kubefoundry renders a service account asya-<actor> with the role");
     }
     let gateway = actor.gateway.clone().or_else(|| gateway_of_runtime(&spec)).unwrap_or_default();
     let metrics_port = pod::metrics_port(&pod::declared_ports(&spec));
@@ -72,10 +72,10 @@ pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Transform
 pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut TransformOutput<'_>) -> Scales {
     if actor.scaling.is_some() {
         let at = FieldPath::from(AsyncActor::path().spec().scaling().enabled());
-        let message = format!("{at} scales the adapter alone: with strategy detached the model keeps its replicas");
-        out.findings
-            .report(&codes::DETACHED_SCALING, &at, message)
-            .help("scale the model by its own means, such as the replicas of its ModelDeployment");
+        let message = format!("{at} scales only the adapter: with strategy: detached the model keeps its replicas");
+        out.findings.report(&codes::DETACHED_SCALING, &at, message).help(
+            "remove spec.scaling, and scale the model itself, for example with the replicas of its ModelDeployment",
+        );
     }
     let volumes = Volumes::default();
     let gateway = actor.gateway.as_deref().unwrap_or_default();

@@ -28,7 +28,7 @@ pub(super) fn revisit(position: usize, set: &ObjectSet<'_, '_>, out: &mut Transf
     if actors.any(claims) {
         return;
     }
-    let message = format!("AsyncActor {actor} binds to this {kind} no more: what it had added is taken out");
+    let message = format!("AsyncActor {actor} no longer binds to this {kind}; its additions are removed");
     out.findings.report(&UNBOUND, FieldRef::key(&path), message);
     out.changed.push(ChangedObject {
         position: ObjectPosition::Input(position),

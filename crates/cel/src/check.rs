@@ -61,7 +61,7 @@ impl<'e> Checker<'e> {
         let literal = matches!(node.kind, Kind::Uint(_) | Kind::Bytes(_));
         if found == Inferred::Dyn && !literal && !self.is_local(node) {
             let quote = node.span.quote(self.text);
-            self.unchecked(node.span, format!("`{quote}` has no declared type: what is done with it"));
+            self.unchecked(node.span, format!("`{quote}` has no declared type, so its use"));
         }
         found
     }
@@ -98,7 +98,7 @@ impl<'e> Checker<'e> {
             Kind::Int(_) => Inferred::Int,
             Kind::Uint(_) | Kind::Bytes(_) => {
                 let what = if matches!(node.kind, Kind::Uint(_)) { "an unsigned integer" } else { "a byte string" };
-                self.unchecked(span, format!("what is done with {what}"));
+                self.unchecked(span, format!("the use of {what}"));
                 Inferred::Dyn
             }
             Kind::Double(_) => Inferred::Double,
@@ -224,7 +224,7 @@ impl<'e> Checker<'e> {
             Inferred::Map(key, _) => *key,
             open if open.is_open() => open,
             other => {
-                let message = format!("only the elements of a list or map can be gone through; this is {other}");
+                let message = format!("only a list or map has elements to iterate over; this is {other}");
                 self.mismatch(parts.range.span, message)
             }
         };

@@ -82,7 +82,7 @@ impl Checker<'_> {
             (Inferred::Null, _) | (_, Inferred::Null) => {
                 let field = if matches!(first, Inferred::Null) { right } else { left };
                 let quote = field.span.quote(self.text);
-                format!("`{quote}` is never null; whether a field is there is written has({quote})")
+                format!("`{quote}` is never null; test for the field with has({quote})")
             }
             _ if first.is_number() && second.is_number() => {
                 format!("`{symbol}` takes two values of one type; found {first} and {second}{NUMBERS}")
@@ -98,8 +98,8 @@ impl Checker<'_> {
             open if open.is_open() => return,
             other => {
                 let help = match other {
-                    Inferred::String | Inferred::Enum(_) => "; part of a string is written text.contains(part)",
-                    Inferred::Object(_) => "; whether an object has a field is written has(object.field)",
+                    Inferred::String | Inferred::Enum(_) => "; search a string with text.contains(part)",
+                    Inferred::Object(_) => "; test for a field with has(object.field)",
                     _ => "",
                 };
                 self.mismatch(right.span, format!("`in` takes a list or map on its right, not {other}{help}"));
@@ -170,8 +170,8 @@ impl Checker<'_> {
             let actual = found.get(position).unwrap_or(first);
             let at = call.arguments.get(position).map_or(span, |argument| argument.span);
             let help = match (signature.function, actual) {
-                (Function::Contains, Inferred::List(_)) => "; a list is searched with `x in list`",
-                (Function::Contains, Inferred::Map(..)) => "; a map is searched with `key in map`",
+                (Function::Contains, Inferred::List(_)) => "; search a list with `x in list`",
+                (Function::Contains, Inferred::Map(..)) => "; search a map with `key in map`",
                 _ => "",
             };
             self.mismatch(at, format!("{}() takes {expected}, this is of type {actual}{help}", signature.name));
@@ -182,7 +182,7 @@ impl Checker<'_> {
     /// Compiles a pattern that is written out, so that a wrong one is found now.
     fn pattern(&mut self, node: &Node) {
         let Kind::Text(text) = &node.kind else {
-            return self.unchecked(node.span, "a pattern that is not written out");
+            return self.unchecked(node.span, "a pattern that is computed");
         };
         if self.patterns.contains_key(text) {
             return;

@@ -57,7 +57,7 @@ impl Checker<'_> {
             format!("did you mean `{meant}`?")
         } else {
             let names: Vec<_> = self.variables.iter().map(|(declared, _)| *declared).collect();
-            format!("a rule can read {}; text stands in quotes", names.join(" and "))
+            format!("a rule can read {}; put text in quotes", names.join(" and "))
         };
         let message = format!("unknown name `{}`; {help}", span.quote(self.text));
         self.error(CompileErrorKind::UnknownIdentifier { suggestion }, span, message)
@@ -70,7 +70,7 @@ impl Checker<'_> {
             open if open.is_open() => return open.clone(),
             Inferred::Object(_) => {
                 let quote = operand.quote(self.text);
-                let message = format!("`{quote}` is an object, not a map; its fields are read as `{quote}.field`");
+                let message = format!("`{quote}` is an object, not a map; read its fields as `{quote}.field`");
                 return self.mismatch(index, message);
             }
             other => {

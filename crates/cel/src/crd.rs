@@ -59,7 +59,7 @@ impl ValidationRule {
             ..error
         })?;
         if let Some(call) = find(&root, &makes_any_number) {
-            let message = "`lists.range` is not known here";
+            let message = "`lists.range` is not supported";
             return Err(CompileError::new(CompileErrorKind::Unsupported, call.span, message));
         }
         let mut lowering = Lowering { receivers: true, ..Lowering::default() };
@@ -213,7 +213,7 @@ impl Machine {
 /// The crate names functions that it does not have as undeclared references.
 fn describe(error: &ExecutionError) -> String {
     match error {
-        ExecutionError::UndeclaredReference(name) => format!("`{name}` is not known here"),
+        ExecutionError::UndeclaredReference(name) => format!("`{name}` is not supported"),
         other => trouble::describe(other).1,
     }
 }

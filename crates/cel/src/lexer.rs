@@ -133,7 +133,11 @@ impl<'t> Lexer<'t> {
         loop {
             let rest = self.rest();
             let Some(character) = rest.chars().next() else {
-                return Err(fault(start, self.at, format!("a string begins here and does not end; expected {quote}")));
+                return Err(fault(
+                    start,
+                    self.at,
+                    format!("the string that starts here does not end; expected {quote}"),
+                ));
             };
             if rest.starts_with(quote) {
                 self.at += quote.len();

@@ -199,7 +199,7 @@ impl Parser<'_> {
                     return Err(Self::unsupported(self.since(start), "optional values (`.?`)"));
                 }
                 if matches!(self.token, Token::Symbol("`")) {
-                    return Err(self.unexpected("a field name; other keys are read with [\"key\"]"));
+                    return Err(self.unexpected("a field name; read other keys with [\"key\"]"));
                 }
                 let (name, name_span) = self.name("a field name")?;
                 node = if self.eat("(")? {

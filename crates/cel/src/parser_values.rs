@@ -169,7 +169,7 @@ impl Parser<'_> {
                 self.node(start, height, Kind::Select { operand, field, field_span, test: true })
             }
             Kind::Index { .. } => {
-                let message = format!("{usage}; whether a map has a key is written \"key\" in map");
+                let message = format!("{usage}; test for a key of a map with \"key\" in map");
                 Err(CompileError::new(CompileErrorKind::Arguments, span, message))
             }
             _ => Err(CompileError::new(CompileErrorKind::Arguments, span, usage)),

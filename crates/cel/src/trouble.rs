@@ -113,6 +113,6 @@ pub(super) fn describe(error: &ExecutionError) -> (EvaluationErrorKind, String) 
             let message = format!("a {} and a {} cannot be compared", left.type_of(), right.type_of());
             (To::TypeMismatch, message)
         }
-        _ => (To::TypeMismatch, "a value of another type is needed here".to_owned()),
+        _ => (To::TypeMismatch, "the value has the wrong type".to_owned()),
     }
 }

@@ -12,7 +12,7 @@ declare_codes! {
     FIELD_NOT_IN_SCHEMA = "KF0554" "field-not-in-schema" Error "a rendered field that the CRD does not have";
     SCHEMA_VIOLATED = "KF0555" "schema-violated" Error "a rendered value that the CRD's schema refuses";
     CRD_RULE_VIOLATED = "KF0556" "crd-rule-violated" Error "a rendered object that a rule of its CRD refuses";
-    FIELD_NOT_IN_NEAREST_SCHEMA = "KF0558" "field-not-in-nearest-schema" Warning "a field that the nearest schema known here does not have";
-    NEAREST_SCHEMA_VIOLATED = "KF0559" "nearest-schema-violated" Warning "a value that the nearest schema known here refuses";
-    CRD_RULE_NOT_EVALUATED = "KF0557" "crd-rule-not-evaluated" Info "a rule of a CRD that is not evaluated here";
+    FIELD_NOT_IN_NEAREST_SCHEMA = "KF0558" "field-not-in-nearest-schema" Warning "a field that the nearest known schema does not have";
+    NEAREST_SCHEMA_VIOLATED = "KF0559" "nearest-schema-violated" Warning "a value that the nearest known schema refuses";
+    CRD_RULE_NOT_EVALUATED = "KF0557" "crd-rule-not-evaluated" Info "a rule of a CRD that kubefoundry does not evaluate";
 }

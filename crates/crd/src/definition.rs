@@ -61,7 +61,7 @@ impl CrdDefinition {
             return None;
         }
         let Some(said) = spec.get("names").and_then(|names| names.get("kind")) else {
-            let message = format!("a CRD of {group} has no spec.names.kind, expected a whole CRD");
+            let message = format!("a CRD of {group} has no spec.names.kind");
             return Some(Err(CrdProblem::new(&codes::UNUSABLE_CRD, origin, message)));
         };
         (said.as_str() == Some(kind)).then(|| Self::read(node, spec, group, kind, origin))
@@ -72,7 +72,7 @@ impl CrdDefinition {
         if let Some(version) = node.get("apiVersion").and_then(Node::as_str)
             && version != "apiextensions.k8s.io/v1"
         {
-            let message = format!("the CRD of {kind} is of {version:?}, expected apiextensions.k8s.io/v1");
+            let message = format!("the CRD of {kind} has apiVersion {version:?}, expected apiextensions.k8s.io/v1");
             return Err(unusable(message));
         }
         let versions = spec.get("versions").map(Node::items).unwrap_or_default();
@@ -85,8 +85,7 @@ impl CrdDefinition {
                 return Err(unusable(message));
             };
             let Some(yaml::Value::Bool(served)) = version.get("served").map(|served| &served.value) else {
-                let message =
-                    format!("version {name} of the CRD of {kind} does not say served, expected true or false");
+                let message = format!("version {name} of the CRD of {kind} has no served, expected true or false");
                 return Err(unusable(message));
             };
             Ok(CrdVersion {

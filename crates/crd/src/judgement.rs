@@ -53,8 +53,8 @@ pub(super) fn refused(whole: Whole<'_>, reason: &Reason<'_>, value: &Value, path
             let limit = whole.at(&path).and_then(|schema| schema.get(keyword));
             // A schema, or a reference to one, is no limit.
             match limit.filter(|limit| !limit.is_object() && !limit.is_array() && *keyword != "not") {
-                Some(limit) => format!("what {keyword} {} of the schema allows", shorten(&limit.to_string())),
-                None => format!("what {keyword} of the schema allows"),
+                Some(limit) => format!("a value that {keyword} {} of the schema allows", shorten(&limit.to_string())),
+                None => format!("a value that {keyword} of the schema allows"),
             }
         }
     };

@@ -116,7 +116,7 @@ impl CrdProblem {
         let CrdOrigin { source, span, .. } = self.origin;
         let mut diagnostic = Diagnostic::new(self.code, self.message.clone());
         diagnostic.location = source.map(|source| Location::new(source, 0, span, FieldPath::root()));
-        diagnostic.help("give what kubectl get crd -o yaml prints, or the files that upstream publishes".to_owned())
+        diagnostic.help("pass the output of kubectl get crd -o yaml, or the files that upstream publishes".to_owned())
     }
 }
 
@@ -155,9 +155,9 @@ impl SchemaViolation {
         let is_whole = path.segments().is_empty();
         let at = if is_whole { String::new() } else { format!(" at {path}") };
         if **code == codes::CRD_RULE_NOT_EVALUATED {
-            format!("a rule of {name}{at} is not evaluated, {message}")
+            format!("a rule of {name}{at} is not evaluated: {message}")
         } else if **code == codes::FIELD_NOT_IN_SCHEMA {
-            format!("{object} would have {path}, expected only fields of {name} in {file}")
+            format!("{object} would have {path}, which {name} in {file} does not have")
         } else if **code == codes::CRD_RULE_VIOLATED {
             format!("{object} breaks a rule of {name} in {file}{at}: {message}")
         } else if is_whole {
@@ -210,7 +210,7 @@ impl<'t> Crds<'t> {
             match (names_crds(source), &source.directory) {
                 (Named::Yes, _) => {}
                 (Named::InUtf16, _) => {
-                    let message = "the dump is text in UTF-16, expected UTF-8";
+                    let message = "the dump is UTF-16, expected UTF-8";
                     problems.push(CrdProblem::new(&codes::UNUSABLE_CRD, &origin, message).diagnostic());
                     continue;
                 }
@@ -367,7 +367,7 @@ impl<'t> Crds<'t> {
             }
             Err(Some(problem)) => vec![problem.diagnostic()],
             Err(None) => {
-                let message = format!("{api_version} {kind} is not in the dump of CRDs, expected it to be served");
+                let message = format!("{api_version} {kind} is not served by any CRD of the dump");
                 vec![Diagnostic::new(&codes::CRD_NOT_INSTALLED, message)]
             }
         }

@@ -94,14 +94,14 @@ fn strings(
 ) {
     let Some(entries) = value.as_object() else {
         if !value.is_null() {
-            out.push(SchemaViolation::refused(path.clone(), "is no mapping", "a mapping of strings"));
+            out.push(SchemaViolation::refused(path.clone(), "is not a mapping", "a mapping of strings"));
         }
         return;
     };
     for (name, value) in entries {
         let path = path.key(name.clone());
         if let Err(expected) = key(name) {
-            out.push(SchemaViolation::refused(path.clone(), "is no key", expected));
+            out.push(SchemaViolation::refused(path.clone(), "is not a valid key", expected));
         }
         text(value, &path, &check, out);
     }

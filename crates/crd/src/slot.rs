@@ -57,10 +57,7 @@ impl Slot<'_> {
                 let found = found?;
                 match &first {
                     Some(known) if !known.agrees(&found) => {
-                        let message = format!(
-                            "the CRD of {} is also in {}, and differs, expected one state of one cluster",
-                            self.kind, known.origin.file
-                        );
+                        let message = format!("the CRD of {} differs from the one in {}", self.kind, known.origin.file);
                         return Err(CrdProblem::new(&codes::DUPLICATE_CRD, origin, message));
                     }
                     Some(_) => {}

@@ -66,7 +66,7 @@ fn duplicates(schema: &Value, items: &[Value], at: &Place<'_>, out: &mut Vec<Sch
                 "has the same {} as an item before it",
                 if keys.is_empty() { "value".to_owned() } else { keys.join(" and ") }
             );
-            let expected = "one item each: the list is a set or map of the apiserver";
+            let expected = "unique items, because the API server treats the list as a set or map";
             out.push(SchemaViolation::refused(at.index(position).path(), &found, expected));
         }
     }

@@ -189,7 +189,7 @@ impl<'d> Findings<'d> {
             self.diagnostics.iter_mut().for_each(|found| found.fix = None);
         }
         if self.left_out > 0 {
-            let message = format!("the document has {} more findings, expected at most {MOST}", self.left_out);
+            let message = format!("the document has {} more findings; at most {MOST} are reported", self.left_out);
             let mut diagnostic = Diagnostic::new(&super::codes::LIMIT_EXCEEDED, message);
             diagnostic.location = Some(self.scope.locate(&FieldRef::key(&FieldPath::root())));
             diagnostic.object.clone_from(&self.scope.object);

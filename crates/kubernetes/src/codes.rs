@@ -6,7 +6,7 @@ use kubefoundry_diagnostics::declare_codes;
 declare_codes! {
     // Reading
     SYNTAX = "KF0001" "syntax" Error "text that is not YAML or JSON";
-    DUPLICATE_KEY = "KF0002" "duplicate-key" Error "a key that stands twice in one mapping, or again over a merged one" [WithholdsFixes];
+    DUPLICATE_KEY = "KF0002" "duplicate-key" Error "a key that occurs twice in one mapping, or that overrides a merged one" [WithholdsFixes];
     NOT_JSON = "KF0003" "not-json" Error "a value that JSON, and so Kubernetes, cannot hold";
 
     // Shape
@@ -14,7 +14,7 @@ declare_codes! {
     UNKNOWN_FIELD = "KF0102" "unknown-field" Error "a field that does not exist" [AsciiKey];
     INVALID_VALUE = "KF0103" "invalid-value" Error "a value outside the allowed ones" [AsciiValue];
     REQUIRED_FIELD = "KF0104" "required-field" Error "a missing field";
-    OUT_OF_RANGE = "KF0105" "out-of-range" Error "a number that is too small or too large";
+    OUT_OF_RANGE = "KF0105" "out-of-range" Error "a number or a size outside its limits";
     INVALID_NAME = "KF0106" "invalid-name" Error "a name that Kubernetes does not accept" [AsciiValue];
     INVALID_QUANTITY = "KF0107" "invalid-quantity" Error "text that is not a resource quantity" [AsciiValue];
     INVALID_IMAGE = "KF0108" "invalid-image" Error "text that is not a container image reference" [AsciiValue];

@@ -44,7 +44,7 @@ pub(super) fn mounted(server: &Server, set: &ObjectSet<'_, '_>, findings: &mut F
     for (index, key) in bundle.keys.iter().enumerate().filter(|(_, key)| ca_key(key).is_ok()) {
         let place = FieldRef::value(&path().join("configMapKeys").index(index));
         let Some(text) = inputs::data(&source.root, key) else {
-            let message = format!("ConfigMap {} has no key {key:?}, expected certificates in it", bundle.config_map);
+            let message = format!("ConfigMap {} has no key {key:?} with certificates", bundle.config_map);
             findings.report(&codes::UNUSABLE_CA_BUNDLE, place, message);
             continue;
         };
@@ -82,14 +82,14 @@ fn straight(bundle: &CaBundle, is_near: bool, findings: &mut Findings<'_>) -> Op
         return Some(Mounted { config_map: bundle.config_map.clone(), key: key.clone(), made: None });
     }
     let why = if is_near {
-        format!("the certificates of its {} keys are put into one file", bundle.keys.len())
+        format!("the certificates of its {} keys are combined in one file", bundle.keys.len())
     } else {
-        "a pod mounts ConfigMaps of its own namespace only".to_owned()
+        "a pod mounts only ConfigMaps of its own namespace".to_owned()
     };
-    let message = format!("ConfigMap {} is not in the input, expected it there: {why}", bundle.config_map);
+    let message = format!("ConfigMap {} must be in the input: {why}", bundle.config_map);
     findings
         .report(&codes::UNUSABLE_CA_BUNDLE, &path().join("configMapName"), message)
-        .help("give the ConfigMap together with the distribution");
+        .help("add the ConfigMap to the input");
     None
 }
 

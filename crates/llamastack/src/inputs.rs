@@ -66,8 +66,7 @@ pub(super) fn user_config<'n>(
     if base.is_none() {
         let keys = keys.join(" nor ");
         let neither = if mode == Mode::Base { "no" } else { "neither" };
-        let message =
-            format!("ConfigMap {name} has {neither} {keys} in its data, expected the server's configuration there");
+        let message = format!("ConfigMap {name} has {neither} {keys} in its data");
         findings
             .report(
                 &codes::UNUSABLE_USER_CONFIG,
@@ -75,7 +74,7 @@ pub(super) fn user_config<'n>(
                 message,
             )
             .related_in(object.source, object.document, object.root.span, "the ConfigMap")
-            .help("name the key of the configuration run.yaml");
+            .help("rename the key with the configuration of the server to run.yaml");
     }
     UserConfig { hash: Some(hash), base }
 }
@@ -134,17 +133,16 @@ fn missing_base(server: &Server, findings: &mut Findings<'_>) {
     let (place, message) = match &server.user_config {
         None => (
             FieldRef::from(at),
-            "mergeMode static needs the configuration in the input, and spec.server.userConfig is absent: that of a distribution is in its image"
-                .to_owned(),
+            "mergeMode: static needs the configuration in the input, but spec.server.userConfig is not set".to_owned(),
         ),
         Some(name) => (
             at.user_config().config_map_name().into(),
-            format!("mergeMode static needs ConfigMap {name} in the input, and it is not there"),
+            format!("mergeMode: static needs ConfigMap {name} in the input"),
         ),
     };
     findings
         .report(&codes::MERGE_IMPOSSIBLE, place, message)
-        .help("give the ConfigMap with run.yaml together with the distribution, or set llamaStack.mergeMode to init");
+        .help("add the ConfigMap with run.yaml to the input, or set llamaStack.mergeMode to init");
 }
 
 /// A provider with what its package says. None when the input does not tell, which only a merge while rendering minds.
@@ -163,11 +161,11 @@ fn entry(
     let Some(object) = found.first() else {
         if mode == Mode::Static {
             let message = format!(
-                "{who}: mergeMode static needs a ConfigMap with the label {METADATA_LABEL}: {} in the input, and there is none",
+                "{who}: mergeMode: static needs a ConfigMap with the label {METADATA_LABEL}: {} in the input",
                 provider.id
             );
             findings.report(&codes::MERGE_IMPOSSIBLE, &provider.path.join("providerId"), message).help(
-                "put lls-provider-spec.yaml of the provider's image into one, or set llamaStack.mergeMode to init",
+                "add one with lls-provider-spec.yaml from the provider's image, or set llamaStack.mergeMode to init",
             );
         }
         return None;
@@ -178,7 +176,7 @@ fn entry(
         findings
             .report(&codes::INVALID_PROVIDER_PACKAGE, &provider.path.join("providerId"), message)
             .related_in(second.source, second.document, second.root.span, "the second one")
-            .help("keep the one of the image that is used");
+            .help("remove the one that is not from the image in use");
         return None;
     }
     let metadata = package_of(object, &who, provider, findings)?;
@@ -220,7 +218,7 @@ fn package_of(
     let name = &object.header.name;
     let read = match data(&object.root, package::FILE) {
         Some(text) => package::read(text).map_err(|error| format!("{who}: ConfigMap {name}: {error}")),
-        None => Err(format!("{who}: ConfigMap {name} has no key {}, expected its metadata there", package::FILE)),
+        None => Err(format!("{who}: ConfigMap {name} has no key {} with its metadata", package::FILE)),
     };
     let path = provider.path.join("providerId");
     match read {
@@ -251,7 +249,7 @@ fn overridden(providers: &[Provider], merged: &Merged, findings: &mut Findings<'
         let message = format!("{first} ({})", lines.collect::<Vec<_>>().join(", "));
         findings
             .report(&codes::PROVIDER_OVERRIDDEN, &path, message)
-            .help("the external provider is used; give it another id to keep both");
+            .help("give it another id to keep both: otherwise the external provider is used");
     }
 }
 
@@ -272,7 +270,7 @@ fn run_config(server: &Server, merged: Merged, findings: &mut Findings<'_>) -> (
                 LlamaStackDistribution::path().spec().server().external_providers(),
                 message,
             )
-            .help("set llamaStack.mergeMode to init: the pod has no such limit");
+            .help("set llamaStack.mergeMode to init, where the pod merges and has no such limit");
     }
     let hash = hash(data.iter().map(|(key, text)| (*key, text.as_str())));
     let data = data.map(|(key, text)| (key.to_owned(), text)).to_vec();

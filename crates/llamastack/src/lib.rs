@@ -78,7 +78,7 @@ impl Transform for LlamaStack {
     }
 
     fn handled_description(&self) -> &'static str {
-        "a LlamaStackDistribution is rendered when it has spec.server.externalProviders, and otherwise left to its operator"
+        "set spec.server.externalProviders: other LlamaStackDistributions are left to their operator"
     }
 
     fn report_misnamed(&self, header: &Header, _: &Settings, findings: &mut Findings<'_>) {
@@ -92,7 +92,7 @@ impl Transform for LlamaStack {
         );
         findings
             .report(&codes::FOREIGN_DISTRIBUTION, "apiVersion", message)
-            .help(format!("the group of LlamaStackDistribution is {}", wire::GROUP))
+            .help(format!("change it to {}", wire::API_VERSION))
             .replace_with(format!("change it to {}", wire::API_VERSION), wire::API_VERSION);
     }
 
@@ -182,15 +182,17 @@ fn render(server: &Server, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_
 /// What options and a distribution say that does not go together, and what they leave open.
 fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mut Findings<'_>) {
     if mode == Mode::Native && server.workers.is_some() {
-        let message = "spec.server.workers is set, expected it absent with llamaStack.nativeExtraProviders: uvicorn is not told of external providers";
+        let message = "spec.server.workers cannot be set with llamaStack.nativeExtraProviders: uvicorn does not load \
+                       external providers";
         findings
             .report(&shared::INVALID_VALUE, LlamaStackDistribution::path().spec().server().workers(), message)
-            .help("remove it, or let nativeExtraProviders be false");
+            .help("remove it, or set llamaStack.nativeExtraProviders to false");
     }
     let renderer = settings.renderer();
     if matches!(mode, Mode::Init | Mode::Native) && renderer.is_default {
         let image = renderer.image;
-        let message = format!("the init container merge-config runs {image}, which follows the version of kubefoundry");
+        let message = format!("the image of the init container merge-config is not pinned ({image} now); it changes \
+                               when kubefoundry is upgraded");
         findings
             .report(
                 &shared::UNPINNED_RUNTIME,
@@ -198,7 +200,7 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
                 message,
             )
             .help(format!(
-                "push the image to a registry, and pin it: llamaStack: {{image: {image:?}}} in the Render options"
+                "push the image to a registry, and add to kubefoundry.yaml: llamaStack: {{image: {image:?}}}"
             ));
     }
 }

@@ -271,9 +271,8 @@ impl kubefoundry_transform::TransformSettings for Settings {
         self.native_extra_providers = native_extra_providers.unwrap_or(self.native_extra_providers);
         if self.native_extra_providers && self.merge_mode == MergeMode::Static {
             let path = path.join("nativeExtraProviders");
-            let message = format!(
-                "{path} is true with mergeMode static, expected one of them: the server merges, or nobody has to"
-            );
+            let message =
+                format!("{path} cannot be true with mergeMode: static, which leaves nothing for the server to merge");
             check.findings.report(&codes::INVALID_OPTION, &path, message);
         }
     }
@@ -341,9 +340,9 @@ impl Check<'_, '_> {
 
     /// An image of a distribution that there is none of.
     fn unknown_override(&mut self, path: &FieldPath, names: &[String]) {
-        let message = format!("{path} takes the place of no image, expected one of {}", names.join(", "));
+        let message = format!("{path} is not an image that can be replaced, expected one of {}", names.join(", "));
         let reported = self.findings.report(&codes::INVALID_OPTION, FieldRef::key(path), message);
-        let _ = reported.help("name the image of a distribution of your own in llamaStack.distributions");
+        let _ = reported.help("set the image of your own distribution under llamaStack.distributions");
     }
 
     /// Resources by name; what is given takes the place of what was there.

@@ -35,7 +35,7 @@ fn misplaced_section(root: &mut Node<'_>, findings: &mut Findings<'_>) {
         if !take_out(node, |key| key == SECTION).is_empty() {
             findings
                 .report(&codes::UNKNOWN_FIELD, FieldRef::key(&path), format!("unknown field {SECTION:?} in {place}"))
-                .help(format!("external providers stand in {}", providers_path()));
+                .help(format!("move it to {}", providers_path()));
         }
     };
     at(root, FieldPath::parse(SECTION), "the distribution");
@@ -52,7 +52,7 @@ fn misplaced_service_account(server: &mut Node<'_>, findings: &mut Findings<'_>)
     let path = LlamaStackDistribution::path().spec().server().key("serviceAccountName");
     findings
         .report(&codes::UNKNOWN_FIELD, FieldRef::key(&path), "unknown field \"serviceAccountName\" in spec.server")
-        .help("the ServiceAccount of the pod is spec.server.podOverrides.serviceAccountName");
+        .help("set spec.server.podOverrides.serviceAccountName instead");
 }
 
 /// Sections of APIs that there are none of.
@@ -85,7 +85,7 @@ fn provider_types(providers: &mut Node<'_>, findings: &mut Findings<'_>) {
                 continue;
             }
             let path = path.index(index);
-            let message = format!("unknown field \"providerType\" in {path}, expected the image to say it");
+            let message = format!("unknown field \"providerType\" in {path}");
             findings
                 .report(&codes::UNKNOWN_FIELD, FieldRef::key(&path.join("providerType")), message)
                 .help("remove it: the type is spec.providerType in the image's lls-provider-spec.yaml");

@@ -155,7 +155,8 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let allows = network.is_some_and(|network| !network.namespaces.is_empty() || !network.labels.is_empty());
     if allows && !options.settings.network_policy {
         let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().network().allowed_from());
-        let message = format!("{path} has no effect: no NetworkPolicy is made, so that everyone may reach the server");
+        let message =
+            format!("{path} has no effect: no NetworkPolicy is rendered, so every client can reach the server");
         check
             .findings
             .report(&shared::FIELD_IGNORED, &path, message)
@@ -164,16 +165,17 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let exposed = server.network.as_ref().is_some_and(|network| network.expose_route);
     if !server.has_service() && (exposed || !server.providers.is_empty()) {
         let message = if exposed {
-            "spec.network.exposeRoute is true, but no Service is made that the Ingress leads to: spec.server.containerSpec has neither port nor env"
+            "spec.network.exposeRoute is true, but the Ingress has no Service: spec.server.containerSpec has neither \
+             port nor env"
         } else {
-            "no Service is made: spec.server.containerSpec has neither port nor env"
+            "no Service is rendered: spec.server.containerSpec has neither port nor env"
         };
         let spec = wire::LlamaStackDistribution::path().spec();
         let place: FieldRef = if exposed { spec.network().expose_route().into() } else { spec.server().into() };
         check
             .findings
             .report(&codes::NO_SERVICE, place, message)
-            .help("give spec.server.containerSpec.port, such as 8321");
+            .help("set spec.server.containerSpec.port, for example to 8321");
     }
     if server.providers.is_empty() {
         return;
@@ -181,20 +183,20 @@ fn advice(server: &Server, options: &Options<'_>, check: &mut Checker<'_, '_>) {
     let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().container_spec());
     if !server.container.command.is_empty() {
         let path = path.join("command");
-        let message = format!(
-            "{path} takes the place of the command that checks and starts the server with its external providers"
-        );
-        check.findings.report(&codes::START_OVERRIDDEN, &path, message).help(
-            "start the server with /opt/llama-stack/config/run.yaml, after llama-stack preflight where that is wanted, or remove it",
-        );
-    } else if !server.container.args.is_empty() {
-        let path = path.join("args");
-        let message =
-            format!("{path} come behind those that start the server with its external providers, and win over them");
+        let message = format!("{path} replaces the command that starts the server with its external providers");
         check
             .findings
             .report(&codes::START_OVERRIDDEN, &path, message)
-            .help("leave out what names another configuration or port, or give containerSpec.command, too");
+            .help("remove it; a command of your own must start the server with /opt/llama-stack/config/run.yaml");
+    } else if !server.container.args.is_empty() {
+        let path = path.join("args");
+        let message = format!(
+            "{path} come after the arguments that start the server with its external providers, and override them"
+        );
+        check
+            .findings
+            .report(&codes::START_OVERRIDDEN, &path, message)
+            .help("remove them; arguments of your own must not name another configuration or port");
     }
     for (index, variable) in server.container.env.iter().enumerate() {
         let told = TOLD.iter().find(|(name, ..)| variable.name.as_deref() == Some(*name));
@@ -210,12 +212,16 @@ const TOLD: [(&str, &str, &str); 6] = [
     (
         "LLAMA_STACK_CONFIG",
         "names the configuration with the external providers",
-        "make it /opt/llama-stack/config/run.yaml",
+        "set it to /opt/llama-stack/config/run.yaml",
     ),
-    ("LLS_PORT", "is the port of the Service and of the probe", "give spec.server.containerSpec.port instead"),
-    ("LLS_WORKERS", "is the number of processes", "give spec.server.workers instead"),
-    ("LLS_PREFLIGHT", "says whether providers are checked", "set llamaStack.preflight in the Render options instead"),
-    ("LLS_START", "says how the server is started", "give spec.server.containerSpec.command instead"),
+    ("LLS_PORT", "is the port of the Service and of the probe", "set spec.server.containerSpec.port instead"),
+    ("LLS_WORKERS", "is the number of processes", "set spec.server.workers instead"),
+    (
+        "LLS_PREFLIGHT",
+        "decides whether providers are checked",
+        "set llamaStack.preflight in the Render options instead",
+    ),
+    ("LLS_START", "decides how the server is started", "set spec.server.containerSpec.command instead"),
     (
         "LLS_EXTRA_PROVIDERS",
         "names the file of external providers",

@@ -108,7 +108,7 @@ fn assess(
             let code = if decides { &codes::RULE_FAILED } else { &codes::UNUSED_RULE_FAILED };
             let mut reported = findings.report(code, "spec", message);
             if !decides {
-                reported = reported.help("it decides nothing for this deployment; where it does, that is an error");
+                reported = reported.help("the rule does not decide here; where it does, its failure is an error");
             }
             match (candidate.origin, rule.span) {
                 (Some(origin), Some(span)) => reported.related_in(origin.source, origin.document, span, "this rule"),
@@ -180,7 +180,7 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
         let names: BTreeSet<&str> = catalog.names().collect();
         let known: Vec<&str> = names.iter().copied().collect();
         let expected = match known.as_slice() {
-            [] => "and none is known".to_owned(),
+            [] => "and no other provider is known".to_owned(),
             known => format!("expected one of {}", known.join(", ")),
         };
         let message = format!("there is no provider {name:?}, {expected}");
@@ -188,14 +188,14 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
             findings.report(&codes::UNKNOWN_PROVIDER, wire::ModelDeployment::path().spec().provider().name(), message);
         match closest(name, names) {
             Some(meant) => reported.help(format!("did you mean {meant:?}?")),
-            None => reported.help("a third-party provider is known once its InferenceProviderConfig is in the input"),
+            None => reported.help("if it is a third-party provider, add its InferenceProviderConfig to the input"),
         };
         return false;
     };
     if candidate.ready == Some(false) {
         let message = format!("provider {name:?} reports ready: false");
         findings.report(&codes::PROVIDER_NOT_READY, wire::ModelDeployment::path().spec().provider().name(), message).help(
-            "what is rendered runs once the provider does; if it does already, take status.ready out of its configuration",
+            "if the provider is ready, remove status.ready from its configuration; otherwise the model runs once it is",
         );
     }
     true
@@ -259,8 +259,8 @@ fn who_can(deployment: &Deployment, catalog: &Catalog) -> String {
     let able = able.filter(|candidate| catalog.builtin_candidate(&candidate.name).is_none_or(runs));
     let names: Vec<&str> = able.map(|candidate| candidate.name.as_str()).collect();
     match names.as_slice() {
-        [] => "no configured provider runs this engine in this mode on these resources: change one of them".to_owned(),
-        names => format!("set spec.provider.name to one that does: {}", names.join(" or ")),
+        [] => "change the engine, the mode or the resources: no provider runs this combination".to_owned(),
+        names => format!("set spec.provider.name to {}", names.join(" or ")),
     }
 }
 
@@ -268,25 +268,28 @@ fn who_can(deployment: &Deployment, catalog: &Catalog) -> String {
 /// does is for the provider to say.
 pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     if let Some(gate) = catalog.get(name).and_then(|candidate| candidate.closed_gate(deployment)) {
-        let message = format!("provider {name:?} {gate}, by its configuration; expected one that does");
-        findings.report(&codes::CAPABILITY_NOT_CLAIMED, wire::ModelDeployment::path().spec().provider().name(), message).help(
-            "if it does run it, add that to spec.capabilities of its InferenceProviderConfig; else choose another provider",
-        );
+        let message = format!("provider {name:?} {gate}, according to its configuration");
+        findings
+            .report(&codes::CAPABILITY_NOT_CLAIMED, wire::ModelDeployment::path().spec().provider().name(), message)
+            .help("add the capability to spec.capabilities of its InferenceProviderConfig, or choose another provider");
     }
 }
 
 fn report_none(deployment: &Deployment, catalog: &Catalog, selection: &Selection, findings: &mut Findings<'_>) {
     if catalog.candidates().iter().all(|candidate| candidate.ready == Some(false)) {
-        findings.report(&codes::NO_HEALTHY_PROVIDER, wire::ModelDeployment::path().spec(), "No healthy providers available").help(
-            "correct status.ready of a provider that does work, or choose one with spec.provider.name, which is only warned of",
-        );
+        findings
+            .report(&codes::NO_HEALTHY_PROVIDER, wire::ModelDeployment::path().spec(), "No healthy providers available")
+            .help(
+                "remove status.ready from the configuration of a provider that is ready, or choose one with \
+                 spec.provider.name, which only causes a warning",
+            );
         return;
     }
     let gates: Vec<String> = selection
         .candidates
         .iter()
         .map(|candidate| {
-            let gate = candidate.closed_gate.as_deref().unwrap_or("no rule of it is true");
+            let gate = candidate.closed_gate.as_deref().unwrap_or("none of its rules is true");
             format!("{}: {gate}", candidate.provider)
         })
         .collect();
@@ -299,5 +302,5 @@ fn report_none(deployment: &Deployment, catalog: &Catalog, selection: &Selection
     );
     findings
         .report(&codes::NO_COMPATIBLE_PROVIDER, wire::ModelDeployment::path().spec(), message)
-        .help("change the engine or the mode, or set spec.provider.name for a provider that is only chosen explicitly");
+        .help("change the engine or the mode, or choose a provider with spec.provider.name");
 }

@@ -111,11 +111,11 @@ impl Transform for ModelDeployments {
             let reported = findings.report(
                 &codes::REQUIRED_FIELD,
                 FieldRef::key(&FieldPath::parse("apiVersion")),
-                format!("apiVersion of a {kind} is required, expected {expected}"),
+                format!("apiVersion is required for a {kind}, expected {expected}"),
             );
             let keys = root.entries().iter().map(|entry| entry.key.as_ref());
             if let Some(near) = kubefoundry_yaml::text::closest("apiVersion", keys.filter(|key| *key != "kind")) {
-                reported.help(format!("{near:?} may be meant to be it"));
+                reported.help(format!("rename {near:?} to apiVersion"));
             }
         } else {
             let message = format!("apiVersion {api_version:?} of a {kind} is unknown, expected {expected}");
@@ -346,10 +346,10 @@ fn pass_on(
         .report(
             &codes::PASSED_ON,
             if selection.explicit { FieldRef::from(spec.provider().name()) } else { spec.into() },
-            format!("provider {provider:?} is not rendered here; the {KIND} is passed on to it"),
+            format!("kubefoundry does not render for provider {provider:?}; the {KIND} is passed on as it is"),
         )
         .help(format!(
-            "its own controller, or its function in the pipeline, takes it by {}",
+            "the provider's controller or KRM function selects it by the annotation {}",
             api_group.label(PROVIDER)
         ));
     let mut object = object.to_json();

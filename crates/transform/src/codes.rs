@@ -5,14 +5,14 @@ pub use kubefoundry_kubernetes::codes::*;
 
 declare_codes! {
     // Reading
-    UNKNOWN_VERSION = "KF0005" "unknown-version" Error "one of our groups with a version that does not exist";
+    UNKNOWN_VERSION = "KF0005" "unknown-version" Error "an API group of kubefoundry with an unknown version";
 
     // Translation
     FIELD_IGNORED = "KF0501" "field-ignored" Warning "a field without effect on this provider";
     UNPINNED_RUNTIME = "KF0504" "unpinned-runtime" Info "a default image whose version is not pinned" [OncePerRun];
-    NAME_TOO_LONG = "KF0505" "name-too-long" Error "a name that the provider's derived names do not fit";
+    NAME_TOO_LONG = "KF0505" "name-too-long" Error "a name that is too long for the names derived from it";
 
     // Output
-    OWNER_WITHOUT_UID = "KF0903" "owner-without-uid" Error "ownerReferences asked for without a uid in the input";
-    INVALID_OPTION = "KF0904" "invalid-option" Error "an option that does not fit";
+    OWNER_WITHOUT_UID = "KF0903" "owner-without-uid" Error "ownerReferences for an object without a uid";
+    INVALID_OPTION = "KF0904" "invalid-option" Error "an invalid option";
 }

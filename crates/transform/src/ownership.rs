@@ -19,9 +19,9 @@ pub fn owner_reference(
             .report(
                 &codes::OWNER_WITHOUT_UID,
                 "metadata",
-                "ownerReferences need metadata.uid, and the input has none, expected an object read from the cluster",
+                "ownerReferences need metadata.uid, which only objects from a cluster have",
             )
-            .help("turn ownerReferences off where manifests are rendered from git");
+            .help("turn ownerReferences off to render manifests from files");
         return None;
     };
     let (kind, name, uid) = (kind.to_owned(), name.to_owned(), uid.to_owned());

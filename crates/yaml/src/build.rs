@@ -106,7 +106,7 @@ impl<'t> Builder<'t> {
         let closes = matches!(event, Event::SequenceEnd | Event::MappingEnd);
         if span.end.saturating_sub(self.start) > self.limits.document_bytes {
             let at = Span { start: self.start, end: self.start };
-            self.limit(FailureKind::TooLarge, at, "a document of more bytes than are read", self.limits.document_bytes);
+            self.limit(FailureKind::TooLarge, at, "a document of too many bytes", self.limits.document_bytes);
             return Step::Stop;
         }
         if self.skipping > 0 {
@@ -124,12 +124,7 @@ impl<'t> Builder<'t> {
         if !closes {
             self.nodes += 1;
             if self.nodes > self.limits.nodes {
-                self.limit(
-                    FailureKind::TooManyNodes,
-                    span,
-                    "a document of more nodes than are read",
-                    self.limits.nodes,
-                );
+                self.limit(FailureKind::TooManyNodes, span, "a document of too many nodes", self.limits.nodes);
                 return Step::Stop;
             }
         }
@@ -164,7 +159,7 @@ impl<'t> Builder<'t> {
     /// Notes that the document is nested too deeply at `span`.
     pub(super) fn too_deep(&mut self, span: Span) {
         if !self.problems.iter().any(|problem| problem.kind == FailureKind::TooDeep) {
-            self.limit(FailureKind::TooDeep, span, "collections nested deeper than are read", self.limits.depth);
+            self.limit(FailureKind::TooDeep, span, "collections that are nested too deeply", self.limits.depth);
         }
     }
 

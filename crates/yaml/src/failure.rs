@@ -63,9 +63,13 @@ impl Failure {
         Self { kind, message: message.into(), span, related: None }
     }
 
-    /// The finding as a sentence: `found a tab as indentation, expected spaces`.
+    /// The failure as a sentence: `found a tab as indentation, expected spaces`. A message without an expectation comes
+    /// from the parser and is a sentence already.
     pub fn sentence(&self) -> String {
-        format!("found {}", self.message.replacen("; expected", ", expected", 1))
+        match self.message.split_once("; expected") {
+            Some((found, expected)) => format!("found {found}, expected{expected}"),
+            None => self.message.clone(),
+        }
     }
 
     pub(crate) fn with_related(mut self, span: Span, note: impl Into<String>) -> Self {
@@ -92,14 +96,14 @@ fn syntax_message(kind: &ErrorKind) -> String {
         | ErrorKind::TabInPlainScalar
         | ErrorKind::TabAtBlockScalarStart => "a tab as indentation; expected spaces".to_owned(),
         ErrorKind::MappingValueNotAllowed => {
-            "`: ` where no key can stand; expected one key per line, or quotes around a value that contains `: `"
+            "`: ` where no key is allowed; expected one key per line, or quotes around a value that contains `: `"
                 .to_owned()
         }
         ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
             "a line that is neither `key: value` nor part of the value before it; expected `:` after a key".to_owned()
         }
         ErrorKind::InvalidIndentation | ErrorKind::ExpectedBlockMappingKey => {
-            "a line that fits no block around it; expected the indentation of its siblings".to_owned()
+            "a line that belongs to no block; expected the indentation of its siblings".to_owned()
         }
         ErrorKind::ExpectedBlockSequenceEntry => "a line inside a list without its dash; expected `- `".to_owned(),
         ErrorKind::UnexpectedEofFlowSequence | ErrorKind::ExpectedFlowSequenceSeparator => {
@@ -121,10 +125,9 @@ fn syntax_message(kind: &ErrorKind) -> String {
         ErrorKind::UnknownQuotedScalarEscape => {
             "an unknown escape in a double-quoted string; expected one that YAML defines, or `\\\\`".to_owned()
         }
-        ErrorKind::UnexpectedCharacter { character } => format!(
-            "the character `{}` where no value can start with it; expected quotes around it",
-            character.escape_default()
-        ),
+        ErrorKind::UnexpectedCharacter { character } => {
+            format!("a value that starts with the character {}; expected quotes around it", character.escape_default())
+        }
         ErrorKind::BlockSequenceEntryNotAllowed => {
             "`- ` after a key on one line; expected the list on the next line".to_owned()
         }
@@ -132,8 +135,8 @@ fn syntax_message(kind: &ErrorKind) -> String {
             "a quoted string whose next line is indented too little; expected more spaces than its key".to_owned()
         }
         ErrorKind::ExpectedNodeContent | ErrorKind::UnexpectedEofImplicitFlowMapping => {
-            "no value where one must be; expected a scalar, a list or a mapping".to_owned()
+            "no value; expected a scalar, a list or a mapping".to_owned()
         }
-        other => format!("{other}; expected well-formed YAML"),
+        other => other.to_string(),
     }
 }

@@ -225,7 +225,7 @@ impl<'t> Documents<'t> {
     /// Notes that the text has more documents than are read.
     fn too_many(&mut self, place: Span) {
         let at = Span { start: place.start, end: place.start };
-        let what = "a text of more documents than are read";
+        let what = "a text of too many documents";
         self.failures.push(passed(FailureKind::TooManyDocuments, at, what, self.limits.documents));
     }
 

@@ -16,11 +16,11 @@ pub(super) fn misplaced(check: &mut Checker<'_, '_>) {
     for field in ["runtime", "strategy"] {
         let path = FieldPath::from(AsyncActor::path().spec()).key(field);
         if check.given(&path) {
-            let message = format!("{path} is for actors that bind, and spec.workload makes a workload");
+            let message = format!("{path} is for actors with spec.workloadRef, but this one has spec.workload");
             check
                 .findings
                 .report(&RUNTIME_MISPLACED, FieldRef::key(&path), message)
-                .help("remove it, or bind to a workload with spec.workloadRef");
+                .help("remove it, or replace spec.workload by spec.workloadRef");
         }
     }
 }
@@ -33,7 +33,7 @@ pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mu
         check
             .findings
             .report(&RUNTIME_MISPLACED, FieldRef::key(&path), "spec.runtime is required with spec.workloadRef")
-            .help("give runtime.image and runtime.handler: the adapter that calls the workload");
+            .help("set runtime.image and runtime.handler for the adapter that calls the workload");
     }
     let ActorRuntime { image, handler, target_url } = spec.runtime.clone()?;
     check.one_line(&path.key("handler"), handler.as_deref().unwrap_or_default());
@@ -45,7 +45,7 @@ pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mu
             check.findings.report(&TARGET_URL, &at, message);
         }
     } else if strategy == ActorStrategy::Detached && check.absent_or_empty(&at) {
-        let message = format!("{at} is required with strategy detached: the adapter runs in pods of its own");
+        let message = format!("{at} is required with strategy: detached, because the adapter runs in its own pods");
         check.findings.report(&codes::REQUIRED_FIELD, &at, message);
     }
     Some(Binding { reference: reference?, strategy, image: image?, handler: handler?, target_url })
@@ -58,12 +58,12 @@ fn reference(wire: &ActorWorkloadReference, actors: Option<&str>, check: &mut Ch
         && Some(namespace) != actors
     {
         let at = path.key("namespace");
-        let own = actors.unwrap_or("not stated");
-        let message = format!(
-            "{at} is {:?}, expected the namespace of the actor, which is {own}: pods have one namespace",
-            shorten(namespace)
+        let own = actors.unwrap_or("not set");
+        let message = format!("{at} is {:?}, expected the namespace of the actor, which is {own}", shorten(namespace));
+        check.findings.report(&TARGET_NAMESPACE, &at, message).help(
+            "remove it, and put the actor into the namespace \
+                                                                     of its target",
         );
-        check.findings.report(&TARGET_NAMESPACE, &at, message).help("remove it, and put the actor where its target is");
     }
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     Some(Reference { api_version: given(api_version)?, kind: given(kind)?, name: given(name)? })

@@ -80,8 +80,8 @@ fn transport(
         let known: Vec<&str> = settings.transports.keys().map(String::as_str).collect();
         let help = match closest(name, known.iter().copied()) {
             Some(meant) => format!("did you mean {meant:?}?"),
-            None if known.is_empty() => "give the transports under actor.transports in the Render options".to_owned(),
-            None => format!("actor.transports in the Render options has {}", known.join(", ")),
+            None if known.is_empty() => "configure it under actor.transports in the Render options".to_owned(),
+            None => format!("use one of actor.transports in the Render options: {}", known.join(", ")),
         };
         findings.report(&TRANSPORT_NOT_USABLE, &path, message).help(help);
         return None;
@@ -90,13 +90,13 @@ fn transport(
         let message = format!("transport '{}' is disabled in operator configuration", shorten(name));
         findings
             .report(&TRANSPORT_NOT_USABLE, &path, message)
-            .help("say enabled: true there, under actor.transports in the Render options");
+            .help("set enabled: true for it under actor.transports in the Render options");
         return None;
     }
     let fits_sqs = actor.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if matches!(transport.kind, TransportKind::Sqs(_)) && !fits_sqs {
         let message =
-            format!("metadata.name is {actor:?}, expected letters, digits and '-', which SQS takes in queues");
+            format!("metadata.name is {actor:?}, expected letters, digits and '-', as in names of SQS queues");
         findings.report(&shared::INVALID_NAME, AsyncActor::path().metadata().name(), message);
     }
     Some(transport.clone())
@@ -131,9 +131,9 @@ fn mode(
             if both {
                 reported
                     .related(FieldRef::key(&workload), "workload is set here")
-                    .help("workload makes a workload; workloadRef binds to one that is there");
+                    .help("remove workload to bind to an existing workload, or workloadRef to create one");
             } else {
-                reported.help("give workload, to make a workload, or workloadRef, to bind to one that is there");
+                reported.help("set workload to create a workload, or workloadRef to bind to an existing one");
             }
             None
         }
@@ -160,7 +160,7 @@ fn sidecar(
         let name = variable.name.as_deref().unwrap_or_default();
         if RESERVED_ENVIRONMENT.contains(&name) {
             let at = at.clone().index(index).name();
-            let message = format!("{at} is {name}, which is set here and cannot be replaced");
+            let message = format!("{at} is {name}, which kubefoundry sets itself");
             check.findings.report(&codes::RESERVED_NAME, &at, message).help("remove it");
         }
     }

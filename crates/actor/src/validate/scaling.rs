@@ -78,12 +78,12 @@ fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modif
     };
     let any = target.is_some() || activation_target.is_some() || metric_type.is_some();
     if formula.is_none() && any {
-        let message = format!("{path} has no formula, without which KEDA takes no other modifier");
-        report(&path, message, "give a formula over the trigger, which is named queueLength: queueLength / 2");
+        let message = format!("{path} has no formula, but KEDA accepts no other modifier without it");
+        report(&path, message, "set formula, for example to queueLength / 2: the trigger is named queueLength");
     }
     if formula.is_some() && target.is_none() {
-        let message = format!("{path} has a formula and no target, which KEDA needs with it");
-        report(&path.key("formula"), message, "give a target, as text: target: \"5\"");
+        let message = format!("{path} has a formula but no target, which KEDA requires");
+        report(&path.key("formula"), message, "set a target as text, such as target: \"5\"");
     }
     for (field, text) in [("target", target), ("activationTarget", activation_target)] {
         if let Some(text) = text.as_ref().filter(|text| text.parse::<f64>().is_err()) {
@@ -94,7 +94,7 @@ fn modifiers(wire: &ActorScalingModifiers, check: &mut Checker<'_, '_>) -> Modif
     }
     if *metric_type == Some(ActorMetricType::Utilization) {
         let at = path.key("metricType");
-        let message = format!("{at} is Utilization, which KEDA does not take for modifiers");
+        let message = format!("{at} is Utilization, which KEDA does not accept for modifiers");
         report(&at, message, "use AverageValue or Value");
     }
     modifiers

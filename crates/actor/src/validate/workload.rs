@@ -79,7 +79,7 @@ fn containers(spec: &Node<'_>, actor: &str, path: &FieldPath, check: &mut Checke
         if container.get("command").is_some_and(has_command) {
             let message = format!("container '{RUNTIME}' cannot override command (command is managed by operator)");
             let place = FieldRef::key(&at.key("command"));
-            check.findings.report(&RUNTIME_COMMAND, place, message).help("remove it; ASYA_HANDLER names the handler");
+            check.findings.report(&RUNTIME_COMMAND, place, message).help("remove it: ASYA_HANDLER names the handler");
         }
         mounts_and_environment(container, actor, &at, check);
     }
@@ -104,14 +104,14 @@ fn mounts_and_environment(container: &Node<'_>, actor: &str, path: &FieldPath, c
         let Some(mounted) = mount.get("mountPath").and_then(Node::as_str) else { continue };
         if [SOCKET_DIR, "/tmp", RUNTIME_SCRIPT_PATH].contains(&mounted.trim_end_matches('/')) {
             let at = path.key("volumeMounts").index(index).key("mountPath");
-            reserved(&at, mounted, "where another volume is mounted", check);
+            reserved(&at, mounted, "where kubefoundry mounts another volume", check);
         }
     }
     let own: &[&str] =
         if END_ACTORS.contains(&actor) { &["ASYA_SOCKET_DIR", "ASYA_ENABLE_VALIDATION"] } else { &["ASYA_SOCKET_DIR"] };
     for (index, variable) in container.get("env").map(Node::items).unwrap_or_default().iter().enumerate() {
         if let Some(name) = variable.get("name").and_then(Node::as_str).filter(|name| own.contains(name)) {
-            reserved(&path.key("env").index(index).key("name"), name, "which is set here", check);
+            reserved(&path.key("env").index(index).key("name"), name, "which kubefoundry sets itself", check);
         }
     }
 }
@@ -121,7 +121,7 @@ fn volumes(spec: &Node<'_>, path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, volume) in list(spec, "volumes", path, check).iter().enumerate() {
         if let Some(name) = volume.get("name").and_then(Node::as_str).filter(|name| own.names().contains(name)) {
             let at = path.key("volumes").index(index).key("name");
-            reserved(&at, name, "the name of a volume that is added", check);
+            reserved(&at, name, "the name of a volume that kubefoundry adds", check);
         }
     }
 }
@@ -139,7 +139,7 @@ fn labels(metadata: &Node<'_>, actor: &str, kind: ActorWorkloadKind, path: &Fiel
         let given = labels.get(key);
         if given.is_some_and(|given| given.as_str() != Some(own.as_str())) {
             let at = path.key(key);
-            let message = format!("{at} is another than {own:?}, by which the pods are found");
+            let message = format!("{at} is not {own:?}, the value that selects the pods");
             check.findings.report(&RESERVED_NAME, FieldRef::key(&at), message).help("remove it");
         }
     }
@@ -150,14 +150,17 @@ fn grace_period(spec: &Node<'_>, timeout: Option<&ActorTimeout>, path: &FieldPat
     let given = spec.get("terminationGracePeriodSeconds").map(|node| &node.value);
     if given.is_some_and(|given| *given != Value::Null && *given != Value::Integer(counts.into())) {
         let at = path.key("terminationGracePeriodSeconds");
-        let message = format!("{at} has no effect: spec.timeout.gracefulShutdown says {counts} seconds");
-        check.findings.report(&FIELD_REPLACED, FieldRef::key(&at), message).help("set spec.timeout.gracefulShutdown");
+        let message = format!("{at} has no effect: spec.timeout.gracefulShutdown is {counts} seconds");
+        check.findings.report(&FIELD_REPLACED, FieldRef::key(&at), message).help(
+            "remove it, and set \
+                                                                                  spec.timeout.gracefulShutdown",
+        );
     }
 }
 
 fn reserved(path: &FieldPath, value: &str, why: &str, check: &mut Checker<'_, '_>) {
     let message = format!("{path} is {value}, {why}");
-    check.findings.report(&RESERVED_NAME, path, message).help("use another one, or remove it");
+    check.findings.report(&RESERVED_NAME, path, message).help("change or remove it");
 }
 
 fn is_named(container: &Node<'_>, name: &str) -> bool {

@@ -151,7 +151,7 @@ impl Reader {
             Some(position) => {
                 let Some(first) = self.live.objects.get_mut(*position) else { return };
                 if without_managers(&first.value) != without_managers(&value) {
-                    let message = format!("{object} is in the dump in two states, expected each object once");
+                    let message = format!("{object} is in the cluster snapshot twice, in different states");
                     let mut found = Diagnostic::new(&codes::OBJECT_COLLISION, message);
                     found.location = Some(location);
                     found.object = Some(object);
@@ -266,7 +266,7 @@ mod tests {
         assert!(twice.objects[0].value.pointer(MANAGERS).is_some() && twice.diagnostics.is_empty());
         let differs = live(&[&object(""), &object(", generation: 2")]);
         let messages: Vec<_> = differs.diagnostics.iter().map(|found| found.message.as_str()).collect();
-        assert_eq!(messages, ["Service s is in the dump in two states, expected each object once"]);
+        assert_eq!(messages, ["Service s is in the cluster snapshot twice, in different states"]);
     }
 
     /// A dump of a cluster is one document, larger than any that is written by hand.

@@ -9,15 +9,15 @@ pub use kubefoundry_model::codes::*;
 
 declare_codes! {
     // Reading
-    UNKNOWN_KIND = "KF0006" "unknown-kind" Error "one of our groups with a kind that does not exist";
+    UNKNOWN_KIND = "KF0006" "unknown-kind" Error "an API group of kubefoundry with an unknown kind";
     NO_MODEL_DEPLOYMENT = "KF0008" "no-model-deployment" Error "nothing to render in the input";
-    UNUSED_OPTIONS = "KF0009" "unused-options" Warning "options in the input, where they have no effect";
-    UNUSED_SUPPRESSION = "KF0010" "unused-suppression" Warning "a diagnostic that an object says to ignore, and that is not found in it";
+    UNUSED_OPTIONS = "KF0009" "unused-options" Warning "a Render document that is ignored";
+    UNUSED_SUPPRESSION = "KF0010" "unused-suppression" Warning "an annotation that ignores a code which is not reported";
 
     // Accounting
     FIELD_REACHES_NOTHING = "KF0630" "field-reaches-nothing" Warning "a field that no part of the output depends on";
 
     // Output
-    DUPLICATE_MODEL_DEPLOYMENT = "KF0901" "duplicate-model-deployment" Error "one ModelDeployment twice in the input";
-    OBJECT_COLLISION = "KF0902" "object-collision" Error "one object made twice, or made and given";
+    DUPLICATE_MODEL_DEPLOYMENT = "KF0901" "duplicate-model-deployment" Error "a ModelDeployment that is in the input twice";
+    OBJECT_COLLISION = "KF0902" "object-collision" Error "an object that is generated twice, or generated and in the input";
 }

@@ -145,7 +145,7 @@ pub fn import(sources: &SourceSet) -> ImportReport {
         if let Some(one) = Bench::new(sources, provider, object).import(object, beside, &mut findings) {
             let name = (one.object.namespace.clone(), one.object.name.clone());
             if let Some(other) = names.get(&name) {
-                let message = format!("{} becomes a ModelDeployment of the same name as {other}", one.object);
+                let message = format!("{} becomes a ModelDeployment with the same name as {other}", one.object);
                 findings
                     .report(&shared::DUPLICATE_MODEL_DEPLOYMENT, &object.base.key("metadata").key("name"), message)
                     .help("import them one by one, and rename one of the ModelDeployments");
@@ -256,8 +256,10 @@ impl<'s> Bench<'s> {
         };
         for (field, why) in &draft.assumed {
             let value = deployment.pointer(&field.json_pointer()).cloned().unwrap_or_default();
-            let message = format!("the import says {field}: {value}, which is made up: {why}");
-            findings.report(&codes::IMPORT_ASSUMES, &object.base, message).help("write what is meant");
+            let message = format!("{field}: {value} is a placeholder: {why}");
+            findings
+                .report(&codes::IMPORT_ASSUMES, &object.base, message)
+                .help("replace it with the value that you want");
         }
         for message in left_out {
             findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
@@ -363,8 +365,9 @@ impl<'s> Bench<'s> {
             // From the last, so that items of lists stay where they are.
             for (path, error) in parts.iter().rev() {
                 let was_there = FieldChange::remove(path.clone()).apply(&mut root);
-                left_out
-                    .extend(was_there.then(|| format!("{path} is left out: {} ({})", error.message, error.code.id)));
+                left_out.extend(
+                    was_there.then(|| format!("{path} is not imported: {} ({})", error.message, error.code.id)),
+                );
             }
             if left_out.len() == before {
                 return Err(errors);
@@ -438,7 +441,7 @@ fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
 fn refuse(object: &Object<'_>, reference: &ObjectRef, errors: &[Diagnostic], findings: &mut Findings<'_>) {
     let why: Vec<String> = errors.iter().map(|error| format!("{} ({})", error.message, error.code.id)).collect();
     let ObjectRef { kind, name, .. } = reference;
-    let message = format!("{kind} {name} cannot be imported: as a ModelDeployment it is refused: {}", why.join("; "));
+    let message = format!("{kind} {name} cannot be imported: its ModelDeployment would be refused: {}", why.join("; "));
     let help = errors.iter().find_map(|error| error.help.clone());
     let reported = findings.report(&codes::NOT_IMPORTABLE, &object.base, message);
     if let Some(help) = help {

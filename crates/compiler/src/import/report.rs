@@ -69,29 +69,28 @@ fn report(object: &Object<'_>, difference: &Difference, findings: &mut Findings<
     };
     match (given, rendered) {
         (Some(given), Some(rendered)) => {
-            let message = format!("{path} is {}, and rendering the import gives {}", show(given), show(rendered));
+            let message = format!("{path} is {}, but the import renders {}", show(given), show(rendered));
             findings_of(findings, &codes::IMPORT_CHANGES, message, CHANGE);
         }
         (Some(given), None) if path.segments().is_empty() => {
-            let message = format!("{} is not among what the import renders", kind(given));
+            let message = format!("the import does not render {}", kind(given));
             findings_of(findings, &codes::NOT_IMPORTED, message, KEEP);
         }
         (Some(given), None) => {
-            let message = format!("{path} is {}, which the imported ModelDeployment does not say", show(given));
+            let message = format!("{path} is {}, which cannot be expressed in the ModelDeployment", show(given));
             findings_of(findings, &codes::NOT_IMPORTED, message, KEEP);
         }
         (None, Some(rendered)) if path.segments().is_empty() => {
-            let message = format!("rendering the import makes {}, too", kind(rendered));
+            let message = format!("the import also renders {}", kind(rendered));
             findings_of(findings, &codes::IMPORT_ADDS, message, ADD);
         }
         (None, rendered) => {
             let rendered = rendered.as_ref().map(show).unwrap_or_default();
-            findings_of(findings, &codes::IMPORT_ADDS, format!("rendering the import adds {path}: {rendered}"), ADD);
+            findings_of(findings, &codes::IMPORT_ADDS, format!("the import also renders {path}: {rendered}"), ADD);
         }
     }
 }
 
-pub(super) const KEEP: &str =
-    "if it is needed, patch the rendered object, with kustomize for instance; else leave it out";
-const CHANGE: &str = "see that the rendered value does as well, or patch the rendered object";
-const ADD: &str = "see that it does no harm, or patch the rendered object";
+pub(super) const KEEP: &str = "if you need it, patch the rendered object, for example with kustomize";
+const CHANGE: &str = "check that the rendered value is acceptable, or patch the rendered object";
+const ADD: &str = "check that it does no harm, or patch the rendered object";

@@ -125,7 +125,7 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
         diagnostics.extend(findings.into_diagnostics());
     }
     if regrouped.is_empty() && diagnostics.is_empty() {
-        let message = format!("the input has no object of another group than {}, expected one to move", target.name);
+        let message = format!("the input has no object to move to the group {}", target.name);
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
     }
     let mut diagnostics: Vec<Diagnostic> = diagnostics.into_iter().filter_map(|found| options.adjust(found)).collect();
@@ -157,10 +157,10 @@ fn report_conditions(object: &Object<'_>, target: &ApiGroup, findings: &mut Find
         if condition.contains(api_group.label_prefix) {
             let path = InferenceProviderConfig::path().spec().selection_rules().index(index).condition();
             let message = format!(
-                "{path} names {:?}, which labels and annotations of ModelDeployments have no more: it is {:?} now",
+                "{path} uses the prefix {:?}, but labels and annotations of ModelDeployments now have {:?}",
                 api_group.label_prefix, target.label_prefix
             );
-            findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new prefix there");
+            findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("change the prefix");
         }
     }
 }
@@ -173,16 +173,20 @@ fn report_targets(object: &Object<'_>, moved: &[&ApiGroup], target: &ApiGroup, f
             let at = FieldPath::parse(list).index(index);
             if string_at(patch, "/target/group").is_some_and(is_old) {
                 let path = at.key("target").key("group");
-                let message = format!("{path} names the old group, and finds nothing more: it is {} now", target.name);
-                findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("write the new group there");
+                let message = format!(
+                    "{path} is the old API group, which matches no object any more; the new group is {}",
+                    target.name
+                );
+                findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("change the group");
             }
             let names_old = |patch: &str| moved.iter().any(|api_group| patch.contains(&api_group.api_version()));
             if string_at(patch, "/patch").is_some_and(names_old) {
                 let path = at.key("patch");
-                let message = format!("{path} is for an object of the old group: it is {} now", target.api_version());
-                findings
-                    .report(&codes::GROUP_CHANGES, &object.place(&path), message)
-                    .help("write the new version there");
+                let message = format!(
+                    "{path} is for an object of the old API group; its apiVersion is now {}",
+                    target.api_version()
+                );
+                findings.report(&codes::GROUP_CHANGES, &object.place(&path), message).help("change the apiVersion");
             }
         }
     }
@@ -214,20 +218,17 @@ impl Case<'_> {
         let wanted = additions.iter().fold(plain, |object, addition| with(&object, addition));
         let Some(edits) = self.edits_anew(wanted).ok().filter(|_| !is_item) else {
             let (what, help) = if is_item {
-                (
-                    "this item of a list cannot be changed in its text, expected a document of its own",
-                    "take the list apart",
-                )
+                ("the item of a list cannot be edited in place", "make the item a document of its own")
             } else {
                 (
-                    "the object cannot be changed in its text, expected one without anchors",
-                    "write out what aliases stand for",
+                    "the object cannot be edited in place, because of its anchors",
+                    "replace the aliases by the values that they stand for",
                 )
             };
             findings.report(&codes::GROUP_REFUSED, &self.object.base, what).help(help);
             return None;
         };
-        let message = "the object cannot be changed in its text, and is written anew: comments in it are lost";
+        let message = "the object cannot be edited in place; it is rewritten, and its comments are lost";
         findings.report(&codes::COMMENTS_LOST, &self.object.base, message);
         Some(edits)
     }
@@ -294,7 +295,7 @@ impl Case<'_> {
         for change in changes {
             findings
                 .report(&codes::GROUP_CHANGES, &self.object.base, change)
-                .help("see that this does as well, or patch the rendered object");
+                .help("check that this is acceptable, or patch the rendered object");
         }
         Some(additions)
     }
@@ -341,7 +342,7 @@ impl Case<'_> {
                 string_at(&old, "/metadata/name").unwrap_or_default()
             );
             let Some(position) = left.iter().position(same) else {
-                changes.push(format!("{name} is rendered no more"));
+                changes.push(format!("{name} is no longer rendered"));
                 continue;
             };
             let new = left.remove(position);
@@ -352,13 +353,13 @@ impl Case<'_> {
                     |value: &Value| value.as_str().is_some_and(|value| default_name.iter().any(|name| name == value));
                 changes.push(match (&difference.given, &difference.rendered) {
                     (None, Some(new)) if is_default(new) => continue,
-                    (Some(old), Some(new)) => format!("{path} of {name} was {}, and is {} now", show(old), show(new)),
-                    (Some(old), None) => format!("{path} of {name} was {}, and is gone", show(old)),
-                    (_, new) => format!("{path} of {name} is new: {}", new.as_ref().map(show).unwrap_or_default()),
+                    (Some(old), Some(new)) => format!("{path} of {name} changes from {} to {}", show(old), show(new)),
+                    (Some(old), None) => format!("{path} of {name}, {}, is removed", show(old)),
+                    (_, new) => format!("{path} of {name} is added: {}", new.as_ref().map(show).unwrap_or_default()),
                 });
             }
         }
-        changes.extend(left.iter().map(|new| format!("{} {} is new", new["kind"], new["metadata"]["name"])));
+        changes.extend(left.iter().map(|new| format!("{} {} is added", new["kind"], new["metadata"]["name"])));
         Some(changes)
     }
 

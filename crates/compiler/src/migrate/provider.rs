@@ -118,9 +118,9 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
     for decision in before.decisions.iter().filter(|decision| decision.selection.is_some()) {
         let Some(object) = models.get(&(decision.source, decision.object.clone())).copied() else {
             let object = &decision.object;
-            let message = format!("{object} cannot be moved: expected an object with its own apiVersion and kind");
+            let message = format!("{object} cannot be migrated: it has no apiVersion and kind of its own");
             let diagnostic = Diagnostic::new(&codes::MIGRATION_REFUSED, message);
-            diagnostics.push(diagnostic.help("take the list apart, or write both into its items"));
+            diagnostics.push(diagnostic.help("write apiVersion and kind into each item of the list"));
             seen = true;
             continue;
         };
@@ -131,7 +131,7 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
         diagnostics.extend(findings.into_diagnostics());
     }
     if !seen {
-        let message = "the input has no ModelDeployment to migrate, expected one that a provider runs";
+        let message = "the input has no ModelDeployment to migrate";
         diagnostics.push(Diagnostic::new(&codes::NOTHING_TO_MIGRATE, message));
     }
     let mut diagnostics: Vec<Diagnostic> =
@@ -158,7 +158,7 @@ impl Case<'_> {
         let from = self.decision.provider().unwrap_or_default();
         let old = &self.decision.object;
         if from == self.provider.name() {
-            let message = format!("{old} runs on {display} already, expected one of another provider");
+            let message = format!("{old} already runs on {display}");
             findings.report(&codes::MIGRATION_REFUSED, &self.object.base, message);
             return None;
         }
@@ -224,7 +224,7 @@ impl Case<'_> {
         let overrides = new.pointer("/spec/provider/overrides").and_then(Value::as_object).cloned().unwrap_or_default();
         for (key, value) in &overrides {
             let path = ProviderRequest::overrides_path().with_key(key.clone());
-            let message = format!("{path} is {value}, a setting of {leaves}: {display} does not get it");
+            let message = format!("{path} is {value}, a setting of {leaves} that is not passed on to {display}");
             self.report(&codes::MIGRATION_LOSES, &path, &message, None, findings);
             losses.push(message);
         }
@@ -232,8 +232,8 @@ impl Case<'_> {
         for path in [spec.clone().image(), spec.engine().image()] {
             let image = string_at(&new, &path.json_pointer()).filter(|image| !image.is_empty());
             if let Some(image) = image {
-                let message = format!("{path} is {image:?}, an image for {leaves}, and is kept for {display}");
-                let help = format!("see that what {display} starts is in it, or give another image");
+                let message = format!("{path} is {image:?}, an image for {leaves}; it is kept for {display}");
+                let help = format!("check that the image contains what {display} starts, or set another one");
                 self.report(&codes::MIGRATION_KEEPS, &path, &message, Some(help), findings);
                 losses.push(message);
             }

@@ -137,10 +137,10 @@ impl Options {
     fn can_choose(&self, crd_version: &str, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
         let can = crd_version != "auto" || self.crds;
         if !can {
-            let message = format!("{path} is auto, expected a dump of CRDs to choose from");
+            let message = format!("{path} is auto, which needs a dump of CRDs to choose from");
             findings
                 .report(&codes::INVALID_OPTION, path, message)
-                .help("give one with --crds, or name the version that the cluster serves");
+                .help("pass one with --crds, or write the version that the cluster serves");
         }
         can
     }
@@ -165,7 +165,7 @@ impl Options {
             return;
         };
         if given.contains(&code.id) {
-            let message = format!("{} is given twice, by its code and by its name, expected it once", code.id);
+            let message = format!("{} is given twice, by its code and by its name", code.id);
             findings.report(&codes::INVALID_OPTION, FieldRef::key(&path), message);
             return;
         }
@@ -178,8 +178,12 @@ impl Options {
         };
         if code.severity == Severity::Error && severity != Some(Severity::Error) {
             findings
-                .report(&codes::INVALID_OPTION, &path, format!("{} is an error, and cannot be made less", code.id))
-                .help("what it flags cannot be rendered; only warnings and infos can be changed");
+                .report(
+                    &codes::INVALID_OPTION,
+                    &path,
+                    format!("{} is an error, and its severity cannot be changed", code.id),
+                )
+                .help("remove the entry: only warnings and infos can be changed");
             return;
         }
         self.severities.insert(code.id, severity);
@@ -211,7 +215,7 @@ fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> 
         let reported = findings.report(
             &codes::INVALID_OPTION,
             FieldRef::key(path),
-            format!("{path} names no provider of this program, expected one of {}", names.join(", ")),
+            format!("{path} is not a provider of kubefoundry, expected one of {}", names.join(", ")),
         );
         if let Some(meant) = closest(name, names.iter().copied()) {
             reported.help(format!("did you mean {meant:?}?"));
@@ -228,7 +232,7 @@ fn known_word(word: &str, extra: &str, known: &[&str], path: &FieldPath, finding
             words.push(extra);
         }
         let expected = if words.is_empty() {
-            "no such entry: this provider has none to choose from".to_owned()
+            "no entry: this provider has no versions to choose from".to_owned()
         } else {
             format!("one of {}", words.join(", "))
         };

@@ -248,9 +248,9 @@ impl Accounting {
         for (path, _) in root.leaves() {
             if silent.contains(&class(&path)) && !findings.iter().any(|found| names(found, &path)) {
                 let message = format!("{path} has no effect: with any other value the output is the same");
-                findings.report(&codes::FIELD_REACHES_NOTHING, &path, message).help(
-                    "leave it out, or change what keeps it from having one; `kubefoundry explain --trace` shows where fields go",
-                );
+                findings
+                    .report(&codes::FIELD_REACHES_NOTHING, &path, message)
+                    .help("remove it; `kubefoundry explain --trace` shows where fields go");
             }
         }
     }

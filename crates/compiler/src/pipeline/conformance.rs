@@ -14,7 +14,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// What to do about a field that the cluster does not know.
 const WAYS_OUT: &str =
-    "install a CRD that has the field, write another version of it (--crd-version), or leave out what needs the field";
+    "install a CRD that has the field, write another version of it (--crd-version), or remove what needs the field";
 
 /// A dump of CRDs as transformations ask it.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl InstalledSchemas for CrdSchemas<'_> {
         let has = if served.is_empty() { "none of its kinds".to_owned() } else { served.join(", ") };
         findings
             .report(&codes::CRD_NOT_INSTALLED, place, message)
-            .help(format!("installed: {has}; expected {}", expected.trim_end()));
+            .help(format!("install {}; the cluster has {has}", expected.trim_end()));
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn check_objects(objects: &[Value], schemas: &CrdSchemas<'_>, finding
                 let message = format!("CRD of {kind} ({api_version}) is not installed in the cluster");
                 findings
                     .report(&codes::CRD_NOT_INSTALLED, metadata().name(), message)
-                    .help("install what brings it, or leave out what needs it");
+                    .help("install the CRD, or remove what needs it");
             }
         }
     }
@@ -125,7 +125,7 @@ fn report(violation: &SchemaViolation, name: &str, schema: &CrdSchema, findings:
     if *code == &codes::CRD_RULE_NOT_EVALUATED {
         // It says nothing about the deployment: the place is the CRD's, and the same for all.
         let mut diagnostic = schema.diagnostic(code, message);
-        diagnostic.help = Some("the apiserver evaluates it when the object is applied".to_owned());
+        diagnostic.help = Some("the API server evaluates it when the object is applied".to_owned());
         findings.add(diagnostic);
         return;
     }

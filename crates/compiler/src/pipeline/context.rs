@@ -62,7 +62,7 @@ fn read_options(sources: &SourceSet, options: &mut Options, diagnostics: &mut Ve
         let failures = documents.into_failures();
         if is_empty && failures.is_empty() {
             // Whoever gives options means some: a substitution that came to nothing, a file that was never saved.
-            let message = format!("there are no options in it, expected a Render of {}", render::API_VERSION);
+            let message = format!("the file has no options, expected a Render of {}", render::API_VERSION);
             let mut found = Diagnostic::new(&codes::INVALID_OPTION, message);
             found.location = Some(Location::from_source(id));
             diagnostics.push(found);

@@ -93,7 +93,7 @@ impl Document<'_> {
                 report_failure(problem, &mut findings);
             }
             if items.is_some_and(|items| !matches!(items.value, Value::Sequence(_) | Value::Null)) {
-                findings.report(&codes::WRONG_TYPE, "items", "items is not a list, expected a list of objects");
+                findings.report(&codes::WRONG_TYPE, "items", "items is not a list of objects");
             }
         }
         diagnostics.extend(findings.into_diagnostics());

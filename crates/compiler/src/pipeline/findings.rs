@@ -135,9 +135,9 @@ impl LeftOut {
         let gravest = left_out.iter().map(|(severity, _)| *severity).min()?;
         let number: usize = left_out.iter().map(|(_, number)| number).sum();
         let errors: usize = left_out.iter().filter(|(severity, _)| *severity == Severity::Error).map(|it| it.1).sum();
-        let ignored = if suppressed { " that objects say to ignore" } else { "" };
+        let ignored = if suppressed { " that annotations suppress" } else { "" };
         let message = format!(
-            "the run has {number} more findings{ignored}, {errors} of them errors, expected at most {MAX_FINDINGS}"
+            "the run has {number} more findings{ignored}, {errors} of them errors; at most {MAX_FINDINGS} are reported"
         );
         let mut report = Diagnostic::new(&codes::LIMIT_EXCEEDED, message);
         report.severity = gravest;

@@ -74,7 +74,7 @@ fn duplicate_deployments<O>(
                 (kind, namespace.as_deref(), name),
                 "is in the input twice",
                 *first,
-                "first given here",
+                "first one here",
             );
         } else {
             seen.insert(key_of(input), place_of(input));
@@ -105,7 +105,7 @@ fn collisions<O>(
         let object = (&**kind, namespace.as_deref(), &**name);
         let code = &codes::OBJECT_COLLISION;
         if let Some(first) = made.get(&key) {
-            report.collision(code, origin, object, "is generated twice", *first, "first made here");
+            report.collision(code, origin, object, "is generated twice", *first, "first generated here");
             continue;
         }
         let own = owner_of(origin);
@@ -113,8 +113,8 @@ fn collisions<O>(
         // further down a pipeline), is nobody else's.
         let of_another = |owner: &String| *owner != own && owners.contains(owner);
         if let Some(other) = given.get(&key).filter(|other| other.owner.as_ref().is_none_or(of_another)) {
-            let verb = "is generated, and the input has one";
-            report.collision(code, origin, object, verb, place_of(other), "given here");
+            let verb = "is generated, but the input has one already";
+            report.collision(code, origin, object, verb, place_of(other), "in the input here");
         }
         made.insert(key, place_of(origin));
     }
@@ -154,7 +154,7 @@ impl Report<'_> {
         label: &str,
     ) {
         let object = owner_name(namespace, name);
-        let message = format!("{kind} {object} {verb}, expected one object of that name");
+        let message = format!("{kind} {object} {verb}");
         // The documents are gone; where their names stand is known.
         let root = Node { value: Value::Null, span: input.span };
         let text = &self.sources.get(input.source).text;
@@ -164,7 +164,7 @@ impl Report<'_> {
         findings
             .report_at(code, metadata().name(), input.name_span, message)
             .related_in(first.source, first.document, first.span, label)
-            .help("rename one of them, or put them into different namespaces");
+            .help("rename one of the two, or put them into different namespaces");
         findings.into_diagnostics().into_iter().for_each(|found| self.found.add(found));
     }
 }

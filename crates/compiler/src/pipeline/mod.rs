@@ -167,7 +167,7 @@ fn compile_with<O>(
     if none && !options.allow_empty && !failed {
         let message = format!("the input has no {} to render", composition::MODELS.kind().1);
         let mut diagnostic = Diagnostic::new(&codes::NO_MODEL_DEPLOYMENT, message)
-            .help("give a file or directory with one, or say allowEmpty: true in the Render options");
+            .help("pass a file or directory with one, or set allowEmpty: true in the Render options");
         if let Some(takes_what) = inputs.iter().find_map(left_to_its_controller) {
             diagnostic = diagnostic.help(takes_what.to_owned());
         }

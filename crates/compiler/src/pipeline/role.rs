@@ -98,8 +98,10 @@ impl Role {
         }
         let unused = &*header.api_version == crate::options::render::API_VERSION && purpose == Purpose::Input;
         if unused && !is_of_a_function(&document.root) {
-            let message = "these options are not used, expected them as kubefoundry.yaml of the one directory given, or by --config";
-            findings.report(&codes::UNUSED_OPTIONS, "kind", message);
+            let message = "this Render document is ignored";
+            findings
+                .report(&codes::UNUSED_OPTIONS, "kind", message)
+                .help("name the file kubefoundry.yaml in the directory passed as PATH, or pass it with --config");
         }
         Self::Other
     }

@@ -140,13 +140,14 @@ fn report_all(
         let reach = match (release, next) {
             _ if *is_exact => String::new(),
             (Some(release), Some(KnownSchema { origin: next, .. })) => {
-                format!(", the last that is known here before {release}, and of {next}, the first after it")
+                format!(", the last known release before {release}, and of {next}, the first after it")
             }
-            (Some(release), None) => format!(", the nearest to {release} that is known here"),
-            (None, _) => ", the newest that is known here".to_owned(),
+            (Some(release), None) => format!(", the known release that is nearest to {release}"),
+            (None, _) => ", the newest known release".to_owned(),
         };
         let help = format!(
-            "checked against the schema of {skeleton}{reach}; give the CRDs of the cluster with --crds to be certain"
+            "pass the CRDs of the cluster with --crds to be certain: this was checked against the schema of \
+             {skeleton}{reach}"
         );
         let place = origin(findings.scope().root, violation.value.as_deref());
         findings.report(code(violation, *is_exact), place, violation.sentence(name, schema)).help(help);

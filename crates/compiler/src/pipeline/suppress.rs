@@ -76,8 +76,11 @@ impl Suppression {
         self.entries.iter().filter(in_vain).map(|entry| {
             let written = &entry.written;
             let (what, help) = if let Some(code) = entry.code {
-                let what = format!("{} ({}) is ignored, and not found in this object", code.id, code.name);
-                (what, Some("take it out of the annotation".to_owned()))
+                let what = format!(
+                    "the annotation ignores {} ({}), which is not reported for this object",
+                    code.id, code.name
+                );
+                (what, Some("remove it from the annotation".to_owned()))
             } else {
                 let meant = closest(written, registry::codes().map(|code| code.name));
                 let what = format!("there is no diagnostic {written:?}, expected codes or their names");

@@ -62,7 +62,7 @@ fn check_number(facets: &Facets, number: i128, path: &FieldPath, reader: &mut Re
     let message = format!("{path} is {number}, expected {expected}");
     let reported = reader.findings.report(&codes::OUT_OF_RANGE, path, message);
     if let (Some(least), Some(most)) = (facets.minimum, facets.maximum) {
-        reported.help(format!("give a number from {least} to {most}"));
+        reported.help(format!("write a number from {least} to {most}"));
     }
     false
 }

@@ -114,7 +114,7 @@ impl Checker<'_, '_> {
         let message = format!("{path} is {:?}, expected {expected}", shorten(name));
         self.findings
             .report(&codes::INVALID_ENVIRONMENT, path, message)
-            .help("letters, digits and '_', not starting with a digit, are read by every program");
+            .help("use only letters, digits and '_', starting with a letter or '_'");
         false
     }
 
@@ -202,7 +202,7 @@ impl Checker<'_, '_> {
             let first = *seen.entry(value).or_insert(index);
             if first != index {
                 let path = list.index(index).join(field);
-                let message = format!("{path} is {:?} again, expected one entry with it", shorten(value));
+                let message = format!("{path} is {:?}, which an earlier entry has already", shorten(value));
                 let reported = self.findings.report(&codes::DUPLICATE_ENTRY, &path, message);
                 reported.related(&list.index(first).join(field), "first here");
             }

@@ -54,7 +54,7 @@ impl<'r, 'd> Reader<'r, 'd> {
 pub fn refuse_absent_in_group(facets: &Facets, path: &FieldPath, reader: &mut Reader<'_, '_>) {
     let Some(api_group) = reader.api_group.filter(|api_group| facets.not_in.contains(&api_group.name)) else { return };
     let group = api_group.name;
-    let message = format!("{path} is no field of {group}, whose apiserver drops it, expected no such field");
+    let message = format!("{path} is not a field of {group}, and the API server drops it");
     reader
         .findings
         .report(&codes::UNKNOWN_FIELD, FieldRef::key(path), message)
@@ -304,7 +304,7 @@ pub fn unknown_field(
             }
         }
         Some(field) => {
-            reported.help(format!("did you mean {field:?}, which is there too?"));
+            reported.help(format!("remove it: {field:?} is already set"));
         }
         None => {
             reported.help(format!("known fields: {}", known.join(", ")));

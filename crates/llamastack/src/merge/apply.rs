@@ -57,8 +57,7 @@ pub(super) fn apply<'e>(text: &str, entries: &[&'e Entry]) -> Result<Applied<'e>
         return Ok(Applied { text, changes });
     }
     let span = root.and_then(|root| root.entry("providers")).map(|entry| entry.key_span);
-    let message = "providers share YAML anchors with other parts of the file in a way that cannot be edited, expected \
-                   providers without anchors that are used elsewhere";
+    let message = "providers share YAML anchors with other parts of the file, which the merge cannot edit";
     Err(BaseError::at(text, span.unwrap_or_default(), message))
 }
 

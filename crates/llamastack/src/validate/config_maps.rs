@@ -19,17 +19,17 @@ pub(super) fn user_config(
     {
         let path = path.join("configMapNamespace");
         let expected = own.map_or_else(
-            || "the namespace of the distribution, which states none".to_owned(),
+            || "the namespace of the distribution, which is not set".to_owned(),
             |own| format!("{own:?}, the namespace of the distribution"),
         );
         let message = format!(
-            "{path} is {:?}, expected {expected}: a pod mounts ConfigMaps of its own namespace only",
+            "{path} is {:?}, expected {expected}: a pod mounts only ConfigMaps of its own namespace",
             shorten(namespace)
         );
         check
             .findings
             .report(&codes::UNUSABLE_USER_CONFIG, &path, message)
-            .help("put a copy of the ConfigMap into that namespace, and remove configMapNamespace");
+            .help("copy the ConfigMap to that namespace, and remove configMapNamespace");
     }
     text(config_map_name.as_deref()).map(str::to_owned)
 }
@@ -45,9 +45,10 @@ pub(super) fn ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Checker<'_, 
     let path = path.join("configMapKeys");
     for (index, key) in keys.iter().enumerate() {
         if let Err(problem) = ca_key(key) {
-            check.findings.report(&codes::UNUSABLE_CA_BUNDLE, &path.index(index), problem).help(
-                "name a key of the ConfigMap: letters, digits, '-', '_' and '.', starting and ending with a letter or digit",
-            );
+            check
+                .findings
+                .report(&codes::UNUSABLE_CA_BUNDLE, &path.index(index), problem)
+                .help("write a key of letters, digits, '-', '_' and '.', starting and ending with a letter or digit");
         }
     }
     if keys.is_empty() {

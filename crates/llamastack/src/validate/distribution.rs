@@ -23,7 +23,7 @@ pub(super) fn distribution(
             check
                 .findings
                 .report(&codes::UNKNOWN_DISTRIBUTION, &path.join("image"), message)
-                .help("keep image for an image of your own, name for a distribution that is known");
+                .help("remove name to use your own image, or image to use a known distribution");
             None
         }
         (None, None) => {
@@ -33,7 +33,7 @@ pub(super) fn distribution(
                 check
                     .findings
                     .report(&codes::UNKNOWN_DISTRIBUTION, path, message)
-                    .help(format!("name a distribution ({known}), or give an image"));
+                    .help(format!("set name to a known distribution ({known}), or set image"));
             }
             None
         }
@@ -44,11 +44,14 @@ pub(super) fn distribution(
                 return None;
             };
             if is_default {
-                let message =
-                    format!("the image of distribution {name} is {image}, and follows the version of kubefoundry");
-                check.findings.report(&shared::UNPINNED_RUNTIME, &path.join("name"), message).help(format!(
-                    "pin it: llamaStack: {{distributions: {{{name}: {image:?}}}}} in the Render options"
-                ));
+                let message = format!(
+                    "the image of distribution {name} is not pinned ({image} now); it changes when kubefoundry is \
+                     upgraded"
+                );
+                check
+                    .findings
+                    .report(&shared::UNPINNED_RUNTIME, &path.join("name"), message)
+                    .help(format!("add to kubefoundry.yaml: llamaStack: {{distributions: {{{name}: {image:?}}}}}"));
             }
             Some(options::pulled(options, &image))
         }
@@ -62,7 +65,7 @@ fn unknown_distribution(name: &str, path: &FieldPath, options: &Options<'_>, che
     match closest(name, known.iter().copied()) {
         Some(meant) => reported.help(format!("did you mean {meant:?}?")),
         None => reported.help(
-            "add its image under llamaStack.distributions in the Render options, or give spec.server.distribution.image",
+            "add its image under llamaStack.distributions in the Render options, or set spec.server.distribution.image",
         ),
     };
 }

@@ -137,7 +137,7 @@ pub(super) fn clashes(server: &Server, options: &Options<'_>, check: &mut Checke
         let name = volume["name"].as_str().unwrap_or_default();
         if !known.insert(name) && made_volumes.contains(&name) {
             let path = path.join("volumes").index(index).join("name");
-            let message = format!("{path} is {name:?}, which is a volume that rendering adds, expected another name");
+            let message = format!("{path} is {name:?}, the name of a volume that kubefoundry adds");
             check.findings.report(&codes::VOLUME_CLASH, &path, message).help("rename the volume and its mounts");
         }
     }
@@ -170,8 +170,7 @@ pub(super) fn clashes(server: &Server, options: &Options<'_>, check: &mut Checke
     let init = pod::init_names(server, options);
     if init.contains(&server.container.name) {
         let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().container_spec().name());
-        let message =
-            format!("{path} is {:?}, the name of an init container, expected another one", server.container.name);
+        let message = format!("{path} is {:?}, which is the name of an init container", server.container.name);
         check.findings.report(&shared::DUPLICATE_ENTRY, &path, message);
     }
 }
@@ -180,7 +179,7 @@ pub(super) fn clashes(server: &Server, options: &Options<'_>, check: &mut Checke
 fn taken(path: &str, at: &FieldPath, made: &[&str], check: &mut Checker<'_, '_>) {
     let given = parts(path);
     if let Some(made) = made.iter().find(|made| given.starts_with(&parts(made))) {
-        let message = format!("{at} is {:?}, where rendering mounts {made}, expected another path", shorten(path));
+        let message = format!("{at} is {:?}, where kubefoundry mounts {made}", shorten(path));
         check.findings.report(&codes::VOLUME_CLASH, at, message).help("mount it elsewhere");
     }
 }

@@ -86,11 +86,11 @@ fn mutable_image(id: &str, image: &str, path: &FieldPath, check: &mut Checker<'_
         Some("latest") => "has the tag latest".to_owned(),
         Some(tag) => format!("has the tag {tag} and no digest"),
     };
-    let message = format!("provider '{id}' (image: {image}) {found}: what is installed can change, expected a digest");
+    let message = format!("provider '{id}' (image: {image}) {found}, so the package that is installed can change");
     check
         .findings
         .report(&codes::MUTABLE_PROVIDER_IMAGE, path, message)
-        .help("name the image by its digest: <image>@sha256:<64 hexadecimal digits>");
+        .help("pin the image by its digest: <image>@sha256:<64 hexadecimal digits>");
 }
 
 /// A provider's settings: any mapping.
@@ -115,7 +115,8 @@ fn config(
             "{path} has {length} bytes as JSON, expected at most {LONGEST_CONFIG}: a container gets it in an environment variable"
         );
         check.findings.report(&shared::OUT_OF_RANGE, path, message).help(format!(
-            "give provider '{id}' (image: {}) the name of a file, and mount that by spec.server.podOverrides",
+            "put the settings into a file, mount it with spec.server.podOverrides, and give provider '{id}' (image: \
+             {}) its path",
             image.unwrap_or_default()
         ));
     }
@@ -137,7 +138,7 @@ fn inline_secrets(node: &Node<'_>, id: &str, image: &str, path: &FieldPath, chec
         };
         if is_spelled_out && names_a_secret(&entry.key) {
             let message = format!(
-                "provider '{id}' (image: {image}): {:?} in its config is a secret that everyone can read who can read this object",
+                "provider '{id}' (image: {image}) has a secret in its config as plain text: {:?}",
                 shorten(&entry.key)
             );
             check
@@ -176,7 +177,7 @@ fn duplicates(providers: &[Provider], check: &mut Checker<'_, '_>) {
             .findings
             .report(&codes::DUPLICATE_PROVIDER_ID, &provider.path.join("providerId"), message)
             .related(&first.path.join("providerId"), "first used here")
-            .help("give each provider an id of its own");
+            .help("give each provider its own id");
     }
 }
 

@@ -56,6 +56,9 @@ fn amounts_agree(resources: &Resources, path: &FieldPath, check: &mut Checker<'_
         };
         let path = path.join("requests").key(name.clone());
         let message = format!("{path} is {request:?}, expected {expected}");
-        check.findings.report(&shared::INVALID_VALUE, &path, message).help("Kubernetes refuses the pod otherwise");
+        check
+            .findings
+            .report(&shared::INVALID_VALUE, &path, message)
+            .help("change the request or its limit: Kubernetes rejects the pod otherwise");
     }
 }

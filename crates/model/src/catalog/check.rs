@@ -38,16 +38,16 @@ pub(super) fn names(config: &InferenceProviderConfig, at: &FieldPath, findings: 
         require(name, &path.clone().name(), findings);
         let Some(name) = name else { continue };
         if !seen.insert(name) {
-            let message = format!("{path} is {name:?} again, expected one entry for each engine");
+            let message = format!("{path} is {name:?}, which an earlier entry has already");
             findings.report(&codes::DUPLICATE_ENTRY, &path, message);
         }
         if !EngineType::WORDS.iter().any(|(word, _)| word == name) {
-            let message = format!("engine {name:?} is unknown here; no ModelDeployment can ask for it");
+            let message = format!("engine {name:?} is unknown, so no ModelDeployment can request it");
             let reported = findings.report(&codes::UNKNOWN_ENGINE_IN_CONFIG, &path, message);
             let known: Vec<&str> = EngineType::WORDS.iter().map(|(word, _)| *word).collect();
             match closest(name, known.iter().copied()) {
                 Some(meant) => reported.help(format!("did you mean {meant:?}?")),
-                None => reported.help(format!("the engines are {}", known.join(", "))),
+                None => reported.help(format!("known engines: {}", known.join(", "))),
             };
         }
     }
@@ -73,7 +73,8 @@ pub(super) fn rules(
     }
     if *before + count > MOST_RULES_OF_ALL {
         let message = format!(
-            "{list} has {count} rules, and the configurations before it {before}, expected at most {MOST_RULES_OF_ALL} together"
+            "{list} has {count} rules and earlier configurations have {before}, expected at most {MOST_RULES_OF_ALL} \
+             in total"
         );
         findings.report(&codes::LIMIT_EXCEEDED, &list, message);
         return Vec::new();

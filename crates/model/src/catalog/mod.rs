@@ -82,7 +82,7 @@ impl Catalog {
     fn add(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
         let before = findings.error_count();
         if self.given == MOST_CONFIGURATIONS {
-            let message = format!("more provider configurations than are read, expected at most {MOST_CONFIGURATIONS}");
+            let message = format!("the input has more than {MOST_CONFIGURATIONS} provider configurations");
             findings.report(
                 &codes::LIMIT_EXCEEDED,
                 located_at::<InferenceProviderConfig>(at).metadata().name(),
@@ -108,8 +108,7 @@ impl Catalog {
         if let Some(other) = self.candidates.iter().find(|other| other.name == name && !other.builtin) {
             // Cluster-scoped, and shared by both groups: one name, one configuration.
             let first = other.origin;
-            let message =
-                format!("provider {name:?} is configured twice, expected one InferenceProviderConfig of that name");
+            let message = format!("provider {name:?} is configured twice");
             let reported = findings.report(&codes::DUPLICATE_PROVIDER_CONFIG, &path, message);
             if let Some(first) = first {
                 reported.related_in(first.source, first.document, first.span, "first configured here");

@@ -33,7 +33,10 @@ pub(super) fn add(
         let reported = findings.report(
             &codes::UNKNOWN_ARGUMENT,
             FieldRef::key(&given.path),
-            format!("{key} is not a known configuration key of TensorRT-LLM; it is passed on, and an engine that does not know it will not start"),
+            format!(
+                "{key} is not a known configuration key of TensorRT-LLM; it is passed on, and the engine does not \
+                     start if it does not know the key"
+            ),
         );
         if let Some(suggestion) = keys.table.suggest(&key) {
             reported.help(format!("did you mean {:?}?", suggestion.replace('-', "_")));
@@ -81,9 +84,9 @@ fn insert(given: &Given<'_>, keys: &[&str], value: Value, invocation: &mut Invoc
             .report(
                 &codes::DUPLICATE_FLAG,
                 FieldRef::key(&given.path),
-                format!("{} is given twice: here and by {first}", keys.join(".")),
+                format!("{} is set twice: here and by {first}", keys.join(".")),
             )
-            .related(&first, "first given here")
+            .related(&first, "first set here")
             .help("remove one of the two");
     } else {
         invocation.set_key(keys, value, given.path.clone());

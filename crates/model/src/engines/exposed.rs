@@ -14,11 +14,14 @@ pub(super) fn warn(given: &Given<'_>, name: &str, launcher: &Launcher, findings:
         return;
     }
     let help = match name {
-        "hf-token" => Some("name a Secret with the key HF_TOKEN: spec.secrets.huggingFaceToken"),
+        "hf-token" => Some(
+            "remove the flag, and set spec.secrets.huggingFaceToken to the name of a Secret with the \
+                            key HF_TOKEN",
+        ),
         "api-key" | "api-keys" => launcher.api_key_help,
         _ => Some(KEEP_OUT),
     };
     let Some(help) = help else { return };
-    let message = format!("--{name} puts a secret into the manifest as plain text, expected it from a Secret");
+    let message = format!("--{name} writes a secret into the manifest as plain text");
     findings.report(&codes::EXPOSED_SECRET, FieldRef::key(&given.path), message).help(help);
 }

@@ -74,11 +74,13 @@ pub(super) fn from_list<'u>(
                 let program = &launcher.program;
                 let whole = shorten(&format!("--{flag}={element}"));
                 reported.help(format!(
-                    "--{flag} is not in the table of {program}, so it takes no next element: write {whole:?}"
+                    "write {whole:?}: --{flag} is not a known flag of {program}, so the next element is not its value"
                 ));
             } else {
-                reported
-                    .help("a value follows its flag: \"--seed=1\", or \"--seed\", \"1\"; short flags are written long");
+                reported.help(
+                    "write a flag with its value, such as \"--seed=1\", or \"--seed\", \"1\"; write short flags in \
+                     their long form",
+                );
             }
             continue;
         };

@@ -96,7 +96,7 @@ pub enum ValueForm {
 }
 
 /// What to do about a secret, where there is no more to say.
-pub(super) const KEEP_OUT: &str = "keep it out of the arguments: whoever may read the object reads them";
+pub(super) const KEEP_OUT: &str = "remove the flag: everyone who can read the object can read its value";
 
 /// The characters that values may have: ASCII letters and digits, and some more.
 #[derive(Debug, Clone, Copy)]
@@ -133,7 +133,7 @@ impl Launcher {
     /// it says one.
     pub fn vllm_server(image: &str) -> Self {
         let parser = Parser { table: flags::vllm_for_image(image), abbreviates: true };
-        let api_key_help = Some("give it as VLLM_API_KEY in spec.env, from a Secret");
+        let api_key_help = Some("remove the flag, and set VLLM_API_KEY in spec.env from a Secret");
         Self { parsers: vec![parser], api_key_help, ..Self::new("vLLM") }
     }
 
@@ -145,7 +145,7 @@ impl Launcher {
             parsers: vec![parser],
             takes_model: false,
             separate: Separate::All,
-            api_key_help: Some("give it as LLAMA_API_KEY in spec.env, from a Secret"),
+            api_key_help: Some("remove the flag, and set LLAMA_API_KEY in spec.env from a Secret"),
             ..Self::new("llama.cpp")
         }
     }

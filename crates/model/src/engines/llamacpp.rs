@@ -22,10 +22,10 @@ pub(super) static PROFILE: EngineProfile = EngineProfile {
     answers_to_model: false,
     context_length: "ctx-size",
     context_length_warning: None,
-    trust_remote_code: BooleanSetting::Ignored("a GGUF file carries no code that llama.cpp would run"),
+    trust_remote_code: BooleanSetting::Ignored("a GGUF file contains no code to run"),
     prefix_caching_on: BooleanSetting::Switch("cache-prompt"),
     prefix_caching_off: BooleanSetting::Off("cache-prompt", "no-cache-prompt"),
-    enforce_eager: BooleanSetting::Ignored("llama.cpp has no eager mode to force"),
+    enforce_eager: BooleanSetting::Ignored("llama.cpp has no eager mode"),
     // GPUs are split by layer automatically (docs/design/0008).
     parallelism: None,
 };

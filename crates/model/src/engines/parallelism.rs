@@ -37,7 +37,7 @@ pub(super) fn resolve(
                     &at,
                     format!("{gpus} GPUs are not divisible by pipeline parallel {pipeline} x data parallel {data}"),
                 )
-                .help(format!("choose sizes that divide {gpus}, or set the tensor parallel size too"));
+                .help(format!("choose sizes whose product divides {gpus}"));
             return;
         }
         u32::try_from(derived.max(1)).unwrap_or(1)
@@ -49,12 +49,15 @@ pub(super) fn resolve(
                 &codes::PARALLELISM_EXCEEDS_GPUS,
                 &at,
                 format!(
-                    "tensor parallel {tensor} x pipeline parallel {pipeline} x data parallel {data} needs {ranks} GPUs, \
-                     the {} worker has {gpus}",
+                    "tensor parallel {tensor} x pipeline parallel {pipeline} x data parallel {data} needs {ranks} \
+                     GPUs, but the {} worker has {gpus}",
                     worker.role.as_str()
                 ),
             )
-            .help(format!("lower the sizes, or raise {}", worker.gpu_path().count()));
+            .help(format!(
+                "lower the sizes, or set {} to {ranks} if one node has that many GPUs: a worker is one pod",
+                worker.gpu_path().count()
+            ));
         return;
     }
     if ranks < u64::from(gpus) {
@@ -69,7 +72,7 @@ pub(super) fn resolve(
                     worker.role.as_str()
                 ),
             )
-            .help(format!("raise the sizes, or lower {}", worker.gpu_path().count()));
+            .help(format!("raise the sizes, or set {} to {ranks}", worker.gpu_path().count()));
     }
     if sizes.tensor.is_none() && tensor > 1 {
         // Before the user's own flags, beside the other settings that come from fields.
@@ -113,7 +116,7 @@ impl Said {
                 findings.report(
                     &codes::INVALID_ARGUMENT_VALUE,
                     &argument.path,
-                    format!("--{name} is not a size, expected an integer of at least 1"),
+                    format!("--{name} is not a parallel size, expected an integer of at least 1"),
                 );
             }
             size.map(Some)

@@ -25,8 +25,8 @@ pub(super) fn prints_and_exits(given: &Given<'_>, launcher: &Launcher, findings:
 }
 
 fn report_print_and_exit(given: &Given<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
-    let message = format!("with --{name}, {} prints something and exits: expected settings only", launcher.program);
-    findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(&given.path), message).help("remove it");
+    let message = format!("--{name} makes {} print something and exit", launcher.program);
+    findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(&given.path), message).help("remove the flag");
 }
 
 /// Whether a known flag may not be given here at all; it is reported.
@@ -51,10 +51,10 @@ pub(super) fn is_refused(
     if flag.group == FlagGroup::Frontend
         && let Some(ServerFlagRefusal { replacements, help }) = launcher.server_flags
     {
-        let message = format!("{} does not take the server flag --{name}", launcher.program);
+        let message = format!("{} does not accept the server flag --{name}", launcher.program);
         let reported = findings.report(&codes::FLAG_NOT_ACCEPTED, place(), message);
         if let Some((_, replacement)) = replacements.iter().find(|(flag, _)| *flag == name) {
-            reported.help(format!("its own flag for that is --{replacement}"));
+            reported.help(format!("use --{replacement} instead"));
         } else {
             reported.help(help);
         }
@@ -69,7 +69,7 @@ pub(super) fn is_refused(
         return false;
     };
     findings
-        .report(&codes::RESERVED_ARGUMENT, place(), format!("--{name} is set by {field}, expected it there only"))
-        .help(format!("set {field} and remove this"));
+        .report(&codes::RESERVED_ARGUMENT, place(), format!("--{name} is already set from {field}"))
+        .help(format!("remove the flag; to change its value, set {field}"));
     true
 }

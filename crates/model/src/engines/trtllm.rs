@@ -36,7 +36,8 @@ pub(super) static PROFILE: EngineProfile = EngineProfile {
 
 /// The warning for a `contextLength` (docs/specification.md MD-6.1).
 const CONTEXT_LENGTH_WARNING: &str =
-    "contextLength is passed as --max-seq-len; a prebuilt TensorRT-LLM engine's own limit wins";
+    "contextLength becomes --max-seq-len, but a prebuilt TensorRT-LLM engine keeps its own limit";
 
-const CONTEXT_LENGTH_HELP: &str = "build the engine with at least this length; where models are loaded from checkpoints, \
-                                   which have no such limit, say so in the Render options: rules: {context-length-limited: off}";
+const CONTEXT_LENGTH_HELP: &str = "build the engine for at least this length, or, if models are loaded from \
+                                   checkpoints, which have no such limit, add to kubefoundry.yaml: severities: \
+                                   {context-length-limited: off}";

@@ -70,9 +70,9 @@ fn is_safe(given: &Given<'_>, findings: &mut Findings<'_>) -> bool {
             .report(
                 &codes::UNSAFE_VALUE,
                 &given.path,
-                format!("--{} is given {:?}, which argument parsers misread", given.name, shorten(value)),
+                format!("--{} has the value {:?}, which argument parsers misread", given.name, shorten(value)),
             )
-            .help("a value may not be \"--\" and may not contain NUL or line breaks");
+            .help("use a value other than \"--\", without NUL and line breaks");
     }
     unsafe_value.is_none()
 }
@@ -92,7 +92,7 @@ fn known_value(
             format!("--{} is deprecated in {}", flag.name, launcher.program),
         );
         if let Some(replacement) = flag.replaced_by {
-            reported.help(format!("use {replacement}"));
+            reported.help(format!("use {replacement} instead"));
         }
     }
     match flag.kind {
@@ -134,8 +134,12 @@ fn add_unknown(given: &Given<'_>, launcher: &Launcher, invocation: &mut Invocati
         && let GivenValue::One(text) = given.value
         && given::looks_like_flag(text)
     {
-        let message = format!("--{name} is given {:?}, which is a flag if --{name} takes no value", shorten(text));
-        findings.report(&codes::UNSAFE_VALUE, &given.path, message).help("leave the '-' away, or set that flag itself");
+        let message =
+            format!("--{name} has the value {:?}, which is read as a flag if --{name} takes no value", shorten(text));
+        findings.report(&codes::UNSAFE_VALUE, &given.path, message).help(
+            "remove the leading '-', or set that flag \
+                                                                          separately",
+        );
         return;
     }
     exposed::warn(given, &name, launcher, findings);
@@ -151,7 +155,7 @@ fn add_unknown(given: &Given<'_>, launcher: &Launcher, invocation: &mut Invocati
 }
 
 fn report_unknown(given: &Given<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
-    let elsewhere = if launcher.is_known_in_other_version(name) { ", another version has it" } else { "" };
+    let elsewhere = if launcher.is_known_in_other_version(name) { " (another version has it)" } else { "" };
     let reported = findings.report(
         &codes::UNKNOWN_ARGUMENT,
         FieldRef::key(&given.path),
@@ -161,7 +165,7 @@ fn report_unknown(given: &Given<'_>, name: &str, launcher: &Launcher, findings: 
         ),
     );
     if let Some(replacement) = launcher.replacement(name) {
-        reported.help(format!("this version has {replacement} instead"));
+        reported.help(format!("use {replacement}, the name in this version"));
     } else if let Some(suggestion) = launcher.suggest(name) {
         reported.help(format!("did you mean {suggestion:?}?"));
     }
@@ -179,8 +183,8 @@ fn report_ambiguous(given: &Given<'_>, names: &[&'static str], launcher: &Launch
         more => format!(" and {more} more"),
     };
     let (name, program, listed) = (shorten(given.name), &launcher.program, listed.join(", "));
-    let message = format!("--{name} is the start of several flags of {program}: {listed}{more}");
-    findings.report(code, FieldRef::key(&given.path), message).help("write the whole name of the one that is meant");
+    let message = format!("--{name} abbreviates several flags of {program}: {listed}{more}");
+    findings.report(code, FieldRef::key(&given.path), message).help("write the full name of the flag");
 }
 
 /// Adds an argument unless its flag is there already.
@@ -191,9 +195,9 @@ fn append(argument: Argument, launcher: &Launcher, invocation: &mut Invocation, 
             .report(
                 &codes::DUPLICATE_FLAG,
                 FieldRef::key(&argument.path),
-                format!("--{} is given twice: here and by {first}", argument.name),
+                format!("--{} is set twice: here and by {first}", argument.name),
             )
-            .related(&first, "first given here")
+            .related(&first, "first set here")
             .help("remove one of the two");
     } else if value::is_acceptable(&argument, launcher, findings) {
         invocation.arguments.push(argument);

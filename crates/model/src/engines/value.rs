@@ -19,11 +19,7 @@ pub(super) fn known(
 ) -> Option<ArgumentValue> {
     let texts: Vec<&str> = match &given.value {
         GivenValue::Nothing => {
-            findings.report(
-                &codes::INVALID_ARGUMENT_VALUE,
-                &given.path,
-                format!("--{} needs a value, found none", flag.name),
-            );
+            findings.report(&codes::INVALID_ARGUMENT_VALUE, &given.path, format!("--{} needs a value", flag.name));
             return None;
         }
         GivenValue::One(text) => vec![text],
@@ -112,7 +108,7 @@ pub(super) fn is_acceptable(argument: &Argument, launcher: &Launcher, findings: 
     };
     let allowed = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
     let Some(found) = texts.iter().flat_map(|text| text.chars()).find(|c| !allowed(*c)) else { return true };
-    let message = format!("--{} has the character {found:?}, {reason}", argument.name);
+    let message = format!("--{} contains the character {found:?}, {reason}", argument.name);
     findings.report(&codes::UNSAFE_VALUE, &argument.path, message).help(help);
     false
 }

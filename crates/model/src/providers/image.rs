@@ -42,20 +42,20 @@ pub(super) fn check_default(
         let gpu = &worker.gpu_type.value;
         if worker.gpu_count.value > 0 && !is_nvidia(gpu) {
             let path = worker.gpu_path().gpu_type();
-            let message = format!("{path} is {gpu}, which the default image cannot drive: expected nvidia.com/gpu");
+            let message = format!("{path} is {gpu}, but the default image supports only nvidia.com/gpu");
             findings
                 .report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message)
-                .help(format!("give spec.image an image with {wanted} for that accelerator"));
+                .help(format!("set spec.image to an image with {wanted} for that accelerator"));
         }
     }
     if !context.runtime_pinned {
         let message = format!(
-            "the default images of {provider} are those of {}, and follow the version of kubefoundry",
+            "the runtime version of {provider} is not pinned ({} now); it changes when kubefoundry is upgraded",
             context.runtime
         );
         findings
             .report(&codes::UNPINNED_RUNTIME, ModelDeployment::path().spec().engine().engine_type(), message)
-            .help(format!("pin it: runtimes: {{{provider}: {}}} in the Render options", context.runtime));
+            .help(format!("add to kubefoundry.yaml: runtimes: {{{provider}: {}}}", context.runtime));
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn name_fits(
 pub(super) fn ignore_pod_labels(deployment: &Deployment, upstream: &str, labels: &[&str], findings: &mut Findings<'_>) {
     for (key, _) in deployment.pod_labels.iter().filter(|(key, _)| labels.contains(&key.as_str())) {
         let path = ModelDeployment::path().spec().pod_template().metadata().labels().key(key.clone());
-        let message = format!("{path} is {upstream}'s own label, which it sets itself");
+        let message = format!("{path} has no effect: {upstream} sets this label itself");
         findings.report(&codes::FIELD_IGNORED, FieldRef::key(&path), message).help("remove it");
     }
 }

@@ -23,14 +23,14 @@ pub(super) fn engine(
     let default = default.filter(|_| check.absent(&type_path));
     if wire.engine_type.is_none() && default.is_none() && check.absent(&type_path) {
         let message = if check.effective_api_group().chooses_engine {
-            "engine.type is absent, and no ready provider runs an engine in this mode on these resources"
+            "engine.type is not set, and no ready provider has an engine for this mode and these resources"
         } else {
             "engine.type is required"
         };
-        check
-            .findings
-            .report(&codes::ENGINE_TYPE_REQUIRED, &type_path, message)
-            .help(format!("one of {}", EngineType::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")));
+        check.findings.report(&codes::ENGINE_TYPE_REQUIRED, &type_path, message).help(format!(
+            "set it to one of {}",
+            EngineType::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
+        ));
     }
     let context_length = wire.context_length.and_then(|length| context_length(length, check));
     let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
@@ -93,9 +93,11 @@ fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
     let reported = check.findings.report(&codes::INVALID_ARGUMENT_KEY, place, message);
     let reported = match key.split_once('.') {
         Some((parent, child)) if is_flag_name(parent) && !child.is_empty() => {
-            reported.help(format!("give {parent:?} the whole setting as a JSON value"))
+            reported.help(format!("set {parent:?} to the whole setting as JSON"))
         }
-        _ if bare.contains(['=', ' ']) => reported.help("a flag's value is the value of its key"),
+        _ if bare.contains(['=', ' ']) => {
+            reported.help("write the flag as the key, and its value as the value of the key")
+        }
         _ if rename => reported.help(format!("rename it to {bare}")),
         _ => reported,
     };

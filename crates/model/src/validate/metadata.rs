@@ -45,10 +45,7 @@ fn name<'w>(wire: &'w ObjectMeta, path: &FieldPath, check: &mut Checker<'_, '_>)
     if check.missing(wire.name.as_deref(), path) {
         let reported = check.findings.report(&codes::REQUIRED_FIELD, path, "metadata.name is required");
         if wire.generate_name.is_some() {
-            reported.help(
-                "the apiserver completes generateName, and what is rendered here is named before it reaches one: \
-                 write a name",
-            );
+            reported.help("set metadata.name: manifests are rendered before an API server can complete generateName");
         }
         return None;
     }

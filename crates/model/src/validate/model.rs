@@ -63,7 +63,7 @@ fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
         check
             .findings
             .report(&codes::SERVED_NAME_IGNORED, &path, "servedName is ignored for custom source")
-            .help("the container names its model itself");
+            .help("remove it: the container names its model itself");
     }
 }
 
@@ -155,8 +155,7 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
     let from_path = wire.id.as_deref().is_some_and(|id| id.starts_with('/') && absolute_path(id).is_ok());
     if from_path && check_served_name(name).is_err() && check.missing(wire.served_name.as_deref(), &path) {
         let id = FieldPath::from(wire::ModelDeployment::path().spec().model().id());
-        let message = "the last part of spec.model.id does not serve as the name in the API, expected \
-                       spec.model.servedName beside it";
+        let message = "the last part of spec.model.id cannot be the name in the API, expected spec.model.servedName";
         check.findings.report(&codes::INVALID_SERVED_NAME, &id, message);
     }
     Some(Leaf::derived(name.to_owned()))

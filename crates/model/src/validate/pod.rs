@@ -61,8 +61,9 @@ pub(super) fn image(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_
     {
         check
             .findings
-            .report(&codes::IMAGE_IN_TWO_PLACES, second, "spec.engine.image and spec.image differ, expected one image")
-            .related(first, "the other one");
+            .report(&codes::IMAGE_IN_TWO_PLACES, second, "spec.engine.image and spec.image differ")
+            .related(first, "the other image")
+            .help("remove one of the two");
     }
     [of_spec, of_engine].into_iter().find_map(|(image, path)| Some((image?.to_owned(), path)))
 }

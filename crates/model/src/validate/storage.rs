@@ -63,36 +63,32 @@ fn restrict(volumes: &[Volume], deployment: &str, list: &ListPath<PathOf<Storage
         let path = list.clone().index(index);
         let own = format!("{deployment}-{}", volume.name);
         if volume.new_claim.is_some() && volume.read_only.value {
-            refuse(&path.clone().read_only(), "is true", "a claim of a size to be written to");
+            refuse(&path.clone().read_only(), "is true", "a new claim to be writable");
         }
         if volume.new_claim.is_some() && volume.claim_name.value != own {
-            let found = format!("is {:?} beside a size", shorten(&volume.claim_name.value));
+            let found = format!("is {:?} for a new claim", shorten(&volume.claim_name.value));
             refuse(
                 &path.clone().claim_name(),
                 &found,
-                "none: a claim of a size is named after the deployment and the volume,",
+                "none (a new claim is named after the deployment and the volume)",
             );
         }
         let at = volume.mount_path.value.as_str();
         if let Some(system) = SYSTEM_PATHS.iter().find(|system| holds(system, at)) {
-            refuse(
-                &path.clone().mount_path(),
-                &format!("is {:?}", shorten(at)),
-                &format!("a path outside of {system}"),
-            );
+            refuse(&path.clone().mount_path(), &format!("is {:?}", shorten(at)), &format!("a path outside {system}"));
         }
         if volume.new_claim.is_none()
             && !volume.claim_name.value.is_empty()
             && *claims.entry(&volume.claim_name.value).or_insert(index) != index
         {
-            let found = format!("is {:?} again", shorten(&volume.claim_name.value));
-            refuse(&path.clone().claim_name(), &found, "every claim once");
+            let found = format!("is already the claim of another volume ({:?})", shorten(&volume.claim_name.value));
+            refuse(&path.clone().claim_name(), &found, "a claim of its own");
         }
         if volume.purpose.value != VolumePurpose::Custom
             && *caches.entry(volume.purpose.value).or_insert(index) != index
         {
-            let found = format!("is {} again", volume.purpose.value.as_str());
-            refuse(&path.clone().purpose(), &found, "one volume of each cache");
+            let found = format!("is already the purpose of another volume ({})", volume.purpose.value.as_str());
+            refuse(&path.clone().purpose(), &found, "one volume for each cache");
         }
     }
 }
@@ -166,7 +162,7 @@ fn claim_name(
         check
             .findings
             .report(&codes::REQUIRED_FIELD, &path_to_name, format!("{path_to_name} is required without a size"))
-            .help("name an existing PersistentVolumeClaim, or give a size for a new one");
+            .help("set it to an existing PersistentVolumeClaim, or set size for a new one");
     }
     Leaf::derived(default)
 }
@@ -188,7 +184,7 @@ fn new_claim(wire: &StorageVolume, path: &PathOf<StorageVolume>, check: &mut Che
 
 fn only_with_size(code: &'static Code, path: &FieldPath, check: &mut Checker<'_, '_>) {
     if check.given(path) {
-        let message = format!("{path} belongs to a new claim, expected a size beside it");
+        let message = format!("{path} is for a new claim, which needs a size");
         check.findings.report(code, FieldRef::key(path), message);
     }
 }

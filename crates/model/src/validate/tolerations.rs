@@ -33,14 +33,14 @@ fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Ch
     if let Some(key) = text(key.as_deref()) {
         check.expect(code, &path.clone().key(), key, labels::label_key(key));
     } else if operator != Some("Exists") && !operator_unread && check.missing(key.as_deref(), &path.clone().key()) {
-        let message = format!("{path} has no key, expected operator Exists, which then tolerates every taint");
+        let message = format!("{path} has no key, which only operator Exists allows");
         check.findings.report(code, path, message);
     }
     let value_path = path.clone().value();
     let missing = check.missing(value.as_deref(), &value_path);
     match (operator, text(value.as_deref())) {
         (Some("Exists"), Some(_)) => {
-            let message = format!("{value_path} is given, expected none with operator Exists");
+            let message = format!("{value_path} is set, but operator Exists takes no value");
             check.findings.report(code, FieldRef::key(&value_path), message);
         }
         (Some("Lt" | "Gt"), None) if missing => {
@@ -61,7 +61,7 @@ fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Ch
     let effect_unread = effect.is_none() && !check.absent(&path.clone().effect());
     if toleration_seconds.is_some() && !effect_unread && effect.as_deref() != Some("NoExecute") {
         let seconds = path.clone().toleration_seconds();
-        let message = format!("{seconds} is given, expected it with effect NoExecute only");
+        let message = format!("{seconds} is set, but applies only to effect NoExecute");
         check.findings.report(code, FieldRef::key(&seconds), message);
     }
 }

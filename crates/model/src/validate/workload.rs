@@ -154,8 +154,8 @@ fn ignored(paths: &[FieldPath], mode: ServingMode, check: &mut Checker<'_, '_>) 
     for path in paths {
         if check.given(path) {
             let help = match mode {
-                ServingMode::Aggregated => "it takes effect with serving.mode: disaggregated",
-                ServingMode::Disaggregated => "set scaling.prefill.replicas and scaling.decode.replicas",
+                ServingMode::Aggregated => "remove it, or set serving.mode: disaggregated",
+                ServingMode::Disaggregated => "remove it, and set scaling.prefill.replicas and scaling.decode.replicas",
             };
             check
                 .findings
@@ -219,6 +219,6 @@ fn one_vendor(prefill: &Worker, decode: &Worker, check: &mut Checker<'_, '_>) {
             "prefill runs on GPUs of {of_prefill} and decode on GPUs of {of_decode}, expected one vendor for both"
         );
         let (path, other) = (at.gpu_path().gpu_type(), other.gpu_path().gpu_type());
-        check.findings.report(&codes::GPU_VENDOR_MISMATCH, &path, message).related(&other, "the other one");
+        check.findings.report(&codes::GPU_VENDOR_MISMATCH, &path, message).related(&other, "the other GPU type");
     }
 }

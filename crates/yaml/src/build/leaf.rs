@@ -77,7 +77,7 @@ impl<'t> Builder<'t> {
             }
             Scalar::Float(_) if self.awaits_key() => Value::Null,
             Scalar::Float(_) => {
-                let message = format!("`{text}`, which JSON has no number for; expected a finite number, or quotes");
+                let message = format!("`{text}`, which is not a JSON number; expected a finite number, or quotes");
                 self.problem(Failure::new(FailureKind::NotJson, span, message));
                 Value::Null
             }
@@ -134,9 +134,9 @@ impl<'t> Builder<'t> {
         self.alias_weight.bytes = self.alias_weight.bytes.saturating_add(weight.bytes);
         self.nodes = self.nodes.saturating_add(weight.nodes);
         let (what, limit) = if self.alias_weight.nodes > self.limits.alias_nodes {
-            ("aliases that stand for more nodes than are read", self.limits.alias_nodes)
+            ("aliases that stand for too many nodes", self.limits.alias_nodes)
         } else if self.alias_weight.bytes > self.limits.document_bytes {
-            ("aliases that stand for more bytes than are read", self.limits.document_bytes)
+            ("aliases that stand for too many bytes", self.limits.document_bytes)
         } else {
             let mut copy = done.clone();
             copy.node.span = span;
@@ -171,7 +171,7 @@ impl<'t> Builder<'t> {
         }
         self.anchors.remove(&anchor);
         if !self.problems.iter().any(|problem| problem.kind == FailureKind::TooManyNodes) {
-            let what = "anchors on more nodes than are read, nested ones counted again";
+            let what = "anchors on too many nodes, counting nested ones again";
             self.limit(FailureKind::TooManyNodes, done.node.span, what, self.limits.nodes);
         }
     }

@@ -68,10 +68,10 @@ fn mode_is_free(invocation: &Invocation, findings: &mut Findings<'_>) -> bool {
     let Some(argument) = invocation.get("disaggregation-mode") else {
         return true;
     };
-    let message = format!("{} sets --disaggregation-mode, which spec.serving.mode sets", argument.path);
+    let message = format!("{} sets --disaggregation-mode, which is already set from spec.serving.mode", argument.path);
     findings
         .report(&codes::RESERVED_ARGUMENT, &argument.path, message)
-        .help("use spec.serving.mode: disaggregated with scaling.prefill and scaling.decode");
+        .help("remove it, and set spec.serving.mode: disaggregated with scaling.prefill and scaling.decode");
     false
 }
 
@@ -87,11 +87,11 @@ fn sglang_agrees(invocation: &Invocation, stack: Stack<'_>, findings: &mut Findi
     let mut fine = true;
     for (engines, dynamos) in pairs {
         if let (Some(first), Some(second)) = (invocation.get(engines), invocation.get(dynamos)) {
-            let message = format!("--{dynamos} and --{engines} are both given, expected one: the worker exits on both");
+            let message = format!("--{dynamos} and --{engines} exclude each other: with both, the worker exits");
             findings
                 .report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(&second.path), message)
-                .related(FieldRef::key(&first.path), "given here")
-                .help(format!("keep --{dynamos}, and the frontend parses"));
+                .related(FieldRef::key(&first.path), "set here")
+                .help(format!("remove --{engines}: with --{dynamos} the frontend parses"));
             fine = false;
         }
     }
@@ -99,9 +99,9 @@ fn sglang_agrees(invocation: &Invocation, stack: Stack<'_>, findings: &mut Findi
     if let Some(argument) = host
         && !matches!(&argument.value, ArgumentValue::Text(host) if host == "0.0.0.0" || host == "::")
     {
-        let message = "--host is set in disaggregated mode, expected 0.0.0.0 or no such argument: decode workers reach \
-                       the bootstrap server there";
-        findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(&argument.path), message).help("remove it");
+        let message = "--host must be 0.0.0.0 in disaggregated mode: decode workers reach the bootstrap server at \
+                       this address";
+        findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(&argument.path), message).help("remove the flag");
         fine = false;
     }
     fine
@@ -161,11 +161,11 @@ fn prefixes_cached(
         return true;
     };
     let path = overrides::path().router_mode();
-    let message = format!("{path} is kv, but {cause} turns prefix caching off: expected one or the other");
+    let message = format!("{path} is kv, but {cause} turns prefix caching off");
     findings
         .report(&codes::KV_ROUTING_WITHOUT_PREFIX_CACHE, &path, message)
         .related(&cause, "prefix caching is turned off here")
-        .help("a KV router finds the worker that has a prompt's prefix in its cache");
+        .help(format!("remove {cause}: a KV router looks for the worker that has the prefix of a prompt in its cache"));
     false
 }
 

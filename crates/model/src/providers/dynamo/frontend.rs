@@ -77,9 +77,11 @@ pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
     let position = deployment.env.iter().position(|variable| variable.name.as_deref() == Some(ROUTER_MODE));
     if let Some(index) = position {
         let path = ModelDeployment::path().spec().env().index(index).name();
-        let message = format!("{path} is {ROUTER_MODE}, but spec.env is for the workers and the frontend routes");
+        let message = format!(
+            "{path} is {ROUTER_MODE}, but spec.env sets variables of the workers, and the frontend does the routing"
+        );
         findings
             .report(&ROUTER_MODE_IN_ENVIRONMENT, &path, message)
-            .help(format!("set {} instead", overrides::path().router_mode()));
+            .help(format!("remove it, and set {} instead", overrides::path().router_mode()));
     }
 }

@@ -66,15 +66,17 @@ fn custom_version<'v>(
     }
     let override_path = overrides::path().runtime_version();
     let (place, found, help) = if declared.is_some() {
-        let help =
-            format!("choose the runtime whose flags come closest: runtimes: {{{NAME}: <version>}} in the options");
+        let help = format!(
+            "add the known version whose flags come closest to kubefoundry.yaml, such as runtimes: {{{NAME}: \
+             {default}}}"
+        );
         (&*override_path, format!("{override_path} is {version}"), help)
     } else {
-        let help = format!("if that is not its Dynamo version, say which is with {override_path}");
-        (path, format!("the image's tag says {version}"), help)
+        let help = format!("if the image has another version of Dynamo, set {override_path}");
+        (path, format!("the image's tag is {version}"), help)
     };
     let message = format!(
-        "{found}, expected a known runtime ({}): engine flags are checked and written as for {default}",
+        "{found}, which is not a known version of Dynamo ({}); engine flags are checked and written as for {default}",
         RUNTIMES.join(", ")
     );
     findings.report(&UNKNOWN_RUNTIME_VERSION, place, message).help(help);
@@ -84,13 +86,15 @@ fn custom_version<'v>(
 /// A custom image of which nobody says the version. Operators from 1.5 refuse it; with a dump of CRDs it is known whether
 /// the cluster's does, by the field that came with it.
 fn without_version(image: &str, path: &FieldPath, context: &TranslationContext<'_>, findings: &mut Findings<'_>) {
-    let help = format!("say which Dynamo is in it with {}", overrides::path().runtime_version());
+    let help = format!("set {} to the version of Dynamo in the image", overrides::path().runtime_version());
     let (code, what) = match context.schema_has("DynamoGraphDeployment", override_field(context.crd_version)) {
-        None => (&IMAGE_WITHOUT_VERSION, "Dynamo operators from 1.5 refuse it"),
-        Some(true) => (&RUNTIME_VERSION_REQUIRED, "the operator of this cluster refuses it"),
+        None => (&IMAGE_WITHOUT_VERSION, "Dynamo operators from 1.5 on reject it"),
+        Some(true) => (&RUNTIME_VERSION_REQUIRED, "the operator of this cluster rejects it"),
         Some(false) => return,
     };
-    findings.report(code, path, format!("image {image} has no tag such as 1.4.0: {what}")).help(help);
+    findings
+        .report(code, path, format!("the tag of image {image} is not a version such as 1.4.0, and {what}"))
+        .help(help);
 }
 
 /// Where a crd_version has `runtimeVersionOverride`.
@@ -105,10 +109,10 @@ fn override_field(crd_version: &str) -> &'static str {
 fn check_override(settings: &Settings, runtime: &str, findings: &mut Findings<'_>) {
     if let Some(version) = settings.runtime_version.as_deref().filter(|version| *version != runtime) {
         let path = overrides::path().runtime_version();
-        let message = format!("{path} is {version}, but the default image is of {runtime}");
+        let message = format!("{path} is {version}, but the default image is for {runtime}");
         findings
             .report(&RUNTIME_VERSION_MISMATCH, &path, message)
-            .help(format!("leave it out, or choose the runtime with runtimes: {{{NAME}: {version}}} in the options"));
+            .help(format!("remove it, or add to kubefoundry.yaml: runtimes: {{{NAME}: {version}}}"));
     }
 }
 

@@ -110,7 +110,8 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         ([decode], [prefill], []) | ([], [prefill], [decode]) => vec![(Role::Prefill, prefill), (Role::Decode, decode)],
         _ => {
             return Err(ImportRefusal(format!(
-                "it has {} worker, {} prefill and {} decode components, expected one worker, or one of prefill and decode each",
+                "it has {} worker, {} prefill and {} decode components, expected one worker, or one prefill and one \
+                 decode component",
                 workers.len(),
                 prefill.len(),
                 decode.len()
@@ -155,7 +156,7 @@ fn engine(source: &ImportSource<'_>, container: &Value) -> Result<EngineType, Im
     let backend = Backend::of_framework(module.as_deref().unwrap_or(framework));
     backend.map(|backend| backend.kind).ok_or_else(|| {
         ImportRefusal(
-            "its engine is not known, expected spec.backendFramework or a command such as python3 -m dynamo.vllm"
+            "its engine is unknown: it has neither spec.backendFramework nor a command such as python3 -m dynamo.vllm"
                 .to_owned(),
         )
     })

@@ -160,9 +160,9 @@ fn model_has_id(deployment: &Deployment, findings: &mut Findings<'_>) -> bool {
         .report(
             &shared_codes::MODEL_ID_NEEDED,
             ModelDeployment::path().spec().model(),
-            format!("a model{source} has no id: Dynamo's workers expect one"),
+            format!("the model{source} has no id, but Dynamo's workers need one"),
         )
-        .help("give model.id the absolute path of the model inside the image");
+        .help("set model.id to the absolute path of the model in the image");
     false
 }
 
@@ -173,7 +173,7 @@ fn name_fits(deployment: &Deployment, backend: &Backend, findings: &mut Findings
         deployment,
         NAMES.saturating_sub(longest.len()),
         &format!("a Dynamo graph with component {longest}"),
-        format!("Dynamo names pods after both, which must fit in {NAMES} characters together"),
+        format!("shorten it: Dynamo names pods after it and the component, {NAMES} characters at most"),
         findings,
     )
 }

@@ -110,8 +110,8 @@ fn known_mode(mode: RouterMode, findings: &mut Findings<'_>) -> RouterMode {
         return mode;
     }
     let path = path().router_mode();
-    let message = format!("{path} is \"none\", which Dynamo does not have: requests are routed round-robin");
-    findings.report(&ROUTER_MODE_NONE, &path, message).help("write round-robin, or leave routerMode out");
+    let message = format!("{path} is \"none\", which Dynamo does not support; requests are routed round-robin");
+    findings.report(&ROUTER_MODE_NONE, &path, message).help("write round-robin, or remove routerMode");
     RouterMode::RoundRobin
 }
 
@@ -120,7 +120,7 @@ fn non_negative(count: i32, findings: &mut Findings<'_>) -> Option<u32> {
     if checked.is_none() {
         let path = path().frontend().replicas();
         let message = format!("{path} is {count}, expected 0 or more");
-        findings.report(&codes::OUT_OF_RANGE, &path, message).help("leave it out for one frontend");
+        findings.report(&codes::OUT_OF_RANGE, &path, message).help("remove it for one frontend");
     }
     checked
 }
@@ -131,7 +131,7 @@ fn is_version(version: &str, findings: &mut Findings<'_>) -> bool {
     if !valid {
         let path = path().runtime_version();
         let message = format!("{path} is {version:?}, expected MAJOR.MINOR.PATCH such as 1.4.0");
-        findings.report(&codes::INVALID_VALUE, &path, message).help("give the Dynamo version in the image");
+        findings.report(&codes::INVALID_VALUE, &path, message).help("write the version of Dynamo in the image");
     }
     valid
 }

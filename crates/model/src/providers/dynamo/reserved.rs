@@ -9,14 +9,13 @@ const fn reserved(flag: &'static str, why: &'static str, help: &'static str) -> 
     Refused { flag, code: &codes::RESERVED_ARGUMENT, why, help }
 }
 
-const PLACE: &str =
-    "says where the frontend finds the worker, which Dynamo's operator decides: expected no such argument";
-const REMOVE: &str = "remove it";
-const PLANE: &str = "has to be the frontend's too, which takes no arguments here: expected no such argument";
-const NODES: &str = "is for a worker of several nodes, which is not written: expected no such argument";
-const ONE_POD: &str = "remove it: a worker is one pod";
-const MODE: &str = "is set by spec.serving.mode, expected it there only";
-const ROLES: &str = "use spec.serving.mode: disaggregated with scaling.prefill and scaling.decode";
+const PLACE: &str = "tells the frontend where the worker is, and Dynamo's operator sets it";
+const REMOVE: &str = "remove the flag";
+const PLANE: &str = "must be the same for the frontend, whose arguments cannot be set";
+const NODES: &str = "is for workers on several nodes, which kubefoundry does not render";
+const ONE_POD: &str = "remove the flag: a worker is one pod";
+const MODE: &str = "is already set from spec.serving.mode";
+const ROLES: &str = "remove the flag, and set spec.serving.mode: disaggregated with scaling.prefill and scaling.decode";
 
 /// Those of every engine.
 pub(super) const OF_THE_GRAPH: &[Refused] = &[
@@ -38,6 +37,6 @@ pub(super) const OF_THE_GRAPH: &[Refused] = &[
 pub(super) const OF_VLLM: &[Refused] = &[Refused {
     flag: "connector",
     code: &codes::FLAG_NOT_ACCEPTED,
-    why: "is not taken by Dynamo's vLLM worker any more: it does not start with it",
-    help: "remove it, or say which connector with kv-transfer-config; disaggregated mode has NixlConnector by itself",
+    why: "is no longer accepted by Dynamo's vLLM worker, which does not start with it",
+    help: "remove the flag, or replace it by kv-transfer-config; disaggregated mode uses NixlConnector by default",
 }];

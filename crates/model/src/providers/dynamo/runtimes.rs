@@ -36,15 +36,15 @@ const NO_SERVER: ServerFlagRefusal = ServerFlagRefusal {
         ("reasoning-parser", "dyn-reasoning-parser"),
         ("tool-call-parser", "dyn-tool-call-parser"),
     ],
-    help: "the OpenAI server is the Frontend component; remove the flag",
+    help: "remove the flag: the OpenAI server is the Frontend component",
 };
 
 /// The operator may re-quote a worker's args into a shell for multi-node, and quotes too little: text is held to
 /// characters that mean nothing there (docs/design/0009).
 const CHARSET: Charset = Charset {
     marks: "._/:@=,+-",
-    reason: "which Dynamo may hand to a shell",
-    help: "Dynamo values are made of letters, digits and . _ / : @ = , + -",
+    reason: "which Dynamo may pass to a shell",
+    help: "use only letters, digits and . _ / : @ = , + -",
 };
 
 /// `python3 -m dynamo.<engine>` of a release: flags of its own first, then the engine's.
@@ -77,7 +77,7 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
             parsers: parsers("dynamo-trtllm", true, None),
             keys: Some(Keys {
                 table: flags::trtllm_keys(),
-                help: "extraArgs takes flags of the Dynamo wrapper; configuration keys go to engine.args",
+                help: "move configuration keys to engine.args: extraArgs takes flags of the Dynamo wrapper",
             }),
             ..base
         },

@@ -89,17 +89,16 @@ pub(super) fn check(deployment: &Deployment, findings: &mut Findings<'_>) {
     pod::refuse_shared_memory_name(deployment, SHARED_MEMORY, "Dynamo", findings);
     if let Some((index, _)) = pod::mounted_as_shared_memory(deployment) {
         let path = ModelDeployment::path().spec().model().storage().volumes().index(index).mount_path();
-        let message = format!("{path} is /dev/shm, where Dynamo mounts memory of its own, expected another path");
-        findings
-            .report(&codes::INVALID_VOLUME, &path, message)
-            .help("leave it to Dynamo, or mount the volume elsewhere");
+        let message = format!("{path} is /dev/shm, where Dynamo mounts its own shared memory");
+        findings.report(&codes::INVALID_VOLUME, &path, message).help("mount the volume elsewhere, or remove it");
     }
     let engine = deployment.engine.kind;
     pod::ignore_compilation_caches(
         deployment,
         usize::from(engine == EngineType::Vllm),
-        &format!("{engine} is not told to keep compilation results there"),
-        "Dynamo does this for one volume with vLLM; otherwise set the engine's own variable in spec.env",
+        &format!("{engine} is not configured to store compilation results there"),
+        "use purpose: custom, and set the engine's own variable in spec.env: Dynamo configures only vLLM, and only \
+         one volume",
         findings,
     );
 }

@@ -67,10 +67,10 @@ fn parse(given: &Argument, findings: &mut Findings<'_>) -> Option<Map<String, Va
     if let Some(Value::Object(keys)) = value {
         return Some(keys);
     }
-    let message = format!("{} is not a JSON object, which --{OVERRIDE} expects", given.path);
+    let message = format!("{} is not a JSON object, which --{OVERRIDE} needs", given.path);
     findings
         .report(&codes::INVALID_ARGUMENT_VALUE, &given.path, message)
-        .help("write configuration keys as engine.args of their own: they are merged");
+        .help("write each configuration key as its own entry of engine.args");
     None
 }
 

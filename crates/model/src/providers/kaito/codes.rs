@@ -3,14 +3,14 @@
 use kubefoundry_diagnostics::declare_codes;
 
 declare_codes! {
-    WORKLOAD_KIND_CHANGES = "KF0601" "kaito-workload-kind-changes" Warning "a replica count whose change to or from 1 replaces the object";
-    WORKSPACE_REPLICAS = "KF0602" "kaito-workspace-replicas" Error "a Workspace with another replica count than 1";
+    WORKLOAD_KIND_CHANGES = "KF0601" "kaito-workload-kind-changes" Warning "a replica count where a change to or from 1 replaces the object";
+    WORKSPACE_REPLICAS = "KF0602" "kaito-workspace-replicas" Error "a Workspace with a replica count other than 1";
     SELECTS_EVERY_NODE = "KF0603" "kaito-selects-every-node" Warning "a preset without nodeSelector, for which KAITO inspects every node";
-    INSTANCE_TYPE_REQUIRED = "KF0604" "kaito-instance-type-required" Error "no instanceType where KAITO provisions nodes";
+    INSTANCE_TYPE_REQUIRED = "KF0604" "kaito-instance-type-required" Error "a missing instanceType where KAITO provisions nodes";
     INSTANCE_TYPE_REFUSED = "KF0605" "kaito-instance-type-refused" Error "an instanceType where KAITO provisions no nodes";
-    INSTANCE_TYPE_MISSING = "KF0606" "kaito-instance-type-missing" Warning "no instanceType, which KAITO by default rejects";
-    PRESET_RESOURCES = "KF0607" "kaito-preset-resources" Info "resources of a preset, whose instance type decides";
-    LLAMACPP_IMAGE_REQUIRED = "KF0608" "kaito-llamacpp-image-required" Error "llamacpp without an image: there is no default";
-    UNKNOWN_RUNNER = "KF0609" "kaito-unknown-runner" Error "a llamacpp image that does not say how it is started";
-    MODEL_FILE_NOT_NAMED = "KF0610" "kaito-model-file-not-named" Warning "a GGUF repository without the file to run";
+    INSTANCE_TYPE_MISSING = "KF0606" "kaito-instance-type-missing" Warning "a missing instanceType, which KAITO rejects by default";
+    PRESET_RESOURCES = "KF0607" "kaito-preset-resources" Info "resources of a preset, which its instance type decides";
+    LLAMACPP_IMAGE_REQUIRED = "KF0608" "kaito-llamacpp-image-required" Error "llamacpp without an image, for which there is no default";
+    UNKNOWN_RUNNER = "KF0609" "kaito-unknown-runner" Error "a llamacpp image that kubefoundry does not know how to start";
+    MODEL_FILE_NOT_NAMED = "KF0610" "kaito-model-file-not-named" Warning "a GGUF repository without the name of the file to run";
 }

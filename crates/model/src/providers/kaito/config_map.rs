@@ -40,10 +40,13 @@ pub(super) fn settings(invocation: &Invocation, findings: &mut Findings<'_>) -> 
 fn setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
     let Argument { name, value, path } = argument;
     if is_reserved(name) {
-        let message = format!("--{name} is KAITO's to set in a preset, expected no such argument");
+        let message = format!("KAITO sets --{name} itself in a preset");
         // With an image the address is no more the user's than here.
-        let help =
-            if name.starts_with("kaito-") || matches!(name.as_str(), "host" | "uds") { "remove it" } else { WAY_OUT };
+        let help = if name.starts_with("kaito-") || matches!(name.as_str(), "host" | "uds") {
+            "remove the flag"
+        } else {
+            WAY_OUT
+        };
         findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(path), message).help(help);
         return None;
     }
@@ -58,13 +61,16 @@ fn setting(argument: &Argument, findings: &mut Findings<'_>) -> Option<Value> {
     };
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     if looks_like_flag(&text) {
-        let message = format!("--{name} is {:?}, which vLLM takes for a flag in a KAITO preset", shorten(&text));
+        let message = format!("--{name} is {:?}, which vLLM reads as a flag in a KAITO preset", shorten(&text));
         findings.report(&codes::UNSAFE_VALUE, path, message).help(WAY_OUT);
         return None;
     }
     if name == "max-model-len" && text.parse::<i64>().is_err() {
-        let message = format!("--{name} is {:?}, expected an integer: KAITO reads it too", shorten(&text));
-        findings.report(&codes::INVALID_ARGUMENT_VALUE, path, message).help("write the number of tokens out");
+        let message = format!("--{name} is {:?}, expected an integer, because KAITO reads it too", shorten(&text));
+        findings.report(&codes::INVALID_ARGUMENT_VALUE, path, message).help(
+            "write the number of tokens in digits, \
+                                                                             such as 8192",
+        );
         return None;
     }
     Some(value)
@@ -81,12 +87,12 @@ fn report_switch(argument: &Argument, findings: &mut Findings<'_>) {
     let Argument { name, value, path } = argument;
     let flag = if let ArgumentValue::Off(off) = value { off } else { name };
     let reason = if matches!(value, ArgumentValue::List(_)) { "has several values" } else { "is a switch" };
-    let rule = "KAITO gives every setting of a preset one value";
+    let rule = "every setting of a KAITO preset has one value";
     if path.starts_with(&ModelDeployment::path().spec().engine().args()) {
-        let message = format!("--{flag} {reason}, and {rule}");
+        let message = format!("--{flag} {reason}, but {rule}");
         findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(path), message).help(WAY_OUT);
     } else {
-        let message = format!("{path} becomes --{flag}, which {reason}, and {rule}");
+        let message = format!("{path} becomes --{flag}, which {reason}, but {rule}");
         findings.report(&codes::FIELD_NOT_SUPPORTED, path, message).help(WAY_OUT);
     }
 }

@@ -15,7 +15,7 @@ use kubefoundry_yaml as yaml;
 /// Why a preset's GPUs are made up.
 const PRESET_GPUS: &str = "a KAITO preset does not say how many GPUs it runs on: the instance type decides";
 /// Why an id is made up.
-const ID_IN_IMAGE: &str = "the image has its model in it, and the object does not say which";
+const ID_IN_IMAGE: &str = "the model is in the image, and the object does not name it";
 
 /// Reads an object of either kind.
 pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> {
@@ -27,7 +27,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     };
     let Some(inference) = source.object.pointer(inference) else {
         return Err(ImportRefusal(
-            "it runs no inference, expected a preset or a template (tuning is no serving)".to_owned(),
+            "it runs no inference: a Workspace for tuning has neither a preset nor a template".to_owned(),
         ));
     };
     let mut draft = match (inference.pointer("/preset/name"), inference.pointer("/template")) {

@@ -28,8 +28,7 @@ pub(super) fn command(
         return Some(without_model(deployment, runner, overrides, findings));
     };
     let Some(runner) = runner else {
-        let message =
-            format!("the image {:?} does not say how it is started, expected a runner for it", shorten(image));
+        let message = format!("it is not known how to start the image {:?}", shorten(image));
         findings
             .report(&UNKNOWN_RUNNER, image_place(deployment), message)
             .help(format!("set {} to llama-server, llama-cpp-runner or aikit", overrides::path().runner()));
@@ -69,7 +68,7 @@ fn without_model(
 
 /// AIKit: LocalAI with model and settings in the image (kaito-project/kaito website/docs/aikit.md).
 fn aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> Start {
-    const WHY: &str = "an AIKit image has its model and settings in it";
+    const WHY: &str = "an AIKit image contains its model and settings";
     if deployment.model.id.is_some() {
         findings
             .report(
@@ -77,10 +76,10 @@ fn aikit(deployment: &Deployment, findings: &mut Findings<'_>) -> Start {
                 ModelDeployment::path().spec().model().id(),
                 format!("spec.model.id has no effect: {WHY}"),
             )
-            .help("set source: custom, and leave model.id out");
+            .help("set source: custom, and remove model.id");
     }
     ignore_served_name(deployment, WHY, findings);
-    ignore_engine_settings(deployment, WHY, "build the image with it", findings);
+    ignore_engine_settings(deployment, WHY, "remove it, and build the image with this setting", findings);
     Start { args: vec!["run".to_owned(), address()], ..Start::default() }
 }
 
@@ -106,7 +105,7 @@ fn local_ai(
     id: &str,
     findings: &mut Findings<'_>,
 ) -> Option<Start> {
-    ignore_served_name(deployment, "this runner names a model by its file", findings);
+    ignore_served_name(deployment, "this runner names a model after its file", findings);
     let model = match ModelRef::parse(id) {
         ModelRef::Repository(repository, file) => {
             if file.is_none() {
@@ -114,14 +113,14 @@ fn local_ai(
                     .report(
                         &MODEL_FILE_NOT_NAMED,
                         ModelDeployment::path().spec().model().id(),
-                        format!("spec.model.id is {id:?}, which names no file: the runner takes what it finds there"),
+                        format!("spec.model.id is {id:?}, which names no file, so the runner chooses one"),
                     )
                     .help(format!("name the file to run: {id}/<file>.gguf"));
             }
             Some(runner::download(image, repository, file))
         }
         ModelRef::Path(_) if deployment.model.source.value == ModelSource::Custom => {
-            let message = "spec.model.source is custom with a model.id, and this runner downloads the model";
+            let message = "spec.model.source is custom, but this runner downloads the model that model.id names";
             findings
                 .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().source(), message)
                 .help(WITH_LLAMA_SERVER);
@@ -138,7 +137,7 @@ fn local_ai(
     let launcher = Launcher {
         program: "LocalAI".to_owned(),
         further: &["address", "context-size"],
-        api_key_help: Some("give it as LOCALAI_API_KEY in spec.env, from a Secret"),
+        api_key_help: Some("remove the flag, and set LOCALAI_API_KEY in spec.env from a Secret"),
         ..Launcher::llama_server()
     };
     let invocation = engines::resolve(deployment, worker, &launcher, findings);
@@ -166,10 +165,10 @@ fn local_ai_flags(invocation: &Invocation, findings: &mut Findings<'_>) -> Optio
             name => name,
         };
         if let Some((_, first, _)) = flags.iter().find(|(existing, ..)| *existing == name) {
-            let message = format!("--{name} is given twice to LocalAI: here and by {first}");
+            let message = format!("--{name} is set twice for LocalAI: here and by {first}");
             findings
                 .report(&codes::DUPLICATE_FLAG, FieldRef::key(path), message)
-                .related(*first, "first given here")
+                .related(*first, "first set here")
                 .help("remove one of the two");
             return None;
         }
@@ -196,7 +195,7 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
             let message = format!("spec.model.id is {id:?}, expected org/name, org/name/file.gguf or an absolute path");
             findings
                 .report(&codes::FIELD_NOT_SUPPORTED, ModelDeployment::path().spec().model().id(), message)
-                .help("llama-server takes a repository by its organization and name");
+                .help("write org/name: llama-server needs the organization of a repository");
             None
         }
     };
@@ -211,7 +210,7 @@ fn llama_server(deployment: &Deployment, worker: &Worker, id: &str, findings: &m
         let value = ours.iter().find(|(flag, _)| *flag == name).map(|(_, value)| *value);
         // A file may be chosen for an id that names none.
         if name == "hf-repo" || value.is_some() || matches!(ModelRef::parse(id), ModelRef::Path(_)) {
-            reserved.push(reserve(&invocation, name, value.as_slice(), "spec.model.id says it", findings));
+            reserved.push(reserve(&invocation, name, value.as_slice(), "it follows from spec.model.id", findings));
         }
     }
     if reserved.contains(&None) {

@@ -166,7 +166,10 @@ fn inference(
                     ModelDeployment::path().spec().image(),
                     "spec.image is required for llamacpp: KAITO has no default image for it",
                 )
-                .help("such as ghcr.io/ggml-org/llama.cpp:server, or an AIKit image with the model in it");
+                .help(
+                    "set it to an image such as ghcr.io/ggml-org/llama.cpp:server, or to an AIKit image that contains \
+                     the model",
+                );
             None
         }
         (Engine::Vllm, None) => {

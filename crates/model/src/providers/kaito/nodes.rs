@@ -44,10 +44,10 @@ impl Nodes {
                 .report(
                     &SELECTS_EVERY_NODE,
                     ModelDeployment::path().spec().node_selector(),
-                    "without spec.nodeSelector a KAITO preset selects every Linux node, expected labels of GPU nodes: KAITO \
-                     rejects it when one of the nodes has no NVIDIA GPU, or another",
+                    "without spec.nodeSelector a KAITO preset selects every Linux node, and KAITO rejects it unless \
+                     all of them have the same NVIDIA GPU",
                 )
-                .help("name the GPU nodes, such as nodeSelector: {apps: llm}");
+                .help("select the GPU nodes, for example with nodeSelector: {apps: llm}");
         }
         for (key, _) in deployment.node_selector.iter().filter(|(key, _)| RESERVED_LABELS.contains(&key.as_str())) {
             let path = ModelDeployment::path().spec().node_selector().key(key.clone());
@@ -55,9 +55,9 @@ impl Nodes {
                 .report(
                     &codes::FIELD_IGNORED,
                     FieldRef::key(&path),
-                    format!("{path} is KAITO's own label, and has no effect"),
+                    format!("{path} has no effect: KAITO sets this label itself"),
                 )
-                .help("select nodes by labels of your own");
+                .help("remove it, and select nodes by your own labels");
         }
         let match_labels = if deployment.node_selector.is_empty() {
             StringMap::one("kubernetes.io/os", "linux")
@@ -79,22 +79,25 @@ fn check_instance_type(
     let path = overrides::path().instance_type();
     match (node_auto_provisioning(context), given) {
         (Some(true), None) if missing => {
-            let message = format!("{path} is required: KAITO provisions the nodes (kaito.nodeAutoProvisioning: true)");
-            findings.report(&INSTANCE_TYPE_REQUIRED, &path, message).help("set it, such as Standard_NC24ads_A100_v4");
+            let message = format!("{path} is required when KAITO provisions nodes (kaito.nodeAutoProvisioning: true)");
+            findings.report(&INSTANCE_TYPE_REQUIRED, &path, message).help(
+                "set it to an instance type, such as \
+                                                                           Standard_NC24ads_A100_v4",
+            );
         }
         (Some(false), Some(given)) => {
-            let message = format!(
-                "{path} is {given:?}, expected none: KAITO provisions no nodes (kaito.nodeAutoProvisioning: false)"
-            );
+            let message =
+                format!("{path} is {given:?}, but KAITO provisions no nodes (kaito.nodeAutoProvisioning: false)");
             findings
                 .report(&INSTANCE_TYPE_REFUSED, &path, message)
-                .help("remove it, and choose nodes by spec.nodeSelector");
+                .help("remove it, and select nodes with spec.nodeSelector");
         }
         (None, None) if missing => {
-            let message = format!("{path} is not set, and a KAITO that provisions nodes, its default, rejects that");
-            findings
-                .report(&INSTANCE_TYPE_MISSING, &path, message)
-                .help("set it, or say that nodes are there already: kaito.nodeAutoProvisioning: false in the options");
+            let message = format!("{path} is required when KAITO provisions nodes, which is its default");
+            findings.report(&INSTANCE_TYPE_MISSING, &path, message).help(
+                "set it to an instance type, or, if the cluster has the nodes, add to kubefoundry.yaml: kaito: \
+                       {nodeAutoProvisioning: false}",
+            );
         }
         _ => {}
     }

@@ -55,7 +55,9 @@ pub(super) fn read(deployment: &Deployment, findings: &mut Findings<'_>) -> Over
     if let Some(instance_type) = overrides.instance_type.take_if(|name| !is_instance_type(name)) {
         let path = path().instance_type();
         let message = format!("{path} is {:?}, expected an instance type", shorten(&instance_type));
-        findings.report(&codes::INVALID_VALUE, &path, message).help("such as Standard_NC24ads_A100_v4 or g5.4xlarge");
+        findings
+            .report(&codes::INVALID_VALUE, &path, message)
+            .help("write one such as Standard_NC24ads_A100_v4 or g5.4xlarge");
     }
     overrides
 }

@@ -15,7 +15,8 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// What to do about anything that a preset cannot carry.
-pub(super) const WAY_OUT: &str = "set spec.image, and vLLM runs from that image in a pod template, which carries it";
+pub(super) const WAY_OUT: &str = "set spec.image: vLLM then runs from that image in a pod template, which supports \
+                                  this";
 
 /// The preset, and the ConfigMap that it reads its settings from. `None` means that findings say why not.
 pub(super) fn inference(
@@ -48,7 +49,10 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) -> Option<String>
                 ModelDeployment::path().spec().model().served_name(),
                 "spec.model.servedName has no effect on a KAITO preset, which names the model itself",
             )
-            .help(format!("requests name the model as KAITO does (an InferenceSet by its own name); or {WAY_OUT}"));
+            .help(format!(
+                "remove it, and name the model in requests as KAITO does (an InferenceSet by its own name); or \
+                 {WAY_OUT}"
+            ));
     }
     let id = deployment.model.id.clone()?;
     if id.starts_with('/') || id.split('/').count() > 2 {
@@ -73,7 +77,8 @@ pub(crate) fn launcher() -> Launcher {
         form: ValueForm::BareNumbers,
         splits_model: false,
         api_key_help: Some(
-            "set spec.image, and give it as VLLM_API_KEY in spec.env, from a Secret: a preset has no environment",
+            "remove the flag, set spec.image, and set VLLM_API_KEY in spec.env from a Secret: a preset has no \
+             environment",
         ),
         ..Launcher::vllm_server("")
     }
@@ -109,13 +114,13 @@ fn refuse_pod_fields(deployment: &Deployment, findings: &mut Findings<'_>) {
     let metadata =
         [(&deployment.pod_labels, metadata.clone().labels()), (&deployment.pod_annotations, metadata.annotations())];
     for (_, path) in metadata.into_iter().filter(|(entries, _)| !entries.is_empty()) {
-        let message = format!("{path} has no effect on a KAITO preset, whose pods are KAITO's own");
+        let message = format!("{path} has no effect on a KAITO preset, whose pods KAITO defines");
         findings.report(&codes::FIELD_IGNORED, &path, message).help(WAY_OUT);
     }
 }
 
 fn refuse(path: &FieldPath, findings: &mut Findings<'_>) {
-    let message = format!("{path} has no place in a KAITO preset, expected an image with it");
+    let message = format!("a KAITO preset does not support {path}");
     findings.report(&codes::FIELD_NOT_SUPPORTED, path, message).help(WAY_OUT);
 }
 
@@ -124,7 +129,7 @@ fn check_resources(worker: &Worker, findings: &mut Findings<'_>) {
     let gpu_type = &worker.gpu_type;
     if !is_nvidia(&gpu_type.value) {
         let path = worker.gpu_path().gpu_type();
-        let message = format!("{path} is {:?}, and KAITO presets run on NVIDIA GPUs", gpu_type.value);
+        let message = format!("{path} is {:?}, but KAITO presets run on NVIDIA GPUs only", gpu_type.value);
         findings.report(&codes::ACCELERATOR_NEEDS_IMAGE, &path, message).help(WAY_OUT);
     }
     let fields = [
@@ -134,7 +139,7 @@ fn check_resources(worker: &Worker, findings: &mut Findings<'_>) {
         (worker.cpu.is_some(), worker.cpu_path()),
     ];
     for (_, path) in fields.into_iter().filter(|(given, _)| *given) {
-        let message = format!("{path} is not part of a KAITO preset: the instance type decides");
+        let message = format!("{path} has no effect on a KAITO preset: the instance type decides");
         findings.report(&PRESET_RESOURCES, &path, message);
     }
 }

@@ -1,4 +1,4 @@
-//! A pod template of ours: vLLM with the user's image, and every llamacpp. KAITO's Service sends to port 5000 whatever
+//! A pod template of ours: vLLM with the user's image, and every llamacpp. KAITO's Service sends requests to port 5000 whatever
 //! runs; KAITO adds node affinity and its own tolerations (pkg/workspace/manifests/manifests.go).
 
 use super::overrides::{self, Overrides};
@@ -82,7 +82,7 @@ pub(super) fn template(
 pub(super) fn ignore_runner(overrides: &Overrides, findings: &mut Findings<'_>) {
     if overrides.runner.is_some() {
         let path = overrides::path().runner();
-        let message = format!("{path} has no effect on vLLM, expected it with llamacpp only");
+        let message = format!("{path} has no effect on vLLM: it is a setting of llamacpp");
         findings.report(&codes::FIELD_IGNORED, &path, message).help("remove it");
     }
 }
@@ -99,7 +99,7 @@ fn vllm(deployment: &Deployment, worker: &Worker, image: &str, findings: &mut Fi
         reserve(&invocation, "port", &[&port], TO_PORT, findings),
         reserve(&invocation, "host", ANY_ADDRESS, TO_POD, findings),
         reserve(&invocation, "uds", &[], TO_POD, findings),
-        reserve(&invocation, "headless", &[], "without a server nothing answers", findings),
+        reserve(&invocation, "headless", &[], "without the HTTP server no request is answered", findings),
     ];
     if free.contains(&None) {
         return None;
@@ -113,14 +113,14 @@ fn vllm(deployment: &Deployment, worker: &Worker, image: &str, findings: &mut Fi
 }
 
 /// Why settings have no effect on an image that starts itself.
-pub(super) const NO_ID: &str = "without model.id the image starts itself";
+pub(super) const NO_ID: &str = "without model.id the image runs its own command";
 /// What to do about it.
-pub(super) const NO_ID_HELP: &str = "set model.id to the model's path in the image, or set this in the image";
+pub(super) const NO_ID_HELP: &str = "set model.id to the path of the model in the image, or remove this field";
 
 /// Why the port is not free.
-pub(super) const TO_PORT: &str = "KAITO's Service sends to port 5000";
+pub(super) const TO_PORT: &str = "KAITO's Service sends requests to port 5000";
 /// Why the address is not free.
-pub(super) const TO_POD: &str = "KAITO's Service sends to the pod's address";
+pub(super) const TO_POD: &str = "KAITO's Service sends requests to the pod's address";
 /// What means every address.
 pub(super) const ANY_ADDRESS: &[&str] = &["0.0.0.0", "::"];
 
@@ -141,7 +141,7 @@ pub(super) fn reserve(
     if same {
         return Some(());
     }
-    let message = format!("--{name} is set by KAITO's provider, expected no such argument: {why}");
+    let message = format!("--{name} cannot be changed: {why}");
     findings.report(&codes::RESERVED_ARGUMENT, FieldRef::key(&argument.path), message).help("remove it");
     None
 }
@@ -197,7 +197,7 @@ fn add_cache_environment(
 fn check_gpu_type(worker: &Worker, findings: &mut Findings<'_>) {
     if worker.gpu_count.value == 0 && worker.gpu_type.is_written() {
         let path = worker.gpu_path().gpu_type();
-        let message = format!("{path} has no effect: no GPU is asked for");
+        let message = format!("{path} has no effect: no GPU is requested");
         findings.report(&codes::FIELD_IGNORED, &path, message).help("set gpu.count, or remove gpu.type");
     }
 }

@@ -60,12 +60,12 @@ pub(super) fn choose(
         }
         WorkloadKind::Auto => {
             let message = format!(
-                "{at} is {replicas}, so this is an InferenceSet; with 1 it is a Workspace, and going between them replaces \
-                 the object"
+                "{at} is {replicas}, which renders an InferenceSet; 1 renders a Workspace, and a change from one to \
+                 the other replaces the object"
             );
             findings
                 .report(&WORKLOAD_KIND_CHANGES, &at, message)
-                .help(format!("to scale in place, set {}: InferenceSet", overrides::path().workload()));
+                .help(format!("set {}: InferenceSet to scale in place", overrides::path().workload()));
             Kind::InferenceSet
         }
         WorkloadKind::Workspace => {
@@ -73,8 +73,8 @@ pub(super) fn choose(
                 let message = format!("{at} is {replicas}, expected 1: a KAITO Workspace serves from one pod");
                 findings
                     .report(&WORKSPACE_REPLICAS, &at, message)
-                    .related(overrides::path().workload(), "pinned here")
-                    .help("set workload to InferenceSet, or leave it out");
+                    .related(overrides::path().workload(), "set here")
+                    .help("set workload to InferenceSet, or remove it");
             }
             Kind::Workspace
         }
@@ -83,7 +83,7 @@ pub(super) fn choose(
         deployment,
         kind.longest_name(),
         kind.in_words(),
-        "KAITO derives names from it that must fit 63 characters",
+        "shorten it: KAITO derives names of at most 63 characters from it",
         findings,
     );
     kind

@@ -33,7 +33,7 @@ fn name(deployment: &Deployment, findings: &mut Findings<'_>) {
         deployment,
         NAME,
         "a RayService",
-        "KubeRay makes names of Ray clusters and Services from it, which Kubernetes limits to 63 characters",
+        "shorten it: KubeRay derives names of Ray clusters and Services from it, 63 characters at most",
         findings,
     );
     let name = &deployment.metadata.name;
@@ -42,9 +42,9 @@ fn name(deployment: &Deployment, findings: &mut Findings<'_>) {
             .report(
                 &codes::INVALID_NAME,
                 ModelDeployment::path().metadata().name(),
-                format!("metadata.name is {name:?}, expected it to start with a letter"),
+                format!("metadata.name is {name:?}, expected a name that starts with a letter"),
             )
-            .help("KubeRay names Services after it, which are DNS-1035 labels");
+            .help("rename it: KubeRay names Services after it, and their names start with a letter");
     }
 }
 
@@ -56,9 +56,9 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
                 .report(
                     &codes::MODEL_ID_NEEDED,
                     ModelDeployment::path().spec().model(),
-                    "a model without an id: Ray Serve expects one",
+                    "the model has no id, but Ray Serve needs one",
                 )
-                .help("give model.id the absolute path of the model inside the image");
+                .help("set model.id to the absolute path of the model in the image");
         }
         Some(id) if id.to_ascii_lowercase().ends_with(".gguf") => {
             findings
@@ -67,14 +67,14 @@ fn model(deployment: &Deployment, findings: &mut Findings<'_>) {
                     ModelDeployment::path().spec().model().id(),
                     "spec.model.id names a GGUF file, which Ray Serve does not serve",
                 )
-                .help("use engine llamacpp on kaito, or the id of the model's original weights");
+                .help("use the id of the model's original weights, or the engine llamacpp on kaito");
         }
         Some(_) => {}
     }
     // `get_base_model_id` in ray/llm/_internal/common/utils/lora_utils.py.
     if let Some(name) = model.served_name.as_ref().filter(|name| name.value.contains(':')) {
         let message = format!(
-            "spec.model.servedName is {:?}: Ray Serve takes what follows a colon for the name of an adapter",
+            "spec.model.servedName is {:?}: Ray Serve reads what follows a colon as the name of an adapter",
             name.value
         );
         findings

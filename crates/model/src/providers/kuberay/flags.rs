@@ -46,12 +46,12 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Findings<'_>) -> boo
         .filter_map(|argument| {
             let name = argument.name.as_str();
             let help = if OF_THE_PROGRAM.contains(&name) {
-                "ray.serve.llm starts vLLM as a library, not as vllm serve; remove the flag"
+                "remove the flag: ray.serve.llm runs vLLM as a library, not as vllm serve"
             } else if OF_THE_SERVER.contains(&name) {
-                "Ray Serve is the HTTP server here, on port 8000 without a key or TLS of its own; remove the flag"
+                "remove the flag: Ray Serve is the HTTP server, on port 8000 without an API key or TLS"
             } else if name == "distributed-executor-backend" && argument.value != ArgumentValue::Text("ray".to_owned())
             {
-                "Ray runs the ranks of a model as its own actors; remove the flag"
+                "remove the flag: Ray runs the ranks of a model as Ray actors"
             } else {
                 return None;
             };
@@ -59,7 +59,7 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Findings<'_>) -> boo
         })
         .collect();
     for (Argument { name, path, .. }, help) in &refused {
-        let message = format!("ray.serve.llm does not take the flag --{name}");
+        let message = format!("ray.serve.llm does not accept the flag --{name}");
         findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(path), message).help(*help);
     }
     refused.is_empty()

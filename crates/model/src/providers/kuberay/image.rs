@@ -50,12 +50,15 @@ pub(super) fn runtime<'c>(
 
 fn assume(image: &str, path: &FieldPath, said: Option<&str>, default: &str, findings: &mut Findings<'_>) {
     let found = match said {
-        Some(version) => format!("the tag of image {image} says Ray {version}"),
-        None => format!("image {image} does not say its Ray version"),
+        Some(version) => format!("the flags of Ray {version}, the version of image {image}, are not known"),
+        None => format!("the Ray version of image {image} is not known"),
     };
     findings
-        .report(&RAY_VERSION_ASSUMED, path, format!("{found}: engine flags are checked and written as for {default}"))
-        .help(format!("flags are known for Ray {}; a tag says its version as in ray-llm:2.56.0", RUNTIMES.join(", ")));
+        .report(&RAY_VERSION_ASSUMED, path, format!("{found}; engine flags are checked and written as for {default}"))
+        .help(format!(
+            "use an image with its Ray version in the tag, such as ray-llm:2.56.0 (known: {})",
+            RUNTIMES.join(", ")
+        ));
 }
 
 /// The Ray version that an image's tag says: `2.56.0-py312-cu130`, `ray-2.48.0-py311-cu128`. Only an image that has

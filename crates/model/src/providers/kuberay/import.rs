@@ -16,7 +16,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     let serve = source.string_at("/spec/serveConfigV2").unwrap_or_default();
     let parsed = yaml::parse(serve, &yaml::Limits::default());
     let Some(config) = parsed.documents.first().map(|document| document.root.to_json()) else {
-        return refused("its spec.serveConfigV2 is empty or no YAML, expected a Serve configuration".to_owned());
+        return refused("its spec.serveConfigV2 is empty or not YAML".to_owned());
     };
     let [application] = items_at(&config, "/applications") else {
         let number = items_at(&config, "/applications").len();
@@ -42,11 +42,16 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         || matches!(models.as_slice(), [] | [(Role::Prefill | Role::Decode, _)])
     {
         return refused(format!(
-            "its application is {import_path:?}, expected one model of ray.serve.llm, or one of prefill and decode each"
+            "its application is {import_path:?}, expected a single model of ray.serve.llm, or a prefill and a decode \
+             model"
         ));
     }
     if groups.len() != models.len() {
-        return refused(format!("it has {} worker groups for {}, expected one each", groups.len(), models.len()));
+        return refused(format!(
+            "it has {} worker groups for {} models, expected one for each model",
+            groups.len(),
+            models.len()
+        ));
     }
     let mut draft = Draft::new(EngineType::Vllm);
     for ((role, model), (position, group)) in models.iter().zip(groups.iter().enumerate()) {

@@ -157,8 +157,11 @@ fn pair(key: &str, value: &str) -> (String, String) {
 /// (docs/design/0013).
 fn refuse_routing(findings: &mut Findings<'_>) {
     let path = path().router_mode();
-    let message = format!("{path} is Dynamo's: on KubeRay, Ray Serve routes to the less loaded of two replicas");
+    let message = format!(
+        "{path} is a setting of Dynamo; on KubeRay, Ray Serve routes each request to the less \
+                           loaded of two replicas"
+    );
     findings
         .report(&codes::FIELD_NOT_SUPPORTED, FieldRef::key(&path), message)
-        .help("for KV routing set spec.provider.name to dynamo; otherwise remove it");
+        .help("remove it, or set spec.provider.name to dynamo for KV routing");
 }

@@ -15,7 +15,7 @@ pub(crate) fn launcher(version: &str) -> Launcher {
         form: ValueForm::Keywords,
         api_key_help: None,
         // Ray refuses it with "Unknown engine argument".
-        consequence: ", and an application with an argument that its vLLM does not know will not start",
+        consequence: ", and the application does not start if its vLLM does not know it",
         ..Launcher::new(format!("Ray {version}'s vLLM"))
     }
 }

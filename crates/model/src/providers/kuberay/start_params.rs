@@ -79,12 +79,12 @@ pub(super) fn checked(
             passed.push((key.clone(), word));
         } else if value.is_empty() {
             let message = format!("{path} is empty, expected a value");
-            findings.report(&INVALID_RAY_START_PARAMETER, &path, message).help("leave out an option that is not set");
+            findings.report(&INVALID_RAY_START_PARAMETER, &path, message).help("remove the option, or give it a value");
         } else {
-            let message = format!("{path} is {:?}, which KubeRay would hand to a shell", shorten(value));
+            let message = format!("{path} is {:?}, which KubeRay would pass to a shell", shorten(value));
             findings
                 .report(&INVALID_RAY_START_PARAMETER, &path, message)
-                .help("expected letters, digits and . _ / : @ = , + - or a JSON object without ' and $");
+                .help("use only letters, digits and . _ / : @ = , + - or a JSON object without ' and $");
         }
     }
     passed
@@ -95,23 +95,23 @@ fn is_option(key: &str, path: &FieldPath, ray: &str, findings: &mut Findings<'_>
     let well_formed = key.starts_with(|c: char| c.is_ascii_lowercase())
         && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     if !well_formed {
-        let message = format!("{:?} is no option of ray start, expected a name such as num-cpus", shorten(key));
+        let message = format!("{:?} is not an option of ray start, expected a name such as num-cpus", shorten(key));
         findings
             .report(&INVALID_RAY_START_PARAMETER, FieldRef::key(path), message)
-            .help("options are written in kebab-case, without leading dashes");
+            .help("write options in kebab-case, without leading dashes");
         return false;
     }
     if OPERATORS.contains(&key) {
-        let message = format!("--{key} of ray start is set by KubeRay, expected other options only");
+        let message = format!("KubeRay sets --{key} of ray start itself");
         findings.report(&INVALID_RAY_START_PARAMETER, FieldRef::key(path), message).help("remove it");
         return false;
     }
     if !KNOWN.contains(&key) {
-        let message = format!("ray start of Ray {ray} has no option --{key}: with it the head may not start");
+        let message = format!("ray start of Ray {ray} has no option --{key}, so the head may not start");
         let reported = findings.report(&UNKNOWN_RAY_START_PARAMETER, FieldRef::key(path), message);
         match closest(key, KNOWN.iter().copied()) {
             Some(option) => reported.help(format!("did you mean {option}?")),
-            None => reported.help("see ray start --help in the image"),
+            None => reported.help("remove it, unless ray start --help in the image lists it"),
         };
     }
     true

@@ -51,8 +51,8 @@ pub(crate) fn compilation_caches(deployment: &Deployment) -> impl Iterator<Item 
 
 /// Warns about all but the first `compilationCache` volume, where vLLM is told of that one.
 pub(crate) fn ignore_further_compilation_caches(deployment: &Deployment, findings: &mut Findings<'_>) {
-    let why = "vLLM keeps its compilation results on the first such volume";
-    ignore_compilation_caches(deployment, 1, why, "give one volume the purpose compilationCache", findings);
+    let why = "vLLM stores compilation results only on the first such volume";
+    ignore_compilation_caches(deployment, 1, why, "use purpose: custom for this volume", findings);
 }
 
 /// Warns about the `compilationCache` volumes that nothing is kept on: all but the first `used`.
@@ -80,7 +80,7 @@ pub(crate) fn refuse_shared_memory_name(
     let taken = deployment.model.volumes.iter().position(|volume| volume.name == name);
     if let Some(index) = taken {
         let path = ModelDeployment::path().spec().model().storage().volumes().index(index).name();
-        let message = format!("{name} is {upstream}'s volume for /dev/shm, expected another name");
+        let message = format!("{name} is the name of {upstream}'s volume for /dev/shm");
         findings.report(&codes::INVALID_VOLUME, &path, message).help("rename the volume");
     }
 }

@@ -29,7 +29,7 @@ fn names() {
         ("{name: m, uid: \"a\\nb\"}", &["KF0103 3:26 metadata.uid"]),
     ]);
     let (_, diagnostics) = run(&document("kubefoundry.ai", "{generateName: m-}"));
-    assert!(diagnostics[0].help.as_deref().unwrap().starts_with("the apiserver completes generateName"));
+    assert!(diagnostics[0].help.as_deref().unwrap().starts_with("set metadata.name"));
 }
 
 #[test]

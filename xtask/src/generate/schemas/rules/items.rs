@@ -21,7 +21,7 @@ pub(super) fn argument_keys() -> Vec<Rule> {
 pub(super) fn extra_arguments() -> Vec<Rule> {
     vec![Rule {
         rule: "self.size() == 0 || self[0] == '' || self[0].startsWith('--')".to_owned(),
-        message: "the first element is no flag, expected a flag that starts with \"--\"".to_owned(),
+        message: "the first element is not a flag, expected a flag that starts with \"--\"".to_owned(),
         expression: Some(format!(
             "'[0] is \"' + {} + '\", expected a flag that starts with \"--\"'",
             shortened("self[0]")
@@ -68,11 +68,11 @@ pub(super) fn toleration() -> Vec<Rule> {
     vec![
         Rule::new(
             format!("{} || {}", given("key"), operator("['Exists']")),
-            "has no key, expected operator Exists, which then tolerates every taint",
+            "has no key, which only operator Exists allows",
         ),
         Rule::new(
             format!("!{} || !{value}", operator("['Exists']")),
-            "value is given, expected none with operator Exists",
+            "value is set, but operator Exists takes no value",
         ),
         Rule::new(
             format!("!{} || {value}", operator("['Lt', 'Gt']")),
@@ -85,7 +85,7 @@ pub(super) fn toleration() -> Vec<Rule> {
         ),
         Rule::new(
             "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
-            "tolerationSeconds is given, expected it with effect NoExecute only",
+            "tolerationSeconds is set, but applies only to effect NoExecute",
         ),
     ]
 }

@@ -33,7 +33,7 @@ pub(super) fn presence() -> Vec<Rule> {
         Rule::new(format!("!{custom} || {image} || {engine_image}"), "image is required when source is custom"),
         Rule::new(
             format!("!{image} || !{engine_image} || self.image == self.engine.image"),
-            "spec.engine.image and spec.image differ, expected one image",
+            "spec.engine.image and spec.image differ",
         ),
     ]
 }

@@ -15,7 +15,7 @@ pub(super) fn rules() -> Vec<Rule> {
     for field in ["storageClassName", "accessMode"] {
         rules.push(Rule::new(
             format!("!has(self.{field}) || has(self.size)"),
-            format!("{field} belongs to a new claim, expected a size beside it"),
+            format!("{field} is for a new claim, which needs a size"),
         ));
     }
     let below = format!("self.mountPath.matches({})", raw("^/.*[^/]"));
@@ -61,10 +61,10 @@ fn refuse_repeated(field: &str, value: impl Fn(&str) -> String) -> Rule {
     let number = "['0', '1', '2', '3', '4', '5', '6', '7'][i]";
     Rule {
         rule: format!("!has(self.volumes) || !{INDEXES}.exists(i, {again})"),
-        message: format!("{field} of a volume is that of another one again, expected one entry with it"),
+        message: format!("{field} of a volume is that of an earlier volume"),
         expression: Some(format!(
             "{INDEXES}.filter(i, {again}).map(i, 'volumes[' + {number} + '].{field} is \"' + {} + \
-             '\" again, expected one entry with it')[0]",
+             '\", which an earlier entry has already')[0]",
             value("i")
         )),
     }
