@@ -191,8 +191,10 @@ fn check_options(server: &Server, mode: Mode, settings: &Settings, findings: &mu
     let renderer = settings.renderer();
     if matches!(mode, Mode::Init | Mode::Native) && renderer.is_default {
         let image = renderer.image;
-        let message = format!("the image of the init container merge-config is not pinned ({image} now); it changes \
-                               when kubefoundry is upgraded");
+        let message = format!(
+            "the image of the init container merge-config is not pinned ({image} now); it changes \
+                               when kubefoundry is upgraded"
+        );
         findings
             .report(
                 &shared::UNPINNED_RUNTIME,
