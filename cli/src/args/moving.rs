@@ -49,12 +49,12 @@ pub(crate) struct MigrateArgs {
     pub(crate) input: InputArgs,
 
     /// The provider to move to
-    #[arg(long, value_name = "PROVIDER", value_parser = provider_names(), required_unless_present = "migrate_to_group")]
+    #[arg(long, value_name = "PROVIDER", value_parser = provider_names(), required_unless_present = "to_group")]
     pub(crate) to: Option<String>,
 
     /// The API group to move to
     #[arg(long, value_name = "GROUP", value_parser = group_names(), conflicts_with = "to")]
-    pub(crate) migrate_to_group: Option<String>,
+    pub(crate) to_group: Option<String>,
 
     /// Change the files instead of printing their new text; with --to-group
     #[arg(long, conflicts_with_all = ["to", "output"])]

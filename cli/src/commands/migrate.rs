@@ -50,7 +50,7 @@ struct Placed<'r, T> {
 pub(super) fn run(args: &MigrateArgs, console: &Console) -> Result<ExitStatus, CommandError> {
     let (input, is_partial) = read(&args.input)?;
     // clap has seen to it that there is one of the two, and that it is known.
-    match (&args.to, &args.migrate_to_group) {
+    match (&args.to, &args.to_group) {
         (Some(name), _) => provider(args, name, &input, is_partial, console),
         (None, group) => regroup(args, group.as_deref().unwrap_or_default(), &input, is_partial, console),
     }
