@@ -169,7 +169,7 @@ fn the_pipeline_knows_models_only_where_single_deployments_are_tried() {
     let knows = |file: &PathBuf| fs::read_to_string(file).unwrap().contains("kubefoundry_model");
     let name = |file: PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
     let found: Vec<String> = rust_files(&folder).into_iter().filter(knows).map(name).collect();
-    assert_eq!(found, ["evaluator.rs", "probe/change.rs", "probe/mod.rs", "renderer.rs", "subject.rs"]);
+    assert_eq!(found, ["evaluator.rs", "prepared.rs", "probe/change.rs", "probe/mod.rs", "renderer.rs"]);
 }
 
 /// A row names no module that is gone.

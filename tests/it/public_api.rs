@@ -21,7 +21,7 @@ const EXHAUSTIVE: &[(&str, &str)] = &[
     ("OutputRole", "a caller must know what to do with an object of each role"),
     ("ObjectRef", "what names an object in Kubernetes; callers make and take it apart"),
     ("PriorChoice", "an input that callers make"),
-    ("plan::Run", "an input that callers make"),
+    ("plan::PlanInput", "an input that callers make"),
     ("status::StalenessPolicy", "an input that callers make"),
     ("status::Time", "a number of seconds and nothing more"),
 ];

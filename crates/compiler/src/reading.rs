@@ -52,14 +52,14 @@ pub fn may_hold_input(text: &str) -> bool {
 
 /// What is wrong with texts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Trouble {
+pub(crate) struct ReadFailures {
     /// With those that may hold something of ours.
     pub(crate) ours: Vec<Diagnostic>,
     /// With the rest: none of our business, unless nothing else is there.
     pub(crate) foreign: Vec<Diagnostic>,
 }
 
-impl Trouble {
+impl ReadFailures {
     /// Adds what is wrong with a text.
     pub(crate) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
         if !failures.is_empty() {

@@ -44,7 +44,7 @@ pub struct ClusterSnapshot {
 }
 
 /// Version, kind, namespace and name: of one object there is one state.
-type Key = (Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>);
+type ObjectKey = (Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>);
 
 impl ClusterSnapshot {
     /// Reads every text of a purpose. Items of lists are objects on their own, and of a typed list they need not say what
@@ -65,7 +65,7 @@ impl ClusterSnapshot {
     /// assert!(live.diagnostics.is_empty());
     /// ```
     pub fn read(sources: &SourceSet, purpose: Purpose) -> Self {
-        let mut reader = Reader::default();
+        let mut reader = SnapshotReader::default();
         for (id, source) in sources.iter().filter(|(_, source)| source.purpose == purpose) {
             let mut documents = Documents::new(source, &LIMITS);
             for document in documents.by_ref() {
@@ -78,12 +78,12 @@ impl ClusterSnapshot {
 }
 
 #[derive(Default)]
-struct Reader {
+struct SnapshotReader {
     live: ClusterSnapshot,
-    seen: BTreeMap<Key, usize>,
+    seen: BTreeMap<ObjectKey, usize>,
 }
 
-impl Reader {
+impl SnapshotReader {
     fn document(&mut self, id: SourceId, source: &Source, document: &yaml::Document<'_>) {
         let object = Header::of(&document.root).object();
         let object = (!object.kind.is_empty()).then_some(object);
@@ -192,11 +192,11 @@ impl LiveObject {
     }
 
     /// The owner that controls it: version, kind, name and uid.
-    pub(crate) fn controller(&self) -> Option<Controller<'_>> {
+    pub(crate) fn controller(&self) -> Option<ControllerReference<'_>> {
         let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let owner = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
-        Some(Controller {
+        Some(ControllerReference {
             group: text("apiVersion").rsplit_once('/').map_or("", |(group, _)| group),
             kind: text("kind"),
             name: text("name"),
@@ -212,7 +212,7 @@ impl LiveObject {
 
 /// The owner that controls an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Controller<'o> {
+pub(crate) struct ControllerReference<'o> {
     /// Its API group.
     pub(crate) group: &'o str,
     /// Its kind.
@@ -223,7 +223,7 @@ pub(crate) struct Controller<'o> {
     pub(crate) uid: &'o str,
 }
 
-impl Controller<'_> {
+impl ControllerReference<'_> {
     /// Whether it is a ModelDeployment.
     pub(crate) fn is_deployment(&self) -> bool {
         self.kind == wire::KIND && ApiGroup::find(self.group).is_some()

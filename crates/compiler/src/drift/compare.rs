@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::lists::{self, ListKind};
-use super::managers::{self, Cursors, Managers};
+use super::managers::{self, FieldManagers, OwnerCursors};
 use super::{FieldDrift, scalar};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Limits;
@@ -30,10 +30,10 @@ pub(super) fn compare(
     expected: &Value,
     found: &Value,
     schema: Option<&Value>,
-    managers: &Managers<'_>,
+    managers: &FieldManagers<'_>,
 ) -> (Vec<FieldDrift>, Value) {
-    let mut walk = Walk { fields: Vec::new(), outer: None };
-    let at = At { path: FieldPath::root(), name: "", schema, cursors: managers.cursors(), is_whole: false };
+    let mut walk = Comparator { fields: Vec::new(), outer: None };
+    let at = FieldContext { path: FieldPath::root(), name: "", schema, cursors: managers.cursors(), is_whole: false };
     let mut projected = Map::new();
     for (key, expected) in expected.as_object().into_iter().flatten() {
         let found = found.get(key).unwrap_or(&Value::Null);
@@ -50,17 +50,17 @@ pub(super) fn compare(
 }
 
 /// Where the walk is.
-struct At<'w> {
+struct FieldContext<'w> {
     path: FieldPath,
     /// The name of the field; that of the list, in an item.
     name: &'w str,
     schema: Option<&'w Value>,
-    cursors: Cursors<'w>,
+    cursors: OwnerCursors<'w>,
     /// Whether the value is one: then what is not rendered may not be there.
     is_whole: bool,
 }
 
-impl<'w> At<'w> {
+impl<'w> FieldContext<'w> {
     fn field(&self, key: &'w str) -> Self {
         let property = |schema: &'w Value| {
             let property = schema.get("properties").and_then(|properties| properties.get(key));
@@ -75,7 +75,7 @@ impl<'w> At<'w> {
         }
     }
 
-    fn item(&self, position: usize, cursors: Cursors<'w>, is_whole: bool) -> Self {
+    fn item(&self, position: usize, cursors: OwnerCursors<'w>, is_whole: bool) -> Self {
         let schema = self.schema.and_then(|schema| schema.get("items"));
         Self { path: self.path.index(position), name: "", schema, cursors, is_whole: self.is_whole || is_whole }
     }
@@ -87,14 +87,14 @@ impl<'w> At<'w> {
     }
 }
 
-struct Walk {
+struct Comparator {
     fields: Vec<FieldDrift>,
     /// The field whose text is being looked into.
     outer: Option<(FieldPath, Vec<managers::FieldManager>)>,
 }
 
-impl Walk {
-    fn report(&mut self, at: &At<'_>, expected: Option<&Value>, found: Option<&Value>) {
+impl Comparator {
+    fn report(&mut self, at: &FieldContext<'_>, expected: Option<&Value>, found: Option<&Value>) {
         let difference = ValueMismatch { expected: expected.cloned(), found: found.cloned() };
         let (path, within, managers) = match &self.outer {
             Some((path, writers)) => (path.to_string(), Some(at.path.to_string()), writers.clone()),
@@ -105,7 +105,7 @@ impl Walk {
         self.fields.push(FieldDrift { path, within, difference, is_shown: true, managers });
     }
 
-    fn metadata(&mut self, expected: &Value, found: &Value, at: &At<'_>) -> Value {
+    fn metadata(&mut self, expected: &Value, found: &Value, at: &FieldContext<'_>) -> Value {
         let mut projected = Map::new();
         for (key, expected) in expected.as_object().into_iter().flatten() {
             let value = match key.as_str() {
@@ -120,7 +120,7 @@ impl Walk {
     }
 
     /// A field that may not be there: `null` and what is empty are as good as absent.
-    fn optional(&mut self, expected: &Value, found: Option<&Value>, at: &At<'_>) -> Option<Value> {
+    fn optional(&mut self, expected: &Value, found: Option<&Value>, at: &FieldContext<'_>) -> Option<Value> {
         match found.filter(|found| !found.is_null()) {
             Some(found) => Some(self.value(expected, found, at)),
             None if is_empty(expected) => Some(expected.clone()),
@@ -131,7 +131,7 @@ impl Walk {
         }
     }
 
-    fn value(&mut self, expected: &Value, found: &Value, at: &At<'_>) -> Value {
+    fn value(&mut self, expected: &Value, found: &Value, at: &FieldContext<'_>) -> Value {
         match (expected, found) {
             (Value::Object(expected), Value::Object(found)) => self.object(expected, found, at),
             (Value::Array(expected), Value::Array(found)) => self.list(expected, found, at),
@@ -154,7 +154,7 @@ impl Walk {
         }
     }
 
-    fn object(&mut self, expected: &Map<String, Value>, found: &Map<String, Value>, at: &At<'_>) -> Value {
+    fn object(&mut self, expected: &Map<String, Value>, found: &Map<String, Value>, at: &FieldContext<'_>) -> Value {
         let mut projected = Map::new();
         for (key, value) in expected {
             if let Some(value) = self.optional(value, found.get(key), &at.field(key)) {
@@ -170,7 +170,7 @@ impl Walk {
         Value::Object(projected)
     }
 
-    fn list(&mut self, expected: &[Value], found: &[Value], at: &At<'_>) -> Value {
+    fn list(&mut self, expected: &[Value], found: &[Value], at: &FieldContext<'_>) -> Value {
         let kind = if at.is_whole { ListKind::Atomic } else { lists::kind(at.schema, at.name, [expected, found]) };
         match kind {
             ListKind::Set => self.set(expected, found, at),
@@ -179,7 +179,7 @@ impl Walk {
         }
     }
 
-    fn set(&mut self, expected: &[Value], found: &[Value], at: &At<'_>) -> Value {
+    fn set(&mut self, expected: &[Value], found: &[Value], at: &FieldContext<'_>) -> Value {
         let mut projected = Vec::new();
         for (position, item) in expected.iter().enumerate() {
             if found.contains(item) {
@@ -191,7 +191,7 @@ impl Walk {
         Value::Array(projected)
     }
 
-    fn map(&mut self, expected: &[Value], found: &[Value], keys: &[lists::Key], at: &At<'_>) -> Value {
+    fn map(&mut self, expected: &[Value], found: &[Value], keys: &[lists::ItemKey], at: &FieldContext<'_>) -> Value {
         let mut projected = Vec::new();
         for (position, item) in expected.iter().enumerate() {
             let at = at.item(position, managers::item(&at.cursors, item, keys), false);
@@ -204,7 +204,7 @@ impl Walk {
     }
 
     /// A list that is one value. Of scalars that are more or fewer, or of lists that are quite other, all of it is shown.
-    fn sequence(&mut self, expected: &[Value], found: &[Value], at: &At<'_>) -> Value {
+    fn sequence(&mut self, expected: &[Value], found: &[Value], at: &FieldContext<'_>) -> Value {
         let is_plain = |items: &[Value]| items.iter().all(|item| !item.is_object() && !item.is_array());
         if expected.len() != found.len() && is_plain(expected) && is_plain(found) {
             let [expected, found] = [expected, found].map(|items| Value::Array(items.to_vec()));
@@ -232,7 +232,13 @@ impl Walk {
 
     /// A list that is one value, whose items have names all the same: each is compared with its namesake, what is more is
     /// drift, and so is another order.
-    fn named_sequence(&mut self, expected: &[Value], found: &[Value], keys: &[lists::Key], at: &At<'_>) -> Value {
+    fn named_sequence(
+        &mut self,
+        expected: &[Value],
+        found: &[Value],
+        keys: &[lists::ItemKey],
+        at: &FieldContext<'_>,
+    ) -> Value {
         let cursors = managers::position(&at.cursors);
         let before = self.fields.len();
         // In the order that they have there.
@@ -264,13 +270,14 @@ impl Walk {
 
     /// Compares two texts that hold YAML by what they say, and answers whether they are such. All of the text is rendered,
     /// so what is more in it is drift.
-    fn looks_into(&mut self, expected: &str, found: &str, at: &At<'_>) -> bool {
+    fn looks_into(&mut self, expected: &str, found: &str, at: &FieldContext<'_>) -> bool {
         if self.outer.is_some() || !expected.contains('\n') {
             return false;
         }
         let Some((expected, found)) = mapping(expected).zip(mapping(found)) else { return false };
         self.outer = Some((at.path.clone(), managers::writers(&at.cursors)));
-        let inner = At { path: FieldPath::root(), name: "", schema: None, cursors: Vec::new(), is_whole: true };
+        let inner =
+            FieldContext { path: FieldPath::root(), name: "", schema: None, cursors: Vec::new(), is_whole: true };
         self.value(&expected, &found, &inner);
         self.outer = None;
         true

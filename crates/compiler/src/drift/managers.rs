@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::lists::{self, Key};
+use super::lists::{self, ItemKey};
 use kubefoundry_model::status::text_or_empty;
 
 /// Somebody who wrote a field.
@@ -24,14 +24,14 @@ pub struct FieldManager {
 
 /// The managers of an object, with the fields of each.
 #[derive(Debug, Default)]
-pub(super) struct Managers<'l> {
+pub(super) struct FieldManagers<'l> {
     pub(super) entries: Vec<(FieldManager, &'l Value)>,
 }
 
 /// Where in their fields those managers are that own what is being looked at.
-pub(super) type Cursors<'m> = Vec<(&'m FieldManager, &'m Value)>;
+pub(super) type OwnerCursors<'m> = Vec<(&'m FieldManager, &'m Value)>;
 
-impl<'l> Managers<'l> {
+impl<'l> FieldManagers<'l> {
     /// The managers whose fields are those of the object's own version.
     pub(super) fn of(live: &'l Value) -> Self {
         let version = text_or_empty(live, "/apiVersion");
@@ -51,7 +51,7 @@ impl<'l> Managers<'l> {
     }
 
     /// All of them, at the root.
-    pub(super) fn cursors(&self) -> Cursors<'_> {
+    pub(super) fn cursors(&self) -> OwnerCursors<'_> {
         self.entries.iter().map(|(writer, fields)| (writer, *fields)).collect()
     }
 }
@@ -61,7 +61,7 @@ fn is_whole(fields: &Value) -> bool {
     fields.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
-fn step<'m>(cursors: &Cursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>) -> Cursors<'m> {
+fn step<'m>(cursors: &OwnerCursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>) -> OwnerCursors<'m> {
     let down = |(writer, fields): &(&'m FieldManager, &'m Value)| {
         // The owner of a whole list or map owns what is in it.
         let below = if is_whole(fields) { Some(*fields) } else { next(fields) };
@@ -71,7 +71,7 @@ fn step<'m>(cursors: &Cursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>
 }
 
 /// Those who own a field of a mapping, or something in it.
-pub(super) fn field<'m>(cursors: &Cursors<'m>, name: &str) -> Cursors<'m> {
+pub(super) fn field<'m>(cursors: &OwnerCursors<'m>, name: &str) -> OwnerCursors<'m> {
     if cursors.is_empty() {
         return Vec::new();
     }
@@ -80,7 +80,7 @@ pub(super) fn field<'m>(cursors: &Cursors<'m>, name: &str) -> Cursors<'m> {
 }
 
 /// Those who own an item of a list with keys.
-pub(super) fn item<'m>(cursors: &Cursors<'m>, item: &Value, keys: &[Key]) -> Cursors<'m> {
+pub(super) fn item<'m>(cursors: &OwnerCursors<'m>, item: &Value, keys: &[ItemKey]) -> OwnerCursors<'m> {
     step(cursors, |fields| {
         let named = |(name, below): (&'m String, &'m Value)| {
             let said: Value = serde_json::from_str(name.strip_prefix("k:")?).ok()?;
@@ -92,12 +92,12 @@ pub(super) fn item<'m>(cursors: &Cursors<'m>, item: &Value, keys: &[Key]) -> Cur
 }
 
 /// Those who own a list as a whole, whose items have no names.
-pub(super) fn position<'m>(cursors: &Cursors<'m>) -> Cursors<'m> {
+pub(super) fn position<'m>(cursors: &OwnerCursors<'m>) -> OwnerCursors<'m> {
     step(cursors, |_| None)
 }
 
 /// Who they are.
-pub(super) fn writers(cursors: &Cursors<'_>) -> Vec<FieldManager> {
+pub(super) fn writers(cursors: &OwnerCursors<'_>) -> Vec<FieldManager> {
     let mut writers: Vec<FieldManager> = cursors.iter().map(|(writer, _)| (*writer).clone()).collect();
     writers.sort();
     writers.dedup();

@@ -8,11 +8,11 @@
 //! rendered and has another value has drifted, whoever wrote it; managed fields say who that was.
 
 mod compare;
-mod find;
-mod leftover;
 mod lists;
 mod managers;
+mod matching;
 mod scalar;
+mod unrendered_fields;
 
 use std::collections::BTreeSet;
 
@@ -177,28 +177,28 @@ impl DriftReport {
 }
 
 fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>) -> Vec<ObjectDrift> {
-    let index = find::Index::of(live);
+    let index = matching::LiveIndex::of(live);
     let kinds: BTreeSet<&str> = live.iter().map(|object| &*object.object.kind).collect();
-    let deployments: BTreeSet<&str> = outputs.iter().filter_map(|output| find::owner(&output.object)).collect();
+    let deployments: BTreeSet<&str> = outputs.iter().filter_map(|output| matching::owner(&output.object)).collect();
     let mut matched = Vec::new();
     let mut objects: Vec<ObjectDrift> = outputs
         .iter()
         .map(|output| {
             let expected = &output.object;
             match index.find(expected) {
-                find::Found::One(position, found) => {
+                matching::LiveMatch::One(position, found) => {
                     matched.push(position);
                     compared(expected, found, crds)
                 }
-                find::Found::OtherVersion(position, found) => {
+                matching::LiveMatch::OtherVersion(position, found) => {
                     matched.push(position);
                     other_version(expected, found)
                 }
-                find::Found::Several(positions, message) => {
+                matching::LiveMatch::Several(positions, message) => {
                     matched.extend(positions);
                     outcome(expected, Outcome::NotComparable, message)
                 }
-                find::Found::None => missing(expected, &kinds),
+                matching::LiveMatch::None => missing(expected, &kinds),
             }
         })
         .collect();
@@ -215,8 +215,8 @@ fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>)
 /// An object with a result and nothing more.
 fn outcome(expected: &Value, result: Outcome, message: String) -> ObjectDrift {
     ObjectDrift {
-        object: find::reference(expected),
-        deployment: find::owner(expected).unwrap_or_default().to_owned(),
+        object: matching::reference(expected),
+        deployment: matching::owner(expected).unwrap_or_default().to_owned(),
         result,
         message,
         fields: Vec::new(),
@@ -269,17 +269,17 @@ pub fn drift(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> Vec<Fie
 fn fields(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> (Vec<FieldDrift>, Value) {
     let schema = crds
         .and_then(|crds| crds.schema(text_or_empty(expected, "/apiVersion"), text_or_empty(expected, "/kind")).ok());
-    let managers = managers::Managers::of(live);
+    let managers = managers::FieldManagers::of(live);
     let (mut fields, found) = compare::compare(expected, live, schema.map(kubefoundry_crd::CrdSchema::raw), &managers);
-    fields.extend(leftover::leftover(expected, live, &managers));
+    fields.extend(unrendered_fields::find_unrendered(expected, live, &managers));
     (fields, found)
 }
 
 /// What is rendered without a namespace, with the owner that the operator names in the object's own namespace.
 fn placed(expected: &Value, live: &LiveObject) -> Option<Value> {
     let (api_group, found) = live.owner_annotation()?;
-    let said = find::owner(expected)?;
-    if said == found || !find::is_owner(live, Some(said)) {
+    let said = matching::owner(expected)?;
+    if said == found || !matching::is_owner(live, Some(said)) {
         return None;
     }
     let mut placed = expected.clone();

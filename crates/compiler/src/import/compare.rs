@@ -14,7 +14,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// A field that a given object and a rendered one do not have in common.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Difference {
+pub struct FieldDifference {
     /// Where, in the given object.
     pub path: FieldPath,
     /// What it is in the given object; absent when only the rendered one has it.
@@ -51,7 +51,7 @@ const MARKS: &[&str] = &["managed-by", "model-deployment", "selected-reason", "m
 /// What a rendered object says differently from a given one. Left out is what others than users write, the marks that say
 /// whose a rendered object is, and the order in which nothing depends on it: of flags, and of lists whose items have names.
 /// `names` are items and entries that are called otherwise in the rendered object.
-pub fn differences(given: &Value, rendered: &Value, names: &PartRenames) -> Vec<Difference> {
+pub fn differences(given: &Value, rendered: &Value, names: &PartRenames) -> Vec<FieldDifference> {
     let kind = given.get("kind").and_then(Value::as_str).unwrap_or_default();
     let mut found = Comparison { names, kind, found: Vec::new() };
     let (given, rendered) = (tidy(given), tidy(rendered));
@@ -82,7 +82,7 @@ fn tidy(object: &Value) -> Value {
 struct Comparison<'n> {
     names: &'n PartRenames,
     kind: &'n str,
-    found: Vec<Difference>,
+    found: Vec<FieldDifference>,
 }
 
 impl Comparison<'_> {
@@ -91,7 +91,7 @@ impl Comparison<'_> {
         let is_default = rendered.is_none() && given.is_some_and(|given| is_default(self.kind, path, given));
         if !is_mark && !is_default {
             let (given, rendered) = (given.cloned(), rendered.cloned());
-            self.found.push(Difference { path: path.clone(), given, rendered });
+            self.found.push(FieldDifference { path: path.clone(), given, rendered });
         }
     }
 
@@ -354,7 +354,7 @@ mod tests {
     fn found(given: &Value, rendered: &Value) -> Vec<String> {
         let pairs = vec![("decode".to_owned(), "VllmDecodeWorker".to_owned())];
         let differences = differences(given, rendered, &PartRenames { mapping: "spec.services", pairs });
-        let line = |it: Difference| {
+        let line = |it: FieldDifference| {
             let show = |value: Option<Value>| value.map_or("-".to_owned(), |value| value.to_string());
             format!("{}: {} {}", it.path, show(it.given), show(it.rendered))
         };

@@ -13,7 +13,7 @@ use kubefoundry_model::wire::{self, ModelDeployment};
 
 /// What is said of the engine in fields of its own, and the flags that are left.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Settings {
+pub(super) struct EngineSettings {
     model_id: Option<String>,
     /// Whether the model stands among the flags: then so would its name.
     is_of_flags: bool,
@@ -26,7 +26,7 @@ pub(super) struct Settings {
     pub(super) rest: Vec<Vec<ImportedFlag>>,
 }
 
-impl Settings {
+impl EngineSettings {
     /// Takes the settings that have fields out of a draft's flags. What only one of two roles says stays a flag.
     pub(super) fn of(draft: &Draft) -> Self {
         let profile = profile(draft.engine);
@@ -166,11 +166,11 @@ pub(super) fn own_flags(given: &[Vec<ImportedFlag>], by_itself: &[Vec<ImportedFl
 }
 
 /// What makes a document of a draft.
-pub(super) struct Writing<'w> {
+pub(super) struct DocumentBuilder<'w> {
     pub(super) api_group: &'static ApiGroup,
     pub(super) metadata: &'w Value,
     pub(super) draft: &'w Draft,
-    pub(super) settings: &'w Settings,
+    pub(super) settings: &'w EngineSettings,
     /// The provider, when it is named.
     pub(super) provider: Option<&'static str>,
     /// Whether the image is written.
@@ -183,7 +183,7 @@ pub(super) struct Writing<'w> {
     pub(super) is_hugging_face: bool,
 }
 
-impl Writing<'_> {
+impl DocumentBuilder<'_> {
     /// The `ModelDeployment`, fields in the order in which they are declared.
     pub(super) fn document(&self) -> Value {
         let mut document = self.fields();
@@ -223,7 +223,7 @@ impl Writing<'_> {
     }
 
     fn model(&self) -> Map<String, Value> {
-        let Settings { model_id, served_name, .. } = self.settings;
+        let EngineSettings { model_id, served_name, .. } = self.settings;
         let mut model = Map::new();
         insert(&mut model, "id", model_id.as_deref());
         let derived = model_id.as_deref().and_then(|id| id.rsplit('/').find(|part| !part.is_empty()));
@@ -249,7 +249,7 @@ impl Writing<'_> {
 
     /// A path that lies on no volume is one in the image; and nothing is said of its name.
     fn is_custom(&self) -> bool {
-        let Settings { model_id, served_name, .. } = self.settings;
+        let EngineSettings { model_id, served_name, .. } = self.settings;
         let Some(id) = model_id.as_deref().filter(|id| id.starts_with('/')) else { return self.draft.is_custom };
         let on_volume = |volume: &Value| {
             let path = volume.get("mountPath").and_then(Value::as_str).unwrap_or("/model-cache").trim_end_matches('/');
@@ -261,7 +261,7 @@ impl Writing<'_> {
     }
 
     fn engine(&self) -> Map<String, Value> {
-        let Settings { context_length, trust_remote_code, enforce_eager, prefix_caching, .. } = self.settings;
+        let EngineSettings { context_length, trust_remote_code, enforce_eager, prefix_caching, .. } = self.settings;
         let mut engine = Map::new();
         engine.insert("type".to_owned(), json!(self.draft.engine));
         if let Some(length) = context_length {

@@ -16,14 +16,14 @@ use kubefoundry_yaml::edit::TextEditor;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A text of the input, read.
-pub(crate) struct Text<'s> {
+pub(crate) struct ParsedText<'s> {
     source: SourceId,
     content: &'s str,
     documents: Vec<yaml::Document<'s>>,
 }
 
 /// An object, on its own or in a list.
-pub(crate) struct Object<'t> {
+pub(crate) struct InputObject<'t> {
     pub(crate) source: SourceId,
     pub(crate) document: usize,
     /// Where it stands in its document.
@@ -37,12 +37,12 @@ pub(crate) struct Object<'t> {
 }
 
 /// Reads every text with resources.
-pub(crate) fn texts<'s>(sources: &'s SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Vec<Text<'s>> {
+pub(crate) fn texts<'s>(sources: &'s SourceSet, diagnostics: &mut Vec<Diagnostic>) -> Vec<ParsedText<'s>> {
     let inputs = sources.iter().filter(|(_, source)| source.purpose == Purpose::Input);
     inputs.map(|(id, source)| read(id, source, diagnostics)).collect()
 }
 
-fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>) -> Text<'s> {
+fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>) -> ParsedText<'s> {
     let parsed = yaml::parse(&source.text, &yaml::Limits::default());
     let problems = parsed.documents.iter().flat_map(|document| &document.problems).chain(&parsed.failure);
     for problem in problems {
@@ -52,11 +52,11 @@ fn read<'s>(id: SourceId, source: &'s Source, diagnostics: &mut Vec<Diagnostic>)
         report_failure(problem, &mut findings);
         diagnostics.extend(findings.into_diagnostics());
     }
-    Text { source: id, content: &source.text, documents: parsed.documents }
+    ParsedText { source: id, content: &source.text, documents: parsed.documents }
 }
 
 /// The objects of texts, in order; those of a list each on its own.
-pub(crate) fn objects<'t>(texts: &'t [Text<'t>]) -> Vec<Object<'t>> {
+pub(crate) fn objects<'t>(texts: &'t [ParsedText<'t>]) -> Vec<InputObject<'t>> {
     let mut objects = Vec::new();
     for text in texts {
         for (position, parsed) in text.documents.iter().enumerate() {
@@ -67,10 +67,10 @@ pub(crate) fn objects<'t>(texts: &'t [Text<'t>]) -> Vec<Object<'t>> {
 }
 
 fn collect<'t>(
-    from: &'t Text<'t>,
+    from: &'t ParsedText<'t>,
     (position, document): (usize, &'t yaml::Document<'t>),
     base: &FieldPath,
-    objects: &mut Vec<Object<'t>>,
+    objects: &mut Vec<InputObject<'t>>,
 ) {
     let Some(node) = document.root.at(base) else { return };
     let is_list = node.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
@@ -82,7 +82,7 @@ fn collect<'t>(
     }
     let value = node.to_json();
     if value.is_object() {
-        objects.push(Object {
+        objects.push(InputObject {
             source: from.source,
             document: document.index,
             base: base.clone(),
@@ -100,7 +100,7 @@ pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     PROVIDERS.iter().flat_map(|provider| provider.info().kinds).map(|own| (own.group, own.kind))
 }
 
-impl Object<'_> {
+impl InputObject<'_> {
     fn group(&self) -> &str {
         string_at(&self.value, "/apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group)
     }

@@ -24,8 +24,8 @@ use crate::options::Options;
 use crate::options::render;
 use crate::pipeline::{Compilation, compile_as, options_of};
 use crate::trace::change::FieldChange;
-use document::{Settings, Writing, own_flags};
-use input::Object;
+use document::{DocumentBuilder, EngineSettings, own_flags};
+use input::InputObject;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
@@ -122,18 +122,18 @@ pub fn import(sources: &SourceSet) -> ImportReport {
     let texts = input::texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
     // What may be a part of an object lies in its namespace.
-    let mut namespaces: BTreeMap<Option<&str>, Vec<&Object<'_>>> = BTreeMap::new();
+    let mut namespaces: BTreeMap<Option<&str>, Vec<&InputObject<'_>>> = BTreeMap::new();
     for object in objects.iter().filter(|object| object.provider().is_none()) {
         namespaces.entry(object.namespace()).or_default().push(object);
     }
-    let namespaces: BTreeMap<Option<&str>, Beside<'_>> = namespaces
+    let namespaces: BTreeMap<Option<&str>, NamespaceObjects<'_>> = namespaces
         .into_iter()
         .map(|(namespace, objects)| {
             let values = objects.iter().map(|object| &object.value).collect();
-            (namespace, Beside { objects, values })
+            (namespace, NamespaceObjects { objects, values })
         })
         .collect();
-    let none = Beside::default();
+    let none = NamespaceObjects::default();
     let mut imported = Vec::new();
     let mut names = BTreeMap::new();
     let mut seen = false;
@@ -142,7 +142,7 @@ pub fn import(sources: &SourceSet) -> ImportReport {
         seen = true;
         let mut findings = Findings::new(object.scope());
         let beside = namespaces.get(&object.namespace()).unwrap_or(&none);
-        if let Some(one) = Bench::new(sources, provider, object).import(object, beside, &mut findings) {
+        if let Some(one) = Importer::new(sources, provider, object).import(object, beside, &mut findings) {
             let name = (one.object.namespace.clone(), one.object.name.clone());
             if let Some(other) = names.get(&name) {
                 let message = format!("{} becomes a ModelDeployment with the same name as {other}", one.object);
@@ -167,26 +167,26 @@ pub fn import(sources: &SourceSet) -> ImportReport {
 
 /// The objects of a namespace that are no imports themselves.
 #[derive(Default)]
-struct Beside<'o> {
-    objects: Vec<&'o Object<'o>>,
+struct NamespaceObjects<'o> {
+    objects: Vec<&'o InputObject<'o>>,
     values: Vec<&'o Value>,
 }
 
 /// Where a deployment is rendered to see what it becomes.
-struct Bench<'s> {
+struct Importer<'s> {
     settings: Vec<&'s Source>,
     provider: &'static dyn Provider,
     crd_version: Option<String>,
 }
 
 /// What a deployment became.
-struct Rendering {
+struct RenderedDeployment {
     objects: Vec<Value>,
     reason: Option<String>,
 }
 
-impl<'s> Bench<'s> {
-    fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &Object<'_>) -> Self {
+impl<'s> Importer<'s> {
+    fn new(sources: &'s SourceSet, provider: &'static dyn Provider, object: &InputObject<'_>) -> Self {
         let settings = sources.iter().map(|(_, source)| source);
         let version =
             string_at(&object.value, "/apiVersion").filter(|version| provider.info().crd_versions.contains(version));
@@ -198,7 +198,7 @@ impl<'s> Bench<'s> {
     }
 
     /// Renders a deployment; the errors when it cannot be.
-    fn render(&self, deployment: &Value) -> Result<Rendering, Vec<Diagnostic>> {
+    fn render(&self, deployment: &Value) -> Result<RenderedDeployment, Vec<Diagnostic>> {
         let mut sources = SourceSet::default();
         for Source { purpose, name, text, .. } in &self.settings {
             sources.add_for(*purpose, name.clone(), text.clone());
@@ -219,7 +219,10 @@ impl<'s> Bench<'s> {
             return Err(compilation.diagnostics.into_iter().filter(is_error).collect());
         }
         let reason = compilation.decisions.first().and_then(|decision| decision.reason().map(str::to_owned));
-        Ok(Rendering { objects: compilation.outputs.into_iter().map(|output| output.object).collect(), reason })
+        Ok(RenderedDeployment {
+            objects: compilation.outputs.into_iter().map(|output| output.object).collect(),
+            reason,
+        })
     }
 
     /// What a provider reads out of what a deployment becomes.
@@ -232,8 +235,8 @@ impl<'s> Bench<'s> {
 
     fn import(
         &self,
-        object: &Object<'_>,
-        beside: &Beside<'_>,
+        object: &InputObject<'_>,
+        beside: &NamespaceObjects<'_>,
         findings: &mut Findings<'_>,
     ) -> Option<ImportedDeployment> {
         let subject = ImportSource { object: &object.value, siblings: &beside.values };
@@ -264,14 +267,14 @@ impl<'s> Bench<'s> {
         for message in left_out {
             findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
         }
-        let parts: Vec<&Object<'_>> =
+        let parts: Vec<&InputObject<'_>> =
             draft.parts.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
         let residue = residue(object, &parts, &rendering.objects, &draft, findings);
         Some(ImportedDeployment {
             source: object.source,
             document: object.document,
             object: reference,
-            parts: parts.into_iter().map(Object::reference).collect(),
+            parts: parts.into_iter().map(InputObject::reference).collect(),
             model_deployment: deployment,
             residue,
         })
@@ -283,30 +286,34 @@ impl<'s> Bench<'s> {
         object: &Value,
         draft: &Draft,
         left_out: &mut Vec<String>,
-    ) -> Result<(Value, Rendering), Vec<Diagnostic>> {
+    ) -> Result<(Value, RenderedDeployment), Vec<Diagnostic>> {
         let api_group = api_group_of(object);
         let metadata = metadata(object, api_group);
-        let settings = Settings::of(draft);
+        let settings = EngineSettings::of(draft);
         let is_hugging_face = is_hugging_face(object);
         let named = Some(self.provider.name());
-        let with =
-            |settings: &Settings, has_usual_caching, provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
-                let metadata = &metadata;
-                Writing {
-                    api_group,
-                    metadata,
-                    draft,
-                    settings,
+        let with = |settings: &EngineSettings,
+                    has_usual_caching,
                     provider,
                     with_image,
-                    env,
-                    flags,
-                    has_usual_caching,
-                    is_hugging_face,
-                }
-                .document()
-            };
-        let reread = |settings: &Settings, has_usual_caching| {
+                    env: &[Value],
+                    flags: &[ImportedFlag]| {
+            let metadata = &metadata;
+            DocumentBuilder {
+                api_group,
+                metadata,
+                draft,
+                settings,
+                provider,
+                with_image,
+                env,
+                flags,
+                has_usual_caching,
+                is_hugging_face,
+            }
+            .document()
+        };
+        let reread = |settings: &EngineSettings, has_usual_caching| {
             self.reread(&with(settings, has_usual_caching, named, draft.image.is_some(), &[], &[]))
         };
         let settings = &settings.without_new_spelling(draft, |settings| reread(settings, true));
@@ -314,7 +321,7 @@ impl<'s> Bench<'s> {
         let is_said = settings.prefix_caching.is_some() && settings.prefix_caching == api_group.prefix_caching;
         let has_usual_caching = !is_said
             || reread(settings, true)
-                .is_some_and(|usual| Settings::of(&usual).prefix_caching == settings.prefix_caching);
+                .is_some_and(|usual| EngineSettings::of(&usual).prefix_caching == settings.prefix_caching);
         let write = |provider, with_image, env: &[Value], flags: &[ImportedFlag]| {
             with(settings, has_usual_caching, provider, with_image, env, flags)
         };
@@ -347,7 +354,7 @@ impl<'s> Bench<'s> {
         &self,
         mut deployment: Value,
         left_out: &mut Vec<String>,
-    ) -> Result<(Value, Rendering), Vec<Diagnostic>> {
+    ) -> Result<(Value, RenderedDeployment), Vec<Diagnostic>> {
         loop {
             let errors = match self.render(&deployment) {
                 Ok(rendering) => return Ok((deployment, rendering)),
@@ -438,7 +445,7 @@ fn metadata(object: &Value, api_group: &ApiGroup) -> Value {
 }
 
 /// Says why what was read is no deployment that can be rendered.
-fn refuse(object: &Object<'_>, reference: &ObjectRef, errors: &[Diagnostic], findings: &mut Findings<'_>) {
+fn refuse(object: &InputObject<'_>, reference: &ObjectRef, errors: &[Diagnostic], findings: &mut Findings<'_>) {
     let why: Vec<String> = errors.iter().map(|error| format!("{} ({})", error.message, error.code.id)).collect();
     let ObjectRef { kind, name, .. } = reference;
     let message = format!("{kind} {name} cannot be imported: its ModelDeployment would be refused: {}", why.join("; "));

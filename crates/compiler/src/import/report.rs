@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::Residue;
-use super::compare::{Difference, differences};
-use super::input::Object;
+use super::compare::{FieldDifference, differences};
+use super::input::InputObject;
 use crate::codes::import as codes;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_model::draft::{Draft, string_at};
@@ -12,8 +12,8 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// Compares what was given with what is rendered, object by object, and reports what differs.
 pub(super) fn residue(
-    object: &Object<'_>,
-    parts: &[&Object<'_>],
+    object: &InputObject<'_>,
+    parts: &[&InputObject<'_>],
     rendered: &[Value],
     draft: &Draft,
     findings: &mut Findings<'_>,
@@ -32,16 +32,16 @@ pub(super) fn residue(
             differences(&given.value, left.remove(position), &draft.names)
         } else {
             let (path, value) = (FieldPath::root(), Some(given.value.clone()));
-            vec![Difference { path, given: value, rendered: None }]
+            vec![FieldDifference { path, given: value, rendered: None }]
         };
         for difference in found {
             report(given, &difference, findings);
-            let Difference { path, given: was, rendered } = difference;
+            let FieldDifference { path, given: was, rendered } = difference;
             residue.push(Residue { object: given.reference(), path: path.to_string(), given: was, rendered });
         }
     }
     for other in left {
-        let difference = Difference { path: FieldPath::root(), given: None, rendered: Some(other.clone()) };
+        let difference = FieldDifference { path: FieldPath::root(), given: None, rendered: Some(other.clone()) };
         report(object, &difference, findings);
         let rendered = difference.rendered;
         residue.push(Residue { object: object.reference(), path: String::new(), given: None, rendered });
@@ -49,8 +49,8 @@ pub(super) fn residue(
     residue
 }
 
-fn report(object: &Object<'_>, difference: &Difference, findings: &mut Findings<'_>) {
-    let Difference { path, given, rendered } = difference;
+fn report(object: &InputObject<'_>, difference: &FieldDifference, findings: &mut Findings<'_>) {
+    let FieldDifference { path, given, rendered } = difference;
     let at = object.place(path);
     let show = |value: &Value| kubefoundry_yaml::text::shorten(&value.to_string());
     // Of another source the place is not in this scope.

@@ -10,7 +10,7 @@ use crate::Thoroughness;
 use crate::codes::migrate as codes;
 use crate::import::compare::differences;
 use crate::import::input;
-use crate::import::input::Object;
+use crate::import::input::InputObject;
 use crate::pipeline::{Compilation, normalize, options_of, patch_files};
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings, ObjectRef, Severity};
@@ -89,7 +89,7 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
     }
     let texts = input::texts(sources, &mut diagnostics);
     let objects = input::objects(&texts);
-    let patches = Patches::of(&objects, sources);
+    let patches = PatchFiles::of(&objects, sources);
     let configs: Vec<(Value, Value)> = objects
         .iter()
         .filter(|object| object.is_config())
@@ -100,7 +100,7 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
     for (id, source) in sources.iter().filter(|(_, source)| source.purpose == Purpose::Input) {
         let own = objects.iter().filter(|object| object.source == id);
         let ours = own.filter(|object| object.is_model() || object.is_config());
-        let moving: Vec<&Object<'_>> = ours.filter(|object| object.api_group() != Some(target)).collect();
+        let moving: Vec<&InputObject<'_>> = ours.filter(|object| object.api_group() != Some(target)).collect();
         if moving.is_empty() {
             continue;
         }
@@ -112,11 +112,11 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
                 report_conditions(object, target, &mut findings);
             }
             let is_patch = patches.has(&source.name);
-            let case = Case { sources, object, target, configs: &configs, is_patch };
+            let case = ObjectMigrator { sources, object, target, configs: &configs, is_patch };
             all.extend(case.edits(&mut findings).unwrap_or_default());
             diagnostics.extend(findings.into_diagnostics());
         }
-        let objects = moving.into_iter().map(Object::reference).collect();
+        let objects = moving.into_iter().map(InputObject::reference).collect();
         regrouped.push(RegroupedText { source: id, objects, text: apply_edits(&source.text, &all) });
     }
     for object in objects.iter().filter(|object| object.is_kustomization()) {
@@ -134,10 +134,10 @@ pub fn migrate_to_group(sources: &SourceSet, target: &'static ApiGroup) -> Group
 }
 
 /// The files that kustomizations of the input apply as patches.
-struct Patches(BTreeSet<String>);
+struct PatchFiles(BTreeSet<String>);
 
-impl Patches {
-    fn of(objects: &[Object<'_>], sources: &SourceSet) -> Self {
+impl PatchFiles {
+    fn of(objects: &[InputObject<'_>], sources: &SourceSet) -> Self {
         let kustomizations = objects.iter().filter(|object| object.is_kustomization());
         let paths =
             kustomizations.filter_map(|object| Some(patch_files(&sources.get(object.source).name, object.node()?)));
@@ -150,7 +150,7 @@ impl Patches {
 }
 
 /// Rules see labels by their names; those are other ones in the other group, and what a rule says stays as it is.
-fn report_conditions(object: &Object<'_>, target: &ApiGroup, findings: &mut Findings<'_>) {
+fn report_conditions(object: &InputObject<'_>, target: &ApiGroup, findings: &mut Findings<'_>) {
     let Some(api_group) = object.api_group() else { return };
     for (index, rule) in items_at(&object.value, "/spec/selectionRules").iter().enumerate() {
         let condition = string_at(rule, "/condition").unwrap_or_default();
@@ -166,7 +166,7 @@ fn report_conditions(object: &Object<'_>, target: &ApiGroup, findings: &mut Find
 }
 
 /// A kustomization finds what it patches by its group.
-fn report_targets(object: &Object<'_>, moved: &[&ApiGroup], target: &ApiGroup, findings: &mut Findings<'_>) {
+fn report_targets(object: &InputObject<'_>, moved: &[&ApiGroup], target: &ApiGroup, findings: &mut Findings<'_>) {
     for list in ["patches", "patchesJson6902"] {
         for (index, patch) in items_at(&object.value, &format!("/{list}")).iter().enumerate() {
             let is_old = |group: &str| moved.iter().any(|api_group| api_group.name == group);
@@ -193,9 +193,9 @@ fn report_targets(object: &Object<'_>, moved: &[&ApiGroup], target: &ApiGroup, f
 }
 
 /// One object on its way.
-struct Case<'c> {
+struct ObjectMigrator<'c> {
     sources: &'c SourceSet,
-    object: &'c Object<'c>,
+    object: &'c InputObject<'c>,
     target: &'static ApiGroup,
     /// Provider configurations of the input, before and after.
     configs: &'c [(Value, Value)],
@@ -203,7 +203,7 @@ struct Case<'c> {
     is_patch: bool,
 }
 
-impl Case<'_> {
+impl ObjectMigrator<'_> {
     /// The edits that move the object. `None` means that findings say why it cannot be.
     fn edits(&self, findings: &mut Findings<'_>) -> Option<Vec<TextEdit>> {
         let api_group = self.object.api_group();
@@ -234,7 +234,7 @@ impl Case<'_> {
     }
 
     /// The edits that keep everything else in the text.
-    fn edits_in_place(&self, additions: &[Addition]) -> Result<Vec<TextEdit>, EditError> {
+    fn edits_in_place(&self, additions: &[AddedField]) -> Result<Vec<TextEdit>, EditError> {
         let style = EditStyle { values: ValueStyle::Flow, placement: Placement::First };
         let mut editor = self.object.editor().with_style(style);
         editor.set(&self.object.place(&FieldPath::parse("apiVersion")), self.target.api_version())?;
@@ -248,7 +248,7 @@ impl Case<'_> {
                 }
             }
         }
-        for Addition { field, value } in additions {
+        for AddedField { field, value } in additions {
             editor.set(&self.object.place(field), value.clone())?;
         }
         Ok(editor.finish(&Limits::default())?.edits)
@@ -263,7 +263,7 @@ impl Case<'_> {
 
     /// What has to be written out for the object to render as it did. Fields that are needed come first; of the others,
     /// those that make a difference.
-    fn additions(&self, plain: &Value, findings: &mut Findings<'_>) -> Option<Vec<Addition>> {
+    fn additions(&self, plain: &Value, findings: &mut Findings<'_>) -> Option<Vec<AddedField>> {
         let mut old: Vec<&Value> = self.configs.iter().map(|(before, _)| before).collect();
         old.push(&self.object.value);
         let before = compile_with(self.sources, &old, Thoroughness::Everything);
@@ -271,7 +271,7 @@ impl Case<'_> {
             self.refuse("is not valid as it is", &before, findings);
             return None;
         }
-        let after = |additions: &[Addition]| {
+        let after = |additions: &[AddedField]| {
             let new = additions.iter().fold(plain.clone(), |object, addition| with(&object, addition));
             let mut documents: Vec<&Value> = self.configs.iter().map(|(_, after)| after).collect();
             documents.push(&new);
@@ -281,7 +281,7 @@ impl Case<'_> {
         let mut run = after(&additions);
         let mut count = self.changes(&before, &run).map(|changes| changes.len());
         for addition in self.optional(&before) {
-            let more: Vec<Addition> = additions.iter().cloned().chain([addition]).collect();
+            let more: Vec<AddedField> = additions.iter().cloned().chain([addition]).collect();
             let with_it = after(&more);
             let fewer = self.changes(&before, &with_it).map(|changes| changes.len());
             if fewer.is_some_and(|fewer| count.is_none_or(|count| fewer < count)) {
@@ -301,9 +301,9 @@ impl Case<'_> {
     }
 
     /// Fields that may have to be written out: what the old group takes for granted.
-    fn optional(&self, before: &Compilation) -> Vec<Addition> {
+    fn optional(&self, before: &Compilation) -> Vec<AddedField> {
         let spec = || ModelDeployment::path().spec();
-        let field = |path: ValuePath, value: Value| Addition { field: path.into(), value };
+        let field = |path: ValuePath, value: Value| AddedField { field: path.into(), value };
         let mut optional = Vec::new();
         // First, since without it there may be no provider to compare with.
         if let Some(provider) = before.decisions.iter().find_map(crate::Decision::provider) {
@@ -387,13 +387,13 @@ fn mappings() -> [FieldPath; 4] {
 
 /// A field that is added, and its value.
 #[derive(Debug, Clone, PartialEq)]
-struct Addition {
+struct AddedField {
     field: FieldPath,
     value: Value,
 }
 
 /// What a validated deployment has to say for itself in a group that takes less for granted.
-fn needed(before: &Compilation) -> Vec<Addition> {
+fn needed(before: &Compilation) -> Vec<AddedField> {
     use kubefoundry_model::ir::FieldOrigin;
     let fields = before.decisions.iter().flat_map(|decision| &decision.fields);
     let needed = fields.filter_map(|field| {
@@ -404,13 +404,13 @@ fn needed(before: &Compilation) -> Vec<Addition> {
         ];
         let (path, _) = must_be_said.into_iter().find(|(path, must)| *must && path.to_string() == field.path)?;
         let value = serde_json::from_str(&field.value).unwrap_or_default();
-        Some(Addition { field: path.into(), value })
+        Some(AddedField { field: path.into(), value })
     });
     needed.collect()
 }
 
 /// An object with a field more.
-fn with(object: &Value, addition: &Addition) -> Value {
+fn with(object: &Value, addition: &AddedField) -> Value {
     let mut object = object.clone();
     let mut at = &mut object;
     for segment in addition.field.segments() {

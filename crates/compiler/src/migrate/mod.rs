@@ -1,15 +1,15 @@
 //! Moving deployments: to another provider, beside what runs ([`migrate_to_provider`]); to another API group ([`migrate_to_group`]).
 
 mod group;
-mod plan;
 mod provider;
+mod steps;
 
 use serde::Serialize;
 use serde_json::Value;
 
 pub use group::{GroupMigration, RegroupedText, migrate_to_group};
-pub use plan::Step;
 pub use provider::{MigratedDeployment, ProviderMigration, migrate_to_provider};
+pub use steps::MigrationStep;
 
 use crate::Thoroughness;
 use crate::pipeline::{Compilation, compile_as};

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::plan::{Parts, Step};
+use super::steps::{MigrationStep, PlanInputs};
 use super::{ServiceAddress, because, compile_with};
 use crate::Thoroughness;
 use crate::codes as shared;
 use crate::codes::migrate as codes;
 use crate::import::input;
-use crate::import::input::Object;
+use crate::import::input::InputObject;
 use crate::options::render::API_VERSION as RENDER_API_VERSION;
 use crate::pipeline::{Compilation, Decision, compile};
 use kubefoundry_cel::Limits;
@@ -69,7 +69,7 @@ pub struct MigratedDeployment {
     /// What that becomes.
     pub manifests: Vec<Value>,
     /// The steps.
-    pub plan: Vec<Step>,
+    pub plan: Vec<MigrationStep>,
 }
 
 /// Moves every ModelDeployment of the input to a provider of this program.
@@ -111,7 +111,7 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
     let mut moved = Vec::new();
     let mut seen = false;
     let models = objects.iter().filter(|object| object.is_model());
-    let models: BTreeMap<(SourceId, ObjectRef), &Object<'_>> =
+    let models: BTreeMap<(SourceId, ObjectRef), &InputObject<'_>> =
         models.map(|object| ((object.source, object.reference()), object)).collect();
     let said: BTreeSet<(&str, &str)> =
         before.diagnostics.iter().map(|found| (found.code.id, found.message.as_str())).collect();
@@ -126,7 +126,8 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
         };
         seen = true;
         let mut findings = Findings::new(object.scope());
-        let case = Case { sources, provider, before: &before, decision, object, configs: &configs, said: &said };
+        let case =
+            DeploymentMigrator { sources, provider, before: &before, decision, object, configs: &configs, said: &said };
         moved.extend(case.run(&mut findings));
         diagnostics.extend(findings.into_diagnostics());
     }
@@ -141,18 +142,18 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &'static dyn Provider)
 }
 
 /// One deployment on its way.
-struct Case<'c> {
+struct DeploymentMigrator<'c> {
     sources: &'c SourceSet,
     provider: &'static dyn Provider,
     before: &'c Compilation,
     decision: &'c Decision,
-    object: &'c Object<'c>,
+    object: &'c InputObject<'c>,
     configs: &'c [&'c Value],
     /// What was found before the move: codes and messages.
     said: &'c BTreeSet<(&'c str, &'c str)>,
 }
 
-impl Case<'_> {
+impl DeploymentMigrator<'_> {
     fn run(&self, findings: &mut Findings<'_>) -> Option<MigratedDeployment> {
         let display = self.provider.display_name();
         let from = self.decision.provider().unwrap_or_default();
@@ -179,7 +180,7 @@ impl Case<'_> {
             decision.endpoint.clone().map(|endpoint| ServiceAddress { endpoint, namespace })
         };
         let (old_address, new_address) = (address(self.decision), address(decision));
-        let parts = Parts {
+        let parts = PlanInputs {
             old,
             new: &new,
             old_objects: &self.decision.objects,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::probe::{Fate, Probe, fate, is_nothing, names};
-use super::subject::Subject;
+use super::prepared::InputDeployment;
+use super::probe::{Fate, Probe, fate, is_about, is_nothing};
 use crate::codes;
 use kubefoundry_cel as cel;
 use kubefoundry_diagnostics::Findings;
@@ -21,21 +21,21 @@ use kubefoundry_yaml::fingerprint::fnv1a_64;
 use kubefoundry_yaml::{Node, Value};
 
 /// What all trials of a run may take, in nodes of the documents that are run again: some tenths of a second.
-const MOST_WORK: usize = 150_000;
+const MAX_WORK_NODES: usize = 150_000;
 
 /// Trials of one field, for the estimate of what a deployment takes.
-const TRIALS: usize = 2;
+const ESTIMATED_TRIALS_PER_FIELD: usize = 2;
 
 /// Items of a list that are each tried; those behind them are as the first of these.
-const ITEMS: usize = 8;
+const MAX_TRIED_ITEMS: usize = 8;
 
-/// Steps of rules that all trials of a run may take, as a multiple of the steps of one evaluation. Each kind gets the share
+/// StepBudget of rules that all trials of a run may take, as a multiple of the steps of one evaluation. Each kind gets the share
 /// of them that it has in the work.
-const STEPS: u64 = 16;
+const RULE_STEPS_FACTOR: u64 = 16;
 
 /// How a deployment is written: which fields it has, and which of the words that decide what else is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Kind(u64);
+pub(super) struct DeploymentPattern(u64);
 
 /// The fields of one kind of deployment that reach nothing.
 pub(super) type SilentFields = Arc<BTreeSet<String>>;
@@ -44,22 +44,22 @@ pub(super) type SilentFields = Arc<BTreeSet<String>>;
 #[derive(Debug, Clone)]
 pub(super) struct Accounting {
     /// Every kind that was seen; nothing is known of those for which no work was left.
-    silent: BTreeMap<Kind, SilentFields>,
+    silent: BTreeMap<DeploymentPattern, SilentFields>,
     work: usize,
     steps: u64,
 }
 
-impl Kind {
+impl DeploymentPattern {
     /// The kind of a deployment, and about how much it takes to try its fields.
     pub(super) fn of(root: &Node<'_>) -> (Self, usize) {
-        let mut walk = Walk { class: String::new(), traits: String::new(), leaves: 0, tried: 0 };
+        let mut walk = PatternBuilder { class: String::new(), traits: String::new(), leaves: 0, tried: 0 };
         walk.node(root);
-        (Self(fnv1a_64(walk.traits.as_bytes())), walk.tried * TRIALS * walk.leaves)
+        (Self(fnv1a_64(walk.traits.as_bytes())), walk.tried * ESTIMATED_TRIALS_PER_FIELD * walk.leaves)
     }
 }
 
 /// Writes down what makes the kind of a deployment. It is done for every one, so it takes no more room than it must.
-struct Walk {
+struct PatternBuilder {
     class: String,
     traits: String,
     leaves: usize,
@@ -67,13 +67,13 @@ struct Walk {
     tried: usize,
 }
 
-impl Walk {
+impl PatternBuilder {
     fn node(&mut self, node: &Node<'_>) {
         let end = self.class.len();
         match &node.value {
             Value::Sequence(items) if !items.is_empty() => {
                 for (index, item) in items.iter().enumerate() {
-                    if index <= ITEMS {
+                    if index <= MAX_TRIED_ITEMS {
                         push_step(&mut self.class, &Segment::Index(index));
                         self.node(item);
                         self.class.truncate(end);
@@ -115,7 +115,7 @@ fn class(path: &FieldPath) -> String {
 
 fn push_step(class: &mut String, segment: &Segment) {
     match segment {
-        Segment::Index(index) if *index < ITEMS => drop(write!(class, "[{index}]")),
+        Segment::Index(index) if *index < MAX_TRIED_ITEMS => drop(write!(class, "[{index}]")),
         Segment::Index(_) => class.push_str("[]"),
         Segment::Key(key) => push_key(class, key),
     }
@@ -176,19 +176,22 @@ fn is_word(class: &str) -> bool {
 impl Accounting {
     /// Nothing is known yet. `limits` are those of rules.
     pub(super) fn new(limits: cel::Limits) -> Self {
-        Self { silent: BTreeMap::new(), work: MOST_WORK, steps: limits.steps.saturating_mul(STEPS) }
+        Self { silent: BTreeMap::new(), work: MAX_WORK_NODES, steps: limits.steps.saturating_mul(RULE_STEPS_FACTOR) }
     }
 
     /// Learns of every kind that is new among deployments, as long as there is work left. What is learned does not
     /// depend on the number of threads. Returns the kinds that were learned.
-    pub(super) fn learn(&mut self, subjects: Vec<(Kind, usize, Subject<'_>)>) -> Vec<Kind> {
+    pub(super) fn learn(
+        &mut self,
+        subjects: Vec<(DeploymentPattern, usize, InputDeployment<'_>)>,
+    ) -> Vec<DeploymentPattern> {
         let mut new = Vec::new();
         for (kind, work, subject) in subjects {
             if self.admit(kind, work) {
                 new.push((kind, self.steps(work), subject));
             }
         }
-        let learned = |(kind, steps, subject): (Kind, u64, Subject<'_>)| {
+        let learned = |(kind, steps, subject): (DeploymentPattern, u64, InputDeployment<'_>)| {
             let mut probe = Probe::new(subject, StepBudget::new(steps));
             (kind, SilentFields::new(silent(subject, &mut probe)))
         };
@@ -204,7 +207,7 @@ impl Accounting {
 
     /// Does what [`Accounting::learn`] does with a deployment of which is known what was learned. Returns false when its
     /// kind is new and nothing was learned from it.
-    pub(super) fn adopt(&mut self, kind: Kind, work: usize, learned: Option<&SilentFields>) -> bool {
+    pub(super) fn adopt(&mut self, kind: DeploymentPattern, work: usize, learned: Option<&SilentFields>) -> bool {
         if self.silent.contains_key(&kind) {
             return true;
         }
@@ -218,13 +221,13 @@ impl Accounting {
     }
 
     /// What is known of a kind.
-    pub(super) fn known(&self, kind: Kind) -> SilentFields {
+    pub(super) fn known(&self, kind: DeploymentPattern) -> SilentFields {
         self.silent.get(&kind).cloned().unwrap_or_default()
     }
 
     /// Whether a kind is new and there is work left for it. That work is then spent; without any the kind stays unknown,
     /// whatever later deployments of it would take.
-    fn admit(&mut self, kind: Kind, work: usize) -> bool {
+    fn admit(&mut self, kind: DeploymentPattern, work: usize) -> bool {
         if self.silent.contains_key(&kind) {
             return false;
         }
@@ -236,17 +239,17 @@ impl Accounting {
         is_affordable
     }
 
-    /// Steps that the rules may take while the fields of one kind are tried.
+    /// StepBudget that the rules may take while the fields of one kind are tried.
     fn steps(&self, work: usize) -> u64 {
-        let share = u128::from(self.steps) * work as u128 / MOST_WORK as u128;
+        let share = u128::from(self.steps) * work as u128 / MAX_WORK_NODES as u128;
         u64::try_from(share).unwrap_or(u64::MAX).max(1)
     }
 
     /// Reports the fields of a deployment that reach nothing, as those of its kind do, and that no finding names.
-    pub(super) fn report(&self, kind: Kind, root: &Node<'_>, findings: &mut Findings<'_>) {
+    pub(super) fn report(&self, kind: DeploymentPattern, root: &Node<'_>, findings: &mut Findings<'_>) {
         let Some(silent) = self.silent.get(&kind).filter(|silent| !silent.is_empty()) else { return };
         for (path, _) in root.leaves() {
-            if silent.contains(&class(&path)) && !findings.iter().any(|found| names(found, &path)) {
+            if silent.contains(&class(&path)) && !findings.iter().any(|found| is_about(found, &path)) {
                 let message = format!("{path} has no effect: with any other value the output is the same");
                 findings
                     .report(&codes::FIELD_REACHES_NOTHING, &path, message)
@@ -257,7 +260,7 @@ impl Accounting {
 }
 
 /// The fields of a deployment that reach nothing.
-fn silent(subject: Subject<'_>, probe: &mut Probe<'_>) -> BTreeSet<String> {
+fn silent(subject: InputDeployment<'_>, probe: &mut Probe<'_>) -> BTreeSet<String> {
     let mut silent = BTreeSet::new();
     if probe.base.is_refused() {
         return silent;
@@ -268,7 +271,7 @@ fn silent(subject: Subject<'_>, probe: &mut Probe<'_>) -> BTreeSet<String> {
         if is_nothing(&value) || !path.starts_with(&FieldPath::parse("spec")) || !seen.insert(class(&path)) {
             continue;
         }
-        if !probe.base.findings.iter().any(|found| names(found, &path))
+        if !probe.base.findings.iter().any(|found| is_about(found, &path))
             && fate(&probe.field(&path, &value), &path) == Fate::Nothing
         {
             silent.insert(class(&path));

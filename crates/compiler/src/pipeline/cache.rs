@@ -5,7 +5,7 @@
 //! of deployments that are written alike. So its results hold until one of these changes; places in them are moved when
 //! the document was. Only what looks at all objects (the set, collisions, copies) runs each time.
 //!
-//! A text is cached by its documents where it can be split ([`parts`]), and as a whole otherwise.
+//! A text is cached by its documents where it can be split ([`split`]), and as a whole otherwise.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,18 +15,18 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::accounting::{Accounting, Kind, SilentFields};
+use super::accounting::{Accounting, DeploymentPattern, SilentFields};
 use super::context::configure;
 use super::document::Document;
 use super::environment::Environment;
 use super::findings::RunFindings;
-use super::parts::{self, Part};
-use super::results::{DocumentResults, TextPlace};
+use super::results::{DocumentResults, TextPosition};
 use super::rule_steps::allowance;
 use super::run::Run;
 use super::scan::ReadPlan;
 use super::set;
-use super::stream::{self, CHUNK, Mapper, Written};
+use super::split::{self, TextPart};
+use super::stream::{self, CHUNK, Mapper, PatternCosts};
 use super::survey::{Survey, comes_late};
 use crate::composition;
 use crate::reading::Documents;
@@ -48,12 +48,12 @@ pub(crate) struct ResultCache {
 /// The results of one document of a text, or of a whole text.
 struct CachedUnit {
     /// Where it stood.
-    place: TextPlace,
+    place: TextPosition,
     results: DocumentResults<'static, Value>,
     /// How its objects are written, and what was known of the fields of such objects when they were transformed.
-    written: Vec<(Kind, usize, SilentFields)>,
+    written: Vec<(DeploymentPattern, usize, SilentFields)>,
     /// What was learned from its own objects.
-    learned: BTreeMap<Kind, SilentFields>,
+    learned: BTreeMap<DeploymentPattern, SilentFields>,
 }
 
 impl fmt::Debug for ResultCache {
@@ -84,7 +84,7 @@ impl ResultCache {
             Environment { configuration: &configuration, schemas, skeletons, options, thoroughness, chosen: None };
         let mut kept = mem::take(&mut survey.kept);
         let accounts = thoroughness != Thoroughness::Needed;
-        let mut pass = Pass {
+        let mut pass = CachePass {
             sources,
             environment: &environment,
             survey: &survey,
@@ -102,7 +102,7 @@ impl ResultCache {
                 pass.text(id, source);
             }
         }
-        let Pass { mut all, units, mapped, .. } = pass;
+        let CachePass { mut all, units, mapped, .. } = pass;
         (self.units, self.mapped) = (units, mapped);
         // Of a run as a whole, later objects have fewer steps for their rules: where that may show, nothing is kept.
         let least_steps = allowance(options.rule_limits, u64::MAX, usize::MAX);
@@ -123,7 +123,7 @@ impl ResultCache {
 }
 
 /// One pass over the texts of a run.
-struct Pass<'p, 't> {
+struct CachePass<'p, 't> {
     sources: &'t SourceSet,
     environment: &'p Environment<'p>,
     survey: &'p Survey<'t>,
@@ -136,26 +136,26 @@ struct Pass<'p, 't> {
 }
 
 /// A unit of a text in its turn.
-enum Slot<'t> {
-    Cached(String, Arc<CachedUnit>, TextPlace),
+enum UnitState<'t> {
+    Cached(String, Arc<CachedUnit>, TextPosition),
     Read(Box<ReadUnit<'t>>),
 }
 
 /// A unit that was read, and is to be transformed.
 struct ReadUnit<'t> {
     key: String,
-    place: TextPlace,
+    place: TextPosition,
     documents: Vec<Document<'t>>,
-    written: Written,
-    learned: BTreeMap<Kind, SilentFields>,
+    written: PatternCosts,
+    learned: BTreeMap<DeploymentPattern, SilentFields>,
     /// What was found while reading, and then what its documents became, too.
     results: DocumentResults<'t, Value>,
 }
 
-impl<'t> Pass<'_, 't> {
+impl<'t> CachePass<'_, 't> {
     /// Sends a text through: its documents each on their own, or, where one of them cannot be read, the whole.
     fn text(&mut self, id: SourceId, source: &'t Source) {
-        if let Some(parts) = parts::parts(source, self.environment.options.limits.documents) {
+        if let Some(parts) = split::split_documents(source, self.environment.options.limits.documents) {
             let accounting = self.accounting.clone();
             if let Some(slots) = self.slots(id, source, &parts) {
                 self.finish(slots);
@@ -163,15 +163,15 @@ impl<'t> Pass<'_, 't> {
             }
             self.accounting = accounting;
         }
-        let whole = Part { bytes: 0..source.text.len(), document: 0 };
+        let whole = TextPart { bytes: 0..source.text.len(), document: 0 };
         let key = unit_key(source, &source.text, false);
-        let place = TextPlace { source: id, offset: 0, document: 0 };
+        let place = TextPosition { source: id, offset: 0, document: 0 };
         let slot = self.cached(&key, place).unwrap_or_else(|| {
             let mut documents = Documents::new(source, &self.environment.options.limits);
             let (mut unit, _) = read(key, place, source, documents.by_ref(), &whole);
             unit.results.trouble.add(id, source, &documents.into_failures());
             self.learn(&mut unit);
-            Slot::Read(Box::new(unit))
+            UnitState::Read(Box::new(unit))
         });
         self.finish(vec![slot]);
     }
@@ -179,7 +179,7 @@ impl<'t> Pass<'_, 't> {
     /// Sends the documents of a text through that was read before the others. They are not cached: such a text says
     /// something about all objects, so it is small or seldom changes.
     fn read_before(&mut self, id: SourceId, source: &Source, documents: Vec<Document<'t>>) {
-        let place = TextPlace { source: id, offset: 0, document: 0 };
+        let place = TextPosition { source: id, offset: 0, document: 0 };
         let (written, learned, results) = (Vec::new(), BTreeMap::new(), DocumentResults::default());
         let mut unit =
             ReadUnit { key: unit_key(source, &source.text, false), place, documents, written, learned, results };
@@ -190,13 +190,13 @@ impl<'t> Pass<'_, 't> {
     }
 
     /// The units of a text in their order; none when one of its parts cannot be read alone.
-    fn slots(&mut self, id: SourceId, source: &'t Source, parts: &[Part]) -> Option<Vec<Slot<'t>>> {
+    fn slots(&mut self, id: SourceId, source: &'t Source, parts: &[TextPart]) -> Option<Vec<UnitState<'t>>> {
         let limits = &self.environment.options.limits;
         let mut slots = Vec::with_capacity(parts.len());
         for part in parts {
             let text = source.text.get(part.bytes.clone())?;
             let key = unit_key(source, text, true);
-            let place = TextPlace { source: id, offset: part.bytes.start, document: part.document };
+            let place = TextPosition { source: id, offset: part.bytes.start, document: part.document };
             if let Some(slot) = self.cached(&key, place) {
                 slots.push(slot);
                 continue;
@@ -207,13 +207,13 @@ impl<'t> Pass<'_, 't> {
                 return None;
             }
             self.learn(&mut unit);
-            slots.push(Slot::Read(Box::new(unit)));
+            slots.push(UnitState::Read(Box::new(unit)));
         }
         Some(slots)
     }
 
     /// A unit of which is known what becomes of it, if it would become the same now.
-    fn cached(&mut self, key: &str, place: TextPlace) -> Option<Slot<'t>> {
+    fn cached(&mut self, key: &str, place: TextPosition) -> Option<UnitState<'t>> {
         let unit = self.known.get(key)?;
         if let Some(accounting) = &mut self.accounting {
             for (kind, work, silent) in &unit.written {
@@ -222,7 +222,7 @@ impl<'t> Pass<'_, 't> {
                 }
             }
         }
-        Some(Slot::Cached(key.to_owned(), Arc::clone(unit), place))
+        Some(UnitState::Cached(key.to_owned(), Arc::clone(unit), place))
     }
 
     /// Tries the fields of the objects in a unit that are written as none before.
@@ -234,15 +234,15 @@ impl<'t> Pass<'_, 't> {
     }
 
     /// Transforms what has to be, and adds everything to the results in its order.
-    fn finish(&mut self, slots: Vec<Slot<'t>>) {
+    fn finish(&mut self, slots: Vec<UnitState<'t>>) {
         for slot in self.transform(slots) {
             match slot {
-                Slot::Cached(key, unit, place) => {
+                UnitState::Cached(key, unit, place) => {
                     self.all.append(unit.results.relocated(unit.place, place));
                     self.units.insert(key, unit);
                 }
-                Slot::Read(unit) if !unit.results.set.is_empty() => self.all.append(unit.results),
-                Slot::Read(unit) => {
+                UnitState::Read(unit) if !unit.results.set.is_empty() => self.all.append(unit.results),
+                UnitState::Read(unit) => {
                     let ReadUnit { key, place, written, learned, results, .. } = *unit;
                     let results = results.into_form();
                     self.all.append(results.relocated(place, place));
@@ -255,10 +255,10 @@ impl<'t> Pass<'_, 't> {
     }
 
     /// Transforms the units that were read, on several threads when there is enough to do.
-    fn transform(&mut self, slots: Vec<Slot<'t>>) -> Vec<Slot<'t>> {
+    fn transform(&mut self, slots: Vec<UnitState<'t>>) -> Vec<UnitState<'t>> {
         let (mut number, mut total) = (0, 0);
         for slot in &slots {
-            if let Slot::Read(unit) = slot {
+            if let UnitState::Read(unit) = slot {
                 number += unit.documents.len();
                 total += bytes(&unit.documents);
             }
@@ -266,7 +266,7 @@ impl<'t> Pass<'_, 't> {
         self.mapped += number;
         let mapper = self.mapper();
         let map = |slot| {
-            let Slot::Read(mut unit) = slot else { return slot };
+            let UnitState::Read(mut unit) = slot else { return slot };
             let documents = mem::take(&mut unit.documents);
             let mut made = if bytes(&documents) > CHUNK {
                 mapper.map_in_parallel(documents, &unit.written)
@@ -275,7 +275,7 @@ impl<'t> Pass<'_, 't> {
             };
             made.append(mem::take(&mut unit.results));
             unit.results = made;
-            Slot::Read(unit)
+            UnitState::Read(unit)
         };
         if total > CHUNK { slots.into_par_iter().map(map).collect() } else { slots.into_iter().map(map).collect() }
     }
@@ -292,16 +292,16 @@ impl<'t> Pass<'_, 't> {
 /// Reads a unit. Returns also whether no document in it passed a limit.
 fn read<'t>(
     key: String,
-    place: TextPlace,
+    place: TextPosition,
     source: &'t Source,
     documents: impl Iterator<Item = yaml::Document<'t>>,
-    part: &Part,
+    part: &TextPart,
 ) -> (ReadUnit<'t>, bool) {
     let mut read = Vec::new();
     let mut is_whole = true;
     let mut results = DocumentResults::default();
     for mut document in documents {
-        parts::place(&mut document, part);
+        split::relocate(&mut document, part);
         is_whole &= !document.problems.iter().any(|problem| problem.kind.is_limit());
         let document = Document::new(place.source, source, document);
         results.late.configuration |= comes_late(source, &document.header);

@@ -10,12 +10,12 @@ use super::context::{configure, crds_of, options_of};
 use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::Environment;
-use super::findings::{RunFindings, say_once};
+use super::findings::{RunFindings, deduplicate_run_findings};
+use super::prepared::{self, Attempt, InputDeployment};
 use super::role::Role;
 use super::rule_steps::allowance;
 use super::scan::ReadPlan;
 use super::skeletons::Skeletons;
-use super::subject::{self, Attempt, Subject};
 use super::suppress::Suppression;
 use super::survey::Survey;
 use crate::codes;
@@ -118,7 +118,7 @@ impl Evaluator {
     /// The same with the provider configurations of these texts, and what is wrong with those.
     pub(crate) fn with_providers(&self, sources: &SourceSet, providers: Providers) -> (Self, Vec<Diagnostic>) {
         let mut survey = Survey::new(sources, &self.options, &ReadPlan::everything(sources));
-        let mut catalog = subject::catalog(&self.options, providers);
+        let mut catalog = prepared::catalog(&self.options, providers);
         let problems = configure(&mut catalog, sources, &self.options, &mut survey);
         let problems = survey.diagnostics.into_iter().chain(problems).chain(survey.trouble.ours);
         let source = SourceId(sources.iter().count());
@@ -235,11 +235,11 @@ impl Evaluator {
 
     /// What `lint` says of fields that reach nothing and that nothing else is said of.
     fn without_effect(&self, document: &mut Document<'_>, said: &[Diagnostic]) -> Vec<Diagnostic> {
-        let (kind, work) = accounting::Kind::of(&document.root);
+        let (kind, work) = accounting::DeploymentPattern::of(&document.root);
         let schemas = self.schemas();
         let environment = self.environment(schemas.as_ref());
         let mut accounting = Accounting::new(self.options.rule_limits);
-        let subject = Subject::new(document, &environment);
+        let subject = InputDeployment::new(document, &environment);
         accounting.learn(subject.into_iter().map(|subject| (kind, work, subject)).collect());
         let mut findings = Findings::new(document.scope());
         said.iter().cloned().for_each(|said| findings.add(said));
@@ -260,7 +260,7 @@ impl Evaluator {
         }
         said.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
         said.dedup();
-        say_once(&mut said);
+        deduplicate_run_findings(&mut said);
         said
     }
 

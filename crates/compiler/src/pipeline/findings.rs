@@ -103,23 +103,26 @@ impl RunFindings {
     }
 
     /// What is kept, in order, and how many of each code are not.
-    pub(super) fn into_parts(self) -> (Vec<Diagnostic>, LeftOut) {
+    pub(super) fn into_parts(self) -> (Vec<Diagnostic>, OmittedFindings) {
         let left_out = self.left_out.into_iter();
-        (self.kept, LeftOut(left_out.map(|((_, suppressed), (code, number))| (code, suppressed, number)).collect()))
+        (
+            self.kept,
+            OmittedFindings(left_out.map(|((_, suppressed), (code, number))| (code, suppressed, number)).collect()),
+        )
     }
 }
 
 /// Keeps the first of the findings that are about the run rather than about one deployment.
-pub(super) fn say_once(diagnostics: &mut Vec<Diagnostic>) {
+pub(super) fn deduplicate_run_findings(diagnostics: &mut Vec<Diagnostic>) {
     let mut said = BTreeSet::new();
     diagnostics.retain(|found| !found.code.has(Attribute::OncePerRun) || said.insert(found.help.clone()));
 }
 
 /// How many findings are not kept, by code and by whether their objects say to ignore them.
 #[derive(Debug)]
-pub(super) struct LeftOut(Vec<(&'static Code, bool, usize)>);
+pub(super) struct OmittedFindings(Vec<(&'static Code, bool, usize)>);
 
-impl LeftOut {
+impl OmittedFindings {
     /// What is said of them, as grave as the gravest of them is by the options; none when there are none. What objects
     /// say to ignore is counted apart, and what is said of it is to be ignored, too.
     pub(super) fn report(&self, options: &Options) -> Vec<Diagnostic> {

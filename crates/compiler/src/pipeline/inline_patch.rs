@@ -9,7 +9,7 @@
 //! that it is given to.
 
 use super::document::Document;
-use super::operations::{self, Target};
+use super::operations::{self, PatchTarget};
 use super::role::Role;
 use crate::composition::{self, mentions_input_kinds};
 use crate::options::Options;
@@ -30,27 +30,28 @@ pub(super) fn check(
 ) -> Vec<Diagnostic> {
     let listed = |field: &str| kustomization.root.get(field).map(Node::items).unwrap_or_default();
     let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
-    let with_target = with_target.filter_map(|entry| Some((entry.get("patch")?, Target::of(entry, is_among_ours))));
+    let with_target =
+        with_target.filter_map(|entry| Some((entry.get("patch")?, PatchTarget::of(entry, is_among_ours))));
     let merged = listed("patchesStrategicMerge").iter().chain(listed("generators")).map(|text| (text, None));
     let mut found = Vec::new();
     for (node, target) in with_target.chain(merged) {
         if let Some(text) = node.as_str().filter(|text| target.is_some() || mentions_input_kinds(text)) {
-            Patch { kustomization, source, node, target }.check(text, options, &mut found);
+            InlinePatch { kustomization, source, node, target }.check(text, options, &mut found);
         }
     }
     found
 }
 
-struct Patch<'k, 't> {
+struct InlinePatch<'k, 't> {
     kustomization: &'k Document<'t>,
     source: &'k Source,
     /// The text as a value of the kustomization.
     node: &'k Node<'t>,
     /// The kind of ours that operations in it are for.
-    target: Option<Target>,
+    target: Option<PatchTarget>,
 }
 
-impl Patch<'_, '_> {
+impl InlinePatch<'_, '_> {
     fn check(&self, text: &str, options: &Options, found: &mut Vec<Diagnostic>) {
         if let Some((block, start)) = self.literal() {
             // Its indentation is the same on every line, so that it reads as it stands.
@@ -85,7 +86,7 @@ impl Patch<'_, '_> {
         for yaml::Document { root, span, problems, .. } in parsed.documents {
             let header = Header::of(&root);
             if let (Value::Sequence(_), Some(target)) = (&root.value, &self.target) {
-                add(operations::check(&root, target, operations::Place { source, text: patch, document: index }));
+                add(operations::check(&root, target, operations::PatchSource { source, text: patch, document: index }));
                 continue;
             }
             let object = InputObject { source, text: patch, document: index, header, root, problems };

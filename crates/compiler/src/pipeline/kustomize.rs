@@ -1,6 +1,6 @@
 //! What a `kustomization.yaml` says of the files beside it: which of them are patches, that is, parts of objects.
 
-use super::operations::Target;
+use super::operations::PatchTarget;
 use kubefoundry_yaml::Node;
 
 /// The API group of kustomizations.
@@ -19,11 +19,11 @@ pub(super) fn is_kustomization(source: &str, group: &str, kind: &str) -> bool {
 /// The files it applies as patches, as paths from where its own path starts: `patches[].path`,
 /// `patchesStrategicMerge[]`, `patchesJson6902[].path`. With each, the kind of ours that its `target` names;
 /// `is_among_ours` says whether the input has objects of ours.
-pub(super) fn patch_paths(source: &str, root: &Node<'_>, is_among_ours: bool) -> Vec<(String, Option<Target>)> {
+pub(super) fn patch_paths(source: &str, root: &Node<'_>, is_among_ours: bool) -> Vec<(String, Option<PatchTarget>)> {
     let directory = source.rsplit_once('/').map_or("", |(directory, _)| directory);
     let listed = |field: &str| root.get(field).map(Node::items).unwrap_or_default();
     let with_target = listed("patches").iter().chain(listed("patchesJson6902"));
-    let with_target = with_target.filter_map(|entry| Some((entry.get("path")?, Target::of(entry, is_among_ours))));
+    let with_target = with_target.filter_map(|entry| Some((entry.get("path")?, PatchTarget::of(entry, is_among_ours))));
     with_target
         .chain(listed("patchesStrategicMerge").iter().map(|path| (path, None)))
         .filter_map(|(path, target)| Some((path.as_str()?, target)))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::compilation::Output;
 use super::decision::Decision;
 use super::findings::RunFindings;
-use super::map::{GeneratedObject, Mapped};
+use super::map::{GeneratedObject, TransformedObject};
 use super::results::ObjectResult;
 use super::role::InputDocument;
 use crate::codes;
@@ -18,7 +18,7 @@ use kubefoundry_yaml::{Node, Span, Value};
 
 /// Where an object was first seen.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FirstOccurrence {
     source: SourceId,
     document: usize,
     span: Span,
@@ -31,14 +31,14 @@ pub(super) fn link<O>(
     sources: &SourceSet,
     found: &mut RunFindings,
 ) -> (Vec<Output<O>>, Vec<Decision>) {
-    let mut report = Report { sources, found };
+    let mut report = CollisionReporter { sources, found };
     let repeated = duplicate_deployments(&deployments, inputs, &mut report);
     let number = deployments.len();
     let (mut outputs, mut decisions, mut origins) =
         (Vec::with_capacity(number), Vec::with_capacity(number), Vec::with_capacity(number));
     for ObjectResult { input, mapped, .. } in deployments {
         let (Some(mapped), Some(document)) = (mapped, inputs.get(input)) else { continue };
-        let Mapped { mut decision, objects } = *mapped;
+        let TransformedObject { mut decision, objects } = *mapped;
         decision.objects.reserve_exact(objects.len());
         for made in objects {
             decision.objects.push(made.reference());
@@ -58,10 +58,10 @@ pub(super) fn link<O>(
 fn duplicate_deployments<O>(
     deployments: &[ObjectResult<O>],
     inputs: &[InputDocument],
-    report: &mut Report<'_>,
+    report: &mut CollisionReporter<'_>,
 ) -> BTreeSet<usize> {
     let mut repeated = BTreeSet::new();
-    let mut seen: BTreeMap<Key<'_>, Place> = BTreeMap::new();
+    let mut seen: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
     let named = deployments.iter().filter_map(|result| Some((result.input, inputs.get(result.input)?)));
     for (position, input) in named.filter(|(_, input)| !input.header.name.is_empty()) {
         if let Some(first) = seen.get(&key_of(input)) {
@@ -90,18 +90,18 @@ fn collisions<O>(
     outputs: &[Output<O>],
     origins: &[Option<&InputDocument>],
     inputs: &[InputDocument],
-    report: &mut Report<'_>,
+    report: &mut CollisionReporter<'_>,
 ) {
     let foreign = inputs.iter().filter(|input| !input.rendered && !input.patch && !input.header.name.is_empty());
-    let given: BTreeMap<Key<'_>, &InputDocument> = foreign.map(|input| (key_of(input), input)).collect();
+    let given: BTreeMap<IdentityKey<'_>, &InputDocument> = foreign.map(|input| (key_of(input), input)).collect();
     let owned = given.values().any(|input| input.owner.is_some());
     let deployments = inputs.iter().filter(|input| owned && input.rendered);
     let owners: BTreeSet<String> = deployments.map(owner_of).collect();
-    let mut made: BTreeMap<Key<'_>, Place> = BTreeMap::new();
+    let mut made: BTreeMap<IdentityKey<'_>, FirstOccurrence> = BTreeMap::new();
     for Output { identity, decision, .. } in outputs.iter().filter(|output| output.is_generated()) {
         let Some(origin) = origins.get(*decision).copied().flatten() else { continue };
         let Identity { group, kind, namespace, name } = identity;
-        let key: Key<'_> = (group, kind, namespace.as_deref(), name);
+        let key: IdentityKey<'_> = (group, kind, namespace.as_deref(), name);
         let object = (&**kind, namespace.as_deref(), &**name);
         let code = &codes::OBJECT_COLLISION;
         if let Some(first) = made.get(&key) {
@@ -121,9 +121,9 @@ fn collisions<O>(
 }
 
 /// What tells an object from others, as [`Identity`] has it: group, kind, namespace, name.
-type Key<'i> = (&'i str, &'i str, Option<&'i str>, &'i str);
+type IdentityKey<'i> = (&'i str, &'i str, Option<&'i str>, &'i str);
 
-fn key_of(input: &InputDocument) -> Key<'_> {
+fn key_of(input: &InputDocument) -> IdentityKey<'_> {
     let header = &input.header;
     (header.group(), &header.kind, header.namespace.as_deref(), &header.name)
 }
@@ -133,24 +133,24 @@ fn owner_of(input: &InputDocument) -> String {
     format!("{} {}", input.header.kind, owner_name(input.header.namespace.as_deref(), &input.header.name))
 }
 
-fn place_of(input: &InputDocument) -> Place {
-    Place { source: input.source, document: input.index, span: input.name_span }
+fn place_of(input: &InputDocument) -> FirstOccurrence {
+    FirstOccurrence { source: input.source, document: input.index, span: input.name_span }
 }
 
 /// Where collisions are reported.
-struct Report<'r> {
+struct CollisionReporter<'r> {
     sources: &'r SourceSet,
     found: &'r mut RunFindings,
 }
 
-impl Report<'_> {
+impl CollisionReporter<'_> {
     fn collision(
         &mut self,
         code: &'static Code,
         input: &InputDocument,
         (kind, namespace, name): (&str, Option<&str>, &str),
         verb: &str,
-        first: Place,
+        first: FirstOccurrence,
         label: &str,
     ) {
         let object = owner_name(namespace, name);

@@ -27,7 +27,7 @@ const ALL: &str = "*";
 
 /// What an object became.
 #[derive(Debug, Clone)]
-pub(super) struct Mapped<O> {
+pub(super) struct TransformedObject<O> {
     /// What was decided.
     pub(super) decision: Decision,
     /// Its objects.
@@ -83,9 +83,9 @@ impl GeneratedObject<Value> {
 
 /// What a transformation made of one object.
 #[derive(Debug)]
-pub(super) struct Outcome<'d, O> {
+pub(super) struct TransformOutcome<'d, O> {
     /// None when the object could not be read so far.
-    pub(super) mapped: Option<Mapped<O>>,
+    pub(super) mapped: Option<TransformedObject<O>>,
     /// Objects of the set that are to be changed.
     pub(super) changed: Vec<ChangedObject>,
     /// What was found.
@@ -99,11 +99,11 @@ pub(super) fn transform<'d, O: OutputForm>(
     environment: &Environment<'_>,
     steps: &mut StepBudget,
     mut findings: Findings<'d>,
-) -> Outcome<'d, O> {
+) -> TransformOutcome<'d, O> {
     object.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
     if object.problems.iter().any(|problem| problem.kind.is_limit()) {
         // What was read of it is a part; anything said about the rest would be wrong.
-        return Outcome { mapped: None, changed: Vec::new(), findings };
+        return TransformOutcome { mapped: None, changed: Vec::new(), findings };
     }
     let context = environment.context();
     let set = ObjectSet { inputs: &[], generated: &[], context: &context, settings: context.settings };
@@ -121,7 +121,7 @@ pub(super) fn finish<'d, O: OutputForm>(
     out: TransformOutput<'d>,
     set: &ObjectSet<'_, '_, AllSettings>,
     environment: &Environment<'_>,
-) -> Outcome<'d, O> {
+) -> TransformOutcome<'d, O> {
     let TransformOutput {
         mut findings,
         mut manifests,
@@ -167,7 +167,7 @@ pub(super) fn finish<'d, O: OutputForm>(
             }
         }
     }
-    let Some(facts) = decision else { return Outcome { mapped: None, changed, findings } };
+    let Some(facts) = decision else { return TransformOutcome { mapped: None, changed, findings } };
     let DecisionFacts { selection, crd_version, schema_fingerprint, runtime, gpus, fields } = facts;
     let mut decision = Decision::new(object.header.object(), object.source, object.document);
     decision.endpoint = endpoint;
@@ -184,7 +184,7 @@ pub(super) fn finish<'d, O: OutputForm>(
     objects.extend(own.map(|manifest| GeneratedObject::of_manifest(manifest, OutputRole::Generated)));
     let passed_on = passed_on.map(O::of);
     objects.extend(passed_on.map(|it| GeneratedObject::of_input(&object.header, it, OutputRole::PassedOn)));
-    Outcome { mapped: Some(Mapped { decision, objects }), changed, findings }
+    TransformOutcome { mapped: Some(TransformedObject { decision, objects }), changed, findings }
 }
 
 /// An object of the set as it was before a change.

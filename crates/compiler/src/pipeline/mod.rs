@@ -30,7 +30,7 @@ mod kustomize;
 mod link;
 mod map;
 mod operations;
-mod parts;
+mod prepared;
 pub(crate) mod probe;
 mod renderer;
 mod results;
@@ -40,8 +40,8 @@ mod run;
 mod scan;
 mod set;
 mod skeletons;
+mod split;
 mod stream;
-mod subject;
 mod suppress;
 mod survey;
 
@@ -58,16 +58,16 @@ pub use form::{OutputForm, YamlText};
 pub use kubefoundry_kubernetes::header::Header;
 pub use kubefoundry_transform::{GpuCount, ResolvedField, Thoroughness};
 pub(crate) use kustomize::{normalize, patch_files};
+pub(crate) use prepared::{Attempt, InputDeployment, PreparedRun, with_prepared_run};
 pub use probe::Fate;
 pub use renderer::{ListItems, RenderedDocument, Renderer};
 pub use role::InputDocument;
-pub(crate) use subject::{Attempt, Prepared, Subject, prepared};
 
 use crate::codes;
 use crate::composition;
 use conformance::CrdSchemas;
 use context::crds_of;
-use findings::say_once;
+use findings::deduplicate_run_findings;
 use kubefoundry_diagnostics::render::LineIndex;
 use kubefoundry_diagnostics::source::{Purpose, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Location, Severity};
@@ -184,7 +184,7 @@ fn compile_with<O>(
         diagnostics.into_iter().filter_map(|diagnostic| options.adjust(diagnostic)).collect();
     sort(&mut diagnostics, sources);
     diagnostics.dedup();
-    say_once(&mut diagnostics);
+    deduplicate_run_findings(&mut diagnostics);
     diagnostics.extend(left_out.report(&options));
     let suppressed_left_out = left_out.suppressed();
     Compilation { outputs, inputs, configured, diagnostics, suppressed, suppressed_left_out, decisions, options }

@@ -16,19 +16,19 @@ use kubefoundry_yaml::{MappingEntry, Node, Span, Value};
 
 /// What operations are applied to.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct PatchTarget {
     transform: &'static dyn AnyTransform,
     kind: &'static str,
     object: Option<ObjectRef>,
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for PatchTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").field("kind", &self.kind).field("object", &self.object).finish_non_exhaustive()
+        f.debug_struct("PatchTarget").field("kind", &self.kind).field("object", &self.object).finish_non_exhaustive()
     }
 }
 
-impl Target {
+impl PatchTarget {
     /// The target of an entry of `patches`, when it is a kind of ours: of one of our groups, or, where `is_among_ours`
     /// says that the input has objects of ours, of no group.
     pub(super) fn of(patch: &Node<'_>, is_among_ours: bool) -> Option<Self> {
@@ -53,17 +53,17 @@ impl Target {
 
 /// Where a list of operations stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'t> {
+pub(super) struct PatchSource<'t> {
     pub(super) source: SourceId,
     pub(super) text: &'t str,
     pub(super) document: usize,
 }
 
 /// Steps of a path, at the most: no field of ours lies deeper.
-const MOST_STEPS: usize = 32;
+const MAX_PATH_SEGMENTS: usize = 32;
 
 /// Checks operations; what is no operation is left to kustomize.
-pub(super) fn check(operations: &Node<'_>, target: &Target, place: Place<'_>) -> Vec<Diagnostic> {
+pub(super) fn check(operations: &Node<'_>, target: &PatchTarget, place: PatchSource<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for operation in operations.items() {
         let value = operation.get("value").filter(|_| word(operation, "op").is_some_and(has_value));
@@ -84,9 +84,14 @@ fn has_value(operation: &str) -> bool {
     matches!(operation, "add" | "replace" | "test")
 }
 
-fn check_one(pointer: &Node<'_>, value: Option<&Node<'_>>, target: &Target, place: Place<'_>) -> Vec<Diagnostic> {
+fn check_one(
+    pointer: &Node<'_>,
+    value: Option<&Node<'_>>,
+    target: &PatchTarget,
+    place: PatchSource<'_>,
+) -> Vec<Diagnostic> {
     let (root, exact) = part(pointer, value, place.text);
-    let Place { source, text, document } = place;
+    let PatchSource { source, text, document } = place;
     let scope = DocumentScope { source, text, document, root: &root, object: target.object.clone() };
     let mut findings = Findings::new(scope);
     target.transform.check_patch(target.kind, &root, &mut findings);
@@ -109,14 +114,14 @@ fn part<'n>(pointer: &'n Node<'_>, value: Option<&Node<'n>>, text: &str) -> (Nod
     let start = written.find(path).filter(|_| !path.contains('~')).map(|at| pointer.span.start + at);
     let mut steps = Vec::new();
     let mut at = 0;
-    for step in path.split('/').take(MOST_STEPS) {
+    for step in path.split('/').take(MAX_PATH_SEGMENTS) {
         let span = start.map_or(pointer.span, |start| Span { start: start + at, end: start + at + step.len() });
         steps.push((step, span));
         at += step.len() + 1;
     }
     // What stands before the first `/` is no step.
     let steps = steps.get(1..).unwrap_or_default();
-    let is_whole = path.split('/').nth(MOST_STEPS).is_none();
+    let is_whole = path.split('/').nth(MAX_PATH_SEGMENTS).is_none();
     let is_element = |step: &str| step == "-" || (!step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()));
     let known = steps.iter().position(|(step, _)| is_element(step)).unwrap_or(steps.len());
     let nothing = || Node { value: Value::Null, span: pointer.span };
@@ -139,8 +144,8 @@ mod tests {
 
     fn checked_among(is_among_ours: bool, operations: &str, target: &str) -> Vec<(String, Span)> {
         let (parsed, target) = (parse(operations, &Limits::default()), parse(target, &Limits::default()));
-        let place = Place { source: SourceId(0), text: operations, document: 0 };
-        let Some(target) = Target::of(&target.documents[0].root, is_among_ours) else { return Vec::new() };
+        let place = PatchSource { source: SourceId(0), text: operations, document: 0 };
+        let Some(target) = PatchTarget::of(&target.documents[0].root, is_among_ours) else { return Vec::new() };
         let found = check(&parsed.documents[0].root, &target, place);
         found.into_iter().map(|found| (found.message, found.location.unwrap().span)).collect()
     }

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::findings::{MAX_FINDINGS, RunFindings};
 use super::form::OutputForm;
-use super::map::{GeneratedObject, Mapped};
+use super::map::{GeneratedObject, TransformedObject};
 use super::role::InputDocument;
-use super::scan::Late;
+use super::scan::LateDocuments;
 use super::suppress::Suppression;
-use crate::reading::Trouble;
+use crate::reading::ReadFailures;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{Diagnostic, Location};
 use kubefoundry_kubernetes::header::Header;
@@ -27,7 +27,7 @@ pub(super) struct DocumentResults<'t, O> {
     /// How many findings the possible copies among the objects hold.
     held: usize,
     /// What is wrong with whole texts.
-    pub(super) trouble: Trouble,
+    pub(super) trouble: ReadFailures,
     /// What objects say to ignore.
     pub(super) suppressions: Vec<Suppression>,
     /// The texts that hold a provider configuration.
@@ -37,20 +37,20 @@ pub(super) struct DocumentResults<'t, O> {
     /// The most steps that the rules of one object took.
     pub(super) most_rule_steps: u64,
     /// What turned up that may have been needed before.
-    pub(super) late: Late,
+    pub(super) late: LateDocuments,
     /// The objects that transformations may need to see, when they are kept at all.
     pub(super) set: Vec<SetObject<'t>>,
 }
 
 /// Where documents stand: in which text, from which byte on, and which document of it the first one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TextPlace {
+pub(super) struct TextPosition {
     pub(super) source: SourceId,
     pub(super) offset: usize,
     pub(super) document: usize,
 }
 
-fn moved(at: usize, from: usize, to: usize) -> usize {
+fn shift_offset(at: usize, from: usize, to: usize) -> usize {
     (at + to).saturating_sub(from)
 }
 
@@ -69,7 +69,7 @@ pub(super) struct ObjectResult<O> {
     /// Its place among the inputs.
     pub(super) input: usize,
     /// What it became; none when it could not be read, or as long as it waits for the others.
-    pub(super) mapped: Option<Box<Mapped<O>>>,
+    pub(super) mapped: Option<Box<TransformedObject<O>>>,
     /// Of an object that may be a copy of another one: what was found in it, reported only if it is not a copy.
     pub(super) copy: Option<Box<RunFindings>>,
 }
@@ -81,12 +81,12 @@ impl<O> Default for DocumentResults<'_, O> {
             transformed: Vec::new(),
             found: RunFindings::default(),
             held: 0,
-            trouble: Trouble::default(),
+            trouble: ReadFailures::default(),
             suppressions: Vec::new(),
             configured: BTreeSet::new(),
             rule_steps: 0,
             most_rule_steps: 0,
-            late: Late::default(),
+            late: LateDocuments::default(),
             set: Vec::new(),
         }
     }
@@ -149,7 +149,7 @@ impl<O> DocumentResults<'_, O> {
 
 impl DocumentResults<'_, Value> {
     /// Adds what an object became that is changed, and is not of a kind that is transformed.
-    pub(super) fn add_changed(&mut self, input: usize, mapped: Mapped<Value>) {
+    pub(super) fn add_changed(&mut self, input: usize, mapped: TransformedObject<Value>) {
         let result = ObjectResult { input, mapped: Some(Box::new(mapped)), copy: None };
         let after = self.transformed.partition_point(|result| result.input < input);
         self.transformed.insert(after, result);
@@ -157,7 +157,7 @@ impl DocumentResults<'_, Value> {
 
     /// A copy of the results of documents that stood at one place, for a run in which they stand at another one. The set
     /// is not copied.
-    pub(super) fn relocated<'t>(&self, from: TextPlace, to: TextPlace) -> DocumentResults<'t, Value> {
+    pub(super) fn relocated<'t>(&self, from: TextPosition, to: TextPosition) -> DocumentResults<'t, Value> {
         let mut copy = DocumentResults {
             inputs: self.inputs.clone(),
             transformed: self.transformed.clone(),
@@ -178,21 +178,21 @@ impl DocumentResults<'_, Value> {
     }
 
     /// Says of everything that stands at one place that it stands at another one.
-    fn relocate(&mut self, from: TextPlace, to: TextPlace) {
+    fn relocate(&mut self, from: TextPosition, to: TextPosition) {
         let moves = |span: &mut Span| {
-            span.start = moved(span.start, from.offset, to.offset);
-            span.end = moved(span.end, from.offset, to.offset);
+            span.start = shift_offset(span.start, from.offset, to.offset);
+            span.end = shift_offset(span.end, from.offset, to.offset);
         };
         let place = |location: &mut Location| {
             if location.source == from.source {
                 location.source = to.source;
-                location.document = moved(location.document, from.document, to.document);
+                location.document = shift_offset(location.document, from.document, to.document);
                 moves(&mut location.span);
             }
         };
         for input in &mut self.inputs {
             input.source = to.source;
-            input.index = moved(input.index, from.document, to.document);
+            input.index = shift_offset(input.index, from.document, to.document);
             moves(&mut input.span);
             moves(&mut input.name_span);
         }
@@ -202,7 +202,7 @@ impl DocumentResults<'_, Value> {
         for result in &mut self.transformed {
             if let Some(mapped) = &mut result.mapped {
                 mapped.decision.source = to.source;
-                mapped.decision.document = moved(mapped.decision.document, from.document, to.document);
+                mapped.decision.document = shift_offset(mapped.decision.document, from.document, to.document);
             }
             diagnostics.extend(result.copy.iter_mut().flat_map(|found| found.kept_mut()));
         }
@@ -228,8 +228,11 @@ impl DocumentResults<'_, Value> {
     pub(super) fn into_form<'t, O: OutputForm>(self) -> DocumentResults<'t, O> {
         let into_form = |result: ObjectResult<Value>| {
             let mapped = result.mapped.map(|mapped| {
-                let Mapped { decision, objects } = *mapped;
-                Box::new(Mapped { decision, objects: objects.into_iter().map(GeneratedObject::into_form).collect() })
+                let TransformedObject { decision, objects } = *mapped;
+                Box::new(TransformedObject {
+                    decision,
+                    objects: objects.into_iter().map(GeneratedObject::into_form).collect(),
+                })
             });
             ObjectResult { input: result.input, mapped, copy: result.copy }
         };

@@ -14,7 +14,7 @@ use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadPlan {
     /// By the number of the text.
-    texts: Vec<Turn>,
+    texts: Vec<ReadTurn>,
     /// Whether objects are kept that transformations may need to see.
     pub(super) keeps_set: bool,
     /// Whether texts are skipped. Without an object to transform they do not matter; beside one they do.
@@ -25,7 +25,7 @@ pub(super) struct ReadPlan {
 
 /// When a text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum ReadTurn {
     /// Before all others: it may say something about them.
     First,
     /// In its place, a document at a time.
@@ -59,11 +59,11 @@ impl ReadPlan {
             && !resources().any(|(source, kinds)| kinds.transformed && composition::mentions_input_kinds(&source.text));
         let turn = |(source, kinds): (&Source, &NamedKinds)| {
             if !source.purpose.has_resources() || (skips && !may_be_ours(source, *kinds)) {
-                Turn::Never
+                ReadTurn::Never
             } else if kinds.telling {
-                Turn::First
+                ReadTurn::First
             } else {
-                Turn::InPlace
+                ReadTurn::InPlace
             }
         };
         let keeps_set = resources().any(|(source, kinds)| source.purpose == Purpose::Input && kinds.needs_set);
@@ -74,30 +74,30 @@ impl ReadPlan {
 
     /// Everything is read first, and everything is kept: what is done when a document came too late.
     pub(super) fn everything(sources: &SourceSet) -> Self {
-        let turn = |source: &Source| if source.purpose.has_resources() { Turn::First } else { Turn::Never };
+        let turn = |source: &Source| if source.purpose.has_resources() { ReadTurn::First } else { ReadTurn::Never };
         let texts = sources.iter().map(|(_, source)| turn(source)).collect();
         Self { texts, keeps_set: true, skips: false, is_among_ours: is_among_ours(sources) }
     }
 
     /// Whether a text is read before the others.
     pub(super) fn is_first(&self, id: SourceId) -> bool {
-        self.texts.get(id.0) == Some(&Turn::First)
+        self.texts.get(id.0) == Some(&ReadTurn::First)
     }
 
     /// Whether a text is read.
     pub(super) fn includes(&self, id: SourceId) -> bool {
-        self.texts.get(id.0).is_some_and(|turn| *turn != Turn::Never)
+        self.texts.get(id.0).is_some_and(|turn| *turn != ReadTurn::Never)
     }
 
     /// Whether what came out cannot be used, given what turned up.
-    pub(super) fn is_refuted_by(&self, late: Late) -> bool {
+    pub(super) fn is_refuted_by(&self, late: LateDocuments) -> bool {
         late.configuration || (late.needs_set && !self.keeps_set) || (late.transformed && self.skips)
     }
 }
 
 /// What turned up while texts were read in their places.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Late {
+pub(super) struct LateDocuments {
     /// A configuration or a kustomization in a text that was not read first.
     pub(super) configuration: bool,
     /// An object that needs to see the others.
@@ -106,7 +106,7 @@ pub(super) struct Late {
     pub(super) transformed: bool,
 }
 
-impl Late {
+impl LateDocuments {
     pub(super) fn add(&mut self, other: Self) {
         self.configuration |= other.configuration;
         self.needs_set |= other.needs_set;
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn nothing_comes_late_when_everything_is_read_first() {
         let all = ReadPlan::everything(&sources(&["kind: Service\n"]));
-        let late = Late { configuration: false, needs_set: true, transformed: true };
+        let late = LateDocuments { configuration: false, needs_set: true, transformed: true };
         assert!(!all.is_refuted_by(late));
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::decision::{Decision, OutputRole};
 use super::environment::Environment;
-use super::map::{self, GeneratedObject, Mapped, Outcome};
+use super::map::{self, GeneratedObject, TransformOutcome, TransformedObject};
 use super::results::{DocumentResults, ObjectResult, SetObject};
 use crate::composition;
 use crate::composition::TRANSFORMS;
@@ -21,7 +21,7 @@ use kubefoundry_transform::{
 pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &Environment<'_>) {
     let mut kept = std::mem::take(&mut results.set);
     leave_out_copies(&mut kept);
-    let (objects, places): (Vec<InputObject<'_>>, Vec<Place>) = kept.into_iter().map(Place::split).unzip();
+    let (objects, places): (Vec<InputObject<'_>>, Vec<SetPosition>) = kept.into_iter().map(SetPosition::split).unzip();
     let (generated, made_at) = generated(results);
     let context = environment.context();
     let set = ObjectSet { inputs: &objects, generated: &generated, context: &context, settings: context.settings };
@@ -32,7 +32,8 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
             let Some((_, position)) = own else { continue };
             let mut out = TransformOutput::new(Findings::new(object.scope()));
             transform.run(object, &set, &mut out);
-            let Outcome { mapped, changed, findings } = map::finish(*transform, object, out, &set, environment);
+            let TransformOutcome { mapped, changed, findings } =
+                map::finish(*transform, object, out, &set, environment);
             for found in findings.into_diagnostics() {
                 results.found.add(found);
             }
@@ -46,15 +47,15 @@ pub(super) fn transform(results: &mut DocumentResults<'_, Value>, environment: &
         for transform in TRANSFORMS.iter().filter(|transform| transform.needs_set()) {
             let mut out = TransformOutput::new(Findings::new(object.scope()));
             transform.revisit(at, &set, &mut out);
-            let outcome: Outcome<'_, Value> = map::finish(*transform, object, out, &set, environment);
+            let outcome: TransformOutcome<'_, Value> = map::finish(*transform, object, out, &set, environment);
             for found in outcome.findings.into_diagnostics() {
                 results.found.add(found);
             }
             all_changed.extend(outcome.changed.into_iter().map(|changed| (None, changed)));
         }
     }
-    share(results);
-    change(results, all_changed, &objects, &places, &made_at);
+    deduplicate_shared(results);
+    apply_changes(results, all_changed, &objects, &places, &made_at);
 }
 
 /// Leaves out what an earlier run made of an object of the input that it changed: `--out-dir` may lie below the input. Such
@@ -78,12 +79,12 @@ fn leave_out_copies(kept: &mut Vec<SetObject<'_>>) {
 
 /// Where an object of the set stands among the results.
 #[derive(Clone, Copy)]
-struct Place {
+struct SetPosition {
     input: usize,
     transformed: Option<(&'static dyn AnyTransform, usize)>,
 }
 
-impl Place {
+impl SetPosition {
     fn split(kept: SetObject<'_>) -> (InputObject<'_>, Self) {
         let SetObject { input, object, transformed } = kept;
         (object, Self { input, transformed })
@@ -106,7 +107,7 @@ fn generated(results: &DocumentResults<'_, Value>) -> (Vec<GeneratedResource>, V
 }
 
 /// Keeps the first of equal objects that several share. Those that differ are a collision, which the linker finds.
-fn share(results: &mut DocumentResults<'_, Value>) {
+fn deduplicate_shared(results: &mut DocumentResults<'_, Value>) {
     let mut seen: BTreeMap<Identity, Value> = BTreeMap::new();
     for mapped in results.transformed.iter_mut().filter_map(|trace| trace.mapped.as_deref_mut()) {
         mapped.objects.retain(|made| {
@@ -123,11 +124,11 @@ fn share(results: &mut DocumentResults<'_, Value>) {
 }
 
 /// Puts changed objects in the place of those that they were, or beside what their transformation made.
-fn change(
+fn apply_changes(
     results: &mut DocumentResults<'_, Value>,
     changed: Vec<(Option<usize>, ChangedObject)>,
     objects: &[InputObject<'_>],
-    places: &[Place],
+    places: &[SetPosition],
     made_at: &[(usize, usize)],
 ) {
     for (by, ChangedObject { position: target, object }) in changed {
@@ -150,7 +151,7 @@ fn change(
                     mapped.objects.push(made);
                 } else {
                     let decision = Decision::new(header.object(), target.source, target.document);
-                    results.add_changed(place.input, Mapped { decision, objects: vec![made] });
+                    results.add_changed(place.input, TransformedObject { decision, objects: vec![made] });
                 }
             }
         }

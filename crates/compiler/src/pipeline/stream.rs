@@ -14,17 +14,17 @@ use super::environment::Environment;
 use super::findings::RunFindings;
 use super::form::OutputForm;
 use super::inline_patch;
-use super::map::{self, Outcome};
-use super::operations::{self, Place};
+use super::map::{self, TransformOutcome};
+use super::operations::{self, PatchSource};
+use super::prepared::InputDeployment;
 use super::results::{DocumentResults, ObjectResult, SetObject};
 use super::role::{InputDocument, Role};
 use super::rule_steps::allowance;
 use super::scan::ReadPlan;
-use super::subject::Subject;
 use super::suppress::Suppression;
 use super::survey::{Survey, comes_late, is_kustomization};
 use crate::composition::{self, TRANSFORMS};
-use crate::reading::{Documents, Trouble};
+use crate::reading::{Documents, ReadFailures};
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_transform::{AnyTransform, StepBudget, Thoroughness};
@@ -43,7 +43,7 @@ pub(super) fn run<'t, O: OutputForm>(
 ) -> DocumentResults<'t, O> {
     let limits = environment.options.limits;
     let rule_limits = environment.options.rule_limits;
-    let mut reading = Reading::new(sources, limits, kept, plan);
+    let mut reading = ChunkReader::new(sources, limits, kept, plan);
     let mut results = DocumentResults::default();
     let mut chunk = reading.chunk();
     let accounts = environment.thoroughness != Thoroughness::Needed;
@@ -85,39 +85,39 @@ fn runs_alone(document: &Document<'_>) -> Option<&'static dyn AnyTransform> {
 
 /// How the objects among some documents are written that are whole and transformed alone, and how much work it takes to
 /// try their fields: one for each document.
-pub(super) type Written = Vec<Option<(accounting::Kind, usize)>>;
+pub(super) type PatternCosts = Vec<Option<(accounting::DeploymentPattern, usize)>>;
 
 /// Tries the fields of objects that are written as none before. Returns also the kinds that were new.
 pub(super) fn learn(
     accounting: &mut Accounting,
     documents: &[Document<'_>],
     environment: &Environment<'_>,
-) -> (Written, Vec<accounting::Kind>) {
+) -> (PatternCosts, Vec<accounting::DeploymentPattern>) {
     let written = |document: &Document<'_>| {
         let is_whole = runs_alone(document).is_some() && document.problems.is_empty();
-        is_whole.then(|| accounting::Kind::of(&document.root))
+        is_whole.then(|| accounting::DeploymentPattern::of(&document.root))
     };
-    let written: Written = documents.iter().map(written).collect();
+    let written: PatternCosts = documents.iter().map(written).collect();
     let subjects = documents.iter().zip(&written).filter_map(|(document, written)| {
         let (kind, work) = (*written)?;
-        Some((kind, work, Subject::new(document, environment)?))
+        Some((kind, work, InputDeployment::new(document, environment)?))
     });
     let learned = accounting.learn(subjects.collect());
     (written, learned)
 }
 
 /// The texts as chunks of documents.
-struct Reading<'t> {
+struct ChunkReader<'t> {
     texts: VecDeque<(SourceId, &'t Source, Option<Vec<Document<'t>>>)>,
     current: Option<(SourceId, &'t Source, Documents<'t>)>,
     limits: yaml::Limits,
     found: RunFindings,
-    trouble: Trouble,
+    trouble: ReadFailures,
     /// Whether a document came that had to be read before the others.
     is_late: bool,
 }
 
-impl<'t> Reading<'t> {
+impl<'t> ChunkReader<'t> {
     fn new(
         sources: &'t SourceSet,
         limits: yaml::Limits,
@@ -126,7 +126,7 @@ impl<'t> Reading<'t> {
     ) -> Self {
         let texts = sources.iter().filter(|(id, _)| plan.includes(*id));
         let texts = texts.map(|(id, source)| (id, source, kept.remove(&id))).collect();
-        let (found, trouble) = (RunFindings::default(), Trouble::default());
+        let (found, trouble) = (RunFindings::default(), ReadFailures::default());
         Self { texts, current: None, limits, found, trouble, is_late: false }
     }
 
@@ -189,7 +189,7 @@ impl<'t> Mapper<'_, 't> {
     pub(super) fn map_in_parallel<O: OutputForm>(
         &self,
         documents: Vec<Document<'t>>,
-        written: &[Option<(accounting::Kind, usize)>],
+        written: &[Option<(accounting::DeploymentPattern, usize)>],
     ) -> DocumentResults<'t, O> {
         let documents = documents.into_par_iter().enumerate();
         let parts = documents.fold(DocumentResults::default, |mut results, (position, document)| {
@@ -205,7 +205,7 @@ impl<'t> Mapper<'_, 't> {
     pub(super) fn map_in_turn<O: OutputForm>(
         &self,
         documents: Vec<Document<'t>>,
-        written: &[Option<(accounting::Kind, usize)>],
+        written: &[Option<(accounting::DeploymentPattern, usize)>],
     ) -> DocumentResults<'t, O> {
         let mut results = DocumentResults::default();
         for (position, document) in documents.into_iter().enumerate() {
@@ -217,7 +217,7 @@ impl<'t> Mapper<'_, 't> {
     fn map<O: OutputForm>(
         &self,
         document: Document<'t>,
-        written: Option<accounting::Kind>,
+        written: Option<accounting::DeploymentPattern>,
         results: &mut DocumentResults<'t, O>,
     ) {
         let source = self.sources.get(document.source);
@@ -241,7 +241,7 @@ impl<'t> Mapper<'_, 't> {
             Role::Transformed(transform) => {
                 let mut steps = StepBudget::new(self.rule_steps);
                 let outcome = map::transform(transform, &document, self.environment, &mut steps, findings);
-                let Outcome { mapped, findings: found, .. } = outcome;
+                let TransformOutcome { mapped, findings: found, .. } = outcome;
                 findings = found;
                 if let (Some(accounting), Some(kind)) = (self.accounting, written)
                     && !findings.has_errors()
@@ -295,7 +295,7 @@ impl<'t> Mapper<'_, 't> {
         }
         match (&document.root.value, self.survey.target(source)) {
             (yaml::Value::Sequence(_), Some(target)) => {
-                let place = Place { source: document.source, text: document.text, document: document.index() };
+                let place = PatchSource { source: document.source, text: document.text, document: document.index() };
                 operations::check(&document.root, target, place)
             }
             _ => Vec::new(),
@@ -305,13 +305,16 @@ impl<'t> Mapper<'_, 't> {
 
 impl<O> DocumentResults<'_, O> {
     /// Adds what the last of the inputs became.
-    fn add_transformed(&mut self, mapped: Option<Box<map::Mapped<O>>>, copy: Option<Box<RunFindings>>) {
+    fn add_transformed(&mut self, mapped: Option<Box<map::TransformedObject<O>>>, copy: Option<Box<RunFindings>>) {
         self.late.transformed = true;
         self.transformed.push(ObjectResult { input: self.inputs.len() - 1, mapped, copy });
     }
 }
 
-fn kind_at(written: &[Option<(accounting::Kind, usize)>], position: usize) -> Option<accounting::Kind> {
+fn kind_at(
+    written: &[Option<(accounting::DeploymentPattern, usize)>],
+    position: usize,
+) -> Option<accounting::DeploymentPattern> {
     written.get(position).copied().flatten().map(|(kind, _)| kind)
 }
 

@@ -26,14 +26,14 @@ pub(super) struct Suppression {
     /// The object's own bytes.
     pub(super) span: Span,
     object: Option<ObjectRef>,
-    entries: Vec<Entry>,
+    entries: Vec<SuppressedCode>,
     /// Whether the object has an error: then what else there is in it was not all looked for.
     is_broken: bool,
 }
 
 /// A code, as it was written.
 #[derive(Debug, Clone)]
-struct Entry {
+struct SuppressedCode {
     written: String,
     code: Option<&'static Code>,
     used: bool,
@@ -49,7 +49,7 @@ impl Suppression {
         let words = value.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
         let entries = words.map(|word| {
             let code = registry::code(word).or_else(|| registry::code(&word.to_ascii_uppercase()));
-            Entry { written: word.to_owned(), code, used: false }
+            SuppressedCode { written: word.to_owned(), code, used: false }
         });
         let scope = document.scope();
         Some(Self {
@@ -72,7 +72,7 @@ impl Suppression {
 
     /// What is wrong with the annotation itself, once all findings were seen.
     pub(super) fn complaints(&self) -> impl Iterator<Item = Diagnostic> {
-        let in_vain = |entry: &&Entry| !entry.used && (entry.code.is_none() || !self.is_broken);
+        let in_vain = |entry: &&SuppressedCode| !entry.used && (entry.code.is_none() || !self.is_broken);
         self.entries.iter().filter(in_vain).map(|entry| {
             let written = &entry.written;
             let (what, help) = if let Some(code) = entry.code {

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::Document;
 use super::kustomize;
-use super::operations::Target;
+use super::operations::PatchTarget;
 use super::scan::ReadPlan;
 use crate::composition;
 use crate::options::Options;
-use crate::reading::{Documents, Trouble};
+use crate::reading::{Documents, ReadFailures};
 use kubefoundry_diagnostics::source::{Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, Findings};
 use kubefoundry_kubernetes::header::Header;
@@ -24,14 +24,14 @@ pub(super) struct Survey<'t> {
     /// The documents of each text that was read, items of lists on their own.
     pub(super) kept: BTreeMap<SourceId, Vec<Document<'t>>>,
     /// Files that a kustomization applies as patches, and the kind of ours that it says they are for.
-    patched: BTreeMap<String, Option<Target>>,
+    patched: BTreeMap<String, Option<PatchTarget>>,
     /// Whether the input has objects of ours; known where a kustomization may patch one without naming its group.
     pub(super) is_among_ours: bool,
     /// Options that hold configurations.
     pub(super) configured: BTreeSet<SourceId>,
     /// What was found wrong with those texts.
     pub(super) diagnostics: Vec<Diagnostic>,
-    pub(super) trouble: Trouble,
+    pub(super) trouble: ReadFailures,
 }
 
 impl<'t> Survey<'t> {
@@ -67,7 +67,7 @@ impl<'t> Survey<'t> {
     }
 
     /// The kind of ours that a text's operations are for, where a kustomization says so.
-    pub(super) fn target(&self, source: &Source) -> Option<&Target> {
+    pub(super) fn target(&self, source: &Source) -> Option<&PatchTarget> {
         let known = (!self.patched.is_empty()).then(|| self.patched.get(&kustomize::normalize("", &source.name)));
         known.flatten()?.as_ref()
     }

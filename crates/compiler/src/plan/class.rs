@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::movement::Movement;
+use super::rendered_change::RenderedChange;
 use kubefoundry_kubernetes::quantity;
 use kubefoundry_model::provider::{Behavior, Reaction};
 
@@ -103,17 +103,17 @@ impl fmt::Display for ChangeClass {
 
 /// A class, and how it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct Classification {
     pub(super) class: ChangeClass,
     pub(super) source: &'static str,
 }
 
-const fn verdict(class: ChangeClass, source: &'static str) -> Verdict {
-    Verdict { class, source }
+const fn verdict(class: ChangeClass, source: &'static str) -> Classification {
+    Classification { class, source }
 }
 
 /// What upstream makes of a movement, by a provider's table; none given for a provider that is not of this program.
-pub(super) fn judge(movement: &Movement, behaviors: Option<&[Behavior]>) -> Verdict {
+pub(super) fn judge(movement: &RenderedChange, behaviors: Option<&[Behavior]>) -> Classification {
     if movement.is_whole() {
         return whole(movement);
     }
@@ -136,7 +136,7 @@ pub(super) fn judge(movement: &Movement, behaviors: Option<&[Behavior]>) -> Verd
 }
 
 /// An object that came or went.
-fn whole(movement: &Movement) -> Verdict {
+fn whole(movement: &RenderedChange) -> Classification {
     let is_claim = &*movement.object.kind == "PersistentVolumeClaim";
     match (movement.is_main, movement.after.is_some()) {
         (true, true) => verdict(ChangeClass::Recreate, "another object takes the place of the one that served"),

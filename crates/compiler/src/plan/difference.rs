@@ -8,7 +8,7 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// A place in which two values differ. Null counts as absent.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Difference {
+pub(super) struct JsonDifference {
     pub(super) path: FieldPath,
     pub(super) before: Option<Value>,
     pub(super) after: Option<Value>,
@@ -16,7 +16,7 @@ pub(super) struct Difference {
 
 /// How fine a comparison is. A list whose items have names differs as a whole when they are in another order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(super) enum Granularity {
     /// Down to scalars, also of mappings that only one side has. Lists of different lengths differ as a whole.
     Leaves,
     /// What only one side has is one difference. Items of lists that have names are compared by name.
@@ -24,13 +24,19 @@ pub(super) enum Detail {
 }
 
 /// Everything that differs, in order: what is before, then what is new.
-pub(super) fn differences(before: &Value, after: &Value, detail: Detail) -> Vec<Difference> {
+pub(super) fn differences(before: &Value, after: &Value, detail: Granularity) -> Vec<JsonDifference> {
     let mut out = Vec::new();
     compare(FieldPath::root(), Some(before), Some(after), detail, &mut out);
     out
 }
 
-fn compare(path: FieldPath, before: Option<&Value>, after: Option<&Value>, detail: Detail, out: &mut Vec<Difference>) {
+fn compare(
+    path: FieldPath,
+    before: Option<&Value>,
+    after: Option<&Value>,
+    detail: Granularity,
+    out: &mut Vec<JsonDifference>,
+) {
     let (before, after) = (before.filter(|it| !it.is_null()), after.filter(|it| !it.is_null()));
     if before == after {
         return;
@@ -50,7 +56,7 @@ fn compare(path: FieldPath, before: Option<&Value>, after: Option<&Value>, detai
         match names(old).zip(names(new)) {
             // Another order is another list: pods are replaced for it.
             Some((names, new_names)) if !keep_order(&names, &new_names) => {}
-            Some((names, new_names)) if detail == Detail::Trees => {
+            Some((names, new_names)) if detail == Granularity::Trees => {
                 let places: BTreeMap<&str, usize> = new_names.iter().copied().zip(0..).collect();
                 for (position, name) in names.iter().enumerate() {
                     let place = places.get(name).copied();
@@ -72,18 +78,18 @@ fn compare(path: FieldPath, before: Option<&Value>, after: Option<&Value>, detai
             _ => {}
         }
     }
-    out.push(Difference { path, before: before.cloned(), after: after.cloned() });
+    out.push(JsonDifference { path, before: before.cloned(), after: after.cloned() });
 }
 
 /// The fields of a mapping; of one that is not there, none, where leaves are compared.
 fn fields<'v>(
     value: Option<&'v Value>,
     empty: &'v Map<String, Value>,
-    detail: Detail,
+    detail: Granularity,
 ) -> Option<&'v Map<String, Value>> {
     match value {
         Some(Value::Object(fields)) => Some(fields),
-        None if detail == Detail::Leaves => Some(empty),
+        None if detail == Granularity::Leaves => Some(empty),
         _ => None,
     }
 }
@@ -102,12 +108,12 @@ fn keep_order(names: &[&str], new_names: &[&str]) -> bool {
 }
 
 /// Differences in no more than `most` places: those below one field are put together, the deepest first.
-pub(super) fn coarsen(fine: Vec<Difference>, most: usize, before: &Value, after: &Value) -> Vec<Difference> {
+pub(super) fn coarsen(fine: Vec<JsonDifference>, most: usize, before: &Value, after: &Value) -> Vec<JsonDifference> {
     let mut coarse = fine;
     let mut depth = coarse.iter().map(|it| it.path.segments().len()).max().unwrap_or_default();
     while coarse.len() > most && depth > 1 {
         depth -= 1;
-        let mut together: Vec<Difference> = Vec::new();
+        let mut together: Vec<JsonDifference> = Vec::new();
         let mut seen = BTreeSet::new();
         for difference in coarse {
             if difference.path.segments().len() <= depth {
@@ -120,7 +126,7 @@ pub(super) fn coarsen(fine: Vec<Difference>, most: usize, before: &Value, after:
             }
             if seen.insert(path.clone()) {
                 let (before, after) = (at(before, &path).cloned(), at(after, &path).cloned());
-                together.push(Difference { path, before, after });
+                together.push(JsonDifference { path, before, after });
             }
         }
         coarse = together;
@@ -199,18 +205,21 @@ mod tests {
 
     use super::*;
 
-    fn told(before: &Value, after: &Value, detail: Detail) -> Vec<String> {
+    fn told(before: &Value, after: &Value, detail: Granularity) -> Vec<String> {
         let text = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), Value::to_string);
-        let one = |it: &Difference| format!("{} {} {}", it.path, text(&it.before), text(&it.after));
+        let one = |it: &JsonDifference| format!("{} {} {}", it.path, text(&it.before), text(&it.after));
         differences(before, after, detail).iter().map(one).collect()
     }
 
     #[test]
     fn leaves_are_told_apart_and_trees_are_not() {
         let (before, after) = (json!({"a": 1, "b": {"c": {"d": 1}}}), json!({"a": 1, "e": {"f": {"g": 2, "h": []}}}));
-        assert_eq!(told(&before, &after, Detail::Leaves), ["b.c.d 1 -", "e.f.g - 2", "e.f.h - []"]);
-        assert_eq!(told(&before, &after, Detail::Trees), ["b {\"c\":{\"d\":1}} -", "e - {\"f\":{\"g\":2,\"h\":[]}}"]);
-        assert!(told(&json!({"a": null}), &json!({}), Detail::Leaves).is_empty());
+        assert_eq!(told(&before, &after, Granularity::Leaves), ["b.c.d 1 -", "e.f.g - 2", "e.f.h - []"]);
+        assert_eq!(
+            told(&before, &after, Granularity::Trees),
+            ["b {\"c\":{\"d\":1}} -", "e - {\"f\":{\"g\":2,\"h\":[]}}"]
+        );
+        assert!(told(&json!({"a": null}), &json!({}), Granularity::Leaves).is_empty());
     }
 
     /// A container that moves is the same container, as the apiserver sees it.
@@ -219,13 +228,13 @@ mod tests {
         let before = json!([{"name": "a", "x": 1}, {"name": "b", "x": 1}]);
         let after = json!([{"name": "c"}, {"name": "b", "x": 2}]);
         assert_eq!(
-            told(&before, &after, Detail::Trees),
+            told(&before, &after, Granularity::Trees),
             ["[0] {\"name\":\"a\",\"x\":1} -", "[1].x 1 2", "[0] - {\"name\":\"c\"}"]
         );
         let order = json!([{"name": "b", "x": 1}, {"name": "c"}, {"name": "a", "x": 1}]);
-        assert_eq!(told(&before, &order, Detail::Trees), [format!(" {before} {order}")]);
-        assert_eq!(told(&json!([1, 2]), &json!([1, 3]), Detail::Trees), ["[1] 2 3"]);
-        assert_eq!(told(&json!([1]), &json!([1, 3]), Detail::Leaves), [" [1] [1,3]"]);
+        assert_eq!(told(&before, &order, Granularity::Trees), [format!(" {before} {order}")]);
+        assert_eq!(told(&json!([1, 2]), &json!([1, 3]), Granularity::Trees), ["[1] 2 3"]);
+        assert_eq!(told(&json!([1]), &json!([1, 3]), Granularity::Leaves), [" [1] [1,3]"]);
     }
 
     /// One difference after the other makes the one value of the other, in whatever order.
@@ -234,7 +243,7 @@ mod tests {
         let before = json!({"a": {"b": {"c": 1}}, "l": [{"x": {"y": 1}}], "z": "1", "e": {}});
         let after = json!({"a": {"d": [1]}, "l": [{"n": 2}], "z": {"u": 1}, "e": {}});
         for reversed in [false, true] {
-            let mut differences = differences(&before, &after, Detail::Leaves);
+            let mut differences = differences(&before, &after, Granularity::Leaves);
             if reversed {
                 differences.reverse();
             }
@@ -248,7 +257,7 @@ mod tests {
     fn many_differences_are_put_together_from_below() {
         let before = json!({"spec": {"args": {"a": 1, "b": 1, "c": 1}, "x": 1}});
         let after = json!({"spec": {"args": {"a": 2, "b": 2, "c": 2}, "x": 2}});
-        let fine = differences(&before, &after, Detail::Leaves);
+        let fine = differences(&before, &after, Granularity::Leaves);
         let paths = |most| -> Vec<String> {
             coarsen(fine.clone(), most, &before, &after).iter().map(|it| it.path.to_string()).collect()
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::movement::{Movement, Object};
+use super::rendered_change::{Object, RenderedChange};
 use kubefoundry_kubernetes::manifest;
 use kubefoundry_yaml::field_path::Segment;
 
@@ -23,14 +23,13 @@ pub struct ImageChange {
 }
 
 /// The images of one deployment that change: what takes whose place where both stand in one field, and the rest.
-pub(super) fn changed(before: &[Object], after: &[Object], movements: &[Movement]) -> Vec<ImageChange> {
+pub(super) fn changed(before: &[Object], after: &[Object], movements: &[RenderedChange]) -> Vec<ImageChange> {
     let all = |objects: &[Object]| -> Vec<String> {
         let images = objects.iter().flat_map(|(_, object)| manifest::images(object));
         images.map(str::to_owned).collect()
     };
     let (old, new) = (all(before), all(after));
-    let is_image =
-        |movement: &Movement| matches!(movement.path.segments().last(), Some(Segment::Key(key)) if key == "image");
+    let is_image = |movement: &RenderedChange| matches!(movement.path.segments().last(), Some(Segment::Key(key)) if key == "image");
     let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
     let mut pairs: Vec<(Option<String>, Option<String>)> = movements
         .iter()

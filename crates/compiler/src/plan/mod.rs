@@ -10,10 +10,10 @@
 
 mod attribution;
 mod class;
+mod deployment;
 mod difference;
 mod images;
-mod movement;
-mod pair;
+mod rendered_change;
 mod report;
 mod selection;
 mod upstream;
@@ -23,10 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use crate::pipeline::{Compilation, GpuCount, InputDocument, Renderer, YamlText};
-use attribution::Single;
+use attribution::AtomicChange;
+use deployment::{PlanContext, RunDeployment};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{Purpose, Source, SourceId, SourceSet};
-use pair::{Setting, Side};
 
 pub use class::{Applier, ChangeClass};
 pub use images::ImageChange;
@@ -98,7 +98,7 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
         (Renderer::new(old.sources, old.compilation), Renderer::new(new.sources, new.compilation));
     let differing =
         || pairs.iter().filter(|(old, new)| old.zip(*new).is_some_and(|(old, new)| old.text() != new.text()));
-    let setting = Setting {
+    let setting = PlanContext {
         old_items: old_renderer.list_items(differing().filter_map(|(old, _)| old.and_then(|side| side.input))),
         new_items: new_renderer.list_items(differing().filter_map(|(_, new)| new.and_then(|side| side.input))),
         old: old_renderer,
@@ -106,7 +106,7 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
         changes: setting_changes(old, new),
         applier,
     };
-    let planned: Vec<_> = pairs.par_iter().filter_map(|(old, new)| pair::plan(*old, *new, &setting)).collect();
+    let planned: Vec<_> = pairs.par_iter().filter_map(|(old, new)| deployment::plan(*old, *new, &setting)).collect();
     let used = |run: PlanInput<'_>, image: &str| {
         run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
     };
@@ -121,7 +121,7 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
 }
 
 /// The deployments of a run, in its order.
-fn sides(run: PlanInput<'_>) -> Vec<Side<'_>> {
+fn sides(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
     let Compilation { inputs, decisions, outputs, .. } = run.compilation;
     let rendered = inputs.iter().filter(|input| input.rendered);
     let inputs: BTreeMap<(SourceId, usize, ObjectRef), &InputDocument> =
@@ -132,25 +132,25 @@ fn sides(run: PlanInput<'_>) -> Vec<Side<'_>> {
         let rest = outputs.get(first..).unwrap_or_default();
         let own = rest.get(..rest.partition_point(|output| output.decision <= position)).unwrap_or_default();
         let input = inputs.get(&(decision.source, decision.document, decision.object.clone())).copied();
-        let side = Side { run, position, decision, input, outputs: own, first };
+        let side = RunDeployment { run, position, decision, input, outputs: own, first };
         first += own.len();
         side
     };
     decisions.iter().enumerate().map(side).collect()
 }
 
-type Pair<'r> = (Option<Side<'r>>, Option<Side<'r>>);
+type Pair<'r> = (Option<RunDeployment<'r>>, Option<RunDeployment<'r>>);
 
 /// What belongs together: the same group, namespace and name, or the same namespace and name in the other group. Those of
 /// the new run in its order, then those that are gone.
-fn pairs<'r>(old: &[Side<'r>], new: &[Side<'r>]) -> Vec<Pair<'r>> {
-    let key = |side: &Side<'r>| {
+fn pairs<'r>(old: &[RunDeployment<'r>], new: &[RunDeployment<'r>]) -> Vec<Pair<'r>> {
+    let key = |side: &RunDeployment<'r>| {
         let ObjectRef { api_version, kind, namespace, name } = &side.decision.object;
         (kind.clone(), namespace.clone(), name.clone(), api_version.clone())
     };
-    let by_key: BTreeMap<_, &Side<'r>> = old.iter().map(|side| (key(side), side)).collect();
+    let by_key: BTreeMap<_, &RunDeployment<'r>> = old.iter().map(|side| (key(side), side)).collect();
     let mut taken = BTreeSet::new();
-    let mut found: Vec<Option<&Side<'r>>> = new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
+    let mut found: Vec<Option<&RunDeployment<'r>>> = new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
     taken.extend(found.iter().flatten().map(|side| side.position));
     for (side, found) in new.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
         let (kind, namespace, name, _) = key(side);
@@ -166,7 +166,7 @@ fn pairs<'r>(old: &[Side<'r>], new: &[Side<'r>]) -> Vec<Pair<'r>> {
 }
 
 /// What besides ModelDeployments is not the same.
-fn setting_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<Single> {
+fn setting_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<AtomicChange> {
     let texts = |run: PlanInput<'_>, is: &dyn Fn(SourceId, &Source) -> bool| -> Vec<String> {
         run.sources.iter().filter(|(id, source)| is(*id, source)).map(|(_, source)| source.text.clone()).collect()
     };
@@ -177,9 +177,9 @@ fn setting_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<Single> {
     let is_config = |run: PlanInput<'_>, id, _: &Source| run.compilation.configured.contains(&id);
     let is_crds = |_: PlanInput<'_>, _, source: &Source| source.purpose == Purpose::Crds;
     let all = [
-        (Single::Options, differ(&is_options)),
-        (Single::Providers, differ(&is_config)),
-        (Single::Crds, differ(&is_crds)),
+        (AtomicChange::Options, differ(&is_options)),
+        (AtomicChange::Providers, differ(&is_config)),
+        (AtomicChange::Crds, differ(&is_crds)),
     ];
     all.into_iter().filter(|(_, differs)| *differs).map(|(single, _)| single).collect()
 }

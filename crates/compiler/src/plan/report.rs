@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::class::{Applier, ChangeClass};
+use super::deployment::PlannedDeployment;
 use super::images::{self, ImageChange};
-use super::pair::Planned;
 use crate::pipeline::GpuCount;
 use kubefoundry_diagnostics::ObjectRef;
 
@@ -269,13 +269,18 @@ impl ClassCounts {
 
 impl Plan {
     /// Sums up what becomes of each deployment.
-    pub(super) fn of(applier: Applier, planned: Vec<Planned>, before: &[GpuCount], after: &[GpuCount]) -> Self {
+    pub(super) fn of(
+        applier: Applier,
+        planned: Vec<PlannedDeployment>,
+        before: &[GpuCount],
+        after: &[GpuCount],
+    ) -> Self {
         let mut summary = Summary {
             gpus_before: before.iter().map(|gpus| gpus.count).sum(),
             gpus_after: after.iter().map(|gpus| gpus.count).sum(),
             ..Summary::default()
         };
-        for Planned { deployment, gpus, .. } in &planned {
+        for PlannedDeployment { deployment, gpus, .. } in &planned {
             match (deployment.action, deployment.class) {
                 (Action::Created, _) => summary.created += 1,
                 (Action::Deleted, _) => summary.deleted += 1,

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::class::{ChangeClass, judge};
-use super::movement::between;
+use super::rendered_change::between;
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_model::provider::Provider;
 use kubefoundry_model::status::text_or_empty;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Metadata that the apiserver keeps for itself.
-const OF_THE_APISERVER: [&str; 8] = [
+const SERVER_MANAGED_METADATA: [&str; 8] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
     "deletionTimestamp",
@@ -84,7 +84,7 @@ fn named(object: &Value) -> (ObjectRef, Value) {
     if let Some(fields) = wanted.as_object_mut() {
         fields.shift_remove("status");
         if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.retain(|name, _| !OF_THE_APISERVER.contains(&name.as_str()));
+            metadata.retain(|name, _| !SERVER_MANAGED_METADATA.contains(&name.as_str()));
         }
     }
     (reference, wanted)

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::judge::{Verdict, document, judge, renders};
-use super::space::Space;
+use super::point::{PointSelection, document, renders, select_at};
+use super::space::SearchSpace;
 pub use crate::pipeline::Providers;
-use crate::pipeline::{Prepared, prepared};
+use crate::pipeline::{PreparedRun, with_prepared_run};
 use crate::trace::change::{FieldChange, edited};
 use kubefoundry_diagnostics::Diagnostic;
 use kubefoundry_diagnostics::source::SourceSet;
@@ -20,10 +20,10 @@ use kubefoundry_yaml::Node;
 pub const MAX_POINTS: usize = 10_000;
 
 /// As many times the steps of one rule may all rules take.
-const RULE_STEPS: u64 = 16;
+const RULE_STEPS_FACTOR: u64 = 16;
 
 /// Deployments that are looked through for a witness that renders without an error.
-const WITNESSES: usize = 8;
+const MAX_WITNESS_CANDIDATES: usize = 8;
 
 /// What is to be said of the rules of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -169,78 +169,78 @@ pub struct Witness {
 /// # Errors
 /// What is wrong with options or configurations: with those the choice may be another one than meant.
 pub fn analyze(sources: &SourceSet, providers: Providers) -> Result<Analysis, Vec<Diagnostic>> {
-    prepared(sources, providers, |prepared| Judged::all(prepared).analysis())
+    with_prepared_run(sources, providers, |prepared| RuleAnalyzer::all(prepared).analysis())
 }
 
 /// What is known of a rule.
 #[derive(Debug, Default)]
-struct Seen {
-    /// Points at which it is true.
-    truths: Points,
+struct RuleRecord {
+    /// Points at which the rule is true.
+    truths: PointSample,
     /// The same, where its provider's gates are open.
-    open: Points,
+    open: PointSample,
     wins: usize,
-    fails: Points,
+    fails: PointSample,
     /// Who decides where it is true and its gates are open.
     deciders: BTreeSet<(usize, usize)>,
 }
 
 /// How many points there are, and the first of them.
 #[derive(Debug, Default)]
-struct Points {
+struct PointSample {
     count: usize,
     first: Vec<Node<'static>>,
 }
 
-impl Points {
+impl PointSample {
     fn add(&mut self, root: &Node<'static>) {
         self.count += 1;
-        if self.first.len() < WITNESSES {
+        if self.first.len() < MAX_WITNESS_CANDIDATES {
             self.first.push(root.clone());
         }
     }
 }
 
 /// A provider and one of its rules, by their positions.
-type Position = (usize, usize);
+type RulePosition = (usize, usize);
 
 /// Two rules of the same priority that decide together, that of the winner first, and where they do.
-type Tie = (Position, Position, Points);
+type Tie = (RulePosition, RulePosition, PointSample);
 
 /// Every point, judged.
-struct Judged<'p> {
-    prepared: &'p Prepared<'p>,
-    space: Space,
-    rules: Vec<Vec<Seen>>,
+struct RuleAnalyzer<'p> {
+    prepared: &'p PreparedRun<'p>,
+    space: SearchSpace,
+    rules: Vec<Vec<RuleRecord>>,
     /// For each provider: points at which its gates are open, and those that it wins.
-    open: Vec<Points>,
+    open: Vec<PointSample>,
     wins: Vec<usize>,
     /// Providers that share the highest score, the winner first, with their rules.
     ties: Vec<Tie>,
-    any: Points,
-    /// Points that were tried, those among them that no engine could run, too.
+    any: PointSample,
+    /// Number of points tried, including those that no engine can run.
     tried: usize,
     accepted: usize,
     complete: bool,
     steps: StepBudget,
 }
 
-impl<'p> Judged<'p> {
-    fn all(prepared: &'p Prepared<'p>) -> Self {
+impl<'p> RuleAnalyzer<'p> {
+    fn all(prepared: &'p PreparedRun<'p>) -> Self {
         let candidates = prepared.catalog().candidates();
-        let empty = |_: &_| Points::default();
+        let empty = |_: &_| PointSample::default();
         let mut judged = Self {
             prepared,
-            space: Space::of(prepared.catalog()),
-            rules: candidates.iter().map(|it| it.rules.iter().map(|_| Seen::default()).collect()).collect(),
+            space: SearchSpace::of(prepared.catalog()),
+            rules: candidates.iter().map(|it| it.rules.iter().map(|_| RuleRecord::default()).collect()).collect(),
             open: candidates.iter().map(empty).collect(),
             wins: vec![0; candidates.len()],
             ties: Vec::new(),
-            any: Points::default(),
+            any: PointSample::default(),
             tried: 0,
             accepted: 0,
             complete: true,
-            steps: StepBudget::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS)),
+            steps: StepBudget::new(prepared.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR)),
         };
         judged.enumerate();
         judged
@@ -307,7 +307,7 @@ impl<'p> Judged<'p> {
             return;
         }
         let Some(root) = self.space.point(base, choices) else { return };
-        let Some(verdict) = judge(&root, self.prepared, &mut self.steps) else { return };
+        let Some(verdict) = select_at(&root, self.prepared, &mut self.steps) else { return };
         if self.steps.is_exhausted() {
             // Some rules have no value for want of steps, which says nothing of them.
             return;
@@ -347,14 +347,14 @@ impl<'p> Judged<'p> {
         }
     }
 
-    fn tie(&mut self, winner: usize, verdict: &Verdict, root: &Node<'static>) {
+    fn tie(&mut self, winner: usize, verdict: &PointSelection, root: &Node<'static>) {
         let rule = |position: usize| Some((position, verdict.deciding.get(position).copied().flatten()?));
         let Some(first) = rule(winner) else { return };
         for other in verdict.best().into_iter().filter(|other| *other != winner).filter_map(rule) {
             if let Some((.., points)) = self.ties.iter_mut().find(|(one, two, _)| (*one, *two) == (first, other)) {
                 points.add(root);
             } else {
-                let mut points = Points::default();
+                let mut points = PointSample::default();
                 points.add(root);
                 self.ties.push((first, other, points));
             }
@@ -373,7 +373,7 @@ impl<'p> Judged<'p> {
         let mut steps = StepBudget::new(self.prepared.options().rule_limits.steps.saturating_mul(4));
         let good = points.iter().find(|root| renders(root, self.prepared, &mut steps));
         let root = good.or_else(|| points.first())?;
-        let verdict = judge(root, self.prepared, &mut steps)?;
+        let verdict = select_at(root, self.prepared, &mut steps)?;
         let selection = verdict.selection;
         Some(Witness { document: document(root), selects: selection.provider, reason: selection.reason })
     }

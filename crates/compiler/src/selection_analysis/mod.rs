@@ -5,7 +5,7 @@
 //! enumerated and judged, each by the code that selects.
 
 mod analysis;
-mod judge;
+mod point;
 mod space;
 mod why_not;
 

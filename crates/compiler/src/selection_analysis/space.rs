@@ -23,7 +23,7 @@ pub(super) struct Dimension {
 
 /// All that is tried.
 #[derive(Debug)]
-pub(super) struct Space {
+pub(super) struct SearchSpace {
     /// Minimal deployments: engines by modes, with and without GPUs.
     pub(super) bases: Vec<Node<'static>>,
     /// Fields that rules read.
@@ -32,7 +32,7 @@ pub(super) struct Space {
     pub(super) unvaried: Vec<String>,
 }
 
-impl Space {
+impl SearchSpace {
     /// The space of the rules of every candidate.
     pub(super) fn of(catalog: &Catalog) -> Self {
         let mut comparisons: BTreeMap<String, Vec<Comparison>> = BTreeMap::new();
@@ -191,7 +191,7 @@ fn together(all: &[&str]) -> Vec<Value> {
         let others = all.iter().enumerate().filter(move |(other, _)| *other != at);
         others.map(move |(_, other)| format!("{one}x{other}"))
     });
-    let mut texts: Vec<Value> = pairs.take(MOST_PAIRS).map(Value::from).collect();
+    let mut texts: Vec<Value> = pairs.take(MAX_TEXT_PAIRS).map(Value::from).collect();
     if all.len() > 2 {
         texts.push(Value::from(all.join("x")));
     }
@@ -199,14 +199,14 @@ fn together(all: &[&str]) -> Vec<Value> {
 }
 
 /// Pairs of texts that are tried in one field.
-const MOST_PAIRS: usize = 12;
+const MAX_TEXT_PAIRS: usize = 12;
 
 /// The longest text that is made for a rule that asks for lengths.
-const LONGEST: u64 = 512;
+const MAX_TEXT_CHARS: u64 = 512;
 
 /// Texts as long as a rule asks for, and one character shorter and longer.
 fn lengths(numbers: impl Iterator<Item = u64>) -> Vec<Value> {
-    let near = numbers.filter(|number| *number <= LONGEST).flat_map(|n| [n.saturating_sub(1), n, n + 1]);
+    let near = numbers.filter(|number| *number <= MAX_TEXT_CHARS).flat_map(|n| [n.saturating_sub(1), n, n + 1]);
     near.filter(|n| *n > 0).map(|n| Value::from("x".repeat(usize::try_from(n).unwrap_or_default()))).collect()
 }
 

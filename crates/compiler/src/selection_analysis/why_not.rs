@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::space::{Space, edits};
+use super::space::{SearchSpace, edits};
 use crate::Thoroughness;
-use crate::pipeline::{Attempt, Providers, Subject, prepared};
+use crate::pipeline::{Attempt, InputDeployment, Providers, with_prepared_run};
 use crate::trace::DocumentChange;
 use crate::trace::change::{FieldChange, edited};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
@@ -22,10 +22,10 @@ use kubefoundry_yaml::text::closest;
 pub const MAX_TRIALS: usize = 2000;
 
 /// Fields that are changed together, at the most.
-const MOST_CHANGES: usize = 3;
+const MAX_CHANGES: usize = 3;
 
 /// As many times the steps of one rule may all rules take for one deployment.
-const RULE_STEPS: u64 = 16;
+const RULE_STEPS_FACTOR: u64 = 16;
 
 /// Why a provider is not selected for a deployment, and what would make it win.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -128,7 +128,7 @@ pub struct UnknownProvider {
 /// [`UnknownProvider`] when no configuration has the name.
 pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, UnknownProvider> {
     let answers: Result<Result<Vec<WhyNot>, UnknownProvider>, Vec<Diagnostic>> =
-        prepared(sources, Providers::All, |prepared| {
+        with_prepared_run(sources, Providers::All, |prepared| {
             let catalog = prepared.catalog();
             let Some(candidate) = catalog.get(provider) else {
                 let known: Vec<&str> = catalog.names().collect();
@@ -136,27 +136,27 @@ pub fn why_not(sources: &SourceSet, provider: &str) -> Result<Vec<WhyNot>, Unkno
                 let (name, known, meant) = (provider.to_owned(), known.join(", "), meant.unwrap_or_default());
                 return Err(UnknownProvider { name, known, meant });
             };
-            let space = Space::of(catalog);
-            Ok(prepared.subjects().map(|subject| Search::new(subject, candidate).answer(&space)).collect())
+            let space = SearchSpace::of(catalog);
+            Ok(prepared.subjects().map(|subject| ChangeSearch::new(subject, candidate).answer(&space)).collect())
         });
     answers.unwrap_or_else(|_| Ok(Vec::new()))
 }
 
 /// A search for the fewest changes.
-struct Search<'p> {
-    subject: Subject<'p>,
+struct ChangeSearch<'p> {
+    subject: InputDeployment<'p>,
     candidate: &'p Candidate,
     steps: StepBudget,
     trials: usize,
 }
 
-impl<'p> Search<'p> {
-    fn new(subject: Subject<'p>, candidate: &'p Candidate) -> Self {
-        let steps = StepBudget::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS));
+impl<'p> ChangeSearch<'p> {
+    fn new(subject: InputDeployment<'p>, candidate: &'p Candidate) -> Self {
+        let steps = StepBudget::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR));
         Self { subject, candidate, steps, trials: 0 }
     }
 
-    fn answer(mut self, space: &Space) -> WhyNot {
+    fn answer(mut self, space: &SearchSpace) -> WhyNot {
         let base = self.subject.run(Thoroughness::Everything, &mut self.steps);
         let selection = base.decision.as_ref().and_then(|decision| decision.selection.as_ref());
         let name = self.candidate.name.as_str();
@@ -223,7 +223,7 @@ impl<'p> Search<'p> {
     }
 
     /// The changes that may matter to a rule, a gate or the provider: those of engine, mode, GPUs and image first.
-    fn changes(&self, space: &Space) -> Vec<Vec<FieldChange>> {
+    fn changes(&self, space: &SearchSpace) -> Vec<Vec<FieldChange>> {
         let root = self.subject.root();
         let spec = || ModelDeployment::path().spec();
         let mut changes: Vec<Vec<FieldChange>> = Vec::new();
@@ -267,7 +267,7 @@ impl<'p> Search<'p> {
     ) -> Option<Vec<DocumentChange>> {
         let root = self.subject.root();
         let mut combinations = 0;
-        for count in 0..=MOST_CHANGES {
+        for count in 0..=MAX_CHANGES {
             let mut chosen: Vec<usize> = (0..count).collect();
             loop {
                 // Most of them change a field twice, and are not run.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{JoinKey, provider_of};
-use crate::cluster_snapshot::{Controller, LiveObject};
+use crate::cluster_snapshot::{ControllerReference, LiveObject};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_kubernetes::manifest::{Identity, owner_name};
 use kubefoundry_model::provider::Provider;
@@ -13,7 +13,7 @@ use kubefoundry_model::wire;
 
 /// A ModelDeployment and an object that runs it, as far as they are there.
 #[derive(Clone)]
-pub(super) struct Joined<'l> {
+pub(super) struct JoinedObjects<'l> {
     pub(super) deployment: Option<&'l LiveObject>,
     /// The deployment that the object names, when the dump does not have it.
     pub(super) named: Option<ObjectRef>,
@@ -23,26 +23,26 @@ pub(super) struct Joined<'l> {
     /// The provider objects that the object made.
     pub(super) children: Vec<(&'static dyn Provider, &'l LiveObject)>,
     /// What does not fit together.
-    pub(super) doubts: Vec<String>,
+    pub(super) inconsistencies: Vec<String>,
 }
 
 type Resource<'l> = (&'static dyn Provider, &'l LiveObject);
 
 /// Objects by what they are, whatever their version.
-type Index<'l> = BTreeMap<Identity, &'l LiveObject>;
+type IdentityIndex<'l> = BTreeMap<Identity, &'l LiveObject>;
 
 /// Joins what a dump has.
-pub(super) fn join(objects: &[LiveObject]) -> Vec<Joined<'_>> {
+pub(super) fn join(objects: &[LiveObject]) -> Vec<JoinedObjects<'_>> {
     let deployments: Vec<&LiveObject> = objects.iter().filter(|object| object.is_deployment()).collect();
-    let by_name: Index<'_> = deployments.iter().map(|deployment| (identity(deployment), *deployment)).collect();
+    let by_name: IdentityIndex<'_> = deployments.iter().map(|deployment| (identity(deployment), *deployment)).collect();
     let resources = resources(objects);
-    let by_identity: Index<'_> = resources.iter().map(|(_, object)| (identity(object), *object)).collect();
-    let mut joined: Vec<Joined<'_>> = Vec::new();
+    let by_identity: IdentityIndex<'_> = resources.iter().map(|(_, object)| (identity(object), *object)).collect();
+    let mut joined: Vec<JoinedObjects<'_>> = Vec::new();
     let mut children: BTreeMap<Identity, Vec<Resource<'_>>> = BTreeMap::new();
     for resource in resources {
-        match maker(resource.1, &by_identity) {
+        match find_parent(resource.1, &by_identity) {
             Some(parent) => children.entry(identity(parent)).or_default().push(resource),
-            None => joined.push(surely(resource, &by_name)),
+            None => joined.push(join_by_reference(resource, &by_name)),
         }
     }
     let taken = joined.iter().filter_map(|joined| joined.deployment);
@@ -65,13 +65,13 @@ pub(super) fn join(objects: &[LiveObject]) -> Vec<Joined<'_>> {
         }
     }
     let alone = deployments.iter().filter(|deployment| !taken.contains(&identity(deployment)));
-    joined.extend(alone.map(|deployment| Joined {
+    joined.extend(alone.map(|deployment| JoinedObjects {
         deployment: Some(deployment),
         named: None,
         resource: None,
         by: None,
         children: Vec::new(),
-        doubts: Vec::new(),
+        inconsistencies: Vec::new(),
     }));
     joined
 }
@@ -108,7 +108,7 @@ fn resources(objects: &[LiveObject]) -> Vec<Resource<'_>> {
 }
 
 /// The provider object that made another one: the InferenceSet of a Workspace.
-fn maker<'l>(child: &LiveObject, resources: &Index<'l>) -> Option<&'l LiveObject> {
+fn find_parent<'l>(child: &LiveObject, resources: &IdentityIndex<'l>) -> Option<&'l LiveObject> {
     let owner = child.controller()?;
     let api_version = format!("{}/", owner.group);
     let identity = Identity::new(&api_version, owner.kind, child.object.namespace.as_deref(), owner.name);
@@ -118,18 +118,18 @@ fn maker<'l>(child: &LiveObject, resources: &Index<'l>) -> Option<&'l LiveObject
 }
 
 /// Joins an object by what it says itself.
-fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
+fn join_by_reference<'l>(resource: Resource<'l>, deployments: &IdentityIndex<'l>) -> JoinedObjects<'l> {
     let (_, object) = resource;
-    let mut joined = Joined {
+    let mut joined = JoinedObjects {
         deployment: None,
         named: None,
         resource: Some(resource),
         by: None,
         children: Vec::new(),
-        doubts: Vec::new(),
+        inconsistencies: Vec::new(),
     };
     let namespace = &object.object.namespace;
-    let owner = object.controller().filter(Controller::is_deployment);
+    let owner = object.controller().filter(ControllerReference::is_deployment);
     let annotated = object.owner_annotation();
     let (group, name, by) = match (annotated, owner) {
         (Some((api_group, named)), _) => (api_group.name, named.to_owned(), JoinKey::Annotation),
@@ -151,7 +151,7 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
     if let (JoinKey::Annotation, Some(owner)) = (by, owner)
         && owner.name != short
     {
-        joined.doubts.push(format!("its annotation names {name}, its owner reference {}", owner.name));
+        joined.inconsistencies.push(format!("its annotation names {name}, its owner reference {}", owner.name));
     }
     let uid = joined.deployment.map(|deployment| text_or_empty(&deployment.value, "/metadata/uid")).unwrap_or_default();
     if let Some(owner) = owner
@@ -160,10 +160,10 @@ fn surely<'l>(resource: Resource<'l>, deployments: &Index<'l>) -> Joined<'l> {
         && owner.uid != uid
     {
         let doubt = "its owner reference has another uid than the ModelDeployment: the garbage collector deletes it";
-        joined.doubts.push(doubt.to_owned());
+        joined.inconsistencies.push(doubt.to_owned());
     }
     if named_in.is_some() && namespace.is_some() && named_in != *namespace {
-        joined.doubts.push(format!("its annotation names {name}, which is in another namespace"));
+        joined.inconsistencies.push(format!("its annotation names {name}, which is in another namespace"));
     }
     joined
 }
@@ -200,10 +200,10 @@ mod tests {
         for joined in join(&live.objects).iter().filter(|joined| joined.resource.is_some()) {
             let deployment = joined.deployment.map(|it| format!("{} {}", it.group(), it.object.name));
             let deployment = deployment.or_else(|| joined.named.as_ref().map(|named| format!("no {}", named.name)));
-            let doubts = if joined.doubts.is_empty() { "" } else { " doubtful" };
+            let inconsistencies = if joined.inconsistencies.is_empty() { "" } else { " doubtful" };
             let how = joined.by.map_or_else(|| "alone".to_owned(), |by| format!("{by:?}"));
             let resource = joined.resource.map(|(_, it)| it.object.name.to_string()).unwrap_or_default();
-            let row = format!("{} {how}{doubts} +{}", deployment.unwrap_or_default(), joined.children.len());
+            let row = format!("{} {how}{inconsistencies} +{}", deployment.unwrap_or_default(), joined.children.len());
             groups.insert(resource, row);
         }
         groups.into_iter().map(|(resource, row)| format!("{resource}: {row}")).collect()

@@ -5,8 +5,8 @@
 //!               └─ provider objects ─┴─ join ─ Provider::translate_status ─ staleness ─ StatusReport
 //! ```
 
+mod deployment_status;
 mod join;
-mod own;
 mod staleness;
 
 use serde::Serialize;
@@ -151,13 +151,13 @@ fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
     })
 }
 
-fn entry(joined: &join::Joined<'_>, judgement: StalenessPolicy) -> StatusEntry {
+fn entry(joined: &join::JoinedObjects<'_>, judgement: StalenessPolicy) -> StatusEntry {
     let mut notes = Vec::new();
     if joined.by == Some(JoinKey::Name) {
         notes.push("joined by name alone: the object says nothing of a ModelDeployment".to_owned());
     }
-    notes.extend(joined.doubts.iter().cloned());
-    let reported = joined.deployment.and_then(|deployment| own::reported(&deployment.value));
+    notes.extend(joined.inconsistencies.iter().cloned());
+    let reported = joined.deployment.and_then(|deployment| deployment_status::reported(&deployment.value));
     let (status, object) = match (joined.resource, joined.deployment) {
         (Some((provider, resource)), _) => {
             let mut status =
@@ -165,9 +165,9 @@ fn entry(joined: &join::Joined<'_>, judgement: StalenessPolicy) -> StatusEntry {
             status.parts.extend(joined.children.iter().map(|(provider, child)| part(*provider, child)));
             (status, Some(resource))
         }
-        (None, Some(deployment)) => (own::status(&deployment.value), Some(deployment)),
+        (None, Some(deployment)) => (deployment_status::status(&deployment.value), Some(deployment)),
         // There is no entry of nothing.
-        (None, None) => (own::status(&Value::Null), None),
+        (None, None) => (deployment_status::status(&Value::Null), None),
     };
     if let (Some(said), Some(_), Some(phase)) = (&reported, joined.resource, status.phase)
         && !said.phase.is_empty()
@@ -181,7 +181,7 @@ fn entry(joined: &join::Joined<'_>, judgement: StalenessPolicy) -> StatusEntry {
         notes.push("no object in the dump runs it: this is what the ModelDeployment says of itself".to_owned());
     }
     let observation = object.map(|object| staleness::observe(&object.value, &status, judgement)).unwrap_or_default();
-    let named = joined.deployment.and_then(|deployment| own::provider(&deployment.value));
+    let named = joined.deployment.and_then(|deployment| deployment_status::provider(&deployment.value));
     StatusEntry {
         deployment: joined.deployment.map(|deployment| deployment.object.clone()).or_else(|| joined.named.clone()),
         deployment_in_dump: joined.deployment.is_some(),

@@ -16,9 +16,9 @@ use serde_json::Value;
 pub use crate::pipeline::Fate;
 pub(crate) use crate::pipeline::probe::change;
 use crate::pipeline::probe::change::FieldChange;
-use crate::pipeline::probe::difference::{Place, leaves};
+use crate::pipeline::probe::difference::{OutputPlace, leaves};
 use crate::pipeline::probe::{Effect, Probe, fate, is_nothing, reference};
-use crate::pipeline::{Providers, Subject, prepared};
+use crate::pipeline::{InputDeployment, Providers, with_prepared_run};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_model::catalog::Catalog;
@@ -31,11 +31,11 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// Fields of one deployment that are tried, at the most. Each is a run or more of the whole deployment.
 pub const MAX_FIELDS: usize = 1000;
 
-/// Values that all runs of one deployment may go through, about: of one with more values fewer fields are tried.
-const MOST_VALUES: usize = 250_000;
+/// Approximate budget of values over all runs of one deployment: a larger deployment has fewer of its fields tried.
+const MAX_TRIED_VALUES: usize = 250_000;
 
 /// As many times the steps of one rule may the rules take for the trace of one deployment.
-const RULE_STEPS: u64 = 16;
+const RULE_STEPS_FACTOR: u64 = 16;
 
 /// Where the fields of a deployment go, and where its output comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -175,11 +175,12 @@ pub struct OutputTrace {
 /// assert!(output.from.contains(&"spec.engine.contextLength".to_owned()));
 /// ```
 pub fn trace(sources: &SourceSet) -> Vec<Trace> {
-    prepared(sources, Providers::All, |prepared| prepared.subjects().map(of_deployment).collect()).unwrap_or_default()
+    with_prepared_run(sources, Providers::All, |prepared| prepared.subjects().map(of_deployment).collect())
+        .unwrap_or_default()
 }
 
-fn of_deployment(subject: Subject<'_>) -> Trace {
-    let steps = StepBudget::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS));
+fn of_deployment(subject: InputDeployment<'_>) -> Trace {
+    let steps = StepBudget::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR));
     let mut probe = Probe::new(subject, steps).naming();
     let selection = probe.base.decision.as_ref().and_then(|decision| decision.selection.clone());
     let mut trace = Trace {
@@ -195,10 +196,10 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
     if probe.base.is_refused() {
         return trace;
     }
-    let output = Output::of(&probe.base.objects);
-    let mut sources_of: BTreeMap<Place, Vec<String>> = BTreeMap::new();
+    let output = TracedOutput::of(&probe.base.objects);
+    let mut sources_of: BTreeMap<OutputPlace, Vec<String>> = BTreeMap::new();
     let fields = fields(subject);
-    let most = MAX_FIELDS.min(MOST_VALUES / fields.len().max(1));
+    let most = MAX_FIELDS.min(MAX_TRIED_VALUES / fields.len().max(1));
     trace.untried = fields.len().saturating_sub(most);
     for (path, value, origin) in fields.into_iter().take(most) {
         let is_empty = is_nothing(&value);
@@ -228,7 +229,7 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
     trace.fields.extend(runtime(&mut probe, &output, &mut sources_of));
     for (place, value) in &output.values.in_order {
         let mut from: BTreeSet<&String> = sources_of.get(place).into_iter().flatten().collect();
-        from.extend(sources_of.get(&Place::of(place.object)).into_iter().flatten());
+        from.extend(sources_of.get(&OutputPlace::of(place.object)).into_iter().flatten());
         let Some(object) = output.objects.get(place.object) else { continue };
         trace.outputs.push(OutputTrace {
             object: object.clone(),
@@ -242,23 +243,23 @@ fn of_deployment(subject: Subject<'_>) -> Trace {
 }
 
 /// The objects of a deployment, and every value in them.
-struct Output {
+struct TracedOutput {
     objects: Vec<ObjectRef>,
-    values: Values,
+    values: TracedValues,
 }
 
-/// Values by their places, in the order of the output.
+/// Values by place, in the order of the output.
 #[derive(Default)]
-struct Values {
-    in_order: Vec<(Place, Value)>,
-    positions: BTreeMap<Place, usize>,
+struct TracedValues {
+    in_order: Vec<(OutputPlace, Value)>,
+    positions: BTreeMap<OutputPlace, usize>,
 }
 
-impl Output {
+impl TracedOutput {
     fn of(objects: &[Value]) -> Self {
-        let mut values = Values::default();
+        let mut values = TracedValues::default();
         for (position, object) in objects.iter().enumerate() {
-            for (place, value) in leaves(object, &Place::of(position)) {
+            for (place, value) in leaves(object, &OutputPlace::of(position)) {
                 values.positions.insert(place.clone(), values.in_order.len());
                 values.in_order.push((place, value));
             }
@@ -267,14 +268,14 @@ impl Output {
     }
 }
 
-impl Values {
-    fn get(&self, place: &Place) -> Option<&Value> {
+impl TracedValues {
+    fn get(&self, place: &OutputPlace) -> Option<&Value> {
         self.positions.get(place).and_then(|position| self.in_order.get(*position)).map(|(_, value)| value)
     }
 }
 
 /// Every value of a deployment, and every one that was written and is no part of it, with its path and origin.
-fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, FieldOrigin)> {
+fn fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOrigin)> {
     let written = subject.root().leaves();
     let values: BTreeMap<&FieldPath, Value> = written.iter().map(|(path, node)| (path, node.to_json())).collect();
     let mut seen = BTreeSet::new();
@@ -294,9 +295,9 @@ fn fields(subject: Subject<'_>) -> Vec<(FieldPath, Value, FieldOrigin)> {
     fields
 }
 
-fn reached(effect: &Effect, output: &Output) -> Vec<ReachedField> {
+fn reached(effect: &Effect, output: &TracedOutput) -> Vec<ReachedField> {
     let place = |added: bool| {
-        move |place: &Place| {
+        move |place: &OutputPlace| {
             let object = output.objects.get(place.object)?.clone();
             let inside = place.inside.as_ref().map(FieldPath::to_string);
             let value = output.values.get(place).filter(|_| !added).map(Value::to_string);
@@ -335,8 +336,8 @@ fn readers(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
 /// The runtime version that images and flags are for, where there is more than one.
 fn runtime(
     probe: &mut Probe<'_>,
-    output: &Output,
-    sources_of: &mut BTreeMap<Place, Vec<String>>,
+    output: &TracedOutput,
+    sources_of: &mut BTreeMap<OutputPlace, Vec<String>>,
 ) -> Option<FieldTrace> {
     let decided = probe.base.decision.as_ref().and_then(|it| it.provider().map(str::to_owned).zip(it.runtime.clone()));
     let (name, version) = decided?;

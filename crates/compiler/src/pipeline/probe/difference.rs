@@ -7,7 +7,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// A place in an object, or in a text of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct OutputPlace {
     /// Which object, by its position.
     pub(crate) object: usize,
     /// The field.
@@ -16,7 +16,7 @@ pub(crate) struct Place {
     pub(crate) inside: Option<FieldPath>,
 }
 
-impl Place {
+impl OutputPlace {
     /// A place in an object.
     pub(crate) fn of(object: usize) -> Self {
         Self { object, path: FieldPath::root(), inside: None }
@@ -64,14 +64,14 @@ fn structured(text: &str) -> Option<(&str, Value)> {
 
 /// Where `base` differs from `other`: `changed` are places of `base`, `added` what only `other` has.
 #[derive(Debug, Default)]
-pub(crate) struct Difference {
-    pub(crate) changed: Vec<Place>,
-    pub(crate) added: Vec<Place>,
+pub(crate) struct OutputDifference {
+    pub(crate) changed: Vec<OutputPlace>,
+    pub(crate) added: Vec<OutputPlace>,
 }
 
-impl Difference {
+impl OutputDifference {
     /// Compares two values at a place.
-    pub(crate) fn compare(&mut self, base: &Value, other: &Value, place: &Place) {
+    pub(crate) fn compare(&mut self, base: &Value, other: &Value, place: &OutputPlace) {
         match (base, other) {
             _ if base == other => {}
             (Value::Object(fields), Value::Object(others)) => {
@@ -99,7 +99,7 @@ impl Difference {
     }
 
     /// Lists are alike at their start and end; what lies between is compared item by item.
-    fn lists(&mut self, items: &[Value], others: &[Value], place: &Place) {
+    fn lists(&mut self, items: &[Value], others: &[Value], place: &OutputPlace) {
         let same = |pairs: &mut dyn Iterator<Item = (&Value, &Value)>| pairs.take_while(|(a, b)| a == b).count();
         let short = items.len().min(others.len());
         let start = same(&mut items.iter().zip(others));
@@ -118,7 +118,7 @@ impl Difference {
     }
 
     /// Everything below a place is another, or gone.
-    fn gone(&mut self, value: &Value, place: &Place) {
+    fn gone(&mut self, value: &Value, place: &OutputPlace) {
         self.changed.extend(leaves(value, place).into_iter().map(|(place, _)| place));
     }
 
@@ -128,7 +128,7 @@ impl Difference {
 }
 
 /// Every scalar of a value, and every empty collection, with its place; those of texts that are YAML or JSON, too.
-pub(crate) fn leaves(value: &Value, place: &Place) -> Vec<(Place, Value)> {
+pub(crate) fn leaves(value: &Value, place: &OutputPlace) -> Vec<(OutputPlace, Value)> {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             fields.iter().flat_map(|(key, value)| leaves(value, &place.key(key))).collect()
@@ -150,10 +150,10 @@ mod tests {
     use serde_json::json;
 
     fn compare(base: &Value, other: &Value) -> (Vec<String>, Vec<String>) {
-        let mut found = Difference::default();
-        found.compare(base, other, &Place::of(0));
-        let texts = |places: Vec<Place>| {
-            let text = |place: Place| match place.inside {
+        let mut found = OutputDifference::default();
+        found.compare(base, other, &OutputPlace::of(0));
+        let texts = |places: Vec<OutputPlace>| {
+            let text = |place: OutputPlace| match place.inside {
                 Some(inside) => format!("{} > {inside}", place.path),
                 None => place.path.to_string(),
             };

@@ -6,9 +6,9 @@ pub(crate) mod difference;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::subject::{Attempt, Subject};
+use super::prepared::{Attempt, InputDeployment};
 use change::{FieldChange, Variant, changes, edited};
-use difference::{Difference, Place};
+use difference::{OutputDifference, OutputPlace};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_transform::{StepBudget, Thoroughness};
@@ -71,7 +71,7 @@ impl Fate {
 
 /// A deployment as it is, to be compared with what it would be.
 pub(crate) struct Probe<'p> {
-    subject: Subject<'p>,
+    subject: InputDeployment<'p>,
     pub(crate) base: Attempt,
     providers: Vec<&'p str>,
     steps: StepBudget,
@@ -88,7 +88,7 @@ pub(crate) struct Effect {
     /// The edits that moved the output.
     pub(crate) edits: Vec<FieldChange>,
     /// Where the output moved.
-    pub(crate) moved: Difference,
+    pub(crate) moved: OutputDifference,
     /// Objects that are only there with another value.
     pub(crate) added: Vec<ObjectRef>,
     /// Whether the output moved only once the provider was named.
@@ -113,7 +113,7 @@ pub(crate) struct Effect {
 
 impl<'p> Probe<'p> {
     /// Runs the deployment as it is. `steps` is what its rules may take, all runs together.
-    pub(crate) fn new(subject: Subject<'p>, mut steps: StepBudget) -> Self {
+    pub(crate) fn new(subject: InputDeployment<'p>, mut steps: StepBudget) -> Self {
         let base = subject.run(Thoroughness::Needed, &mut steps);
         let providers = subject.catalog().candidates().iter().map(|candidate| candidate.name.as_str()).collect();
         Self { subject, base, providers, steps, names: false, named: None }
@@ -134,7 +134,7 @@ impl<'p> Probe<'p> {
         let mut effect = Effect::default();
         add_codes(&mut effect.codes, &self.base.findings, path);
         let root = self.subject.root();
-        let mut named: Option<(Vec<FieldChange>, Difference, Vec<ObjectRef>)> = None;
+        let mut named: Option<(Vec<FieldChange>, OutputDifference, Vec<ObjectRef>)> = None;
         for Variant { edits, is_word, is_around } in changes(path, value, root, &self.providers, self.base.provider()) {
             // What other fields do is not this one's doing, unless it cannot be changed without them.
             if is_around && (effect.accepted || effect.unneeded) {
@@ -192,7 +192,7 @@ impl<'p> Probe<'p> {
     }
 
     /// Runs it with another version of the provider's runtime.
-    pub(crate) fn runtime(&mut self, provider: &str, version: &str) -> Option<Difference> {
+    pub(crate) fn runtime(&mut self, provider: &str, version: &str) -> Option<OutputDifference> {
         let mut options = self.subject.options().clone();
         options.runtimes.insert(provider.to_owned(), version.to_owned());
         let other = self.subject.attempt_with(&options, &mut self.steps);
@@ -204,7 +204,7 @@ impl<'p> Probe<'p> {
         &mut self,
         path: &FieldPath,
         edits: Vec<FieldChange>,
-    ) -> Option<(Vec<FieldChange>, Difference, Vec<ObjectRef>)> {
+    ) -> Option<(Vec<FieldChange>, OutputDifference, Vec<ObjectRef>)> {
         let name = FieldPath::from(ModelDeployment::path().spec().provider().name());
         if path.starts_with(&ModelDeployment::path().spec().provider()) {
             return None;
@@ -229,8 +229,8 @@ impl<'p> Probe<'p> {
 }
 
 /// Compares objects of one name, and then those of one kind in their order: their names may have changed with the rest.
-fn difference(base: &Attempt, other: &Attempt) -> (Difference, Vec<ObjectRef>) {
-    let mut difference = Difference::default();
+fn difference(base: &Attempt, other: &Attempt) -> (OutputDifference, Vec<ObjectRef>) {
+    let mut difference = OutputDifference::default();
     let mut others: Vec<Option<&Value>> = other.objects.iter().map(Some).collect();
     let mut pairs: Vec<Option<&Value>> = Vec::new();
     for object in &base.objects {
@@ -239,7 +239,7 @@ fn difference(base: &Attempt, other: &Attempt) -> (Difference, Vec<ObjectRef>) {
     }
     for (position, (object, pair)) in base.objects.iter().zip(pairs).enumerate() {
         let is_its_like = |other: &&mut Option<&Value>| other.is_some_and(|other| kind(other) == kind(object));
-        let place = Place::of(position);
+        let place = OutputPlace::of(position);
         match pair.or_else(|| others.iter_mut().find(is_its_like).and_then(Option::take)) {
             Some(other) => difference.compare(object, other, &place),
             None => difference.changed.push(place),
@@ -254,11 +254,11 @@ fn kind(object: &Value) -> (&str, &str) {
 }
 
 fn add_codes(codes: &mut Vec<&'static str>, findings: &[Diagnostic], path: &FieldPath) {
-    codes.extend(findings.iter().filter(|found| names(found, path)).map(|found| found.code.id));
+    codes.extend(findings.iter().filter(|found| is_about(found, path)).map(|found| found.code.id));
 }
 
 /// Whether a finding is about a field, or about what it is a part of.
-pub(crate) fn names(found: &Diagnostic, path: &FieldPath) -> bool {
+pub(crate) fn is_about(found: &Diagnostic, path: &FieldPath) -> bool {
     found.location.as_ref().is_some_and(|location| {
         let at = &location.path;
         at.segments().len() > 1 && (path.starts_with(at) || at.starts_with(path))

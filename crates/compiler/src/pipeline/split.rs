@@ -15,7 +15,7 @@ use kubefoundry_yaml::{Document, Node, Span, Value};
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct TextPart {
     /// Its bytes.
     pub(super) bytes: Range<usize>,
     /// Which document of the text its first one is.
@@ -23,13 +23,13 @@ pub(super) struct Part {
 }
 
 /// The parts of a text, at least two and at most `most`; none when it has to be read as a whole.
-pub(super) fn parts(source: &Source, most: usize) -> Option<Vec<Part>> {
+pub(super) fn split_documents(source: &Source, most: usize) -> Option<Vec<TextPart>> {
     let text = source.text.as_str();
     let is_json = source.name.rsplit_once('.').is_some_and(|(_, extension)| extension == "json");
     if source.encoding_error.is_some() || is_json {
         return None;
     }
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<TextPart> = Vec::new();
     let (mut start, mut document, mut at) = (0, 0, 0);
     // Whether only blank lines and comments were seen.
     let mut is_bare = true;
@@ -44,7 +44,7 @@ pub(super) fn parts(source: &Source, most: usize) -> Option<Vec<Part>> {
                 // What stands before the first marker belongs to its document; comments there count as one of their own.
                 document += usize::from(text.get(..at).is_some_and(|before| before.contains('#')));
             } else {
-                parts.push(Part { bytes: start..at, document: if start == 0 { 0 } else { document } });
+                parts.push(TextPart { bytes: start..at, document: if start == 0 { 0 } else { document } });
                 document += 1;
                 start = at;
             }
@@ -55,7 +55,7 @@ pub(super) fn parts(source: &Source, most: usize) -> Option<Vec<Part>> {
         }
         at += line.len();
     }
-    parts.push(Part { bytes: start..at, document });
+    parts.push(TextPart { bytes: start..at, document });
     (2..=most).contains(&parts.len()).then_some(parts)
 }
 
@@ -72,7 +72,7 @@ fn has_lone_return(line: &str) -> bool {
 }
 
 /// Moves a document that was read from a part alone to its place in the text.
-pub(super) fn place(document: &mut Document<'_>, part: &Part) {
+pub(super) fn relocate(document: &mut Document<'_>, part: &TextPart) {
     let by = part.bytes.start;
     // Comments before the first marker are counted by the reader where it reads them.
     document.index += if by == 0 { 0 } else { part.document };
@@ -113,7 +113,7 @@ mod tests {
     fn parts_of(name: &str, text: &str) -> Option<Vec<(String, usize)>> {
         let mut sources = SourceSet::default();
         let id = sources.add(name, text);
-        let parts = parts(sources.get(id), 9)?;
+        let parts = split_documents(sources.get(id), 9)?;
         Some(parts.into_iter().map(|part| (text[part.bytes].to_owned(), part.document)).collect())
     }
 
@@ -197,14 +197,14 @@ mod tests {
             let mut sources = SourceSet::default();
             let id = sources.add("x.yaml", text.clone());
             let limits = Limits::default();
-            if let Some(parts) = parts(sources.get(id), 100) {
+            if let Some(parts) = split_documents(sources.get(id), 100) {
                 let read: Vec<_> = parts.iter().map(|part| parse(&text[part.bytes.clone()], &limits)).collect();
                 let whole = parse(&text, &limits);
                 if read.iter().all(|parsed| parsed.failure.is_none()) {
                     let mut documents = Vec::new();
                     for (part, parsed) in parts.iter().zip(read) {
                         for mut document in parsed.documents {
-                            place(&mut document, part);
+                            relocate(&mut document, part);
                             documents.push(document);
                         }
                     }

@@ -12,7 +12,7 @@ use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::status::text_or_empty;
 
 /// ClusterSnapshot objects by group, kind and name.
-pub(super) struct Index<'l> {
+pub(super) struct LiveIndex<'l> {
     objects: BTreeMap<Key<'l>, Vec<(usize, &'l LiveObject)>>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Index<'l> {
 type Key<'l> = (&'l str, &'l str, &'l str);
 
 /// What there is for a rendered object.
-pub(super) enum Found<'l> {
+pub(super) enum LiveMatch<'l> {
     None,
     One(usize, &'l LiveObject),
     /// It is there, in a version whose fields are others.
@@ -29,7 +29,7 @@ pub(super) enum Found<'l> {
     Several(Vec<usize>, String),
 }
 
-impl<'l> Index<'l> {
+impl<'l> LiveIndex<'l> {
     pub(super) fn of(live: &'l [LiveObject]) -> Self {
         let mut objects: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (position, object) in live.iter().enumerate() {
@@ -40,7 +40,7 @@ impl<'l> Index<'l> {
     }
 
     /// The live object that a rendered one is. One without a namespace may be in any; then its annotation tells which.
-    pub(super) fn find(&self, expected: &Value) -> Found<'l> {
+    pub(super) fn find(&self, expected: &Value) -> LiveMatch<'l> {
         let api_version = text_or_empty(expected, "/apiVersion");
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
         let named =
@@ -60,13 +60,13 @@ impl<'l> Index<'l> {
         namespaces.dedup();
         if namespaces.len() > 1 {
             let message = format!("it is rendered without a namespace, and there in {}", namespaces.join(", "));
-            return Found::Several(candidates.iter().map(|(position, _)| *position).collect(), message);
+            return LiveMatch::Several(candidates.iter().map(|(position, _)| *position).collect(), message);
         }
         let same = candidates.iter().find(|(_, live)| &*live.object.api_version == api_version);
         match (same, candidates.first()) {
-            (Some((position, live)), _) => Found::One(*position, live),
-            (None, Some((position, live))) => Found::OtherVersion(*position, live),
-            (None, None) => Found::None,
+            (Some((position, live)), _) => LiveMatch::One(*position, live),
+            (None, Some((position, live))) => LiveMatch::OtherVersion(*position, live),
+            (None, None) => LiveMatch::None,
         }
     }
 }

@@ -9,7 +9,7 @@ use kubefoundry_model::draft::{items_at, string_at};
 
 /// One step: what is done, and what there is to know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct MigrationStep {
     /// What is done, in a few words.
     pub title: String,
     /// What there is to know, a sentence each.
@@ -17,7 +17,7 @@ pub struct Step {
 }
 
 /// What a plan is made of.
-pub(super) struct Parts<'p> {
+pub(super) struct PlanInputs<'p> {
     pub(super) old: &'p ObjectRef,
     pub(super) new: &'p Value,
     pub(super) old_objects: &'p [ObjectRef],
@@ -30,10 +30,10 @@ pub(super) struct Parts<'p> {
     pub(super) names: (Option<String>, Option<String>),
 }
 
-impl Parts<'_> {
+impl PlanInputs<'_> {
     /// Both run beside each other, then traffic goes over, then the old one goes.
-    pub(super) fn steps(&self) -> Vec<Step> {
-        let step = |title: &str, notes: Vec<String>| Step { title: title.to_owned(), notes };
+    pub(super) fn steps(&self) -> Vec<MigrationStep> {
+        let step = |title: &str, notes: Vec<String>| MigrationStep { title: title.to_owned(), notes };
         let list = |objects: &[ObjectRef]| objects.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let new =
             ObjectRef { name: string_at(self.new, "/metadata/name").unwrap_or_default().into(), ..self.old.clone() };
@@ -84,7 +84,7 @@ impl Parts<'_> {
     }
 }
 
-impl Parts<'_> {
+impl PlanInputs<'_> {
     /// What is to be known of volumes while both run.
     fn claims(&self) -> Vec<String> {
         let mut notes = Vec::new();

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::attribution::{Single, State, States, attribute};
+use super::attribution::{AtomicChange, DeploymentState, StatePair, attribute};
 use super::class::{Applier, ChangeClass};
-use super::difference::{Detail, coarsen, differences};
+use super::difference::{Granularity, coarsen, differences};
 use super::images::{self, ImageChange};
-use super::movement::{Movement, Object, between, is_same};
+use super::rendered_change::{Object, RenderedChange, between, is_same};
 use super::report::{Action, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes};
 use super::{PlanInput, selection};
 use crate::Thoroughness;
@@ -22,26 +22,26 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Changes of a document that are made one by one; more are put together. Of a large document, fewer are.
-const MOST_CHANGES: usize = 64;
-const MOST_CHANGES_OF_LARGE: usize = 4;
+const MAX_CHANGES: usize = 64;
+const MAX_CHANGES_OF_LARGE_DOCUMENT: usize = 4;
 /// Bytes from which on a document is large.
-const LARGE: usize = 64 * 1024;
+const LARGE_DOCUMENT_BYTES: usize = 64 * 1024;
 
 /// What every pair is looked at with.
-pub(super) struct Setting<'s> {
+pub(super) struct PlanContext<'s> {
     pub(super) old: Renderer<'s>,
     pub(super) new: Renderer<'s>,
     /// Items of lists on both sides.
     pub(super) old_items: ListItems,
     pub(super) new_items: ListItems,
     /// What besides the documents is not the same.
-    pub(super) changes: Vec<Single>,
+    pub(super) changes: Vec<AtomicChange>,
     pub(super) applier: Applier,
 }
 
 /// A deployment in a run.
 #[derive(Clone, Copy)]
-pub(super) struct Side<'r> {
+pub(super) struct RunDeployment<'r> {
     pub(super) run: PlanInput<'r>,
     pub(super) position: usize,
     pub(super) decision: &'r Decision,
@@ -53,14 +53,14 @@ pub(super) struct Side<'r> {
 
 /// What becomes of a deployment, and what is summed up.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedDeployment {
     pub(super) deployment: DeploymentPlan,
     /// Its GPUs of all types, before and after.
     pub(super) gpus: (u64, u64),
     pub(super) images: Vec<ImageChange>,
 }
 
-impl<'r> Side<'r> {
+impl<'r> RunDeployment<'r> {
     /// Its own bytes.
     pub(super) fn text(&self) -> Option<&'r str> {
         let input = self.input?;
@@ -92,7 +92,11 @@ impl<'r> Side<'r> {
 }
 
 /// What becomes of a deployment that is on one side or on both.
-pub(super) fn plan(old: Option<Side<'_>>, new: Option<Side<'_>>, setting: &Setting<'_>) -> Option<Planned> {
+pub(super) fn plan(
+    old: Option<RunDeployment<'_>>,
+    new: Option<RunDeployment<'_>>,
+    setting: &PlanContext<'_>,
+) -> Option<PlannedDeployment> {
     match (old, new) {
         (Some(old), Some(new)) => Some(both(&old, &new, setting)),
         (Some(side), None) => Some(one(&side, Action::Deleted)),
@@ -102,7 +106,7 @@ pub(super) fn plan(old: Option<Side<'_>>, new: Option<Side<'_>>, setting: &Setti
 }
 
 /// A deployment that comes or goes.
-fn one(side: &Side<'_>, action: Action) -> Planned {
+fn one(side: &RunDeployment<'_>, action: Action) -> PlannedDeployment {
     let is_new = action == Action::Created;
     let (none, objects) = (Vec::new(), side.objects());
     let (before, after) = if is_new { (&none, &objects) } else { (&objects, &none) };
@@ -120,11 +124,11 @@ fn one(side: &Side<'_>, action: Action) -> Planned {
         ..empty(side, action)
     };
     let gpus = if is_new { (0, side.gpus()) } else { (side.gpus(), 0) };
-    Planned { deployment, gpus, images: images::changed(before, after, &[]) }
+    PlannedDeployment { deployment, gpus, images: images::changed(before, after, &[]) }
 }
 
 /// A plan in which nothing is said yet.
-fn empty(side: &Side<'_>, action: Action) -> DeploymentPlan {
+fn empty(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
     DeploymentPlan {
         object: side.decision.object.clone(),
         action,
@@ -139,8 +143,8 @@ fn empty(side: &Side<'_>, action: Action) -> DeploymentPlan {
     }
 }
 
-fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
-    let unchanged = || Planned {
+fn both(old: &RunDeployment<'_>, new: &RunDeployment<'_>, setting: &PlanContext<'_>) -> PlannedDeployment {
+    let unchanged = || PlannedDeployment {
         deployment: DeploymentPlan {
             old: Some(old.position),
             new: Some(new.position),
@@ -156,10 +160,10 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
     let (before, after) =
         (document(old, &setting.old, &setting.old_items), document(new, &setting.new, &setting.new_items));
     let most = match old.text().into_iter().chain(new.text()).map(str::len).max() {
-        Some(LARGE..) => MOST_CHANGES_OF_LARGE,
-        _ => MOST_CHANGES,
+        Some(LARGE_DOCUMENT_BYTES..) => MAX_CHANGES_OF_LARGE_DOCUMENT,
+        _ => MAX_CHANGES,
     };
-    let fields = coarsen(differences(&before, &after, Detail::Leaves), most, &before, &after);
+    let fields = coarsen(differences(&before, &after, Granularity::Leaves), most, &before, &after);
     if renders_as_before && fields.is_empty() {
         return unchanged();
     }
@@ -173,10 +177,11 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
         // The same keys in another order.
         return unchanged();
     }
-    let singles = fields.into_iter().map(Box::new).map(Single::Field).chain(setting.changes.iter().cloned()).collect();
-    let states = States {
-        old: State { renderer: &base.renderer, document: &before, objects: &base.objects },
-        new: State { renderer: &setting.new, document: &after, objects: &new_objects },
+    let singles =
+        fields.into_iter().map(Box::new).map(AtomicChange::Field).chain(setting.changes.iter().cloned()).collect();
+    let states = StatePair {
+        old: DeploymentState { renderer: &base.renderer, document: &before, objects: &base.objects },
+        new: DeploymentState { renderer: &setting.new, document: &after, objects: &new_objects },
         plain: &setting.old,
         behaviors: providers::find(&new.provider()).map(|provider| provider.info().behaviors),
     };
@@ -207,26 +212,31 @@ fn both(old: &Side<'_>, new: &Side<'_>, setting: &Setting<'_>) -> Planned {
         new: Some(new.position),
         ..empty(new, Action::Changed)
     };
-    Planned { deployment, gpus: (old.gpus(), new.gpus()), images }
+    PlannedDeployment { deployment, gpus: (old.gpus(), new.gpus()), images }
 }
 
-fn document(side: &Side<'_>, renderer: &Renderer<'_>, items: &ListItems) -> Value {
+fn document(side: &RunDeployment<'_>, renderer: &Renderer<'_>, items: &ListItems) -> Value {
     side.input.and_then(|input| renderer.document(input, items)).unwrap_or_default()
 }
 
 /// The old state as it can be compared with the new one.
-struct Base<'s> {
+struct Baseline<'s> {
     renderer: Renderer<'s>,
     objects: Vec<Object>,
     /// The main object's version, when it is another one.
-    version: Option<Movement>,
+    version: Option<RenderedChange>,
 }
 
 /// When the main object is written in another version, fields of the one say nothing about fields of the other: the old
 /// deployment is rendered in the new version, as the apiserver converts it.
-fn base<'s>(old: &Side<'_>, new: &Side<'_>, before: &Value, setting: &Setting<'s>) -> Base<'s> {
-    let main = |side: &Side<'_>| side.decision.objects.last().cloned();
-    let as_it_was = || Base { renderer: setting.old.clone(), objects: old.objects(), version: None };
+fn base<'s>(
+    old: &RunDeployment<'_>,
+    new: &RunDeployment<'_>,
+    before: &Value,
+    setting: &PlanContext<'s>,
+) -> Baseline<'s> {
+    let main = |side: &RunDeployment<'_>| side.decision.objects.last().cloned();
+    let as_it_was = || Baseline { renderer: setting.old.clone(), objects: old.objects(), version: None };
     let (Some(old_main), Some(new_main)) = (main(old), main(new)) else { return as_it_was() };
     if !is_same(&old_main, &new_main) || old_main.api_version == new_main.api_version {
         return as_it_was();
@@ -234,14 +244,14 @@ fn base<'s>(old: &Side<'_>, new: &Side<'_>, before: &Value, setting: &Setting<'s
     let with_crd_version = |renderer: Renderer<'s>| renderer.with_crd_version(&old.provider(), &new_main.api_version);
     for renderer in [with_crd_version(setting.old.clone()), with_crd_version(setting.old.with_crds_of(&setting.new))] {
         if let Some(rendered) = renderer.render(before, Thoroughness::Needed) {
-            let version = Movement {
+            let version = RenderedChange {
                 object: new_main.clone(),
                 is_main: true,
                 path: FieldPath::parse("apiVersion"),
                 before: Some(Value::from(&*old_main.api_version)),
                 after: Some(Value::from(&*new_main.api_version)),
             };
-            return Base { renderer, objects: rendered.objects, version: Some(version) };
+            return Baseline { renderer, objects: rendered.objects, version: Some(version) };
         }
     }
     as_it_was()
@@ -256,8 +266,8 @@ fn is_identity(path: &str) -> bool {
 }
 
 /// Whether what the deployment is changes, and not only how it is set up.
-fn changes_identity(old: &Side<'_>, new: &Side<'_>, changes: &[Change]) -> bool {
-    let group = |side: &Side<'_>| side.decision.object.api_version.clone();
+fn changes_identity(old: &RunDeployment<'_>, new: &RunDeployment<'_>, changes: &[Change]) -> bool {
+    let group = |side: &RunDeployment<'_>| side.decision.object.api_version.clone();
     let is_other = |change: &Change| {
         matches!(&change.cause, Cause::Field { path, .. } if is_identity(path))
             && change.outputs.iter().any(|output| output.class != ChangeClass::None)
@@ -266,7 +276,7 @@ fn changes_identity(old: &Side<'_>, new: &Side<'_>, changes: &[Change]) -> bool 
 }
 
 /// What the rules of a cluster's own CRDs refuse is refused, whatever the provider's table knows.
-fn refuse(changes: &mut [Change], states: &States<'_, '_>) {
+fn refuse(changes: &mut [Change], states: &StatePair<'_, '_>) {
     for (object, new) in states.new.objects {
         let Some((_, old)) = states.old.objects.iter().find(|(other, _)| is_same(object, other)) else { continue };
         if old == new {
@@ -351,11 +361,11 @@ fn pause(changes: &mut [Change]) {
 }
 
 /// The objects that come, go or change.
-fn objects(old: &Side<'_>, new: &Side<'_>) -> Vec<ObjectPlan> {
+fn objects(old: &RunDeployment<'_>, new: &RunDeployment<'_>) -> Vec<ObjectPlan> {
     let mut plans = Vec::new();
     for (position, object) in new.decision.objects.iter().enumerate() {
         let before = old.decision.objects.iter().position(|other| is_same(object, other));
-        let text = |side: &Side<'_>, at: usize| side.outputs.get(at).map(|output| output.object.clone());
+        let text = |side: &RunDeployment<'_>, at: usize| side.outputs.get(at).map(|output| output.object.clone());
         let action = match before {
             None => Action::Created,
             Some(before) if text(old, before) == text(new, position) => continue,

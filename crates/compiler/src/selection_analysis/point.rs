@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::Thoroughness;
-use crate::pipeline::Prepared;
+use crate::pipeline::PreparedRun;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{DocumentScope, Findings};
 use kubefoundry_kubernetes::api_group::ApiGroup;
@@ -19,13 +19,13 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 /// A deployment and what is selected for it.
 #[derive(Debug)]
-pub(super) struct Verdict {
+pub(super) struct PointSelection {
     pub(super) selection: Selection,
     /// For each candidate, by its position, the rule that gives its score.
     pub(super) deciding: Vec<Option<usize>>,
 }
 
-impl Verdict {
+impl PointSelection {
     /// The position of the candidate that wins.
     pub(super) fn winner(&self) -> Option<usize> {
         let name = self.selection.provider.as_deref()?;
@@ -42,7 +42,7 @@ impl Verdict {
 }
 
 /// Selects for a document; none when it is no deployment that anything could run.
-pub(super) fn judge(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut StepBudget) -> Option<Verdict> {
+pub(super) fn select_at(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut StepBudget) -> Option<PointSelection> {
     let scope = DocumentScope { source: SourceId::default(), text: "", document: 0, root, object: None };
     let mut findings = Findings::new(scope);
     let group = root.get("apiVersion").and_then(Node::as_str)?.split('/').next()?;
@@ -59,11 +59,11 @@ pub(super) fn judge(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut StepBu
         candidate.rules.iter().position(|rule| rule.value == Some(true) && rule.priority == score)
     });
     let deciding = deciding.collect();
-    Some(Verdict { selection, deciding })
+    Some(PointSelection { selection, deciding })
 }
 
 /// Whether a document is rendered without an error, or passed on.
-pub(super) fn renders(root: &Node<'_>, prepared: &Prepared<'_>, steps: &mut StepBudget) -> bool {
+pub(super) fn renders(root: &Node<'_>, prepared: &PreparedRun<'_>, steps: &mut StepBudget) -> bool {
     !prepared.attempt(root, Thoroughness::Needed, steps).is_refused()
 }
 

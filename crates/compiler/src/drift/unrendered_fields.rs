@@ -7,19 +7,19 @@
 use serde_json::Value;
 
 use super::lists;
-use super::managers::{FieldManager, Managers};
+use super::managers::{FieldManager, FieldManagers};
 use super::{FieldDrift, ValueMismatch};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// The fields that our appliers own and that are not rendered.
-pub(super) fn leftover(expected: &Value, live: &Value, managers: &Managers<'_>) -> Vec<FieldDrift> {
+pub(super) fn find_unrendered(expected: &Value, live: &Value, managers: &FieldManagers<'_>) -> Vec<FieldDrift> {
     let ours = managers.entries.iter().filter(|(writer, fields)| {
         writer.operation == "Apply" && writer.subresource.is_empty() && owns_annotation(fields)
     });
     let mut found = Vec::new();
     for (writer, fields) in ours {
-        let mut walk = Walk { writer, found: &mut found };
+        let mut walk = UnrenderedFieldWalk { writer, found: &mut found };
         walk.object(fields, expected, live, &FieldPath::root());
     }
     found
@@ -34,12 +34,12 @@ fn owns_annotation(fields: &Value) -> bool {
     })
 }
 
-struct Walk<'w> {
+struct UnrenderedFieldWalk<'w> {
     writer: &'w FieldManager,
     found: &'w mut Vec<FieldDrift>,
 }
 
-impl Walk<'_> {
+impl UnrenderedFieldWalk<'_> {
     fn object(&mut self, fields: &Value, expected: &Value, live: &Value, path: &FieldPath) {
         for (name, below) in fields.as_object().into_iter().flatten() {
             if let Some(key) = name.strip_prefix("f:") {
@@ -109,7 +109,7 @@ fn item<'v>(list: &'v Value, said: &Value) -> Option<(usize, &'v Value)> {
         said.as_object().is_some_and(|keys| {
             keys.iter().all(|(name, value)| {
                 let default = (name == "protocol").then(|| Value::from("TCP"));
-                let key = lists::Key { name: name.clone(), default };
+                let key = lists::ItemKey { name: name.clone(), default };
                 lists::part(item, &key) == Some(value)
             })
         })

@@ -7,7 +7,7 @@ use super::context::{configure, crds_of, options_of};
 use super::decision::{Decision, Providers};
 use super::document::Document;
 use super::environment::Environment;
-use super::map::{self, GeneratedObject, Mapped};
+use super::map::{self, GeneratedObject, TransformedObject};
 use super::role::Role;
 use super::scan::ReadPlan;
 use super::survey::Survey;
@@ -28,7 +28,7 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// A run before its first deployment: everything is read.
-pub(crate) struct Prepared<'p> {
+pub(crate) struct PreparedRun<'p> {
     environment: &'p Environment<'p>,
     catalog: &'p Catalog,
     /// The deployments of the input, in order.
@@ -39,10 +39,10 @@ pub(crate) struct Prepared<'p> {
 ///
 /// # Errors
 /// What is wrong with options or configurations; it is among the findings of every run.
-pub(crate) fn prepared<T>(
+pub(crate) fn with_prepared_run<T>(
     sources: &SourceSet,
     providers: Providers,
-    work: impl FnOnce(&Prepared<'_>) -> T,
+    work: impl FnOnce(&PreparedRun<'_>) -> T,
 ) -> Result<T, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let options = options_of(sources, &mut diagnostics);
@@ -74,7 +74,7 @@ pub(crate) fn prepared<T>(
         role.transform().is_some_and(|transform| !transform.needs_set())
     };
     let deployments = survey.kept.values().flatten().filter(is_deployment).collect();
-    Ok(work(&Prepared { environment: &environment, catalog: &catalog, deployments }))
+    Ok(work(&PreparedRun { environment: &environment, catalog: &catalog, deployments }))
 }
 
 /// The providers that can be chosen, before any configuration is read.
@@ -85,11 +85,11 @@ pub(super) fn catalog(options: &Options, providers: Providers) -> Catalog {
     }
 }
 
-impl<'p> Prepared<'p> {
+impl<'p> PreparedRun<'p> {
     /// The deployments of the input, in order.
-    pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'p>> {
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = InputDeployment<'p>> {
         let Self { environment, catalog, .. } = *self;
-        self.deployments.iter().map(move |document| Subject { document, environment, catalog })
+        self.deployments.iter().map(move |document| InputDeployment { document, environment, catalog })
     }
 
     /// The providers that can be chosen.
@@ -111,7 +111,7 @@ impl<'p> Prepared<'p> {
 
 /// One deployment of the input, and what it is mapped with.
 #[derive(Clone, Copy)]
-pub(crate) struct Subject<'p> {
+pub(crate) struct InputDeployment<'p> {
     document: &'p Document<'p>,
     environment: &'p Environment<'p>,
     catalog: &'p Catalog,
@@ -135,7 +135,7 @@ impl Attempt {
         let (mapped, findings) = (outcome.mapped, outcome.findings);
         let failed = findings.has_errors();
         let findings = findings.into_diagnostics();
-        let Some(Mapped { mut decision, objects }) = mapped else {
+        let Some(TransformedObject { mut decision, objects }) = mapped else {
             return Self { objects: Vec::new(), decision: None, findings };
         };
         let objects = if failed { Vec::new() } else { objects };
@@ -166,7 +166,7 @@ impl Attempt {
     }
 }
 
-impl<'p> Subject<'p> {
+impl<'p> InputDeployment<'p> {
     /// None when it is not models that the run has configurations of.
     pub(super) fn new(document: &'p Document<'p>, environment: &'p Environment<'p>) -> Option<Self> {
         let catalog = Catalog::downcast(environment.configuration)?;

@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::difference::{Detail, coarsen, differences};
+use super::difference::{Granularity, coarsen, differences};
 use kubefoundry_diagnostics::ObjectRef;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Fields of an object that are told apart; more are put together.
-const MOST: usize = 256;
+const MAX_CHANGES_PER_OBJECT: usize = 256;
 
 /// An object and what is in it.
 pub(super) type Object = (ObjectRef, Value);
 
 /// Something in the output that is not as it was.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Movement {
+pub(super) struct RenderedChange {
     /// The object, as it is after, or was before it went.
     pub(super) object: ObjectRef,
     /// Whether it is the main object of its deployment.
@@ -27,7 +27,7 @@ pub(super) struct Movement {
     pub(super) after: Option<Value>,
 }
 
-impl Movement {
+impl RenderedChange {
     /// Whether the object itself came or went.
     pub(super) fn is_whole(&self) -> bool {
         self.path.segments().is_empty()
@@ -50,17 +50,17 @@ pub(super) fn is_same(one: &ObjectRef, other: &ObjectRef) -> bool {
 }
 
 /// Everything that moved between two outputs of one deployment, whose main object comes last.
-pub(super) fn between(before: &[Object], after: &[Object]) -> Vec<Movement> {
+pub(super) fn between(before: &[Object], after: &[Object]) -> Vec<RenderedChange> {
     let mut movements = Vec::new();
     let main = |objects: &[Object], position: usize| position + 1 == objects.len();
     for (position, (object, new)) in after.iter().enumerate() {
         let is_main = main(after, position);
         let old = before.iter().find(|(other, _)| is_same(object, other));
-        let moved = |path, before, after| Movement { object: object.clone(), is_main, path, before, after };
+        let moved = |path, before, after| RenderedChange { object: object.clone(), is_main, path, before, after };
         match old {
             None => movements.push(moved(FieldPath::root(), None, Some(new.clone()))),
             Some((_, old)) => {
-                let fields = coarsen(differences(old, new, Detail::Trees), MOST, old, new);
+                let fields = coarsen(differences(old, new, Granularity::Trees), MAX_CHANGES_PER_OBJECT, old, new);
                 movements.extend(fields.into_iter().map(|it| moved(it.path, it.before, it.after)));
             }
         }
@@ -68,7 +68,7 @@ pub(super) fn between(before: &[Object], after: &[Object]) -> Vec<Movement> {
     for (position, (object, old)) in before.iter().enumerate() {
         if !after.iter().any(|(other, _)| is_same(object, other)) {
             let (object, is_main) = (object.clone(), main(before, position));
-            movements.push(Movement {
+            movements.push(RenderedChange {
                 object,
                 is_main,
                 path: FieldPath::root(),
