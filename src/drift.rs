@@ -1,4 +1,4 @@
-//! What a cluster has, compared with what is rendered.
+//! Comparison of live objects with rendered objects.
 
 /// ```
 /// use kubefoundry::drift::{Outcome, DriftReport};

@@ -1,4 +1,4 @@
-//! From objects of providers to ModelDeployments.
+//! Import: from objects of providers to ModelDeployments.
 
 #[doc(inline)]
 pub use kubefoundry_compiler::import::import;

@@ -1,4 +1,4 @@
-//! What goes in.
+//! The input of a run.
 
 /// ```
 /// use kubefoundry::{Purpose, SourceSet};

@@ -1,7 +1,8 @@
 //! kubefoundry turns a `ModelDeployment` (model, engine, GPUs, serving mode) into the manifests of the serving stack
 //! that runs it: a KAITO Workspace, a Dynamo DynamoGraphDeployment or a KubeRay RayService.
 //!
-//! A pure function: the same texts give the same bytes. No cluster, network, clock, environment or file system.
+//! Rendering is a pure function: the same texts give the same bytes. The library uses no cluster, network, clock, environment
+//! or file system.
 //!
 //! ```
 //! use kubefoundry::{SourceSet, Thoroughness, YamlText, compile_as};
@@ -22,21 +23,21 @@
 //! assert!(manifest.starts_with("apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\n"));
 //! ```
 //!
-//! | to | use |
+//! | task | API |
 //! |---|---|
 //! | read texts | [`SourceSet`] |
 //! | render and check them once | [`compile()`], [`compile_as`], [`Compilation`] |
-//! | show what was found | [`Diagnostic`], [`report`], [`registry`] |
-//! | render single deployments, or the same texts again and again | [`Session`] |
-//! | know what a change does before it is applied | [`plan`] |
-//! | know where a field goes, and why a provider was selected | [`trace`], [`selection`] |
-//! | judge what a cluster has | [`status`], [`drift`] |
-//! | move to kubefoundry, or between providers and API groups | [`import`], [`migrate`] |
-//! | give editors and clusters the schemas | [`schemas`] |
+//! | report findings | [`Diagnostic`], [`report`], [`registry`] |
+//! | render single deployments, or the same texts repeatedly | [`Session`] |
+//! | predict the effects of a change | [`plan`] |
+//! | trace fields, and explain the selection of a provider | [`trace`], [`selection`] |
+//! | check the state of a cluster | [`status`], [`drift`] |
+//! | migrate to kubefoundry, or between providers and API groups | [`import`], [`migrate`] |
+//! | get the schemas for editors and clusters | [`schemas`] |
 //!
-//! Only this package promises a stable interface. What it shows is declared in internal crates, `kubefoundry-compiler` above
-//! all; the examples of single methods use the names of those crates. The kinds of input are described in `schemas`, the
-//! options of a run are a document of kind `Render`.
+//! Only this package has a stable interface. Its items are declared in internal crates, mainly `kubefoundry-compiler`; the
+//! examples of single methods use the names of those crates. [`schemas`] describes the kinds of input. The options of a run
+//! are a document of kind `Render`.
 
 mod input;
 mod run;

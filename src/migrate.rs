@@ -1,11 +1,11 @@
-//! To another provider, beside what runs; to another API group.
+//! Migration to another provider, beside the running one, or to another API group.
 
 use kubefoundry_compiler::migrate;
 use kubefoundry_diagnostics::source::SourceSet;
 use kubefoundry_kubernetes::api_group::ApiGroup;
 use kubefoundry_model::providers;
 
-/// Moves every ModelDeployment of the input to a provider of this program; `None` when it has none of that name.
+/// Moves every ModelDeployment of the input to a built-in provider. Returns `None` if there is no such provider.
 ///
 /// ```
 /// use kubefoundry::SourceSet;
@@ -16,9 +16,8 @@ pub fn migrate_to_provider(sources: &SourceSet, provider: &str) -> Option<Provid
     providers::find(provider).map(|provider| migrate::migrate_to_provider(sources, provider))
 }
 
-/// Writes every ModelDeployment and InferenceProviderConfig of the input in another API group, with what the old group
-/// takes for granted written out; everything else in the texts stays as it is. `None` when the group is not one of
-/// ModelDeployments.
+/// Moves every ModelDeployment and InferenceProviderConfig of the input to another API group. Defaults that only the old group
+/// has are written out; all other text stays unchanged. Returns `None` if the group has no ModelDeployments.
 ///
 /// ```
 /// use kubefoundry::SourceSet;

@@ -1,6 +1,4 @@
-//! What a change of the input does to what runs.
-//!
-//! [`plan()`] compares two runs.
+//! The effects of a change on running models. [`plan()`] compares two runs.
 
 #[doc(inline)]
 pub use kubefoundry_compiler::plan::plan;
@@ -66,7 +64,7 @@ pub use kubefoundry_compiler::plan::DeploymentPlan;
 
 /// ```
 /// use kubefoundry::plan::ChangeClass;
-/// assert!(ChangeClass::InPlace < ChangeClass::Recreate, "the least grave comes first");
+/// assert!(ChangeClass::InPlace < ChangeClass::Recreate, "ordered from the least to the most severe");
 /// assert_eq!(ChangeClass::RollingRestart.to_string(), "rolling-restart");
 /// assert_eq!(ChangeClass::RollingRestart.meaning(), "pods are replaced one after the other");
 /// ```
@@ -75,8 +73,8 @@ pub use kubefoundry_compiler::plan::ChangeClass;
 
 /// ```
 /// use kubefoundry::plan::PlanError;
-/// let said = PlanError::NewHasErrors.to_string();
-/// assert_eq!(said, "NEW has errors: it renders nothing, so it changes nothing");
+/// let message = PlanError::NewHasErrors.to_string();
+/// assert_eq!(message, "NEW has errors: it renders nothing, so it changes nothing");
 /// ```
 #[doc(inline)]
 pub use kubefoundry_compiler::plan::PlanError;

@@ -7,8 +7,8 @@ use kubefoundry_diagnostics::Code;
 #[doc(inline)]
 pub use kubefoundry_compiler::registry::{code, codes};
 
-/// The page of a code, `docs/codes/KFnnnn.md`, as Markdown: what it means, why it matters, an example and its correction.
-/// `None` when nobody has written it, which `tests/codes.rs` does not let pass.
+/// Returns the page of a code, `docs/codes/KFnnnn.md`, as Markdown: its meaning, why it matters, an example and its
+/// correction. Returns `None` if the code has no page; `tests/it/codes.rs` ensures that every code has one.
 ///
 /// ```
 /// use kubefoundry::registry;

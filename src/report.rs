@@ -1,4 +1,4 @@
-//! Findings as people and tools read them.
+//! Formats for findings: text for people, JSON and others for tools.
 //!
 //! ```
 //! use kubefoundry::report::{self, TextStyle};

@@ -1,4 +1,4 @@
-//! A run over all texts: what it makes, and what it finds.
+//! A single run over all texts: its output, decisions and findings.
 
 #[doc(inline)]
 pub use kubefoundry_compiler::compile;
@@ -76,7 +76,7 @@ pub use kubefoundry_compiler::pipeline::OutputRole;
 /// ```
 /// use kubefoundry::{OutputForm, SourceSet, Thoroughness, compile_as};
 ///
-/// /// The kind alone.
+/// /// Keeps only the kind of an object.
 /// struct Kind(String);
 ///
 /// impl OutputForm for Kind {
@@ -129,7 +129,7 @@ pub use kubefoundry_compiler::pipeline::YamlText;
 /// assert_eq!(decision.endpoint.as_ref().unwrap().service, "phi-frontend");
 /// ```
 ///
-/// How every provider did, which [`Thoroughness::Everything`] keeps:
+/// The assessment of every candidate, which [`Thoroughness::Everything`] keeps:
 ///
 /// ```
 /// use kubefoundry::{SourceSet, Thoroughness, compile};
@@ -168,7 +168,7 @@ pub use kubefoundry_diagnostics::Diagnostic;
 
 /// ```
 /// use kubefoundry::Severity;
-/// assert!(Severity::Error < Severity::Info, "the gravest comes first");
+/// assert!(Severity::Error < Severity::Info, "ordered from the most to the least severe");
 /// assert_eq!(Severity::Warning.to_string(), "warning");
 /// ```
 #[doc(inline)]

@@ -1,4 +1,4 @@
-//! The rules by which providers are selected: what is wrong with them, and why a provider is not selected.
+//! Analysis of the rules by which providers are selected: problems of the rules, and why a provider is not selected.
 
 #[doc(inline)]
 pub use kubefoundry_compiler::selection_analysis::analyze;

@@ -1,4 +1,4 @@
-//! For programs that keep running.
+//! Repeated evaluation, for programs that keep running.
 
 /// ```
 /// use kubefoundry::{Providers, Session, SourceSet};

@@ -1,4 +1,4 @@
-//! How models in a cluster are, by the status of the objects that run them.
+//! The status of models in a cluster, from the status of the objects that run them.
 
 /// ```
 /// use kubefoundry::status::{StalenessPolicy, StatusReport};

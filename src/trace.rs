@@ -1,5 +1,5 @@
-//! Where the fields of a ModelDeployment go, and where its output comes from: found by changing every field and rendering
-//! again.
+//! Field traces: where each field of a ModelDeployment goes, and where each field of its output comes from. They are found by
+//! changing one field at a time and rendering again.
 
 #[doc(inline)]
 pub use kubefoundry_compiler::trace::trace;
