@@ -20,7 +20,7 @@ pub(super) fn apply(schema: &Value, value: &mut Value, resolver: Resolver<'_>) {
                     fields.insert(name.clone(), default.clone());
                 }
             }
-            children(schema, properties, fields, resolver);
+            apply_to_fields(schema, properties, fields, resolver);
         }
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
@@ -33,13 +33,13 @@ pub(super) fn apply(schema: &Value, value: &mut Value, resolver: Resolver<'_>) {
     }
 }
 
-fn children(
+fn apply_to_fields(
     schema: &Value,
     properties: Option<&Map<String, Value>>,
     fields: &mut Map<String, Value>,
     resolver: Resolver<'_>,
 ) {
-    let additional = resolver.under(schema, "additionalProperties");
+    let additional = resolver.keyword_schema(schema, "additionalProperties");
     for (name, value) in fields.iter_mut() {
         if let Some(schema) = properties.and_then(|properties| properties.get(name)).or(additional) {
             apply(schema, value, resolver);

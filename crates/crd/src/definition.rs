@@ -34,7 +34,7 @@ pub struct CrdVersion {
     references: Option<&'static dyn ReferenceResolver>,
     /// Whether the schema comes from where it was looked at before.
     is_trusted: bool,
-    built: OnceLock<Result<CrdSchema, CrdProblem>>,
+    compiled: OnceLock<Result<CrdSchema, CrdProblem>>,
 }
 
 impl CrdDefinition {
@@ -60,14 +60,20 @@ impl CrdDefinition {
         if spec.get("group")?.as_str() != Some(group) {
             return None;
         }
-        let Some(said) = spec.get("names").and_then(|names| names.get("kind")) else {
+        let Some(declared_kind) = spec.get("names").and_then(|names| names.get("kind")) else {
             let message = format!("a CRD of {group} has no spec.names.kind");
             return Some(Err(CrdProblem::new(&codes::UNUSABLE_CRD, origin, message)));
         };
-        (said.as_str() == Some(kind)).then(|| Self::read(node, spec, group, kind, origin))
+        (declared_kind.as_str() == Some(kind)).then(|| Self::from_node(node, spec, group, kind, origin))
     }
 
-    fn read(node: &Node<'_>, spec: &Node<'_>, group: &str, kind: &str, origin: &CrdOrigin) -> Result<Self, CrdProblem> {
+    fn from_node(
+        node: &Node<'_>,
+        spec: &Node<'_>,
+        group: &str,
+        kind: &str,
+        origin: &CrdOrigin,
+    ) -> Result<Self, CrdProblem> {
         let unusable = |what: String| CrdProblem::new(&codes::UNUSABLE_CRD, origin, what);
         if let Some(version) = node.get("apiVersion").and_then(Node::as_str)
             && version != "apiextensions.k8s.io/v1"
@@ -94,10 +100,10 @@ impl CrdDefinition {
                 group: group.to_owned(),
                 kind: kind.to_owned(),
                 origin: origin.clone(),
-                schema: Arc::new(lean(schema)),
+                schema: Arc::new(strip_prose(schema)),
                 references: None,
                 is_trusted: false,
-                built: OnceLock::new(),
+                compiled: OnceLock::new(),
             })
         });
         let versions = versions.collect::<Result<Vec<_>, _>>()?;
@@ -129,7 +135,7 @@ impl CrdDefinition {
     /// # Errors
     /// When it has no group, kind or version, or a version has no name or no schema.
     pub fn from_value(crd: Value, file: impl Into<String>) -> Result<Self, CrdProblem> {
-        Self::of_json(crd, file.into(), None)
+        Self::from_json(crd, file.into(), None)
     }
 
     /// The same with schemas in which [`ReferenceResolver`] may take the place of a schema. Of its rules
@@ -142,10 +148,10 @@ impl CrdDefinition {
         file: impl Into<String>,
         references: &'static dyn ReferenceResolver,
     ) -> Result<Self, CrdProblem> {
-        Self::of_json(crd, file.into(), Some(references))
+        Self::from_json(crd, file.into(), Some(references))
     }
 
-    fn of_json(
+    fn from_json(
         mut crd: Value,
         file: String,
         references: Option<&'static dyn ReferenceResolver>,
@@ -170,7 +176,7 @@ impl CrdDefinition {
                 schema: Arc::new(schema),
                 references,
                 is_trusted: true,
-                built: OnceLock::new(),
+                compiled: OnceLock::new(),
             })
         });
         let versions = versions.collect::<Result<Vec<_>, _>>()?;
@@ -178,7 +184,7 @@ impl CrdDefinition {
     }
 
     /// Whether both say the same of every version.
-    pub(super) fn agrees(&self, other: &Self) -> bool {
+    pub(super) fn is_equivalent(&self, other: &Self) -> bool {
         let same = |(one, two): (&CrdVersion, &CrdVersion)| {
             one.name == two.name && one.served == two.served && one.schema == two.schema
         };
@@ -187,7 +193,7 @@ impl CrdDefinition {
     }
 
     /// How messages call a version of it.
-    pub(super) fn name_of(&self, version: &str) -> String {
+    pub(super) fn version_name(&self, version: &str) -> String {
         format!("{}/{version} {}", self.group, self.kind)
     }
 
@@ -197,7 +203,7 @@ impl CrdDefinition {
     }
 
     /// The versions that the apiserver answers to, each with the fingerprint of its schema.
-    pub(super) fn installed(&self) -> impl Iterator<Item = InstalledVersion> {
+    pub(super) fn installed_versions(&self) -> impl Iterator<Item = InstalledVersion> {
         self.versions.iter().filter(|version| version.served).map(|version| InstalledVersion {
             group: self.group.clone(),
             version: version.name.clone(),
@@ -228,12 +234,12 @@ impl CrdVersion {
             }
             Ok(CrdSchema::new(name, &self.schema, self.references, &self.origin))
         };
-        self.built.get_or_init(build).as_ref()
+        self.compiled.get_or_init(build).as_ref()
     }
 }
 
 /// A schema without what it says to people: that is most of it.
-fn lean(node: &Node<'_>) -> Value {
+fn strip_prose(node: &Node<'_>) -> Value {
     let yaml::Value::Mapping(entries) = &node.value else { return node.to_json() };
     let mut schema = Map::new();
     for entry in entries {
@@ -243,13 +249,13 @@ fn lean(node: &Node<'_>) -> Value {
                 yaml::Value::Mapping(properties) => Value::Object(
                     properties
                         .iter()
-                        .map(|property| (property.key.clone().into_owned(), lean(&property.node)))
+                        .map(|property| (property.key.clone().into_owned(), strip_prose(&property.node)))
                         .collect(),
                 ),
                 _ => entry.node.to_json(),
             },
-            "items" | "additionalProperties" | "not" => lean(&entry.node),
-            "allOf" | "anyOf" | "oneOf" => Value::Array(entry.node.items().iter().map(lean).collect()),
+            "items" | "additionalProperties" | "not" => strip_prose(&entry.node),
+            "allOf" | "anyOf" | "oneOf" => Value::Array(entry.node.items().iter().map(strip_prose).collect()),
             _ => entry.node.to_json(),
         };
         schema.insert(entry.key.clone().into_owned(), value);

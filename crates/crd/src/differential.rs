@@ -12,34 +12,35 @@ use jsonschema::{Draft, Keyword, ValidationError, Validator};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::judgement::{self, Reason, Whole};
-use crate::pattern::Patterns;
-use crate::place::Place;
+use crate::pattern::PatternCache;
 use crate::references::Resolver;
-use crate::structural::{Checker, Is, Judges};
+use crate::structural::{CheckScope, Checker, ValueRole};
+use crate::violation::{self, RefusalReason, RootSchema};
+use crate::walk_path::WalkPath;
 use crate::{CrdDefinition, CrdSchema, ReferenceResolver, SchemaViolation, format, well_formed};
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// A schema as the library has it.
-struct Library {
+struct ReferenceValidator {
     schema: Value,
     validator: Validator,
 }
 
-impl Library {
+impl ReferenceValidator {
     fn new(schema: &Value) -> Self {
         let options = jsonschema::options()
             .with_draft(Draft::Draft7)
             .offline()
             .with_keyword("x-re2-pattern", |_, pattern, _| {
-                Ok(Box::new(Matches(pattern.as_str().unwrap_or_default().to_owned())) as Box<dyn for<'i> Keyword<'i>>)
+                Ok(Box::new(PatternKeyword(pattern.as_str().unwrap_or_default().to_owned()))
+                    as Box<dyn for<'i> Keyword<'i>>)
             })
             .should_validate_formats(true)
             .with_format("duration", |text: &str| format::is_valid("duration", text))
             .with_format("byte", |text: &str| format::is_valid("byte", text));
-        let mut strict = declared(schema);
-        with_type_meta(&mut strict);
+        let mut strict = to_json_schema(schema);
+        add_type_meta(&mut strict);
         let validator = options.build(&strict).unwrap_or_else(|error| panic!("{error} of {strict}"));
         Self { schema: schema.clone(), validator }
     }
@@ -47,37 +48,42 @@ impl Library {
     fn check(&self, object: &Value) -> Vec<SchemaViolation> {
         let mut found = Vec::new();
         for error in self.validator.iter_errors(object) {
-            self.explain(&error, object, &mut found);
+            self.push_violation(&error, object, &mut found);
         }
         // A field that is there and has no schema is not missing, too, as the library has it in some schemas.
         let has_no_schema = |of: &SchemaViolation| *of.code == crate::codes::FIELD_NOT_IN_SCHEMA;
         let unknown: Vec<FieldPath> = found.iter().filter(|it| has_no_schema(it)).map(|it| it.path.clone()).collect();
         found.retain(|it| has_no_schema(it) || !it.message.starts_with("is missing") || !unknown.contains(&it.path));
-        in_order(found)
+        sorted_and_deduplicated(found)
     }
 
-    fn explain(&self, error: &ValidationError<'_>, object: &Value, out: &mut Vec<SchemaViolation>) {
+    fn push_violation(&self, error: &ValidationError<'_>, object: &Value, out: &mut Vec<SchemaViolation>) {
         let path = path_of(error, object);
         let value = error.instance().clone().into_owned();
-        let refuse = |reason: &Reason<'_>| judgement::refused(whole(&self.schema), reason, &value, path.clone());
+        let refuse = |reason: &RefusalReason<'_>| {
+            violation::refused_value(root_schema(&self.schema), reason, &value, path.clone())
+        };
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let unknown = |name: &String| judgement::unknown(whole(&self.schema), &path, name, &value[name]);
+                let unknown =
+                    |name: &String| violation::unknown_field(root_schema(&self.schema), &path, name, &value[name]);
                 out.extend(unexpected.iter().map(unknown));
             }
             ValidationErrorKind::Required { property } => {
-                out.push(judgement::missing(&path, property.as_str().unwrap()));
+                out.push(violation::missing_field(&path, property.as_str().unwrap()));
             }
             ValidationErrorKind::Type { kind } => {
                 let kinds: Vec<String> = match kind {
                     TypeKind::Single(kind) => vec![kind.to_string()],
                     TypeKind::Multiple(kinds) => kinds.into_iter().map(|kind| kind.to_string()).collect(),
                 };
-                out.push(refuse(&Reason::Type(kinds.iter().map(String::as_str).collect())));
+                out.push(refuse(&RefusalReason::Type(kinds.iter().map(String::as_str).collect())));
             }
-            ValidationErrorKind::Enum { options } => out.push(refuse(&Reason::Enum(options.as_array().unwrap()))),
-            ValidationErrorKind::Custom { message, .. } => out.push(refuse(&Reason::Pattern(message))),
-            ValidationErrorKind::Format { format } => out.push(refuse(&Reason::Format(format))),
+            ValidationErrorKind::Enum { options } => {
+                out.push(refuse(&RefusalReason::Enum(options.as_array().unwrap())))
+            }
+            ValidationErrorKind::Custom { message, .. } => out.push(refuse(&RefusalReason::Pattern(message))),
+            ValidationErrorKind::Format { format } => out.push(refuse(&RefusalReason::Format(format))),
             kind => {
                 let keywords = [
                     "allOf",
@@ -98,21 +104,21 @@ impl Library {
                     "uniqueItems",
                 ];
                 let keyword = keywords.into_iter().find(|keyword| *keyword == kind.keyword());
-                out.push(refuse(&Reason::Keyword(keyword.unwrap_or_else(|| panic!("{kind:?}")))));
+                out.push(refuse(&RefusalReason::Keyword(keyword.unwrap_or_else(|| panic!("{kind:?}")))));
             }
         }
     }
 }
 
-struct Matches(String);
+struct PatternKeyword(String);
 
-impl<'i> Keyword<'i> for Matches {
+impl<'i> Keyword<'i> for PatternKeyword {
     fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
         if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom(self.0.clone())) }
     }
 
     fn is_valid(&self, instance: &'i Value) -> bool {
-        instance.as_str().is_none_or(|text| Patterns::default().is_match(&self.0, text))
+        instance.as_str().is_none_or(|text| PatternCache::default().is_match(&self.0, text))
     }
 }
 
@@ -134,7 +140,7 @@ fn path_of(error: &ValidationError<'_>, object: &Value) -> FieldPath {
 }
 
 /// Keywords that mean in a structural schema what they mean in JSON Schema.
-const SAME: &[&str] = &[
+const SHARED_KEYWORDS: &[&str] = &[
     "enum",
     "maxItems",
     "maxLength",
@@ -150,8 +156,8 @@ const SAME: &[&str] = &[
 const FORMATS: &[&str] = &["byte", "date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri"];
 
 /// A schema that declares what there is, as JSON Schema.
-fn declared(schema: &Value) -> Value {
-    let mut strict = judging(schema);
+fn to_json_schema(schema: &Value) -> Value {
+    let mut strict = to_json_constraints(schema);
     let is = |key: &str| schema.get(key).and_then(Value::as_bool).unwrap_or(false);
     let with_null =
         |kinds: &[&str]| -> Value { kinds.iter().copied().chain(is("nullable").then_some("null")).collect() };
@@ -160,17 +166,17 @@ fn declared(schema: &Value) -> Value {
     } else if let Some(kind) = schema.get("type").and_then(Value::as_str) {
         strict.insert("type".to_owned(), if is("nullable") { with_null(&[kind]) } else { json!(kind) });
         let format = schema.get("format").and_then(Value::as_str);
-        if let Some((minimum, maximum)) = format.and_then(|format| format::range(kind, format)) {
+        if let Some((minimum, maximum)) = format.and_then(|format| format::numeric_range(kind, format)) {
             let all = strict.entry("allOf").or_insert_with(|| json!([]));
             all.as_array_mut().unwrap().push(json!({"minimum": minimum, "maximum": maximum}));
         }
     }
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        let properties = properties.iter().map(|(name, property)| (name.clone(), declared(property)));
+        let properties = properties.iter().map(|(name, property)| (name.clone(), to_json_schema(property)));
         strict.insert("properties".to_owned(), properties.collect::<Map<_, _>>().into());
     }
     let additional = match schema.get("additionalProperties") {
-        Some(schema @ Value::Object(fields)) if !fields.is_empty() => Some(declared(schema)),
+        Some(schema @ Value::Object(fields)) if !fields.is_empty() => Some(to_json_schema(schema)),
         Some(Value::Object(_) | Value::Bool(true)) => None,
         _ if is("x-kubernetes-preserve-unknown-fields") => None,
         _ => Some(json!(false)),
@@ -181,11 +187,11 @@ fn declared(schema: &Value) -> Value {
         strict.insert("additionalProperties".to_owned(), additional);
     }
     if let Some(items) = schema.get("items") {
-        strict.insert("items".to_owned(), declared(items));
+        strict.insert("items".to_owned(), to_json_schema(items));
     }
     let mut strict = Value::Object(strict);
     if is("x-kubernetes-embedded-resource") {
-        with_type_meta(&mut strict);
+        add_type_meta(&mut strict);
         let required = strict.as_object_mut().unwrap().entry("required").or_insert_with(|| json!([]));
         let required = required.as_array_mut().unwrap();
         for name in ["apiVersion", "kind"].map(Value::from) {
@@ -198,9 +204,9 @@ fn declared(schema: &Value) -> Value {
 }
 
 /// The part of a schema that only judges.
-fn judging(schema: &Value) -> Map<String, Value> {
+fn to_json_constraints(schema: &Value) -> Map<String, Value> {
     let mut strict = Map::new();
-    for keyword in SAME {
+    for keyword in SHARED_KEYWORDS {
         if let Some(value) = schema.get(keyword) {
             strict.insert((*keyword).to_owned(), value.clone());
         }
@@ -217,39 +223,39 @@ fn judging(schema: &Value) -> Map<String, Value> {
     if let Some(format) = schema.get("format").and_then(Value::as_str).filter(|format| FORMATS.contains(format)) {
         strict.insert("format".to_owned(), Value::from(format));
     }
-    let is_usable = |schema: &Value| Patterns::default().are_usable(schema, Resolver::default());
+    let is_usable = |schema: &Value| PatternCache::default().are_usable(schema, Resolver::default());
     for keyword in ["allOf", "anyOf", "oneOf"] {
         if let Some(schemas) = schema.get(keyword).and_then(Value::as_array)
             && (keyword != "oneOf" || schemas.iter().all(is_usable))
         {
-            strict.insert(keyword.to_owned(), schemas.iter().map(junctor).collect());
+            strict.insert(keyword.to_owned(), schemas.iter().map(to_json_junctor).collect());
         }
     }
     if let Some(schema) = schema.get("not").filter(|schema| is_usable(schema)) {
-        strict.insert("not".to_owned(), junctor(schema));
+        strict.insert("not".to_owned(), to_json_junctor(schema));
     }
     strict
 }
 
 /// A schema inside of `allOf`, `anyOf`, `oneOf` or `not`.
-fn junctor(schema: &Value) -> Value {
-    let mut strict = judging(schema);
+fn to_json_junctor(schema: &Value) -> Value {
+    let mut strict = to_json_constraints(schema);
     if let Some(kind) = schema.get("type") {
         strict.insert("type".to_owned(), kind.clone());
     }
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        let properties = properties.iter().map(|(name, property)| (name.clone(), junctor(property)));
+        let properties = properties.iter().map(|(name, property)| (name.clone(), to_json_junctor(property)));
         strict.insert("properties".to_owned(), properties.collect::<Map<_, _>>().into());
     }
     for keyword in ["items", "additionalProperties"] {
         if let Some(schema) = schema.get(keyword).filter(|schema| schema.is_object()) {
-            strict.insert(keyword.to_owned(), junctor(schema));
+            strict.insert(keyword.to_owned(), to_json_junctor(schema));
         }
     }
     Value::Object(strict)
 }
 
-fn with_type_meta(strict: &mut Value) {
+fn add_type_meta(strict: &mut Value) {
     let properties = strict.as_object_mut().unwrap().entry("properties").or_insert_with(|| json!({}));
     let properties = properties.as_object_mut().unwrap();
     for field in ["apiVersion", "kind"] {
@@ -258,30 +264,30 @@ fn with_type_meta(strict: &mut Value) {
     properties.insert("metadata".to_owned(), json!({"type": "object"}));
 }
 
-fn whole(schema: &Value) -> Whole<'_> {
-    Whole { schema, depth: 0, resolver: Resolver::default() }
+fn root_schema(schema: &Value) -> RootSchema<'_> {
+    RootSchema { schema, depth: 0, resolver: Resolver::default() }
 }
 
-fn ours(schema: &Value, object: &Value) -> Vec<SchemaViolation> {
-    let (patterns, root) = (Patterns::default(), FieldPath::root());
+fn check_with_checker(schema: &Value, object: &Value) -> Vec<SchemaViolation> {
+    let (patterns, root) = (PatternCache::default(), FieldPath::root());
     let mut found = Vec::new();
-    let checker = Checker { whole: whole(schema), patterns: &patterns, judges: Judges::Everything };
-    checker.check(schema, object, &Place::Start(&root), Is::AWholeObject, &mut found);
+    let checker = Checker { root: root_schema(schema), patterns: &patterns, scope: CheckScope::Everything };
+    checker.check(schema, object, &WalkPath::Start(&root), ValueRole::WholeObject, &mut found);
     // Which patterns cannot be evaluated, the library is not asked.
     found.retain(|violation| *violation.code != crate::codes::CRD_RULE_NOT_EVALUATED);
-    in_order(found)
+    sorted_and_deduplicated(found)
 }
 
-fn in_order(mut found: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
+fn sorted_and_deduplicated(mut found: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
     found.sort();
     found.dedup();
     found
 }
 
 /// Numbers that look like chance and are the same in every run.
-struct Chance(u64);
+struct Xorshift(u64);
 
-impl Chance {
+impl Xorshift {
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -296,7 +302,7 @@ impl Chance {
 }
 
 /// An object that mostly fits a schema; `size` bounds how many values it has.
-fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
+fn generate_object(schema: &Value, chance: &mut Xorshift, size: &mut usize) -> Value {
     *size = size.saturating_sub(1);
     if let Some(options) = schema["enum"].as_array() {
         return chance.pick(options).clone();
@@ -312,7 +318,7 @@ fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
         Some("boolean") => json!(true),
         Some("array") => {
             let length = if *size == 0 { 0 } else { 1 + chance.below(2) };
-            (0..length).map(|_| sample(&schema["items"], chance, size)).collect()
+            (0..length).map(|_| generate_object(&schema["items"], chance, size)).collect()
         }
         Some("object") => {
             let mut fields = Map::new();
@@ -320,11 +326,11 @@ fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
                 schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
                 if required.contains(&name.as_str()) || name == "spec" || *size > 0 && chance.below(4) == 0 {
-                    fields.insert(name.clone(), sample(property, chance, size));
+                    fields.insert(name.clone(), generate_object(property, chance, size));
                 }
             }
             if schema["additionalProperties"].is_object() && *size > 0 {
-                fields.insert("any-key".to_owned(), sample(&schema["additionalProperties"], chance, size));
+                fields.insert("any-key".to_owned(), generate_object(&schema["additionalProperties"], chance, size));
             }
             Value::Object(fields)
         }
@@ -333,9 +339,9 @@ fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
 }
 
 /// Changes one value of an object: into another, away, or to another name.
-fn mutate(object: &mut Value, chance: &mut Chance) {
+fn mutate(object: &mut Value, chance: &mut Xorshift) {
     let mut places = Vec::new();
-    pointers(object, String::new(), &mut places);
+    collect_pointers(object, String::new(), &mut places);
     if places.is_empty() {
         return;
     }
@@ -378,16 +384,16 @@ fn mutate(object: &mut Value, chance: &mut Chance) {
     }
 }
 
-fn pointers(value: &Value, at: String, out: &mut Vec<String>) {
+fn collect_pointers(value: &Value, at: String, out: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                pointers(value, format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), out);
+                collect_pointers(value, format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), out);
             }
         }
         Value::Array(items) => {
             for (position, value) in items.iter().enumerate() {
-                pointers(value, format!("{at}/{position}"), out);
+                collect_pointers(value, format!("{at}/{position}"), out);
             }
         }
         _ => {}
@@ -399,14 +405,14 @@ fn pointers(value: &Value, at: String, out: &mut Vec<String>) {
 
 /// The schemas of the CRDs in a folder, each with a name.
 #[allow(clippy::disallowed_methods, reason = "a test reads the CRDs of the repository")]
-fn schemas_of(folder: &Path) -> Vec<(String, Value)> {
+fn schemas_in_folder(folder: &Path) -> Vec<(String, Value)> {
     let mut schemas = Vec::new();
     for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if file.extension().is_none_or(|extension| extension != "yaml") {
             continue;
         }
         let text = fs::read_to_string(&file).unwrap();
-        for document in yaml::parse(&text, &crate::slot::LIMITS).documents {
+        for document in yaml::parse(&text, &crate::kind_candidates::LIMITS).documents {
             let crd = document.root.to_json();
             for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
                 let name = format!("{} {}", file.display(), version["name"]);
@@ -419,20 +425,20 @@ fn schemas_of(folder: &Path) -> Vec<(String, Value)> {
 
 /// Every CRD of the repository is given objects that were changed in one to three places.
 #[test]
-fn the_library_finds_the_same_in_mutated_objects() {
+fn agrees_with_jsonschema_on_mutated_objects() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
-    let schemas = schemas_of(&folder);
+    let schemas = schemas_in_folder(&folder);
     assert!(schemas.len() >= 5, "{}", schemas.len());
-    let (mut refused, mut taken, mut chance) = (0, 0, Chance(20_261_122));
+    let (mut refused, mut taken, mut chance) = (0, 0, Xorshift(20_261_122));
     for (name, schema) in &schemas {
         assert_eq!(well_formed::check(schema), Ok(()), "{name}");
-        let library = Library::new(schema);
+        let library = ReferenceValidator::new(schema);
         for _ in 0..=1000 / schemas.len() {
-            let mut object = sample(schema, &mut chance, &mut 40);
+            let mut object = generate_object(schema, &mut chance, &mut 40);
             for _ in 0..=chance.below(3) {
                 mutate(&mut object, &mut chance);
             }
-            let found = ours(schema, &object);
+            let found = check_with_checker(schema, &object);
             assert_eq!(found, library.check(&object), "{name}: {object}");
             *if found.is_empty() { &mut taken } else { &mut refused } += 1;
         }
@@ -441,7 +447,7 @@ fn the_library_finds_the_same_in_mutated_objects() {
 }
 
 /// Schemas that use every keyword of the language.
-fn schemas() -> impl Strategy<Value = Value> {
+fn any_schema() -> impl Strategy<Value = Value> {
     let rule = prop_oneof![
         Just(json!({"type": "string"})),
         Just(json!({"type": "integer"})),
@@ -509,7 +515,7 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
-fn values() -> impl Strategy<Value = Value> {
+fn any_value() -> impl Strategy<Value = Value> {
     let texts: &[&str] = &[
         "text",
         "",
@@ -561,9 +567,9 @@ fn values() -> impl Strategy<Value = Value> {
 
 /// Schemas by what refers to them.
 #[derive(Debug, Default)]
-struct Shared(Map<String, Value>);
+struct SharedSchemas(Map<String, Value>);
 
-impl ReferenceResolver for Shared {
+impl ReferenceResolver for SharedSchemas {
     fn resolve(&self, reference: &str) -> Option<&Value> {
         self.0.get(reference)
     }
@@ -573,9 +579,9 @@ impl ReferenceResolver for Shared {
     }
 }
 
-impl Shared {
+impl SharedSchemas {
     /// What takes the place of a schema: a reference to it, or the schema with references in it.
-    fn share(&mut self, schema: &Value, chance: &mut Chance) -> Value {
+    fn share(&mut self, schema: &Value, chance: &mut Xorshift) -> Value {
         let Value::Object(keywords) = schema else { return schema.clone() };
         let mut shared = Map::new();
         for (keyword, value) in keywords {
@@ -602,7 +608,7 @@ impl Shared {
     }
 
     /// A schema, and the same one by reference.
-    fn pair(schema: &Value, chance: &mut Chance) -> [CrdDefinition; 2] {
+    fn definitions_with_and_without_references(schema: &Value, chance: &mut Xorshift) -> [CrdDefinition; 2] {
         let crd = |schema: &Value| {
             json!({"spec": {"group": "g", "names": {"kind": "K"}, "versions": [
                 {"name": "v1", "served": true, "schema": {"openAPIV3Schema": schema}},
@@ -619,11 +625,11 @@ impl Shared {
 }
 
 /// Everything that two schemas say of an object.
-fn compare([one, two]: [&CrdSchema; 2], object: &Value) {
+fn assert_equal_results([one, two]: [&CrdSchema; 2], object: &Value) {
     assert_eq!(two.check(object), one.check(object), "{object}");
     assert_eq!(two.check_outline(object), one.check_outline(object), "{object}");
     let mut places = Vec::new();
-    pointers(object, String::new(), &mut places);
+    collect_pointers(object, String::new(), &mut places);
     for place in places.iter().filter(|place| !place.contains('~')) {
         let steps = place.split('/').skip(1);
         let path = steps.fold(FieldPath::root(), |path, step| match step.parse() {
@@ -642,18 +648,18 @@ fn compare([one, two]: [&CrdSchema; 2], object: &Value) {
 
 /// Every CRD of the repository, with about every second schema in it behind a reference.
 #[test]
-fn references_say_what_they_stand_for_of_mutated_objects() {
-    let schemas = schemas_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas"));
-    let (mut refused, mut taken, mut chance) = (0, 0, Chance(20_261_123));
+fn references_give_the_same_result_on_mutated_objects() {
+    let schemas = schemas_in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas"));
+    let (mut refused, mut taken, mut chance) = (0, 0, Xorshift(20_261_123));
     for (_, schema) in &schemas {
-        let pair = Shared::pair(schema, &mut chance);
+        let pair = SharedSchemas::definitions_with_and_without_references(schema, &mut chance);
         let [one, two] = [&pair[0], &pair[1]].map(|it| it.version("v1").unwrap().schema().unwrap());
         for _ in 0..=1000 / schemas.len() {
-            let mut object = sample(schema, &mut chance, &mut 40);
+            let mut object = generate_object(schema, &mut chance, &mut 40);
             for _ in 0..=chance.below(3) {
                 mutate(&mut object, &mut chance);
             }
-            compare([one, two], &object);
+            assert_equal_results([one, two], &object);
             *if one.check_outline(&object).is_empty() { &mut taken } else { &mut refused } += 1;
         }
     }
@@ -664,32 +670,32 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
     #[test]
-    fn the_library_finds_the_same_by_any_schema(schema in schemas(), value in values()) {
+    fn the_library_finds_the_same_by_any_schema(schema in any_schema(), value in any_value()) {
         let schema = json!({"type": "object", "properties": {"a": schema}});
         prop_assert_eq!(well_formed::check(&schema), Ok(()));
         let object = json!({"a": value});
-        prop_assert_eq!(ours(&schema, &object), Library::new(&schema).check(&object), "{} {}", schema, object);
+        prop_assert_eq!(check_with_checker(&schema, &object), ReferenceValidator::new(&schema).check(&object), "{} {}", schema, object);
     }
 
     #[test]
-    fn references_say_what_they_stand_for(schema in schemas(), value in values(), seed in 1_u64..) {
+    fn references_say_what_they_stand_for(schema in any_schema(), value in any_value(), seed in 1_u64..) {
         let schema = json!({"type": "object", "properties": {"a": with_defaults(schema)}});
-        let pair = Shared::pair(&schema, &mut Chance(seed));
+        let pair = SharedSchemas::definitions_with_and_without_references(&schema, &mut Xorshift(seed));
         let schemas = [&pair[0], &pair[1]].map(|it| it.version("v1").unwrap().schema().unwrap());
-        compare(schemas, &json!({"a": value}));
+        assert_equal_results(schemas, &json!({"a": value}));
     }
 
     #[test]
-    fn an_outline_is_all_that_its_check_looks_at(schema in schemas(), value in values(), other in values()) {
+    fn an_outline_is_all_that_its_check_looks_at(schema in any_schema(), value in any_value(), other in any_value()) {
         let schema = json!({"type": "object", "properties": {"a": with_defaults(schema)}});
-        let pair = Shared::pair(&schema, &mut Chance(1));
+        let pair = SharedSchemas::definitions_with_and_without_references(&schema, &mut Xorshift(1));
         let schema = pair[0].version("v1").unwrap().schema().unwrap();
         let same = json!({"a": with_values_of(&value, &other)});
-        prop_assert_eq!(paths(&schema.check_outline(&json!({"a": value}))), paths(&schema.check_outline(&same)));
+        prop_assert_eq!(paths_and_codes(&schema.check_outline(&json!({"a": value}))), paths_and_codes(&schema.check_outline(&same)));
     }
 }
 
-fn paths(found: &[SchemaViolation]) -> Vec<(String, &'static str)> {
+fn paths_and_codes(found: &[SchemaViolation]) -> Vec<(String, &'static str)> {
     found.iter().map(|violation| (violation.path.to_string(), violation.code.id)).collect()
 }
 

@@ -1,5 +1,5 @@
 //! Formats of texts (`k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go`). Those that are not here are not
-//! checked; formats of numbers are bounds ([`range`]).
+//! checked; formats of numbers are bounds ([`numeric_range`]).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -20,7 +20,7 @@ pub(super) fn is_valid(format: &str, text: &str) -> bool {
 }
 
 /// The least and the greatest number of a format.
-pub(super) fn range(kind: &str, format: &str) -> Option<(serde_json::Number, serde_json::Number)> {
+pub(super) fn numeric_range(kind: &str, format: &str) -> Option<(serde_json::Number, serde_json::Number)> {
     match (kind, format) {
         ("integer" | "number", "int32") => Some((i32::MIN.into(), i32::MAX.into())),
         ("integer" | "number", "int64") => Some((i64::MIN.into(), i64::MAX.into())),
@@ -62,14 +62,14 @@ fn is_base64(text: &str) -> bool {
 }
 
 /// A number of exactly so many digits.
-fn digits(text: &str, count: usize) -> Option<u32> {
+fn parse_digits(text: &str, count: usize) -> Option<u32> {
     (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
 /// `2006-01-02`, a day that there is.
 fn is_date(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
-    let mut next = |count| digits(parts.next()?, count);
+    let mut next = |count| parse_digits(parts.next()?, count);
     let (Some(year), Some(month), Some(day)) = (next(4), next(2), next(2)) else { return false };
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
@@ -84,18 +84,18 @@ fn is_date(text: &str) -> bool {
 
 /// A date and a time of RFC 3339. The apiserver knows no leap second.
 fn is_date_time(text: &str) -> bool {
-    text.split_once(['T', 't']).is_some_and(|(date, time)| is_date(date) && is_time(time).is_some())
+    text.split_once(['T', 't']).is_some_and(|(date, time)| is_date(date) && parse_time(time).is_some())
 }
 
 /// Reads `15:04:05.999+01:00`.
-fn is_time(text: &str) -> Option<()> {
+fn parse_time(text: &str) -> Option<()> {
     let hour_and_minute = |text: &str| {
         let (hour, minute) = text.split_once(':')?;
-        (digits(hour, 2)? <= 23 && digits(minute, 2)? <= 59).then_some(())
+        (parse_digits(hour, 2)? <= 23 && parse_digits(minute, 2)? <= 59).then_some(())
     };
     hour_and_minute(text.get(..5)?)?;
     let seconds = text.get(5..)?.strip_prefix(':')?;
-    let rest = (digits(seconds.get(..2)?, 2)? <= 59).then(|| seconds.get(2..))??;
+    let rest = (parse_digits(seconds.get(..2)?, 2)? <= 59).then(|| seconds.get(2..))??;
     let zone = match rest.strip_prefix('.') {
         Some(fraction) => {
             let zone = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -145,7 +145,10 @@ fn is_uri(text: &str) -> bool {
         Some(path) => path.split_at(path.find('/').unwrap_or(path.len())),
         None => ("", path),
     };
-    is_scheme && is_authority(authority) && is_of(path, b":@/") && [query, fragment].iter().all(|it| is_of(it, b":@/?"))
+    is_scheme
+        && is_authority(authority)
+        && has_only_uri_characters(path, b":@/")
+        && [query, fragment].iter().all(|it| has_only_uri_characters(it, b":@/?"))
 }
 
 /// `user@host:8080`, where the host may be an IPv6 address in brackets.
@@ -160,11 +163,13 @@ fn is_authority(text: &str) -> bool {
         },
         None => host.split_once(':').unwrap_or((host, "")),
     };
-    is_of(user, b":") && is_of(name, b"") && port.bytes().all(|byte| byte.is_ascii_digit())
+    has_only_uri_characters(user, b":")
+        && has_only_uri_characters(name, b"")
+        && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a text consists of unreserved characters, sub-delimiters, escapes of bytes and `more`.
-fn is_of(text: &str, more: &[u8]) -> bool {
+fn has_only_uri_characters(text: &str, more: &[u8]) -> bool {
     let mut rest = text.as_bytes();
     while let [byte, after @ ..] = rest {
         rest = match (byte, after) {

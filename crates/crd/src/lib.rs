@@ -15,19 +15,19 @@ mod defaults;
 mod definition;
 #[cfg(test)]
 mod differential;
+mod dump_splitter;
 mod format;
-mod judgement;
+mod kind_candidates;
+mod list_types;
 mod metadata;
 mod number;
 mod pattern;
-mod place;
 mod references;
-mod rules;
 mod schema;
-mod slice;
-mod slot;
 mod structural;
-mod structure;
+mod validation_rules;
+mod violation;
+mod walk_path;
 mod well_formed;
 
 use std::borrow::Cow;
@@ -35,10 +35,10 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 pub use definition::{CrdDefinition, CrdVersion};
+use kind_candidates::KindCandidates;
 pub use references::ReferenceResolver;
 use references::Resolver;
 pub use schema::CrdSchema;
-use slot::Slot;
 
 use kubefoundry_diagnostics::source::{EncodingError, Purpose, Source, SourceId, SourceSet};
 use kubefoundry_diagnostics::{Code, Diagnostic, Location};
@@ -70,7 +70,7 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 /// ```
 #[derive(Debug)]
 pub struct Crds<'t> {
-    slots: Vec<Slot<'t>>,
+    kinds: Vec<KindCandidates<'t>>,
 }
 
 /// An API group and a kind: `("ray.io", "RayService")`.
@@ -199,7 +199,8 @@ impl<'t> Crds<'t> {
     /// assert!(crds.find("kaito.sh", "Workspace").unwrap().is_none());
     /// ```
     pub fn from_sources(sources: &'t SourceSet, kinds: impl IntoIterator<Item = GroupKind>) -> (Self, Vec<Diagnostic>) {
-        let mut slots: Vec<Slot<'t>> = kinds.into_iter().map(|(group, kind)| Slot::new(group, kind)).collect();
+        let mut slots: Vec<KindCandidates<'t>> =
+            kinds.into_iter().map(|(group, kind)| KindCandidates::new(group, kind)).collect();
         let mut problems = Vec::new();
         let dumps = || sources.iter().filter(|(_, source)| source.purpose == Purpose::Crds);
         for (id, source) in dumps() {
@@ -207,22 +208,22 @@ impl<'t> Crds<'t> {
             let line = text.lines().next().map_or(0, str::len);
             let origin = CrdOrigin { source: Some(id), file: source.name.clone(), span: Span { start: 0, end: line } };
             let same = |other: &Source| source.directory.is_some() && other.directory == source.directory;
-            match (names_crds(source), &source.directory) {
-                (Named::Yes, _) => {}
-                (Named::InUtf16, _) => {
+            match (crd_mention(source), &source.directory) {
+                (CrdMention::Yes, _) => {}
+                (CrdMention::InUtf16, _) => {
                     let message = "the dump is UTF-16, expected UTF-8";
                     problems.push(CrdProblem::new(&codes::UNUSABLE_CRD, &origin, message).diagnostic());
                     continue;
                 }
-                (Named::No, None) => {
+                (CrdMention::No, None) => {
                     let message = "the text has no CustomResourceDefinition, expected a dump of CRDs";
                     problems.push(CrdProblem::new(&codes::NOT_A_CRD, &origin, message).diagnostic());
                     continue;
                 }
-                (Named::No, Some(directory)) => {
+                (CrdMention::No, Some(directory)) => {
                     // What lies beside CRDs is of no interest; of a directory without any, one file stands for all.
                     let is_first = dumps().find(|(_, other)| same(other)).is_some_and(|(first, _)| first == id);
-                    if is_first && !dumps().any(|(_, other)| same(other) && names_crds(other) != Named::No) {
+                    if is_first && !dumps().any(|(_, other)| same(other) && crd_mention(other) != CrdMention::No) {
                         let message =
                             format!("no file of {directory} has a CustomResourceDefinition, expected a dump of CRDs");
                         problems.push(CrdProblem::new(&codes::NOT_A_CRD, &origin, message).diagnostic());
@@ -230,17 +231,17 @@ impl<'t> Crds<'t> {
                     continue;
                 }
             }
-            for span in slice::slices(text) {
+            for span in dump_splitter::split_dump(text) {
                 let Some(slice) = text.get(span.start..span.end) else { continue };
                 let line = slice.lines().next().map_or(0, str::len);
-                for slot in slots.iter_mut().filter(|slot| slot.may_be_in(slice)) {
+                for slot in slots.iter_mut().filter(|slot| slot.may_be_defined_in(slice)) {
                     let span = Span { start: span.start, end: span.start + line };
                     slot.candidates
                         .push((CrdOrigin { source: Some(id), file: source.name.clone(), span }, Cow::Borrowed(slice)));
                 }
             }
         }
-        (Self { slots }, problems)
+        (Self { kinds: slots }, problems)
     }
 
     /// The same with texts of its own, to be kept longer than the sources: those parts of the dump that may define a kind
@@ -265,7 +266,7 @@ impl<'t> Crds<'t> {
     /// ```
     #[must_use]
     pub fn into_owned(self) -> Crds<'static> {
-        Crds { slots: self.slots.into_iter().map(Slot::into_owned).collect() }
+        Crds { kinds: self.kinds.into_iter().map(KindCandidates::into_owned).collect() }
     }
 
     /// The CRD of a kind, if the dump has it. It is parsed when it is asked for first.
@@ -273,9 +274,9 @@ impl<'t> Crds<'t> {
     /// # Errors
     /// When the text with it cannot be used, or two differ.
     pub fn find(&self, group: &str, kind: &str) -> Result<Option<&CrdDefinition>, &CrdProblem> {
-        let slot = self.slots.iter().find(|slot| slot.group == group && slot.kind == kind);
+        let slot = self.kinds.iter().find(|slot| slot.group == group && slot.kind == kind);
         let Some(slot) = slot else { return Ok(None) };
-        slot.found.get_or_init(|| slot.parse()).as_ref().map(Option::as_ref)
+        slot.definition.get_or_init(|| slot.parse_definition()).as_ref().map(Option::as_ref)
     }
 
     /// Whether the dump serves a version, `group/version`, of any of these kinds.
@@ -291,7 +292,7 @@ impl<'t> Crds<'t> {
     pub fn served_versions(&self, kinds: &[GroupKind]) -> Vec<String> {
         let mut served = Vec::new();
         for definition in self.definitions(kinds).filter_map(Result::ok) {
-            served.extend(definition.served_versions().map(|version| definition.name_of(version)));
+            served.extend(definition.served_versions().map(|version| definition.version_name(version)));
         }
         served
     }
@@ -299,7 +300,7 @@ impl<'t> Crds<'t> {
     /// The versions of these kinds that the dump serves, each with the fingerprint of its schema.
     pub fn installed_versions(&self, kinds: &[GroupKind]) -> Vec<InstalledVersion> {
         let served = self.definitions(kinds).filter_map(Result::ok);
-        served.flat_map(CrdDefinition::installed).collect()
+        served.flat_map(CrdDefinition::installed_versions).collect()
     }
 
     /// The first problem with the CRDs of these kinds.
@@ -428,32 +429,35 @@ impl<'t> Crds<'t> {
 
 /// Whether a text speaks of CRDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum CrdMention {
     No,
     Yes,
     /// It does or may, and cannot be read.
     InUtf16,
 }
 
-fn names_crds(source: &Source) -> Named {
+fn crd_mention(source: &Source) -> CrdMention {
     const KIND: &str = "CustomResourceDefinition";
     const LIST: &str = "CustomResourceDefinitionList";
     if source.encoding_error != Some(EncodingError::Utf16) {
         // An escape may stand for a part of the word.
         // The list is named for the cluster that has none.
-        let is_named = slot::may_say(&source.text, KIND) || slot::may_say(&source.text, LIST);
-        return if is_named { Named::Yes } else { Named::No };
+        let is_named = kind_candidates::may_contain_word(&source.text, KIND)
+            || kind_candidates::may_contain_word(&source.text, LIST);
+        return if is_named { CrdMention::Yes } else { CrdMention::No };
     }
     // A file that is named is meant to be a dump; in a directory it may be anything.
     let is_named = source.directory.is_none();
     // Of UTF-16, the zero halves of plain letters are left.
-    if is_named || source.text.replace('\0', "").contains(KIND) { Named::InUtf16 } else { Named::No }
+    if is_named || source.text.replace('\0', "").contains(KIND) { CrdMention::InUtf16 } else { CrdMention::No }
 }
 
 /// The part of a schema that describes a field, by the steps to it.
 fn schema_at<'s>(schema: &'s Value, steps: &[Segment], resolver: Resolver<'s>) -> Option<&'s Value> {
     steps.iter().try_fold(resolver.resolve(schema), |schema, step| match step {
-        Segment::Key(key) => resolver.property(schema, key).or_else(|| resolver.under(schema, "additionalProperties")),
-        Segment::Index(_) => resolver.under(schema, "items"),
+        Segment::Key(key) => {
+            resolver.property_schema(schema, key).or_else(|| resolver.keyword_schema(schema, "additionalProperties"))
+        }
+        Segment::Index(_) => resolver.keyword_schema(schema, "items"),
     })
 }

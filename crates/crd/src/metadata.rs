@@ -34,27 +34,27 @@ const OWNER_FIELDS: &[&str] = &["apiVersion", "kind", "name", "uid", "controller
 pub(super) fn check(object: &Value, out: &mut Vec<SchemaViolation>) {
     let path = FieldPath::parse("metadata");
     match object.get("metadata") {
-        Some(metadata) => fields(metadata, &path, true, out),
+        Some(metadata) => check_fields(metadata, &path, true, out),
         None => out.push(SchemaViolation::refused(path, "is missing", "a mapping with a name")),
     }
 }
 
 /// Checks metadata; that of an embedded object needs no name.
-pub(super) fn fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut Vec<SchemaViolation>) {
+pub(super) fn check_fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut Vec<SchemaViolation>) {
     let Some(fields) = metadata.as_object() else { return };
     for (name, value) in fields {
         let path = path.key(name.clone());
         match name.as_str() {
-            "labels" => strings(value, &path, labels::label_key, labels::label_value, out),
-            "annotations" => strings(value, &path, labels::annotation_key, |_| Ok(()), out),
-            "ownerReferences" => owners(value, &path, out),
-            "name" => text(value, &path, names::dns_1123_subdomain, out),
-            "namespace" => text(value, &path, names::dns_1123_label, out),
+            "labels" => check_string_map(value, &path, labels::label_key, labels::label_value, out),
+            "annotations" => check_string_map(value, &path, labels::annotation_key, |_| Ok(()), out),
+            "ownerReferences" => check_owners(value, &path, out),
+            "name" => check_text(value, &path, names::dns_1123_subdomain, out),
+            "namespace" => check_text(value, &path, names::dns_1123_label, out),
             "generateName" | "resourceVersion" | "selfLink" | "uid" | "creationTimestamp" | "deletionTimestamp" => {
-                text(value, &path, |_| Ok(()), out);
+                check_text(value, &path, |_| Ok(()), out);
             }
             known if FIELDS.contains(&known) => {}
-            _ => unknown(name, FIELDS, path, out),
+            _ => report_unknown_field(name, FIELDS, path, out),
         }
     }
     if named && !fields.contains_key("name") && !fields.contains_key("generateName") {
@@ -62,7 +62,7 @@ pub(super) fn fields(metadata: &Value, path: &FieldPath, named: bool, out: &mut 
     }
 }
 
-fn unknown(name: &str, known: &[&'static str], path: FieldPath, out: &mut Vec<SchemaViolation>) {
+fn report_unknown_field(name: &str, known: &[&'static str], path: FieldPath, out: &mut Vec<SchemaViolation>) {
     let help = closest(name, known.iter().copied()).map(|meant| format!("did you mean {meant:?}?"));
     out.push(SchemaViolation {
         code: &codes::FIELD_NOT_IN_SCHEMA,
@@ -74,7 +74,7 @@ fn unknown(name: &str, known: &[&'static str], path: FieldPath, out: &mut Vec<Sc
     });
 }
 
-fn text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> Checked, out: &mut Vec<SchemaViolation>) {
+fn check_text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> Checked, out: &mut Vec<SchemaViolation>) {
     let expected = match value {
         Value::String(text) => check(text).err(),
         Value::Null => None,
@@ -85,7 +85,7 @@ fn text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> Checked, out: &
     }
 }
 
-fn strings(
+fn check_string_map(
     value: &Value,
     path: &FieldPath,
     key: impl Fn(&str) -> Checked,
@@ -103,11 +103,11 @@ fn strings(
         if let Err(expected) = key(name) {
             out.push(SchemaViolation::refused(path.clone(), "is not a valid key", expected));
         }
-        text(value, &path, &check, out);
+        check_text(value, &path, &check, out);
     }
 }
 
-fn owners(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
+fn check_owners(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
     for (position, owner) in value.as_array().into_iter().flatten().enumerate() {
         let path = path.index(position);
         for name in OWNER_FIELDS.iter().take(4) {
@@ -117,7 +117,7 @@ fn owners(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
         }
         for name in owner.as_object().into_iter().flatten().map(|(name, _)| name) {
             if !OWNER_FIELDS.contains(&name.as_str()) {
-                unknown(name, OWNER_FIELDS, path.key(name.clone()), out);
+                report_unknown_field(name, OWNER_FIELDS, path.key(name.clone()), out);
             }
         }
     }

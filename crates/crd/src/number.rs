@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 /// Past this, every float is a whole number, and every integer of JSON is smaller.
-const WHOLE: f64 = 1e30;
+const ALL_WHOLE_ABOVE: f64 = 1e30;
 
 /// How two numbers compare, without rounding an integer to a float.
 pub(super) fn compare(one: &Number, two: &Number) -> Ordering {
     match (integer(one), integer(two)) {
         (Some(one), Some(two)) => one.cmp(&two),
-        (Some(one), None) => against_float(one, float(two)),
-        (None, Some(two)) => against_float(two, float(one)).reverse(),
+        (Some(one), None) => compare_with_float(one, float(two)),
+        (None, Some(two)) => compare_with_float(two, float(one)).reverse(),
         (None, None) => float(one).partial_cmp(&float(two)).unwrap_or(Ordering::Equal),
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn is_multiple(number: &Number, factor: &Number) -> bool {
 /// (`k8s.io/kube-openapi/pkg/validation/validate`, `Enum`; `tests/conformance/check_apiserver.py` asks an apiserver).
 ///
 /// By the conversions of Go it takes `1.5` for `1`, too, and `97` for `"a"`. These are refused here.
-pub(super) fn is_option(option: &Value, value: &Value) -> bool {
+pub(super) fn is_enum_option(option: &Value, value: &Value) -> bool {
     match (option, value) {
         (Value::Number(option), Value::Number(number)) => compare(option, number).is_eq(),
         _ => is_identical(option, value),
@@ -74,8 +74,8 @@ fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or(f64::NAN)
 }
 
-fn against_float(integer: i128, float: f64) -> Ordering {
-    if float.abs() > WHOLE {
+fn compare_with_float(integer: i128, float: f64) -> Ordering {
+    if float.abs() > ALL_WHOLE_ABOVE {
         return if float > 0.0 { Ordering::Less } else { Ordering::Greater };
     }
     #[allow(clippy::cast_possible_truncation, reason = "the fraction is compared afterwards; the rest fits")]
@@ -130,7 +130,7 @@ mod tests {
             (json!([1.0]), json!([1])),
             (json!({"a": 1.0, "b": [1.5]}), json!({"b": [1.5], "a": 1})),
         ] {
-            assert!(is_option(&option, &value), "{option} {value}");
+            assert!(is_enum_option(&option, &value), "{option} {value}");
         }
         for (option, value) in [
             (json!(1.5), json!(1)),
@@ -142,7 +142,7 @@ mod tests {
             (json!({"a": 1}), json!({"b": 1})),
             (json!("1"), json!(1)),
         ] {
-            assert!(!is_option(&option, &value), "{option} {value}");
+            assert!(!is_enum_option(&option, &value), "{option} {value}");
         }
     }
 

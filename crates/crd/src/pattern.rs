@@ -7,21 +7,21 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::SchemaViolation;
-use super::place::Place;
 use super::references::Resolver;
+use super::walk_path::WalkPath;
 use crate::codes;
 use kubefoundry_cel::compile_pattern;
 use kubefoundry_yaml::text::shorten;
 
 /// The patterns of one schema. Each is compiled when a text is matched with it first; `Err` holds why it cannot be.
 #[derive(Debug, Default)]
-pub(super) struct Patterns(Mutex<BTreeMap<String, Compiled>>);
+pub(super) struct PatternCache(Mutex<BTreeMap<String, CompiledPattern>>);
 
 /// A clone of a regex has to make its caches again, so it is shared.
-type Compiled = Arc<Result<Regex, String>>;
+type CompiledPattern = Arc<Result<Regex, String>>;
 
-impl Patterns {
-    fn get(&self, pattern: &str) -> Compiled {
+impl PatternCache {
+    fn get(&self, pattern: &str) -> CompiledPattern {
         let Ok(mut known) = self.0.lock() else { return Arc::new(compile(pattern)) };
         if let Some(compiled) = known.get(pattern) {
             return Arc::clone(compiled);
@@ -51,11 +51,11 @@ impl Patterns {
     }
 
     /// Adds a finding when the pattern of a text cannot be compiled here.
-    pub(super) fn report(&self, pattern: &str, at: &Place<'_>, out: &mut Vec<SchemaViolation>) {
+    pub(super) fn report_uncompilable(&self, pattern: &str, at: &WalkPath<'_>, out: &mut Vec<SchemaViolation>) {
         if let Err(reason) = self.get(pattern).as_ref() {
             out.push(SchemaViolation {
                 code: &codes::CRD_RULE_NOT_EVALUATED,
-                path: at.path(),
+                path: at.to_field_path(),
                 message: format!("pattern {:?}: {reason}", shorten(pattern)),
                 help: None,
                 value: None,
@@ -65,41 +65,41 @@ impl Patterns {
     }
 
     /// Adds a finding for every text that has a pattern which cannot be compiled here, wherever in a schema it stands.
-    pub(super) fn report_below(
+    pub(super) fn report_uncompilable_below(
         &self,
         schema: &Value,
         value: &Value,
-        at: &Place<'_>,
+        at: &WalkPath<'_>,
         resolver: Resolver<'_>,
         out: &mut Vec<SchemaViolation>,
     ) {
         let schema = resolver.resolve(schema);
         for keyword in ["allOf", "anyOf", "oneOf"] {
             for schema in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-                self.report_below(schema, value, at, resolver, out);
+                self.report_uncompilable_below(schema, value, at, resolver, out);
             }
         }
         if let Some(schema) = schema.get("not") {
-            self.report_below(schema, value, at, resolver, out);
+            self.report_uncompilable_below(schema, value, at, resolver, out);
         }
         match value {
             Value::String(_) => {
                 if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
-                    self.report(pattern, at, out);
+                    self.report_uncompilable(pattern, at, out);
                 }
             }
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    let property = resolver.property(schema, name);
-                    if let Some(schema) = property.or_else(|| resolver.under(schema, "additionalProperties")) {
-                        self.report_below(schema, value, &at.key(name), resolver, out);
+                    let property = resolver.property_schema(schema, name);
+                    if let Some(schema) = property.or_else(|| resolver.keyword_schema(schema, "additionalProperties")) {
+                        self.report_uncompilable_below(schema, value, &at.key(name), resolver, out);
                     }
                 }
             }
             Value::Array(items) => {
                 for (position, item) in items.iter().enumerate() {
                     if let Some(schema) = schema.get("items") {
-                        self.report_below(schema, item, &at.index(position), resolver, out);
+                        self.report_uncompilable_below(schema, item, &at.index(position), resolver, out);
                     }
                 }
             }
@@ -109,12 +109,12 @@ impl Patterns {
 }
 
 fn compile(pattern: &str) -> Result<Regex, String> {
-    compile_pattern(&translate(pattern))
+    compile_pattern(&re2_to_rust(pattern))
 }
 
 /// RE2 to the syntax of the regex crate, where the two differ: `\Q..\E`, classes that are ASCII there and Unicode here,
 /// and braces and brackets that are plain characters there (<https://github.com/google/re2/wiki/Syntax>).
-fn translate(pattern: &str) -> String {
+fn re2_to_rust(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let (mut rest, mut in_class) = (pattern, false);
     while let Some(first) = rest.chars().next() {
@@ -209,7 +209,7 @@ mod tests {
             (r"^a]$", "a]", "a"),
         ] {
             let regex = compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
-            assert!(regex.is_match(matching) && !regex.is_match(other), "{pattern} is {}", translate(pattern));
+            assert!(regex.is_match(matching) && !regex.is_match(other), "{pattern} is {}", re2_to_rust(pattern));
         }
         assert!(compile("^(?!x)").is_err());
     }

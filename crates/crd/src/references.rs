@@ -80,7 +80,7 @@ impl<'r> Resolver<'r> {
     }
 
     /// The schema of a field of what a schema describes.
-    pub(super) fn property<'s>(self, schema: &'s Value, name: &str) -> Option<&'s Value>
+    pub(super) fn property_schema<'s>(self, schema: &'s Value, name: &str) -> Option<&'s Value>
     where
         'r: 's,
     {
@@ -89,7 +89,7 @@ impl<'r> Resolver<'r> {
     }
 
     /// A schema under a keyword of another: `items` or `additionalProperties`, where that is no boolean.
-    pub(super) fn under<'s>(self, schema: &'s Value, keyword: &str) -> Option<&'s Value>
+    pub(super) fn keyword_schema<'s>(self, schema: &'s Value, keyword: &str) -> Option<&'s Value>
     where
         'r: 's,
     {

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
 
-use super::judgement::Whole;
-use super::pattern::Patterns;
-use super::place::Place;
+use super::pattern::PatternCache;
 use super::references::{ReferenceResolver, Resolver};
-use super::rules::RuleNode;
-use super::structural::{Checker, Is, Judges};
-use super::{CrdOrigin, CrdProblem, SchemaViolation, defaults, metadata, rules, structure};
+use super::structural::{CheckScope, Checker, ValueRole};
+use super::validation_rules::RuleNode;
+use super::violation::RootSchema;
+use super::walk_path::WalkPath;
+use super::{CrdOrigin, CrdProblem, SchemaViolation, defaults, list_types, metadata, validation_rules};
 use crate::codes;
 use kubefoundry_cel::Limits;
 use kubefoundry_cel::crd::Machine;
@@ -19,7 +19,7 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::fingerprint::fnv1a_64;
 
 /// What the rules of a CRD may cost for one object, all together.
-const RULES: Limits = Limits { expression_bytes: 4096, nesting: 32, steps: 5_000_000, value_bytes: 8 << 20 };
+const RULE_LIMITS: Limits = Limits { expression_bytes: 4096, nesting: 32, steps: 5_000_000, value_bytes: 8 << 20 };
 
 /// A schema, and what was made of it.
 pub struct CrdSchema {
@@ -30,7 +30,7 @@ pub struct CrdSchema {
     fingerprint: OnceLock<String>,
     raw: Arc<Value>,
     references: Option<&'static dyn ReferenceResolver>,
-    patterns: Patterns,
+    patterns: PatternCache,
     rules: OnceLock<RuleNode>,
     /// What evaluates rules; one for each thread that does at a time.
     machines: Mutex<Vec<Machine>>,
@@ -55,7 +55,7 @@ impl CrdSchema {
             fingerprint: OnceLock::new(),
             raw: Arc::clone(raw),
             references,
-            patterns: Patterns::default(),
+            patterns: PatternCache::default(),
             rules: OnceLock::new(),
             machines: Mutex::new(Vec::new()),
         }
@@ -84,13 +84,13 @@ impl CrdSchema {
 
     /// Whether a field is in the schema. `*` stands for any key of a map, or any item of a list.
     pub fn has_field(&self, path: &str) -> bool {
-        self.part(path).is_some()
+        self.subschema(path).is_some()
     }
 
     /// The schema of a field; `*` as in [`CrdSchema::has_field`].
-    fn part(&self, path: &str) -> Option<&Value> {
+    fn subschema(&self, path: &str) -> Option<&Value> {
         let resolver = self.resolver();
-        path.split('.').try_fold(&*self.raw, |schema, name| child(resolver, schema, name))
+        path.split('.').try_fold(&*self.raw, |schema, name| child_schema(resolver, schema, name))
     }
 
     /// What the apiserver would not take of an object that is created, or would drop from it.
@@ -99,20 +99,20 @@ impl CrdSchema {
         defaults::apply(&self.raw, &mut object, self.resolver());
         let root = FieldPath::root();
         let mut violations: Vec<SchemaViolation> = Vec::new();
-        self.checker().check(&self.raw, &object, &Place::Start(&root), Is::AWholeObject, &mut violations);
-        structure::check(&self.raw, &object, &Place::Start(&root), self.resolver(), &mut violations);
+        self.checker().check(&self.raw, &object, &WalkPath::Start(&root), ValueRole::WholeObject, &mut violations);
+        list_types::check(&self.raw, &object, &WalkPath::Start(&root), self.resolver(), &mut violations);
         metadata::check(&object, &mut violations);
         // A pattern that cannot be evaluated refuses nothing.
         if violations.iter().all(|violation| *violation.code == codes::CRD_RULE_NOT_EVALUATED) {
-            let rules = self.rules.get_or_init(|| RuleNode::of(&self.raw));
+            let rules = self.rules.get_or_init(|| RuleNode::from_schema(&self.raw));
             if !rules.is_empty() {
-                let machine = self.machine();
+                let machine = self.take_machine();
                 machine.refill();
-                rules::check(rules, &self.raw, &object, &machine, &mut violations);
-                self.give_back(machine);
+                validation_rules::check(rules, &self.raw, &object, &machine, &mut violations);
+                self.return_machine(machine);
             }
         }
-        in_order(violations)
+        sorted_and_deduplicated(violations)
     }
 
     /// What the schema has against the outline of an object: fields that it does not have, fields that are missing, and
@@ -137,9 +137,9 @@ impl CrdSchema {
         let mut object = object.clone();
         defaults::apply(&self.raw, &mut object, self.resolver());
         let (root, mut violations) = (FieldPath::root(), Vec::new());
-        let checker = Checker { judges: Judges::Outline, ..self.checker() };
-        checker.check(&self.raw, &object, &Place::Start(&root), Is::AWholeObject, &mut violations);
-        in_order(violations)
+        let checker = Checker { scope: CheckScope::Outline, ..self.checker() };
+        checker.check(&self.raw, &object, &WalkPath::Start(&root), ValueRole::WholeObject, &mut violations);
+        sorted_and_deduplicated(violations)
     }
 
     /// What a part of the schema has against a value that stands elsewhere, at `path`: violations name that place. The
@@ -162,14 +162,14 @@ impl CrdSchema {
     /// assert_eq!(found[0].help.as_deref(), Some("did you mean \"hostNetwork\"?"));
     /// ```
     pub fn check_part(&self, part: &str, value: &Value, path: &FieldPath) -> Option<Vec<SchemaViolation>> {
-        let (schema, resolver) = (self.part(part)?, self.resolver());
+        let (schema, resolver) = (self.subschema(part)?, self.resolver());
         let mut value = value.clone();
         defaults::apply(schema, &mut value, resolver);
-        let whole = Whole { schema, depth: path.segments().len(), resolver };
-        let (place, mut violations) = (Place::Start(path), Vec::new());
-        Checker { whole, ..self.checker() }.check(schema, &value, &place, Is::AField, &mut violations);
-        structure::check(schema, &value, &place, resolver, &mut violations);
-        Some(in_order(violations))
+        let whole = RootSchema { schema, depth: path.segments().len(), resolver };
+        let (place, mut violations) = (WalkPath::Start(path), Vec::new());
+        Checker { root: whole, ..self.checker() }.check(schema, &value, &place, ValueRole::Field, &mut violations);
+        list_types::check(schema, &value, &place, resolver, &mut violations);
+        Some(sorted_and_deduplicated(violations))
     }
 
     /// What the schema has against some parts of an object, and all that is in them; the rest of the object is not looked
@@ -200,12 +200,12 @@ impl CrdSchema {
         for path in paths {
             self.checker().check_at(object, path, &mut violations);
         }
-        in_order(violations)
+        sorted_and_deduplicated(violations)
     }
 
     fn checker(&self) -> Checker<'_> {
-        let whole = Whole { schema: &self.raw, depth: 0, resolver: self.resolver() };
-        Checker { whole, patterns: &self.patterns, judges: Judges::Everything }
+        let whole = RootSchema { schema: &self.raw, depth: 0, resolver: self.resolver() };
+        Checker { root: whole, patterns: &self.patterns, scope: CheckScope::Everything }
     }
 
     fn resolver(&self) -> Resolver<'_> {
@@ -214,7 +214,7 @@ impl CrdSchema {
 
     /// What the rules of the schema have against a change of an object (transition rules, those that read `oldSelf`).
     pub fn check_change(&self, old: &Value, new: &Value) -> Vec<SchemaViolation> {
-        let rules = self.rules.get_or_init(|| RuleNode::of(&self.raw));
+        let rules = self.rules.get_or_init(|| RuleNode::from_schema(&self.raw));
         let mut violations = Vec::new();
         if !rules.is_empty() {
             let with_defaults = |object: &Value| {
@@ -223,21 +223,21 @@ impl CrdSchema {
                 object
             };
             let (old, new) = (with_defaults(old), with_defaults(new));
-            let machine = self.machine();
+            let machine = self.take_machine();
             machine.refill();
-            rules::check_change(rules, &self.raw, (&old, &new), &machine, &mut violations);
-            self.give_back(machine);
+            validation_rules::check_change(rules, &self.raw, (&old, &new), &machine, &mut violations);
+            self.return_machine(machine);
         }
         violations.retain(|violation| violation.code == &codes::CRD_RULE_VIOLATED);
-        in_order(violations)
+        sorted_and_deduplicated(violations)
     }
 
-    fn machine(&self) -> Machine {
+    fn take_machine(&self) -> Machine {
         let kept = self.machines.lock().ok().and_then(|mut machines| machines.pop());
-        kept.unwrap_or_else(|| Machine::new(RULES))
+        kept.unwrap_or_else(|| Machine::new(RULE_LIMITS))
     }
 
-    fn give_back(&self, machine: Machine) {
+    fn return_machine(&self, machine: Machine) {
         if let Ok(mut machines) = self.machines.lock() {
             machines.push(machine);
         }
@@ -245,7 +245,7 @@ impl CrdSchema {
 }
 
 /// Violations by path, each once.
-fn in_order(mut violations: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
+fn sorted_and_deduplicated(mut violations: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
     violations.sort();
     violations.dedup();
     violations
@@ -254,12 +254,12 @@ fn in_order(mut violations: Vec<SchemaViolation>) -> Vec<SchemaViolation> {
 /// A short name for a schema.
 pub(super) fn fingerprint(raw: &Value) -> String {
     let mut text = String::new();
-    canonical(raw, &mut text);
+    write_canonical_json(raw, &mut text);
     format!("{:016x}", fnv1a_64(text.as_bytes()))
 }
 
 /// The schema of a field of what a schema describes.
-fn child<'s>(resolver: Resolver<'s>, schema: &'s Value, name: &str) -> Option<&'s Value> {
+fn child_schema<'s>(resolver: Resolver<'s>, schema: &'s Value, name: &str) -> Option<&'s Value> {
     let schema = resolver.resolve(schema);
     match name {
         "*" => schema.get("additionalProperties").or_else(|| schema.get("items")),
@@ -268,7 +268,7 @@ fn child<'s>(resolver: Resolver<'s>, schema: &'s Value, name: &str) -> Option<&'
 }
 
 /// A value as JSON with its keys in order.
-fn canonical(value: &Value, out: &mut String) {
+fn write_canonical_json(value: &Value, out: &mut String) {
     match value {
         Value::Object(fields) => {
             let mut sorted: Vec<_> = fields.iter().collect();
@@ -277,7 +277,7 @@ fn canonical(value: &Value, out: &mut String) {
             for (key, value) in sorted {
                 out.push_str(&Value::from(key.as_str()).to_string());
                 out.push(':');
-                canonical(value, out);
+                write_canonical_json(value, out);
                 out.push(',');
             }
             out.push('}');
@@ -285,7 +285,7 @@ fn canonical(value: &Value, out: &mut String) {
         Value::Array(items) => {
             out.push('[');
             for item in items {
-                canonical(item, out);
+                write_canonical_json(item, out);
                 out.push(',');
             }
             out.push(']');
@@ -343,7 +343,7 @@ mod tests {
     fn a_fingerprint_does_not_depend_on_order() {
         let text = |json: Value| {
             let mut out = String::new();
-            canonical(&json, &mut out);
+            write_canonical_json(&json, &mut out);
             out
         };
         assert_eq!(text(json!({"a": 1, "b": [{"c": 1, "d": "é"}]})), text(json!({"b": [{"d": "é", "c": 1}], "a": 1})));

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value};
 
-use super::judgement::{self, Reason, Whole};
-use super::pattern::Patterns;
-use super::place::Place;
+use super::pattern::PatternCache;
 use super::references::Resolver;
-use super::{SchemaViolation, defaults, format, metadata, number, structure};
+use super::violation::{self, RefusalReason, RootSchema};
+use super::walk_path::WalkPath;
+use super::{SchemaViolation, defaults, format, list_types, metadata, number};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
 /// Types of JSON, in the order in which messages name them.
@@ -24,14 +24,14 @@ const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "arr
 #[derive(Debug)]
 pub(super) struct Checker<'c> {
     /// The schema of the whole object, or of the part of one that is checked.
-    pub(super) whole: Whole<'c>,
-    pub(super) patterns: &'c Patterns,
-    pub(super) judges: Judges,
+    pub(super) root: RootSchema<'c>,
+    pub(super) patterns: &'c PatternCache,
+    pub(super) scope: CheckScope,
 }
 
 /// What of a schema is held against a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judges {
+pub(super) enum CheckScope {
     /// All of it.
     Everything,
     /// Which fields there are, which are missing, and of which types they are: what all objects of one outline share.
@@ -40,13 +40,13 @@ pub(super) enum Judges {
 
 /// Whether a value is an object of Kubernetes, which has apiVersion, kind and metadata whatever its schema says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Is {
-    AWholeObject,
-    AField,
+pub(super) enum ValueRole {
+    WholeObject,
+    Field,
 }
 
 /// What a schema says of a field.
-enum Field<'s> {
+enum FieldSchema<'s> {
     /// What is in it.
     Declared(&'s Value),
     /// That it may be there, and no more.
@@ -60,23 +60,23 @@ enum Field<'s> {
 }
 
 /// Where what is found goes.
-enum Sink<'o> {
+enum ViolationSink<'o> {
     /// All of it is reported.
     Report(&'o mut Vec<SchemaViolation>),
     /// It is only asked whether there is anything.
-    Ask { is_refused: bool },
+    Probe { is_refused: bool },
 }
 
-impl Sink<'_> {
+impl ViolationSink<'_> {
     fn is_done(&self) -> bool {
-        matches!(self, Sink::Ask { is_refused: true })
+        matches!(self, ViolationSink::Probe { is_refused: true })
     }
 }
 
 /// The keywords of a schema that declares what there is.
 #[derive(Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a keyword of the language")]
-struct Node<'s> {
+struct SchemaNode<'s> {
     kind: Option<&'s str>,
     format: Option<&'s str>,
     properties: Option<&'s Map<String, Value>>,
@@ -84,12 +84,12 @@ struct Node<'s> {
     items: Option<&'s Value>,
     is_nullable: bool,
     is_int_or_string: bool,
-    is_preserving: bool,
+    preserves_unknown_fields: bool,
     is_embedded: bool,
 }
 
-impl<'s> Node<'s> {
-    fn of(schema: &'s Value) -> Self {
+impl<'s> SchemaNode<'s> {
+    fn from_schema(schema: &'s Value) -> Self {
         let mut node = Self::default();
         for (keyword, value) in schema.as_object().into_iter().flatten() {
             let is_true = value.as_bool().unwrap_or(false);
@@ -101,7 +101,7 @@ impl<'s> Node<'s> {
                 "items" => node.items = Some(value),
                 "nullable" => node.is_nullable = is_true,
                 "x-kubernetes-int-or-string" => node.is_int_or_string = is_true,
-                "x-kubernetes-preserve-unknown-fields" => node.is_preserving = is_true,
+                "x-kubernetes-preserve-unknown-fields" => node.preserves_unknown_fields = is_true,
                 "x-kubernetes-embedded-resource" => node.is_embedded = is_true,
                 _ => {}
             }
@@ -110,20 +110,20 @@ impl<'s> Node<'s> {
     }
 
     /// What the schema says of a field.
-    fn field(&self, name: &str, is: Is, resolver: Resolver<'s>) -> Field<'s> {
+    fn field_schema(&self, name: &str, is: ValueRole, resolver: Resolver<'s>) -> FieldSchema<'s> {
         let property = self.properties.and_then(|properties| properties.get(name));
-        let is_object = is == Is::AWholeObject || self.is_embedded;
+        let is_object = is == ValueRole::WholeObject || self.is_embedded;
         if is_object && name == "metadata" {
-            return Field::Metadata(property.or(self.additional));
+            return FieldSchema::Metadata(property.or(self.additional));
         }
         match (property, self.additional.map(|schema| resolver.resolve(schema))) {
-            (Some(schema), _) => Field::Declared(schema),
-            (None, _) if is_object && matches!(name, "apiVersion" | "kind") => Field::TypeMeta,
-            (None, Some(schema @ Value::Object(fields))) if !fields.is_empty() => Field::Declared(schema),
-            (None, Some(Value::Object(_) | Value::Bool(true))) => Field::Anything,
-            (None, _) if self.is_preserving => Field::Anything,
+            (Some(schema), _) => FieldSchema::Declared(schema),
+            (None, _) if is_object && matches!(name, "apiVersion" | "kind") => FieldSchema::TypeMeta,
+            (None, Some(schema @ Value::Object(fields))) if !fields.is_empty() => FieldSchema::Declared(schema),
+            (None, Some(Value::Object(_) | Value::Bool(true))) => FieldSchema::Anything,
+            (None, _) if self.preserves_unknown_fields => FieldSchema::Anything,
             // Where nothing says what is in an object, the apiserver drops all that is in it.
-            (None, _) => Field::Unknown,
+            (None, _) => FieldSchema::Unknown,
         }
     }
 }
@@ -134,12 +134,12 @@ impl<'c> Checker<'c> {
         &self,
         schema: &'c Value,
         value: &Value,
-        at: &Place<'_>,
-        is: Is,
+        at: &WalkPath<'_>,
+        is: ValueRole,
         out: &mut Vec<SchemaViolation>,
     ) {
         let schema = self.resolver().resolve(schema);
-        let node = Node::of(schema);
+        let node = SchemaNode::from_schema(schema);
         let allowed = match node.kind {
             _ if node.is_int_or_string => ["integer", "string"].as_slice(),
             Some(ref kind) => std::slice::from_ref(kind),
@@ -148,26 +148,32 @@ impl<'c> Checker<'c> {
         let is_allowed = allowed.is_empty() || has_type(value, allowed) || node.is_nullable && value.is_null();
         if !is_allowed {
             let null = node.is_nullable.then_some("null");
-            self.refuse(&Reason::Type(null.into_iter().chain(allowed.iter().copied()).collect()), value, at, out);
+            self.refuse(
+                &RefusalReason::Type(null.into_iter().chain(allowed.iter().copied()).collect()),
+                value,
+                at,
+                out,
+            );
         }
-        let bounds = node.kind.filter(|_| !node.is_int_or_string && self.judges == Judges::Everything).zip(node.format);
+        let bounds =
+            node.kind.filter(|_| !node.is_int_or_string && self.scope == CheckScope::Everything).zip(node.format);
         if let (Value::Number(number), Some((least, most))) =
-            (value, bounds.and_then(|(kind, format)| format::range(kind, format)))
+            (value, bounds.and_then(|(kind, format)| format::numeric_range(kind, format)))
         {
             if number::compare(number, &least).is_lt() {
-                self.refuse(&Reason::Keyword("minimum"), value, at, out);
+                self.refuse(&RefusalReason::Keyword("minimum"), value, at, out);
             }
             if number::compare(number, &most).is_gt() {
-                self.refuse(&Reason::Keyword("maximum"), value, at, out);
+                self.refuse(&RefusalReason::Keyword("maximum"), value, at, out);
             }
         }
-        self.judge(schema, value, at, true, &mut Sink::Report(out));
+        self.check_constraints(schema, value, at, true, &mut ViolationSink::Report(out));
         match value {
-            Value::Object(fields) => self.fields(&node, fields, at, is, out),
+            Value::Object(fields) => self.check_fields(&node, fields, at, is, out),
             Value::Array(items) => {
                 if let Some(schema) = node.items {
                     for (position, item) in items.iter().enumerate() {
-                        self.check(schema, item, &at.index(position), Is::AField, out);
+                        self.check(schema, item, &at.index(position), ValueRole::Field, out);
                     }
                 }
             }
@@ -175,33 +181,33 @@ impl<'c> Checker<'c> {
         }
     }
 
-    fn fields(
+    fn check_fields(
         &self,
-        node: &Node<'c>,
+        node: &SchemaNode<'c>,
         fields: &Map<String, Value>,
-        at: &Place<'_>,
-        is: Is,
+        at: &WalkPath<'_>,
+        is: ValueRole,
         out: &mut Vec<SchemaViolation>,
     ) {
         for (name, value) in fields {
             let at_field = at.key(name);
-            match node.field(name, is, self.resolver()) {
-                Field::Declared(schema) => self.check(schema, value, &at_field, Is::AField, out),
-                Field::Anything => {}
-                Field::TypeMeta => self.expect(value, "string", &at_field, out),
-                Field::Metadata(schema) => {
+            match node.field_schema(name, is, self.resolver()) {
+                FieldSchema::Declared(schema) => self.check(schema, value, &at_field, ValueRole::Field, out),
+                FieldSchema::Anything => {}
+                FieldSchema::TypeMeta => self.check_type(value, "string", &at_field, out),
+                FieldSchema::Metadata(schema) => {
                     // What is in it is looked at elsewhere, field by field.
-                    self.expect(value, "object", &at_field, out);
-                    if let Some(schema) = schema.filter(|_| self.judges == Judges::Everything) {
-                        self.patterns.report_below(schema, value, &at_field, self.resolver(), out);
+                    self.check_type(value, "object", &at_field, out);
+                    if let Some(schema) = schema.filter(|_| self.scope == CheckScope::Everything) {
+                        self.patterns.report_uncompilable_below(schema, value, &at_field, self.resolver(), out);
                     }
                 }
-                Field::Unknown => out.push(judgement::unknown(self.whole, &at.path(), name, value)),
+                FieldSchema::Unknown => out.push(violation::unknown_field(self.root, &at.to_field_path(), name, value)),
             }
         }
         if node.is_embedded {
             for name in ["apiVersion", "kind"].into_iter().filter(|name| !fields.contains_key(*name)) {
-                out.push(judgement::missing(&at.path(), name));
+                out.push(violation::missing_field(&at.to_field_path(), name));
             }
         }
     }
@@ -209,23 +215,23 @@ impl<'c> Checker<'c> {
     /// Adds what the schema has against one part of an object, and all that is in it. What lies on the way there is entered,
     /// not checked.
     pub(super) fn check_at(&self, object: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
-        let (mut schema, mut value, mut is) = (self.whole.schema, object, Is::AWholeObject);
+        let (mut schema, mut value, mut is) = (self.root.schema, object, ValueRole::WholeObject);
         let mut at = FieldPath::root();
         for segment in path.segments() {
-            let node = Node::of(self.resolver().resolve(schema));
+            let node = SchemaNode::from_schema(self.resolver().resolve(schema));
             match (segment, value) {
                 (Segment::Key(name), Value::Object(fields)) => {
                     let Some(below) = fields.get(name.as_ref()) else { return };
-                    let here = Place::Start(&at);
-                    schema = match node.field(name, is, self.resolver()) {
-                        Field::Declared(schema) => schema,
-                        Field::Anything => return,
-                        Field::TypeMeta => return self.expect(below, "string", &here.key(name), out),
-                        Field::Metadata(_) => {
-                            let is_named = is == Is::AWholeObject;
-                            return metadata::fields(below, &at.key("metadata"), is_named, out);
+                    let here = WalkPath::Start(&at);
+                    schema = match node.field_schema(name, is, self.resolver()) {
+                        FieldSchema::Declared(schema) => schema,
+                        FieldSchema::Anything => return,
+                        FieldSchema::TypeMeta => return self.check_type(below, "string", &here.key(name), out),
+                        FieldSchema::Metadata(_) => {
+                            let is_named = is == ValueRole::WholeObject;
+                            return metadata::check_fields(below, &at.key("metadata"), is_named, out);
                         }
-                        Field::Unknown => return out.push(judgement::unknown(self.whole, &at, name, below)),
+                        FieldSchema::Unknown => return out.push(violation::unknown_field(self.root, &at, name, below)),
                     };
                     (value, at) = (below, at.key(name.clone()));
                 }
@@ -235,32 +241,39 @@ impl<'c> Checker<'c> {
                 }
                 _ => return,
             }
-            is = Is::AField;
+            is = ValueRole::Field;
         }
         let mut value = value.clone();
         defaults::apply(schema, &mut value, self.resolver());
-        let place = Place::Start(&at);
+        let place = WalkPath::Start(&at);
         self.check(schema, &value, &place, is, out);
-        structure::check(schema, &value, &place, self.resolver(), out);
-        if is == Is::AWholeObject {
+        list_types::check(schema, &value, &place, self.resolver(), out);
+        if is == ValueRole::WholeObject {
             metadata::check(&value, out);
         }
     }
 
     fn resolver(&self) -> Resolver<'c> {
-        self.whole.resolver
+        self.root.resolver
     }
 
-    fn expect(&self, value: &Value, kind: &'static str, at: &Place<'_>, out: &mut Vec<SchemaViolation>) {
+    fn check_type(&self, value: &Value, kind: &'static str, at: &WalkPath<'_>, out: &mut Vec<SchemaViolation>) {
         if !has_type(value, &[kind]) {
-            self.refuse(&Reason::Type(vec![kind]), value, at, out);
+            self.refuse(&RefusalReason::Type(vec![kind]), value, at, out);
         }
     }
 
     /// The keywords of a schema that only judge: they say nothing about which fields there are. With `is_declared`, the
     /// schema is one that declares, whose types and fields are looked at elsewhere; without, it stands in `allOf`, `anyOf`,
     /// `oneOf` or `not`, where types and fields are judged, not declared.
-    fn judge(&self, schema: &'c Value, value: &Value, at: &Place<'_>, is_declared: bool, sink: &mut Sink<'_>) {
+    fn check_constraints(
+        &self,
+        schema: &'c Value,
+        value: &Value,
+        at: &WalkPath<'_>,
+        is_declared: bool,
+        sink: &mut ViolationSink<'_>,
+    ) {
         let Some(keywords) = self.resolver().resolve(schema).as_object() else { return };
         for (keyword, rule) in keywords {
             if sink.is_done() {
@@ -273,8 +286,8 @@ impl<'c> Checker<'c> {
                         kind => kind.as_str().into_iter().collect(),
                     };
                     if !has_type(value, &named) {
-                        self.add(
-                            || Reason::Type(TYPES.into_iter().filter(|kind| named.contains(kind)).collect()),
+                        self.record(
+                            || RefusalReason::Type(TYPES.into_iter().filter(|kind| named.contains(kind)).collect()),
                             value,
                             at,
                             sink,
@@ -282,25 +295,25 @@ impl<'c> Checker<'c> {
                     }
                 }
                 "properties" | "additionalProperties" | "items" if !is_declared => {
-                    self.judge_below(keyword, keywords, rule, value, at, sink);
+                    self.check_constraints_below(keyword, keywords, rule, value, at, sink);
                 }
                 // The commonest of those that judge nothing.
                 "type" | "properties" | "additionalProperties" | "items" | "default" | "nullable" => {}
                 extension if extension.starts_with("x-kubernetes-") => {}
-                "required" => Self::required(rule, value, at, sink),
-                "allOf" => self.junctor(keyword, rule, value, at, is_declared, sink),
+                "required" => Self::check_required(rule, value, at, sink),
+                "allOf" => self.check_junctor(keyword, rule, value, at, is_declared, sink),
                 // The rest judges values, or chooses by them.
-                _ if self.judges == Judges::Outline => {}
-                "anyOf" | "oneOf" | "not" => self.junctor(keyword, rule, value, at, is_declared, sink),
+                _ if self.scope == CheckScope::Outline => {}
+                "anyOf" | "oneOf" | "not" => self.check_junctor(keyword, rule, value, at, is_declared, sink),
                 _ => {
-                    if let Some(reason) = self.refused_by(keyword, rule, keywords, value) {
-                        self.add(|| reason, value, at, sink);
+                    if let Some(reason) = self.constraint_violation(keyword, rule, keywords, value) {
+                        self.record(|| reason, value, at, sink);
                     } else if keyword == "pattern"
                         && let (Value::String(pattern), Value::String(_)) = (rule, value)
-                        && let Sink::Report(out) = sink
+                        && let ViolationSink::Report(out) = sink
                         && is_declared
                     {
-                        self.patterns.report(pattern, at, out);
+                        self.patterns.report_uncompilable(pattern, at, out);
                     }
                 }
             }
@@ -308,35 +321,35 @@ impl<'c> Checker<'c> {
     }
 
     /// What a keyword that judges a value by itself has against it.
-    fn refused_by<'s>(
+    fn constraint_violation<'s>(
         &self,
         keyword: &str,
         rule: &'s Value,
         keywords: &Map<String, Value>,
         value: &Value,
-    ) -> Option<Reason<'s>> {
+    ) -> Option<RefusalReason<'s>> {
         let bound = |is_refused: fn(std::cmp::Ordering) -> bool, strict: &'static str, plain: &'static str| {
             let (Value::Number(number), Value::Number(limit)) = (value, rule) else { return None };
             let is_strict = keywords.get(strict).and_then(Value::as_bool).unwrap_or(false);
             let order = number::compare(number, limit);
             let keyword = if is_strict { strict } else { plain };
-            (is_refused(order) || is_strict && order.is_eq()).then_some(Reason::Keyword(keyword))
+            (is_refused(order) || is_strict && order.is_eq()).then_some(RefusalReason::Keyword(keyword))
         };
         let keyword = match (keyword, value) {
             ("minimum", _) => return bound(std::cmp::Ordering::is_lt, "exclusiveMinimum", "minimum"),
             ("maximum", _) => return bound(std::cmp::Ordering::is_gt, "exclusiveMaximum", "maximum"),
             ("enum", _) => {
                 let options = rule.as_array()?;
-                let is_known = options.iter().any(|option| number::is_option(option, value));
-                return (!is_known).then_some(Reason::Enum(options));
+                let is_known = options.iter().any(|option| number::is_enum_option(option, value));
+                return (!is_known).then_some(RefusalReason::Enum(options));
             }
             ("pattern", Value::String(text)) => {
                 let pattern = rule.as_str()?;
-                return (!self.patterns.is_match(pattern, text)).then_some(Reason::Pattern(pattern));
+                return (!self.patterns.is_match(pattern, text)).then_some(RefusalReason::Pattern(pattern));
             }
             ("format", Value::String(text)) => {
                 let format = rule.as_str()?;
-                return (!format::is_valid(format, text)).then_some(Reason::Format(format));
+                return (!format::is_valid(format, text)).then_some(RefusalReason::Format(format));
             }
             ("multipleOf", Value::Number(number)) => {
                 (!number::is_multiple(number, rule.as_number()?)).then_some("multipleOf")
@@ -350,51 +363,51 @@ impl<'c> Checker<'c> {
             ("uniqueItems", Value::Array(items)) => (rule.as_bool()? && has_duplicates(items)).then_some("uniqueItems"),
             _ => None,
         };
-        keyword.map(Reason::Keyword)
+        keyword.map(RefusalReason::Keyword)
     }
 
-    fn required(names: &Value, value: &Value, at: &Place<'_>, sink: &mut Sink<'_>) {
+    fn check_required(names: &Value, value: &Value, at: &WalkPath<'_>, sink: &mut ViolationSink<'_>) {
         let Some(fields) = value.as_object() else { return };
         for name in names.as_array().into_iter().flatten().filter_map(Value::as_str) {
             if !fields.contains_key(name) {
                 match sink {
-                    Sink::Report(out) => out.push(judgement::missing(&at.path(), name)),
-                    Sink::Ask { is_refused } => *is_refused = true,
+                    ViolationSink::Report(out) => out.push(violation::missing_field(&at.to_field_path(), name)),
+                    ViolationSink::Probe { is_refused } => *is_refused = true,
                 }
             }
         }
     }
 
     /// `allOf`, `anyOf`, `oneOf` or `not`.
-    fn junctor(
+    fn check_junctor(
         &self,
         keyword: &str,
         rule: &'c Value,
         value: &Value,
-        at: &Place<'_>,
+        at: &WalkPath<'_>,
         is_declared: bool,
-        sink: &mut Sink<'_>,
+        sink: &mut ViolationSink<'_>,
     ) {
         let schemas = match rule {
             Value::Array(schemas) => schemas.as_slice(),
             schema => std::slice::from_ref(schema),
         };
-        let is_usable = self.judges == Judges::Outline
+        let is_usable = self.scope == CheckScope::Outline
             || schemas.iter().all(|schema| self.patterns.are_usable(schema, self.resolver()));
         if !is_usable
             && is_declared
-            && let Sink::Report(out) = sink
+            && let ViolationSink::Report(out) = sink
         {
             for schema in schemas {
-                self.patterns.report_below(schema, value, at, self.resolver(), out);
+                self.patterns.report_uncompilable_below(schema, value, at, self.resolver(), out);
             }
         }
-        let fitting = || schemas.iter().filter(|schema| self.fits(schema, value, at));
+        let fitting = || schemas.iter().filter(|schema| self.is_satisfied_by(schema, value, at));
         // A pattern that takes any text judges less in `allOf` and `anyOf`, and more in the other two.
         let keyword = match keyword {
             "allOf" => {
                 for schema in schemas {
-                    self.judge(schema, value, at, false, sink);
+                    self.check_constraints(schema, value, at, false, sink);
                 }
                 return;
             }
@@ -403,24 +416,24 @@ impl<'c> Checker<'c> {
             _ => (is_usable && fitting().next().is_some()).then_some("not"),
         };
         if let Some(keyword) = keyword {
-            self.add(|| Reason::Keyword(keyword), value, at, sink);
+            self.record(|| RefusalReason::Keyword(keyword), value, at, sink);
         }
     }
 
-    fn judge_below(
+    fn check_constraints_below(
         &self,
         keyword: &str,
         keywords: &Map<String, Value>,
         rule: &'c Value,
         value: &Value,
-        at: &Place<'_>,
-        sink: &mut Sink<'_>,
+        at: &WalkPath<'_>,
+        sink: &mut ViolationSink<'_>,
     ) {
         match (keyword, value) {
             ("properties", Value::Object(fields)) => {
                 for (name, schema) in rule.as_object().into_iter().flatten() {
                     if let Some(value) = fields.get(name) {
-                        self.judge(schema, value, &at.key(name), false, sink);
+                        self.check_constraints(schema, value, &at.key(name), false, sink);
                     }
                 }
             }
@@ -428,33 +441,39 @@ impl<'c> Checker<'c> {
                 let properties = keywords.get("properties").and_then(Value::as_object);
                 let is_other = |name: &str| properties.is_none_or(|properties| !properties.contains_key(name));
                 for (name, value) in fields.iter().filter(|(name, _)| is_other(name)) {
-                    self.judge(rule, value, &at.key(name), false, sink);
+                    self.check_constraints(rule, value, &at.key(name), false, sink);
                 }
             }
             ("items", Value::Array(items)) => {
                 for (position, item) in items.iter().enumerate() {
-                    self.judge(rule, item, &at.index(position), false, sink);
+                    self.check_constraints(rule, item, &at.index(position), false, sink);
                 }
             }
             _ => {}
         }
     }
 
-    fn fits(&self, schema: &'c Value, value: &Value, at: &Place<'_>) -> bool {
-        let mut sink = Sink::Ask { is_refused: false };
-        self.judge(schema, value, at, false, &mut sink);
+    fn is_satisfied_by(&self, schema: &'c Value, value: &Value, at: &WalkPath<'_>) -> bool {
+        let mut sink = ViolationSink::Probe { is_refused: false };
+        self.check_constraints(schema, value, at, false, &mut sink);
         !sink.is_done()
     }
 
-    fn add<'s>(&self, reason: impl FnOnce() -> Reason<'s>, value: &Value, at: &Place<'_>, sink: &mut Sink<'_>) {
+    fn record<'s>(
+        &self,
+        reason: impl FnOnce() -> RefusalReason<'s>,
+        value: &Value,
+        at: &WalkPath<'_>,
+        sink: &mut ViolationSink<'_>,
+    ) {
         match sink {
-            Sink::Report(out) => self.refuse(&reason(), value, at, out),
-            Sink::Ask { is_refused } => *is_refused = true,
+            ViolationSink::Report(out) => self.refuse(&reason(), value, at, out),
+            ViolationSink::Probe { is_refused } => *is_refused = true,
         }
     }
 
-    fn refuse(&self, reason: &Reason<'_>, value: &Value, at: &Place<'_>, out: &mut Vec<SchemaViolation>) {
-        out.push(judgement::refused(self.whole, reason, value, at.path()));
+    fn refuse(&self, reason: &RefusalReason<'_>, value: &Value, at: &WalkPath<'_>, out: &mut Vec<SchemaViolation>) {
+        out.push(violation::refused_value(self.root, reason, value, at.to_field_path()));
     }
 }
 
@@ -483,13 +502,13 @@ fn has_duplicates(items: &[Value]) -> bool {
     let mut seen = BTreeSet::new();
     items.iter().any(|item| {
         let mut text = String::new();
-        normal(item, &mut text);
+        write_normal_form(item, &mut text);
         !seen.insert(text)
     })
 }
 
 /// A text that is the same for equal values, and for them alone.
-fn normal(value: &Value, out: &mut String) {
+fn write_normal_form(value: &Value, out: &mut String) {
     use std::fmt::Write as _;
     let _ = match value {
         Value::Number(number) => match number.as_f64().filter(|_| number::is_whole(number)) {
@@ -500,7 +519,7 @@ fn normal(value: &Value, out: &mut String) {
         Value::Array(items) => {
             out.push('[');
             for item in items {
-                normal(item, out);
+                write_normal_form(item, out);
                 out.push(',');
             }
             write!(out, "]")
@@ -510,7 +529,7 @@ fn normal(value: &Value, out: &mut String) {
             out.push('{');
             for (name, value) in sorted {
                 let _ = write!(out, "{name:?}:");
-                normal(value, out);
+                write_normal_form(value, out);
                 out.push(',');
             }
             write!(out, "}}")

@@ -13,22 +13,22 @@ const JUNCTORS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 pub(super) fn check(schema: &Value) -> Result<(), String> {
     for (keyword, value) in schema.as_object().into_iter().flatten() {
         match keyword.as_str() {
-            "enum" => expect(value.is_array(), "array")?,
+            "enum" => check_keyword_type(value.is_array(), "array")?,
             "required" => {
-                expect(value.is_array(), "array")?;
-                expect(value.as_array().into_iter().flatten().all(Value::is_string), "string")?;
+                check_keyword_type(value.is_array(), "array")?;
+                check_keyword_type(value.as_array().into_iter().flatten().all(Value::is_string), "string")?;
             }
-            "pattern" | "format" => expect(value.is_string(), "string")?,
-            "uniqueItems" => expect(value.is_boolean(), "boolean")?,
-            "minimum" | "maximum" => expect(value.is_number(), "number")?,
+            "pattern" | "format" => check_keyword_type(value.is_string(), "string")?,
+            "uniqueItems" => check_keyword_type(value.is_boolean(), "boolean")?,
+            "minimum" | "maximum" => check_keyword_type(value.is_number(), "number")?,
             "multipleOf" => {
-                expect(value.is_number(), "number")?;
+                check_keyword_type(value.is_number(), "number")?;
                 if value.as_f64().is_none_or(|factor| factor <= 0.0) {
                     return Err("value is less than or equal to the minimum of 0".to_owned());
                 }
             }
             "maxItems" | "maxLength" | "maxProperties" | "minItems" | "minLength" | "minProperties" => {
-                expect(value.as_number().is_some_and(super::number::is_whole), "integer")?;
+                check_keyword_type(value.as_number().is_some_and(super::number::is_whole), "integer")?;
                 if value.as_f64().is_none_or(|limit| limit < 0.0) {
                     return Err("value is less than the minimum of 0".to_owned());
                 }
@@ -47,8 +47,8 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn expect(is_so: bool, kind: &str) -> Result<(), String> {
-    if is_so { Ok(()) } else { Err(format!("value is not of type {kind:?}")) }
+fn check_keyword_type(is_valid: bool, kind: &str) -> Result<(), String> {
+    if is_valid { Ok(()) } else { Err(format!("value is not of type {kind:?}")) }
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl DocumentScope<'_> {
     }
 
     /// What a finding points at, as it is written; of a document without a text, as it is read.
-    fn named<'s>(&'s self, code: &'static Code, location: &'s Location) -> &'s str {
+    fn text_at<'s>(&'s self, code: &'static Code, location: &'s Location) -> &'s str {
         if !self.text.is_empty() {
             return self.text.get(location.span.start..location.span.end).unwrap_or_default();
         }
@@ -54,20 +54,20 @@ impl DocumentScope<'_> {
 }
 
 /// Findings of one document, at the most: a document of nothing but mistakes is answered in bounded time.
-const MOST: usize = 1000;
+const MAX_FINDINGS: usize = 1000;
 
 /// Collects the findings of one document, at most 1000 and a word about the rest.
 #[derive(Debug)]
 pub struct Findings<'d> {
     scope: DocumentScope<'d>,
     diagnostics: Vec<Diagnostic>,
-    left_out: usize,
+    dropped: usize,
 }
 
 impl<'d> Findings<'d> {
     /// An empty collection for a document.
     pub fn new(scope: DocumentScope<'d>) -> Self {
-        Self { scope, diagnostics: Vec::new(), left_out: 0 }
+        Self { scope, diagnostics: Vec::new(), dropped: 0 }
     }
 
     /// The document that is being looked at.
@@ -106,7 +106,7 @@ impl<'d> Findings<'d> {
     /// Takes in a finding that has its own place, in another source.
     pub fn add(&mut self, diagnostic: Diagnostic) {
         if self.is_full() {
-            self.left_out += 1;
+            self.dropped += 1;
         } else {
             self.diagnostics.push(diagnostic);
         }
@@ -114,26 +114,26 @@ impl<'d> Findings<'d> {
 
     fn push(&mut self, code: &'static Code, message: &str, location: Location) -> DiagnosticBuilder<'_, 'd> {
         if self.is_full() {
-            self.left_out += 1;
-            return DiagnosticBuilder { findings: self, kept: false };
+            self.dropped += 1;
+            return DiagnosticBuilder { findings: self, is_stored: false };
         }
         let mut message = one_line(message);
-        message.push_str(&look_alikes(code, self.scope.named(code, &location)));
-        let mut diagnostic = Diagnostic::new(code, readable(message));
+        message.push_str(&describe_look_alikes(code, self.scope.text_at(code, &location)));
+        let mut diagnostic = Diagnostic::new(code, shorten_message(message));
         diagnostic.location = Some(location);
         diagnostic.object.clone_from(&self.scope.object);
         self.diagnostics.push(diagnostic);
-        DiagnosticBuilder { findings: self, kept: true }
+        DiagnosticBuilder { findings: self, is_stored: true }
     }
 
     /// Whether nothing more is kept: a further finding is only counted, so it need not be worked out.
     pub fn is_full(&self) -> bool {
-        self.diagnostics.len() >= MOST
+        self.diagnostics.len() >= MAX_FINDINGS
     }
 
     /// Whether an error is among the findings so far.
     pub fn has_errors(&self) -> bool {
-        self.left_out > 0 || self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.dropped > 0 || self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
     /// How many errors there are so far.
@@ -172,7 +172,7 @@ impl<'d> Findings<'d> {
     /// Adds advice to what was found so far and has none yet, where there is some for its place.
     pub fn add_missing_help(&mut self, advice: impl Fn(&Location) -> Option<String>) {
         for found in self.diagnostics.iter_mut().filter(|found| found.help.is_none()) {
-            found.help = found.location.as_ref().and_then(&advice).map(|help| readable(one_line(&help)));
+            found.help = found.location.as_ref().and_then(&advice).map(|help| shorten_message(one_line(&help)));
         }
     }
 
@@ -188,8 +188,9 @@ impl<'d> Findings<'d> {
         if self.diagnostics.iter().any(|found| found.code.has(Attribute::WithholdsFixes)) {
             self.diagnostics.iter_mut().for_each(|found| found.fix = None);
         }
-        if self.left_out > 0 {
-            let message = format!("the document has {} more findings; at most {MOST} are reported", self.left_out);
+        if self.dropped > 0 {
+            let message =
+                format!("the document has {} more findings; at most {MAX_FINDINGS} are reported", self.dropped);
             let mut diagnostic = Diagnostic::new(&super::codes::LIMIT_EXCEEDED, message);
             diagnostic.location = Some(self.scope.locate(&FieldRef::key(&FieldPath::root())));
             diagnostic.object.clone_from(&self.scope.object);
@@ -200,7 +201,7 @@ impl<'d> Findings<'d> {
 }
 
 /// Whether a scalar is just what is written: no alias, and neither anchor nor tag before it.
-fn stands_alone(text: &str, span: Span) -> bool {
+fn is_untagged_scalar(text: &str, span: Span) -> bool {
     let own = text.get(span.start..span.end).unwrap_or_default();
     let before = text.get(..span.start).unwrap_or_default();
     let token = before.rsplit(|c: char| c.is_whitespace()).find(|token| !token.is_empty()).unwrap_or_default();
@@ -210,28 +211,29 @@ fn stands_alone(text: &str, span: Span) -> bool {
 }
 
 /// Characters of a message, at the most: what it quotes of the input may be of any length.
-const LONGEST: usize = 1000;
+const MAX_MESSAGE_CHARS: usize = 1000;
 
 /// A message without its middle, when it is too long to be read.
-fn readable(message: String) -> String {
+fn shorten_message(message: String) -> String {
     let count = message.chars().count();
-    if count <= LONGEST {
+    if count <= MAX_MESSAGE_CHARS {
         return message;
     }
-    let start: String = message.chars().take(LONGEST / 2).collect();
-    let end: String = message.chars().skip(count - LONGEST / 3).collect();
+    let start: String = message.chars().take(MAX_MESSAGE_CHARS / 2).collect();
+    let end: String = message.chars().skip(count - MAX_MESSAGE_CHARS / 3).collect();
     format!("{start} [...] {end}")
 }
 
 /// Which characters of a name are not what they look like: a Cyrillic letter, a full-width one, a hyphen that is none.
-fn look_alikes(code: &'static Code, named: &str) -> String {
-    if named.is_ascii() || named.len() > 512 || !(code.has(Attribute::AsciiValue) || code.has(Attribute::AsciiKey)) {
+fn describe_look_alikes(code: &'static Code, text: &str) -> String {
+    if text.is_ascii() || text.len() > 512 || !(code.has(Attribute::AsciiValue) || code.has(Attribute::AsciiKey)) {
         return String::new();
     }
-    let mut found: Vec<char> = named.chars().filter(|c| !c.is_ascii()).collect();
-    found.sort_unstable();
-    found.dedup();
-    let found: Vec<String> = found.iter().take(3).map(|c| format!("{:?} is U+{:04X}", c, u32::from(*c))).collect();
+    let mut look_alikes: Vec<char> = text.chars().filter(|c| !c.is_ascii()).collect();
+    look_alikes.sort_unstable();
+    look_alikes.dedup();
+    let found: Vec<String> =
+        look_alikes.iter().take(3).map(|c| format!("{:?} is U+{:04X}", c, u32::from(*c))).collect();
     format!(" ({})", found.join(", "))
 }
 
@@ -239,7 +241,7 @@ fn look_alikes(code: &'static Code, named: &str) -> String {
 #[derive(Debug)]
 pub struct DiagnosticBuilder<'f, 'd> {
     findings: &'f mut Findings<'d>,
-    kept: bool,
+    is_stored: bool,
 }
 
 #[expect(
@@ -248,20 +250,20 @@ pub struct DiagnosticBuilder<'f, 'd> {
 )]
 impl DiagnosticBuilder<'_, '_> {
     fn last(&mut self) -> Option<&mut Diagnostic> {
-        self.findings.diagnostics.last_mut().filter(|_| self.kept)
+        self.findings.diagnostics.last_mut().filter(|_| self.is_stored)
     }
 
     /// Adds advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         if let Some(diagnostic) = self.last() {
-            diagnostic.help = Some(readable(one_line(&help.into())));
+            diagnostic.help = Some(shorten_message(one_line(&help.into())));
         }
         self
     }
 
     /// Adds a second place in the same document.
     pub fn related(mut self, place: impl Into<FieldRef>, message: impl Into<String>) -> Self {
-        if !self.kept {
+        if !self.is_stored {
             return self;
         }
         let location = self.findings.scope.locate(&place.into());
@@ -306,7 +308,7 @@ impl DiagnosticBuilder<'_, '_> {
         let text = self.findings.scope.text;
         if let Some(diagnostic) = self.last() {
             let span = diagnostic.location.as_ref().map(|location| location.span).unwrap_or_default();
-            if !stands_alone(text, span) {
+            if !is_untagged_scalar(text, span) {
                 return self;
             }
             diagnostic.fix = Some(Fix {

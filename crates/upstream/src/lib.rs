@@ -14,19 +14,19 @@
 //! SHA-256 of the line's JSON, so equal subtrees of different versions, kinds and releases share one line, and adding a
 //! release only adds lines. A line is parsed when a check or an expansion gets there, and parsed once.
 
+mod known_schemas;
 #[cfg(test)]
-mod by_reference;
-mod known;
+mod reference_equivalence;
 mod release;
 mod skeleton;
 mod subtrees;
 mod table;
 
-pub use known::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
+pub use known_schemas::{KnownSchema, KnownSchemas, known_schemas, pod_spec};
 pub use skeleton::{Skeleton, SkeletonError, SkeletonOrigin};
 pub use subtrees::map_subschemas;
 
-use release::around;
+use release::find_nearest;
 
 /// The origins of all skeletons: by group and kind, and those of one kind from the oldest to the newest.
 ///
@@ -67,13 +67,13 @@ pub fn skeletons() -> impl Iterator<Item = Skeleton> {
 /// ```
 pub fn skeleton(group: &str, kind: &str, release: Option<&str>) -> Option<Skeleton> {
     let of_kind = |origin: &&SkeletonOrigin| origin.group == group && origin.kind == kind;
-    choose(origins().iter().filter(of_kind), release)
+    choose_skeleton(origins().iter().filter(of_kind), release)
 }
 
 /// Chooses among the skeletons of one kind, which come from the oldest to the newest.
-fn choose(origins: impl Iterator<Item = &'static SkeletonOrigin>, release: Option<&str>) -> Option<Skeleton> {
+fn choose_skeleton(origins: impl Iterator<Item = &'static SkeletonOrigin>, release: Option<&str>) -> Option<Skeleton> {
     let origins: Vec<&'static SkeletonOrigin> = origins.collect();
-    let around = around(&origins, |origin| origin, release)?;
+    let around = find_nearest(&origins, |origin| origin, release)?;
     Some(Skeleton::new(around.nearest, around.is_exact))
 }
 
@@ -88,34 +88,34 @@ mod tests {
         SkeletonOrigin { release: Some("1.10.0"), is_tagged: true, ..SkeletonOrigin::EMPTY },
     ];
 
-    fn chosen(release: Option<&str>) -> (Option<&'static str>, bool) {
-        let skeleton = choose(RELEASES.iter(), release).unwrap();
+    fn choose_release(release: Option<&str>) -> (Option<&'static str>, bool) {
+        let skeleton = choose_skeleton(RELEASES.iter(), release).unwrap();
         (skeleton.origin().release, skeleton.is_exact())
     }
 
     #[test]
     fn a_release_gets_its_own_skeleton_or_the_nearest_older_one() {
-        assert_eq!(chosen(Some("0.9.0")), (Some("0.9.0"), true));
-        assert_eq!(chosen(Some("v0.9")), (Some("0.9.0"), true));
-        assert_eq!(chosen(Some("1.0.0")), (Some("0.9.0"), false));
-        assert_eq!(chosen(Some("1.9.3")), (Some("1.2.0"), false));
-        assert_eq!(chosen(Some("1.11.0")), (Some("1.10.0"), false));
+        assert_eq!(choose_release(Some("0.9.0")), (Some("0.9.0"), true));
+        assert_eq!(choose_release(Some("v0.9")), (Some("0.9.0"), true));
+        assert_eq!(choose_release(Some("1.0.0")), (Some("0.9.0"), false));
+        assert_eq!(choose_release(Some("1.9.3")), (Some("1.2.0"), false));
+        assert_eq!(choose_release(Some("1.11.0")), (Some("1.10.0"), false));
     }
 
     #[test]
     fn a_skeleton_between_releases_is_exact_for_none() {
-        assert_eq!(chosen(Some("1.2.0")), (Some("1.2.0"), false));
+        assert_eq!(choose_release(Some("1.2.0")), (Some("1.2.0"), false));
     }
 
     #[test]
     fn a_release_before_the_first_skeleton_gets_the_first() {
-        assert_eq!(chosen(Some("0.1.0")), (Some("0.9.0"), false));
+        assert_eq!(choose_release(Some("0.1.0")), (Some("0.9.0"), false));
     }
 
     #[test]
     fn without_a_version_the_newest_is_chosen() {
-        assert_eq!(chosen(None), (Some("1.10.0"), false));
-        assert_eq!(chosen(Some("main")), (Some("1.10.0"), false));
+        assert_eq!(choose_release(None), (Some("1.10.0"), false));
+        assert_eq!(choose_release(Some("main")), (Some("1.10.0"), false));
     }
 
     #[test]

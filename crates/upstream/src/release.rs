@@ -24,7 +24,7 @@ impl Release {
 }
 
 /// What is known around a release.
-pub(super) struct Around<T> {
+pub(super) struct NearestReleases<T> {
     /// What is of the release, or else of the newest one before it; of the oldest where all are newer, and of the newest
     /// when the release is not known.
     pub(super) nearest: T,
@@ -36,23 +36,23 @@ pub(super) struct Around<T> {
 
 /// Chooses what is around a release; `known` is of one kind and comes from the oldest to the newest. `None` when nothing is
 /// known.
-pub(super) fn around<T: Copy>(
+pub(super) fn find_nearest<T: Copy>(
     known: &[T],
     origin: impl Fn(T) -> &'static SkeletonOrigin,
     release: Option<&str>,
-) -> Option<Around<T>> {
+) -> Option<NearestReleases<T>> {
     let newest = *known.last()?;
-    let Some(asked) = release.and_then(Release::parse) else {
-        return Some(Around { nearest: newest, next: None, is_exact: false });
+    let Some(requested) = release.and_then(Release::parse) else {
+        return Some(NearestReleases { nearest: newest, next: None, is_exact: false });
     };
     let of = |known: T| origin(known).release.and_then(Release::parse);
-    let is_older = |known: &T| of(*known).is_some_and(|release| release <= asked);
+    let is_older = |known: &T| of(*known).is_some_and(|release| release <= requested);
     let older = known.iter().copied().rev().find(is_older);
     let newer = known.iter().copied().find(|known| !is_older(known));
     let nearest = older.or(newer)?;
-    let is_exact = origin(nearest).is_tagged && of(nearest).as_ref() == Some(&asked);
+    let is_exact = origin(nearest).is_tagged && of(nearest).as_ref() == Some(&requested);
     let next = newer.filter(|_| older.is_some() && !is_exact);
-    Some(Around { nearest, next, is_exact })
+    Some(NearestReleases { nearest, next, is_exact })
 }
 
 #[cfg(test)]

@@ -146,10 +146,10 @@ impl Skeleton {
     /// assert_eq!(crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["type"], "object");
     /// ```
     pub fn to_crd(&self) -> Result<Value, SkeletonError> {
-        let mut crd = self.origin.head().map_err(|place| self.unreadable(place))?;
+        let mut crd = self.origin.head().map_err(|place| self.error_at(place))?;
         for version in crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut).into_iter().flatten() {
             if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
-                *schema = SUBTREES.expand(schema).map_err(|key| self.unreadable(&key))?;
+                *schema = SUBTREES.expand(schema).map_err(|key| self.error_at(&key))?;
             }
         }
         Ok(crd)
@@ -176,7 +176,7 @@ impl Skeleton {
         Ok(text)
     }
 
-    fn unreadable(&self, place: &str) -> SkeletonError {
+    fn error_at(&self, place: &str) -> SkeletonError {
         SkeletonError { kind: self.origin.kind, origin: self.origin.to_string(), place: place.to_owned() }
     }
 }

@@ -12,12 +12,12 @@ const MAX_DEPTH: usize = 100;
 #[derive(Debug)]
 pub(super) struct Subtrees<'t> {
     /// Sorted by key.
-    lines: Vec<Line<'t>>,
+    entries: Vec<SharedSchema<'t>>,
 }
 
 /// One schema, by the key that references name.
 #[derive(Debug)]
-struct Line<'t> {
+struct SharedSchema<'t> {
     key: &'t str,
     json: &'t str,
     /// `None` inside when the text is not JSON.
@@ -28,9 +28,10 @@ impl<'t> Subtrees<'t> {
     /// Takes a text of lines `<key> <JSON>`. Lines that start with `#` are comments.
     pub(super) fn new(text: &'t str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '));
-        let mut lines: Vec<Line<'t>> = lines.map(|(key, json)| Line { key, json, schema: OnceLock::new() }).collect();
+        let mut lines: Vec<SharedSchema<'t>> =
+            lines.map(|(key, json)| SharedSchema { key, json, schema: OnceLock::new() }).collect();
         lines.sort_by_key(|line| line.key);
-        Self { lines }
+        Self { entries: lines }
     }
 
     /// Replaces every reference in a schema, or the reference that a schema is.
@@ -56,13 +57,13 @@ impl<'t> Subtrees<'t> {
         }
     }
 
-    fn line(&self, key: &str) -> Option<&Line<'t>> {
-        let position = self.lines.binary_search_by_key(&key, |line| line.key).ok()?;
-        self.lines.get(position)
+    fn find_entry(&self, key: &str) -> Option<&SharedSchema<'t>> {
+        let position = self.entries.binary_search_by_key(&key, |line| line.key).ok()?;
+        self.entries.get(position)
     }
 
     fn get(&self, key: &str) -> Option<&Value> {
-        let line = self.line(key)?;
+        let line = self.find_entry(key)?;
         line.schema.get_or_init(|| serde_json::from_str(line.json).ok()).as_ref()
     }
 }
@@ -74,7 +75,7 @@ impl ReferenceResolver for Subtrees<'_> {
 
     /// Looks at the text of a line, which costs less than to parse it.
     fn may_have_default(&self, reference: &str) -> bool {
-        self.line(reference).is_none_or(|line| line.json.contains("\"default\":"))
+        self.find_entry(reference).is_none_or(|line| line.json.contains("\"default\":"))
     }
 }
 

@@ -4,19 +4,19 @@ mod leaf;
 
 use std::collections::BTreeMap;
 
-use granit_parser::{Event, Span as Place, StructureStyle};
+use granit_parser::{Event, Span as ParserSpan, StructureStyle};
 
-use super::mapping::{Key, MappingFrame};
-use super::parse::{bytes, passed};
-use super::place::token_start;
+use super::mapping::{MappingFrame, PendingKey};
+use super::parse::{byte_span, limit_exceeded};
 use super::scalar::Scalar;
-use super::strict::{self, Before};
+use super::strict::{self, GapContext};
+use super::token_position::token_start;
 use super::{Failure, FailureKind, Limits, Node, Span, Value};
 
 /// Whether to go on with the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    GoOn,
+pub(super) enum ParseFlow {
+    Continue,
     Stop,
 }
 
@@ -25,7 +25,7 @@ const MAX_PROBLEMS: usize = 1000;
 
 /// A finished node with what its parent must know about it.
 #[derive(Debug, Clone)]
-pub(super) struct Done<'t> {
+pub(super) struct FinishedNode<'t> {
     pub(super) node: Node<'t>,
     /// What a scalar resolved to, which decides how it looks as a key.
     pub(super) scalar: Option<Scalar>,
@@ -42,15 +42,15 @@ struct Weight {
     height: usize,
 }
 
-enum Contents<'t> {
+enum OpenCollection<'t> {
     Sequence(Vec<Node<'t>>),
     Mapping(MappingFrame<'t>),
 }
 
 struct Frame<'t> {
-    contents: Contents<'t>,
+    contents: OpenCollection<'t>,
     start: usize,
-    flow: bool,
+    is_flow: bool,
     anchor: usize,
     weight: Weight,
 }
@@ -62,19 +62,19 @@ pub(super) struct Builder<'t> {
     /// The end of the last token.
     cursor: usize,
     stack: Vec<Frame<'t>>,
-    root: Option<Done<'t>>,
-    empty: bool,
+    root: Option<FinishedNode<'t>>,
+    is_empty: bool,
     /// Finished nodes by anchor; none for those that are not finished or were left out.
-    anchors: BTreeMap<usize, Option<Done<'t>>>,
+    anchors: BTreeMap<usize, Option<FinishedNode<'t>>>,
     anchored_nodes: usize,
     nodes: usize,
     alias_weight: Weight,
     /// Whether gaps and scalars must be looked at for what YAML 1.1 refuses.
-    suspicious: bool,
+    is_suspicious: bool,
     /// Whether the last token was a plain scalar.
     after_plain: bool,
     /// Open collections below the one that is too deep, itself included.
-    skipping: usize,
+    skipped_depth: usize,
     problems: Vec<Failure>,
 }
 
@@ -87,91 +87,109 @@ impl<'t> Builder<'t> {
             cursor,
             stack: Vec::new(),
             root: None,
-            empty: false,
+            is_empty: false,
             anchors: BTreeMap::new(),
             anchored_nodes: 0,
             nodes: 0,
             alias_weight: Weight::default(),
-            suspicious,
+            is_suspicious: suspicious,
             after_plain: false,
-            skipping: 0,
+            skipped_depth: 0,
             problems: Vec::new(),
         }
     }
 
     /// Takes the next event of the document.
-    pub(super) fn event(&mut self, event: Event<'t>, place: Place) -> Step {
-        let span = bytes(place);
+    pub(super) fn handle_event(&mut self, event: Event<'t>, parser_span: ParserSpan) -> ParseFlow {
+        let span = byte_span(parser_span);
         let opens = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
         let closes = matches!(event, Event::SequenceEnd | Event::MappingEnd);
         if span.end.saturating_sub(self.start) > self.limits.document_bytes {
             let at = Span { start: self.start, end: self.start };
-            self.limit(FailureKind::TooLarge, at, "a document of too many bytes", self.limits.document_bytes);
-            return Step::Stop;
+            self.push_limit_problem(
+                FailureKind::TooLarge,
+                at,
+                "a document of too many bytes",
+                self.limits.document_bytes,
+            );
+            return ParseFlow::Stop;
         }
-        if self.skipping > 0 {
-            self.skipping = self.skipping + usize::from(opens) - usize::from(closes);
+        if self.skipped_depth > 0 {
+            self.skipped_depth = self.skipped_depth + usize::from(opens) - usize::from(closes);
             self.cursor = self.cursor.max(span.end);
-            return Step::GoOn;
+            return ParseFlow::Continue;
         }
         if let Event::Anchor(_, name) = &event {
             if !strict::is_anchor_name(name) {
                 let message = format!("the anchor `&{name}`; expected a name of letters, digits, `-` and `_`");
-                self.problem(Failure::new(FailureKind::Syntax, span, message));
+                self.push_problem(Failure::new(FailureKind::Syntax, span, message));
             }
-            return Step::GoOn;
+            return ParseFlow::Continue;
         }
         if !closes {
             self.nodes += 1;
             if self.nodes > self.limits.nodes {
-                self.limit(FailureKind::TooManyNodes, span, "a document of too many nodes", self.limits.nodes);
-                return Step::Stop;
+                self.push_limit_problem(
+                    FailureKind::TooManyNodes,
+                    span,
+                    "a document of too many nodes",
+                    self.limits.nodes,
+                );
+                return ParseFlow::Stop;
             }
         }
         if opens && self.stack.len() >= self.limits.depth {
-            self.too_deep(span);
-            self.skipping = 1;
+            self.report_too_deep(span);
+            self.skipped_depth = 1;
             let node = Node { value: Value::Null, span };
-            self.complete(Done { node, scalar: None, is_alias: false, is_merge: false, weight: Weight::default() }, 0);
-            return Step::GoOn;
+            self.attach_node(
+                FinishedNode { node, scalar: None, is_alias: false, is_merge: false, weight: Weight::default() },
+                0,
+            );
+            return ParseFlow::Continue;
         }
         match event {
-            Event::Scalar(text, style, anchor, tag) => self.scalar(text, style, anchor, tag.as_deref(), span),
+            Event::Scalar(text, style, anchor, tag) => self.add_scalar(text, style, anchor, tag.as_deref(), span),
             Event::SequenceStart(style, anchor, _) => {
-                self.open(Contents::Sequence(Vec::new()), style, anchor, span);
+                self.open_collection(OpenCollection::Sequence(Vec::new()), style, anchor, span);
             }
             Event::MappingStart(style, anchor, _) => {
-                self.open(Contents::Mapping(MappingFrame::default()), style, anchor, span);
+                self.open_collection(OpenCollection::Mapping(MappingFrame::default()), style, anchor, span);
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close(Some(span)),
-            Event::Alias(id) => return self.alias(id, span),
+            Event::SequenceEnd | Event::MappingEnd => self.close_collection(Some(span)),
+            Event::Alias(id) => return self.add_alias(id, span),
             Event::UnresolvedAlias(name) => {
-                self.unknown_alias(
+                self.add_unknown_alias(
                     span,
                     format!("the alias `*{name}` without an anchor; expected `&{name}` before it"),
                 );
             }
             _ => {}
         }
-        Step::GoOn
+        ParseFlow::Continue
     }
 
     /// Notes that the document is nested too deeply at `span`.
-    pub(super) fn too_deep(&mut self, span: Span) {
+    pub(super) fn report_too_deep(&mut self, span: Span) {
         if !self.problems.iter().any(|problem| problem.kind == FailureKind::TooDeep) {
-            self.limit(FailureKind::TooDeep, span, "collections that are nested too deeply", self.limits.depth);
+            self.push_limit_problem(
+                FailureKind::TooDeep,
+                span,
+                "collections that are nested too deeply",
+                self.limits.depth,
+            );
         }
     }
 
     /// The tree and its problems, unless the document is empty. Collections that are still open are closed.
     pub(super) fn finish(mut self, end: usize) -> Option<(Node<'t>, Vec<Failure>)> {
         if !self.problems.iter().any(|problem| problem.kind.is_limit()) {
-            self.token(Span { start: end, end }, false);
+            self.advance_to_token(Span { start: end, end }, false);
         }
         while !self.stack.is_empty() {
-            self.close(None);
+            self.close_collection(None);
         }
-        if self.empty && self.problems.is_empty() {
+        if self.is_empty && self.problems.is_empty() {
             return None;
         }
         let at = Span { start: self.start.min(end), end: self.start.min(end) };
@@ -179,90 +197,96 @@ impl<'t> Builder<'t> {
         Some((root, self.problems))
     }
 
-    fn problem(&mut self, failure: Failure) {
+    fn push_problem(&mut self, failure: Failure) {
         if self.problems.len() < MAX_PROBLEMS || failure.kind.is_limit() {
             self.problems.push(failure);
         }
     }
 
-    fn limit(&mut self, kind: FailureKind, span: Span, what: &str, limit: usize) {
-        self.problem(passed(kind, span, what, limit));
+    fn push_limit_problem(&mut self, kind: FailureKind, span: Span, what: &str, limit: usize) {
+        self.push_problem(limit_exceeded(kind, span, what, limit));
     }
 
     /// Goes on to a token, past the gap before it.
-    fn token(&mut self, span: Span, plain: bool) {
-        if self.suspicious && span.start > self.cursor {
+    fn advance_to_token(&mut self, span: Span, plain: bool) {
+        if self.is_suspicious && span.start > self.cursor {
             let gap = Span { start: self.cursor, end: span.start };
-            let before = Before {
-                flow: self.stack.last().is_some_and(|frame| frame.flow),
-                line_start: gap.start == 0 || matches!(self.text.as_bytes().get(gap.start - 1), Some(b'\n' | b'\r')),
-                plain_in: self.stack.last().filter(|_| self.after_plain).map(|frame| frame.start),
+            let before = GapContext {
+                in_flow: self.stack.last().is_some_and(|frame| frame.is_flow),
+                at_line_start: gap.start == 0 || matches!(self.text.as_bytes().get(gap.start - 1), Some(b'\n' | b'\r')),
+                plain_scalar_start: self.stack.last().filter(|_| self.after_plain).map(|frame| frame.start),
             };
-            self.refuse(strict::in_gap(self.text, gap, before));
+            self.push_syntax_problem(strict::find_refused_in_gap(self.text, gap, before));
         }
         self.after_plain = plain;
         self.cursor = self.cursor.max(span.end);
     }
 
-    fn refuse(&mut self, found: Option<(Span, &'static str)>) {
-        if let Some((span, message)) = found {
-            self.problem(Failure::new(FailureKind::Syntax, span, message));
+    fn push_syntax_problem(&mut self, refusal: Option<(Span, &'static str)>) {
+        if let Some((span, message)) = refusal {
+            self.push_problem(Failure::new(FailureKind::Syntax, span, message));
         }
     }
 
-    fn open(&mut self, contents: Contents<'t>, style: StructureStyle, anchor: usize, span: Span) {
+    fn open_collection(&mut self, contents: OpenCollection<'t>, style: StructureStyle, anchor: usize, span: Span) {
         let flow = style == StructureStyle::Flow;
-        let in_mapping = matches!(self.stack.last(), Some(Frame { contents: Contents::Mapping(_), .. }));
+        let in_mapping = matches!(self.stack.last(), Some(Frame { contents: OpenCollection::Mapping(_), .. }));
         let mut start = span.start;
-        if !flow && in_mapping && matches!(contents, Contents::Sequence(_)) {
+        if !flow && in_mapping && matches!(contents, OpenCollection::Sequence(_)) {
             // For a list at its key's own indentation the parser gives the place behind the first dash.
             start = token_start(self.text, self.cursor, true).min(start);
         }
         if flow {
-            self.token(span, false);
+            self.advance_to_token(span, false);
         } else if start > self.cursor {
-            self.token(Span { start, end: start }, false);
+            self.advance_to_token(Span { start, end: start }, false);
         }
         if anchor != 0 {
             self.anchors.insert(anchor, None);
         }
-        self.stack.push(Frame { contents, start, flow, anchor, weight: Weight { nodes: 1, bytes: 0, height: 1 } });
+        self.stack.push(Frame {
+            contents,
+            start,
+            is_flow: flow,
+            anchor,
+            weight: Weight { nodes: 1, bytes: 0, height: 1 },
+        });
     }
 
     /// Closes the innermost collection, at its closing token or because reading stopped.
-    fn close(&mut self, span: Option<Span>) {
+    fn close_collection(&mut self, span: Option<Span>) {
         let Some(frame) = self.stack.pop() else { return };
-        if let (true, Some(span)) = (frame.flow, span) {
+        if let (true, Some(span)) = (frame.is_flow, span) {
             self.after_plain = false;
             self.cursor = self.cursor.max(span.end);
         }
         let (value, first, last) = match frame.contents {
-            Contents::Sequence(items) => {
+            OpenCollection::Sequence(items) => {
                 let last = items.last().map(|item| item.span.end);
                 (Value::Sequence(items), None, last)
             }
-            Contents::Mapping(mapping) => {
+            OpenCollection::Mapping(mapping) => {
                 let (start, end) = (mapping.first_start(), mapping.last_end());
                 (Value::Mapping(mapping.into_entries()), start, end)
             }
         };
-        let span = if frame.flow {
+        let span = if frame.is_flow {
             Span { start: frame.start, end: self.cursor.max(frame.start) }
         } else {
             let start = first.map_or(frame.start, |first| first.max(frame.start));
             Span { start, end: last.unwrap_or(start).max(start) }
         };
         let node = Node { value, span };
-        self.complete(
-            Done { node, scalar: None, is_alias: false, is_merge: false, weight: frame.weight },
+        self.attach_node(
+            FinishedNode { node, scalar: None, is_alias: false, is_merge: false, weight: frame.weight },
             frame.anchor,
         );
     }
 
     /// Hands a finished node to its parent.
-    fn complete(&mut self, done: Done<'t>, anchor: usize) {
+    fn attach_node(&mut self, done: FinishedNode<'t>, anchor: usize) {
         if anchor != 0 {
-            self.remember(&done, anchor);
+            self.store_anchor(&done, anchor);
         }
         let Some(frame) = self.stack.last_mut() else {
             self.root = Some(done);
@@ -271,14 +295,16 @@ impl<'t> Builder<'t> {
         frame.weight.nodes += done.weight.nodes;
         frame.weight.bytes += done.weight.bytes;
         frame.weight.height = frame.weight.height.max(done.weight.height + 1);
-        let mut found = Vec::new();
+        let mut failures = Vec::new();
         match &mut frame.contents {
-            Contents::Sequence(items) => items.push(done.node),
-            Contents::Mapping(mapping) if mapping.awaits_key() => mapping.key(Key::new(done, &mut found)),
-            Contents::Mapping(mapping) => mapping.value(done, &mut found),
+            OpenCollection::Sequence(items) => items.push(done.node),
+            OpenCollection::Mapping(mapping) if mapping.awaits_key() => {
+                mapping.begin_entry(PendingKey::new(done, &mut failures))
+            }
+            OpenCollection::Mapping(mapping) => mapping.finish_entry(done, &mut failures),
         }
-        for failure in found {
-            self.problem(failure);
+        for failure in failures {
+            self.push_problem(failure);
         }
     }
 }

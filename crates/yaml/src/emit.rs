@@ -8,8 +8,8 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
-use super::glance::{is_decimal, is_plain_key, is_plain_value};
-use super::scalar::integral;
+use super::plain_scalar::{is_decimal, is_plain_key, is_plain_value};
+use super::scalar::to_integer;
 use super::writer;
 
 /// Writes a value as block-style YAML with a line break at the end: two spaces, list dashes at their key's
@@ -23,7 +23,7 @@ use super::writer;
 /// ```
 pub fn to_yaml<T: Serialize + ?Sized>(value: &T, out: &mut String) {
     let start = out.len();
-    if writer::document(value, out).is_err() {
+    if writer::write_document(value, out).is_err() {
         out.truncate(start);
         write_by_library(&serde_json::to_value(value).unwrap_or_default(), out);
     }
@@ -67,7 +67,7 @@ fn write_by_library(value: &Value, out: &mut String) {
 
 /// What a leaf stands behind.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Position {
+pub(super) enum LeafPosition {
     /// `key:`
     Value,
     /// `-`
@@ -75,13 +75,13 @@ pub(super) enum Position {
 }
 
 /// Writes a string; none where only the library knows how.
-pub(super) fn string(text: &str, position: Position, indent: usize, out: &mut String) -> Option<()> {
+pub(super) fn write_string(text: &str, position: LeafPosition, indent: usize, out: &mut String) -> Option<()> {
     if is_plain_value(text) {
         out.push_str(text);
     } else if is_decimal(text) {
         out.extend(["\"", text, "\""]);
     } else {
-        return leaf(&Value::from(text), position, indent, out);
+        return write_leaf(&Value::from(text), position, indent, out);
     }
     out.push('\n');
     Some(())
@@ -94,17 +94,19 @@ pub(super) fn write_key(key: &str, out: &mut String) -> Option<()> {
         out.push(':');
         return Some(());
     }
-    let asked = ask(&Value::Object(std::iter::once((key.to_owned(), Value::Bool(true))).collect()));
+    let asked = library_text(&Value::Object(std::iter::once((key.to_owned(), Value::Bool(true))).collect()));
     let key = asked.strip_suffix(" true\n").filter(|key| key.ends_with(':') && !key.contains('\n'))?;
     out.push_str(key);
     Some(())
 }
 
 /// Writes a leaf as the library writes it in that position, at another indentation.
-pub(super) fn leaf(leaf: &Value, position: Position, indent: usize, out: &mut String) -> Option<()> {
+pub(super) fn write_leaf(leaf: &Value, position: LeafPosition, indent: usize, out: &mut String) -> Option<()> {
     let (asked, before) = match position {
-        Position::Value => (ask(&Value::Object(std::iter::once(("k".to_owned(), leaf.clone())).collect())), "k: "),
-        Position::Item => (ask(&Value::Array(vec![leaf.clone()])), "- "),
+        LeafPosition::Value => {
+            (library_text(&Value::Object(std::iter::once(("k".to_owned(), leaf.clone())).collect())), "k: ")
+        }
+        LeafPosition::Item => (library_text(&Value::Array(vec![leaf.clone()])), "- "),
     };
     let written = asked.strip_prefix(before)?;
     for (number, line) in written.split_inclusive('\n').enumerate() {
@@ -116,7 +118,7 @@ pub(super) fn leaf(leaf: &Value, position: Position, indent: usize, out: &mut St
     Some(())
 }
 
-fn ask(value: &Value) -> String {
+fn library_text(value: &Value) -> String {
     let mut asked = String::new();
     write_by_library(value, &mut asked);
     asked
@@ -128,7 +130,7 @@ struct Canonical<'v>(&'v Value);
 impl Serialize for Canonical<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Value::Number(number) => match integer(number) {
+            Value::Number(number) => match as_integer(number) {
                 Some(integer) => match i64::try_from(integer) {
                     Ok(integer) => serializer.serialize_i64(integer),
                     Err(_) => serializer.serialize_u64(u64::try_from(integer).unwrap_or(u64::MAX)),
@@ -155,6 +157,6 @@ impl Serialize for Canonical<'_> {
 }
 
 /// The integer that a float is, when it is one.
-fn integer(number: &Number) -> Option<i128> {
-    number.as_f64().filter(|_| number.is_f64()).and_then(integral)
+fn as_integer(number: &Number) -> Option<i128> {
+    number.as_f64().filter(|_| number.is_f64()).and_then(to_integer)
 }

@@ -27,14 +27,14 @@ mod emit;
 mod failure;
 pub mod field_path;
 pub mod fingerprint;
-mod glance;
 mod mapping;
 mod node;
 mod parse;
-mod place;
+mod plain_scalar;
 mod scalar;
 mod strict;
 pub mod text;
+mod token_position;
 mod writer;
 
 pub use emit::{to_yaml, to_yaml_stream};

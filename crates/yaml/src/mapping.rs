@@ -3,45 +3,45 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::build::Done;
+use super::build::FinishedNode;
 use super::scalar;
 use super::{Failure, FailureKind, MappingEntry, Node, Span, Value};
 
 /// From so many keys on, looking one up goes through an index.
-const INDEX_FROM: usize = 16;
+const MIN_INDEXED_KEYS: usize = 16;
 
 /// A key that waits for its value.
-pub(super) struct Key<'t> {
+pub(super) struct PendingKey<'t> {
     span: Span,
-    role: Role<'t>,
+    role: KeyRole<'t>,
 }
 
-enum Role<'t> {
+enum KeyRole<'t> {
     Name(Cow<'t, str>),
     Merge,
     /// It was refused; its value is dropped.
     Refused,
 }
 
-impl<'t> Key<'t> {
+impl<'t> PendingKey<'t> {
     /// Makes a key of a finished node.
-    pub(super) fn new(done: Done<'t>, found: &mut Vec<Failure>) -> Self {
+    pub(super) fn new(done: FinishedNode<'t>, found: &mut Vec<Failure>) -> Self {
         let span = done.node.span;
         if done.is_merge {
-            return Self { span, role: Role::Merge };
+            return Self { span, role: KeyRole::Merge };
         }
         let described = done.node.describe();
         let text = match done.node.value {
             Value::String(text) => text,
             _ => Cow::Borrowed(""),
         };
-        let refusal = match done.scalar.map(|scalar| scalar::key_text(scalar, text)) {
-            Some(Ok(name)) => return Self { span, role: Role::Name(name) },
+        let refusal = match done.scalar.map(|scalar| scalar::scalar_to_key(scalar, text)) {
+            Some(Ok(name)) => return Self { span, role: KeyRole::Name(name) },
             Some(Err(refusal)) => refusal.to_owned(),
             None => format!("{described} as a key; expected a string"),
         };
         found.push(Failure::new(FailureKind::NotJson, span, refusal));
-        Self { span, role: Role::Refused }
+        Self { span, role: KeyRole::Refused }
     }
 }
 
@@ -52,7 +52,7 @@ pub(super) struct MappingFrame<'t> {
     index: BTreeMap<Cow<'t, str>, usize>,
     /// The entries that came through `<<`, in order.
     merged: Vec<usize>,
-    pending: Option<Key<'t>>,
+    pending: Option<PendingKey<'t>>,
     first_start: Option<usize>,
     last_end: Option<usize>,
 }
@@ -81,24 +81,26 @@ impl<'t> MappingFrame<'t> {
         self.entries
     }
 
-    pub(super) fn key(&mut self, key: Key<'t>) {
+    pub(super) fn begin_entry(&mut self, key: PendingKey<'t>) {
         self.first_start.get_or_insert(key.span.start);
         self.last_end = Some(key.span.end);
         self.pending = Some(key);
     }
 
     /// Takes the value of the pending key.
-    pub(super) fn value(&mut self, done: Done<'t>, found: &mut Vec<Failure>) {
+    pub(super) fn finish_entry(&mut self, done: FinishedNode<'t>, found: &mut Vec<Failure>) {
         let Some(key) = self.pending.take() else { return };
         self.last_end = Some(done.node.span.end.max(key.span.end));
         match key.role {
-            Role::Refused => {}
-            Role::Merge => self.merge(key.span, done, found),
-            Role::Name(name) => self.set(MappingEntry { key: name, key_span: key.span, node: done.node }, found),
+            KeyRole::Refused => {}
+            KeyRole::Merge => self.merge_value(key.span, done, found),
+            KeyRole::Name(name) => {
+                self.set_entry(MappingEntry { key: name, key_span: key.span, node: done.node }, found)
+            }
         }
     }
 
-    fn set(&mut self, entry: MappingEntry<'t>, found: &mut Vec<Failure>) {
+    fn set_entry(&mut self, entry: MappingEntry<'t>, found: &mut Vec<Failure>) {
         let Some(at) = self.position(&entry.key) else {
             self.push(entry);
             return;
@@ -106,7 +108,7 @@ impl<'t> MappingFrame<'t> {
         let merged = self.merged.binary_search(&at);
         let Some(earlier) = self.entries.get_mut(at) else { return };
         if let Ok(position) = merged {
-            found.push(overridden(&entry.key, entry.key_span, earlier.key_span));
+            found.push(merge_override_failure(&entry.key, entry.key_span, earlier.key_span));
             *earlier = entry;
             self.merged.remove(position);
         } else {
@@ -116,7 +118,7 @@ impl<'t> MappingFrame<'t> {
         }
     }
 
-    fn merge(&mut self, key_span: Span, done: Done<'t>, found: &mut Vec<Failure>) {
+    fn merge_value(&mut self, key_span: Span, done: FinishedNode<'t>, found: &mut Vec<Failure>) {
         let refuse = |node: &Node<'t>| {
             let message = format!("`<<` with {}; expected a mapping or a list of mappings", node.describe());
             Failure::new(FailureKind::BadMerge, node.span, message)
@@ -142,7 +144,7 @@ impl<'t> MappingFrame<'t> {
     fn merge_entries(&mut self, key_span: Span, entries: Vec<MappingEntry<'t>>, found: &mut Vec<Failure>) {
         for entry in entries {
             if let Some(earlier) = self.position(&entry.key).and_then(|at| self.entries.get(at)) {
-                found.push(overridden(&entry.key, key_span, earlier.key_span));
+                found.push(merge_override_failure(&entry.key, key_span, earlier.key_span));
             } else {
                 self.merged.push(self.entries.len());
                 self.push(entry);
@@ -151,17 +153,17 @@ impl<'t> MappingFrame<'t> {
     }
 
     fn push(&mut self, entry: MappingEntry<'t>) {
-        if self.entries.len() == INDEX_FROM {
+        if self.entries.len() == MIN_INDEXED_KEYS {
             self.index = self.entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
         }
-        if self.entries.len() >= INDEX_FROM {
+        if self.entries.len() >= MIN_INDEXED_KEYS {
             self.index.insert(entry.key.clone(), self.entries.len());
         }
         self.entries.push(entry);
     }
 
     fn position(&self, key: &str) -> Option<usize> {
-        if self.entries.len() > INDEX_FROM {
+        if self.entries.len() > MIN_INDEXED_KEYS {
             self.index.get(key).copied()
         } else {
             self.entries.iter().position(|entry| entry.key == key)
@@ -169,7 +171,7 @@ impl<'t> MappingFrame<'t> {
     }
 }
 
-fn overridden(key: &str, span: Span, other: Span) -> Failure {
+fn merge_override_failure(key: &str, span: Span, other: Span) -> Failure {
     let message = format!("the key {key:?} both merged through `<<` and set again; expected it once");
     Failure::new(FailureKind::MergeOverride, span, message).with_related(other, "also set here")
 }

@@ -1,10 +1,10 @@
 //! Text to documents.
 
-use granit_parser::{ErrorKind, Event, Parser, ScanError, Span as Place, StrInput};
+use granit_parser::{ErrorKind, Event, Parser, ScanError, Span as ParserSpan, StrInput};
 
-use super::build::{Builder, Step};
-use super::place::{content_start, next_marker};
+use super::build::{Builder, ParseFlow};
 use super::strict::is_suspicious;
+use super::token_position::{content_start, next_marker};
 use super::{Failure, FailureKind, Node, Span};
 
 /// How much a document may hold. What passes a limit is reported in bounded time and memory.
@@ -100,9 +100,9 @@ pub fn documents<'t>(text: &'t str, limits: &Limits) -> Documents<'t> {
         failures: Vec::new(),
         boundary: Some(start),
         next_index: 0,
-        suspicious: is_suspicious(text),
-        read: 0,
-        ended: false,
+        is_suspicious: is_suspicious(text),
+        document_count: 0,
+        is_ended: false,
     }
 }
 
@@ -117,18 +117,18 @@ pub struct Documents<'t> {
     /// Where the next document starts if it starts without `---`; unknown after a failure.
     boundary: Option<usize>,
     next_index: usize,
-    suspicious: bool,
+    is_suspicious: bool,
     /// How many documents were read that are not empty.
-    read: usize,
-    ended: bool,
+    document_count: usize,
+    is_ended: bool,
 }
 
 impl<'t> Iterator for Documents<'t> {
     type Item = Document<'t>;
 
     fn next(&mut self) -> Option<Document<'t>> {
-        while self.ready.is_none() && !self.ended {
-            self.ended = !self.advance();
+        while self.ready.is_none() && !self.is_ended {
+            self.is_ended = !self.read_next();
         }
         self.ready.take()
     }
@@ -141,25 +141,25 @@ impl<'t> Documents<'t> {
     }
 
     /// Reads on, at most to the end of a document; whether there may be more.
-    fn advance(&mut self) -> bool {
+    fn read_next(&mut self) -> bool {
         match self.parser.next_event() {
-            Some(Ok((Event::DocumentStart(_, _), place))) if self.read >= self.limits.documents => {
-                self.too_many(bytes(place));
+            Some(Ok((Event::DocumentStart(_, _), parser_span))) if self.document_count >= self.limits.documents => {
+                self.report_too_many_documents(byte_span(parser_span));
                 false
             }
-            Some(Ok((Event::DocumentStart(explicit, _), place))) => self.document(explicit, place),
+            Some(Ok((Event::DocumentStart(explicit, _), parser_span))) => self.read_document(explicit, parser_span),
             Some(Ok((Event::StreamEnd, _))) | None => false,
             Some(Ok(_)) => true,
             Some(Err(error)) => {
                 self.next_index += 1;
-                self.fail(&error)
+                self.report_syntax_error(&error)
             }
         }
     }
 
     /// Reads one document; whether there may be another one.
-    fn document(&mut self, explicit: bool, place: Place) -> bool {
-        let marker = bytes(place);
+    fn read_document(&mut self, explicit: bool, parser_span: ParserSpan) -> bool {
+        let marker = byte_span(parser_span);
         let start = if explicit {
             let before = self.boundary.and_then(|from| self.text.get(from..marker.start)).unwrap_or("");
             // Comments before a `---` are a document of their own, unless directives make them a part of this one.
@@ -174,63 +174,63 @@ impl<'t> Documents<'t> {
         self.next_index += 1;
         self.boundary = None;
         let cursor = if explicit { marker.end } else { start };
-        let mut builder = Builder::new(self.text, self.limits, start, cursor, self.suspicious);
+        let mut builder = Builder::new(self.text, self.limits, start, cursor, self.is_suspicious);
         loop {
             match self.parser.next_event() {
-                Some(Ok((Event::DocumentEnd, place))) => {
-                    let end = bytes(place);
+                Some(Ok((Event::DocumentEnd, parser_span))) => {
+                    let end = byte_span(parser_span);
                     let end = if end.start < end.end {
                         self.boundary = Some(content_start(self.text, end.end));
                         end.start
                     } else {
                         next_marker(self.text, end.start)
                     };
-                    self.keep(builder, Span { start: start.min(end), end }, index);
+                    self.store_document(builder, Span { start: start.min(end), end }, index);
                     return true;
                 }
-                Some(Ok((event, place))) => {
-                    if builder.event(event, place) == Step::Stop {
-                        return self.cut(builder, start, index);
+                Some(Ok((event, parser_span))) => {
+                    if builder.handle_event(event, parser_span) == ParseFlow::Stop {
+                        return self.finish_truncated(builder, start, index);
                     }
                 }
                 Some(Err(error)) if *error.kind() == ErrorKind::RecursionLimitExceeded => {
-                    builder.too_deep(bytes(Place::empty(*error.marker())));
-                    return self.cut(builder, start, index);
+                    builder.report_too_deep(byte_span(ParserSpan::empty(*error.marker())));
+                    return self.finish_truncated(builder, start, index);
                 }
-                Some(Err(error)) => return self.fail(&error),
+                Some(Err(error)) => return self.report_syntax_error(&error),
                 None => return false,
             }
         }
     }
 
     /// Keeps what was read of a document that passed a limit, and goes on behind it.
-    fn cut(&mut self, builder: Builder<'t>, start: usize, index: usize) -> bool {
+    fn finish_truncated(&mut self, builder: Builder<'t>, start: usize, index: usize) -> bool {
         let more = self.parser.proceed_next_document().unwrap_or(false);
         let end = match self.parser.peek() {
-            Some(Ok((Event::DocumentStart(..), place))) => bytes(*place).start,
+            Some(Ok((Event::DocumentStart(..), parser_span))) => byte_span(*parser_span).start,
             Some(Ok(_)) | None => self.text.len(),
             Some(Err(error)) => error.marker().byte_offset().unwrap_or(self.text.len()),
         };
-        self.keep(builder, Span { start: start.min(end), end }, index);
+        self.store_document(builder, Span { start: start.min(end), end }, index);
         more
     }
 
-    fn keep(&mut self, builder: Builder<'t>, span: Span, index: usize) {
+    fn store_document(&mut self, builder: Builder<'t>, span: Span, index: usize) {
         if let Some((root, problems)) = builder.finish(span.end) {
-            self.read += 1;
+            self.document_count += 1;
             self.ready = Some(Document { root, span, index, problems });
         }
     }
 
     /// Notes that the text has more documents than are read.
-    fn too_many(&mut self, place: Span) {
-        let at = Span { start: place.start, end: place.start };
+    fn report_too_many_documents(&mut self, document_start: Span) {
+        let at = Span { start: document_start.start, end: document_start.start };
         let what = "a text of too many documents";
-        self.failures.push(passed(FailureKind::TooManyDocuments, at, what, self.limits.documents));
+        self.failures.push(limit_exceeded(FailureKind::TooManyDocuments, at, what, self.limits.documents));
     }
 
     /// Notes a syntax error and looks for the next document; whether there is one.
-    fn fail(&mut self, error: &ScanError) -> bool {
+    fn report_syntax_error(&mut self, error: &ScanError) -> bool {
         self.failures.push(Failure::from_scan(self.text, error));
         self.boundary = None;
         self.parser.proceed_next_document().unwrap_or(false)
@@ -238,12 +238,12 @@ impl<'t> Documents<'t> {
 }
 
 /// The byte range of an event. Parsing a `&str` gives every marker its offset.
-pub(super) fn bytes(place: Place) -> Span {
-    let start = place.start.byte_offset().unwrap_or(0);
-    Span { start, end: place.end.byte_offset().unwrap_or(start).max(start) }
+pub(super) fn byte_span(parser_span: ParserSpan) -> Span {
+    let start = parser_span.start.byte_offset().unwrap_or(0);
+    Span { start, end: parser_span.end.byte_offset().unwrap_or(start).max(start) }
 }
 
 /// The problem of a passed limit.
-pub(super) fn passed(kind: FailureKind, span: Span, what: &str, limit: usize) -> Failure {
+pub(super) fn limit_exceeded(kind: FailureKind, span: Span, what: &str, limit: usize) -> Failure {
     Failure::new(kind, span, format!("{what}; expected at most {limit}"))
 }

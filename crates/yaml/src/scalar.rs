@@ -28,7 +28,7 @@ impl Scalar {
 }
 
 /// The prefix of YAML's own tags, written `!!`.
-pub(crate) const OWN_TAGS: &str = "tag:yaml.org,2002:";
+pub(crate) const CORE_TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
 /// What a plain (unquoted, untagged) scalar means.
 pub(crate) fn resolve_plain(text: &str) -> Scalar {
@@ -40,8 +40,8 @@ pub(crate) fn resolve_plain(text: &str) -> Scalar {
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Scalar::Float(f64::INFINITY),
         "-.inf" | "-.Inf" | "-.INF" => Scalar::Float(f64::NEG_INFINITY),
         _ => match text.as_bytes().first() {
-            Some(b'.') => float_after_dot(text),
-            Some(b'+' | b'-' | b'0'..=b'9') => number(text),
+            Some(b'.') => resolve_after_dot(text),
+            Some(b'+' | b'-' | b'0'..=b'9') => resolve_number(text),
             _ => Scalar::Text,
         },
     }
@@ -49,7 +49,7 @@ pub(crate) fn resolve_plain(text: &str) -> Scalar {
 
 /// What a scalar with a tag means, quoted or not; an error says what was found and what the tag expects.
 ///
-/// `kind` is the tag without [`OWN_TAGS`]. A tag that says nothing about scalars leaves the text as it is.
+/// `kind` is the tag without [`CORE_TAG_PREFIX`]. A tag that says nothing about scalars leaves the text as it is.
 pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scalar, Cow<'t, str>), String> {
     let found = resolve_plain(&text);
     let accepted = match (kind, found) {
@@ -73,7 +73,7 @@ pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scal
 
 /// A finite float as the number JSON would show: an integer when it is one that fits 64 bits.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
-pub(crate) fn integral(value: f64) -> Option<i128> {
+pub(crate) fn to_integer(value: f64) -> Option<i128> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract().abs() > 0.0 || value.abs() >= 1e21 {
         return None;
@@ -88,7 +88,7 @@ pub(crate) fn integral(value: f64) -> Option<i128> {
 }
 
 /// The string that a key of another type becomes, or why it cannot be a key.
-pub(crate) fn key_text(scalar: Scalar, text: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
+pub(crate) fn scalar_to_key(scalar: Scalar, text: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
     Ok(match scalar {
         Scalar::Text => text,
         Scalar::Null => return Err("null as a key; expected a string"),
@@ -121,9 +121,9 @@ fn float_key(value: f64) -> String {
 }
 
 /// A scalar that starts like a number with a sign or a digit.
-fn number(text: &str) -> Scalar {
+fn resolve_number(text: &str) -> Scalar {
     let plain: Cow<'_, str> = if text.contains('_') { text.replace('_', "").into() } else { text.into() };
-    if let Some(value) = integer(&plain) {
+    if let Some(value) = parse_integer(&plain) {
         return Scalar::Integer(value);
     }
     if is_decimal(&plain) {
@@ -132,11 +132,11 @@ fn number(text: &str) -> Scalar {
             return Scalar::Float(value);
         }
     }
-    binary_fallback(&plain).map_or(Scalar::Text, Scalar::Integer)
+    parse_signed_binary(&plain).map_or(Scalar::Text, Scalar::Integer)
 }
 
 /// A scalar that starts with a dot: here an underscore must stand between two digits.
-fn float_after_dot(text: &str) -> Scalar {
+fn resolve_after_dot(text: &str) -> Scalar {
     let bytes = text.as_bytes();
     let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
     let separated = |at: usize| is_digit(at.checked_sub(1)) && is_digit(Some(at + 1));
@@ -152,7 +152,7 @@ fn float_after_dot(text: &str) -> Scalar {
 }
 
 /// An integer by Go's base-0 rules: `0x`, `0o`, `0b` and a leading `0` for octal; 64 bits.
-fn integer(text: &str) -> Option<i128> {
+fn parse_integer(text: &str) -> Option<i128> {
     let (signed, negative, rest) = match text.as_bytes().first()? {
         b'-' => (true, true, text.get(1..)?),
         b'+' => (true, false, text.get(1..)?),
@@ -166,32 +166,32 @@ fn integer(text: &str) -> Option<i128> {
         [b'0', ..] => (8, rest.get(1..)?),
         _ => (10, rest),
     };
-    let magnitude = if digits.is_empty() { 0 } else { magnitude(digits, base)? };
-    fit(magnitude, signed, negative)
+    let magnitude = if digits.is_empty() { 0 } else { parse_magnitude(digits, base)? };
+    apply_sign(magnitude, signed, negative)
 }
 
 /// `0b` followed by its own sign, which go-yaml takes too.
-fn binary_fallback(text: &str) -> Option<i128> {
+fn parse_signed_binary(text: &str) -> Option<i128> {
     if let Some(rest) = text.strip_prefix("0b") {
         return match rest.as_bytes().first()? {
-            b'-' => fit(magnitude(rest.get(1..)?, 2)?, true, true),
-            b'+' => fit(magnitude(rest.get(1..)?, 2)?, true, false),
+            b'-' => apply_sign(parse_magnitude(rest.get(1..)?, 2)?, true, true),
+            b'+' => apply_sign(parse_magnitude(rest.get(1..)?, 2)?, true, false),
             _ => None,
         };
     }
     None
 }
 
-fn magnitude(digits: &str, base: u32) -> Option<i128> {
+fn parse_magnitude(digits: &str, base: u32) -> Option<i128> {
     // The check keeps out a second sign, which `from_str_radix` would take.
     let valid = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(base));
     valid.then(|| i128::from_str_radix(digits, base).ok()).flatten()
 }
 
-fn fit(magnitude: i128, signed: bool, negative: bool) -> Option<i128> {
+fn apply_sign(magnitude: i128, signed: bool, negative: bool) -> Option<i128> {
     let value = if negative { -magnitude } else { magnitude };
-    let most = if signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
-    (i128::from(i64::MIN)..=most).contains(&value).then_some(value)
+    let max = if signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
+    (i128::from(i64::MIN)..=max).contains(&value).then_some(value)
 }
 
 /// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`

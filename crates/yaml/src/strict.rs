@@ -5,30 +5,30 @@ use super::Span;
 /// U+0085, U+2028 and U+2029 break lines in YAML 1.1 only.
 const SEPARATORS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Whether a text holds anything that [`in_gap`] or [`in_scalar`] could refuse.
+/// Whether a text holds anything that [`find_refused_in_gap`] or [`find_refused_in_scalar`] could refuse.
 pub(super) fn is_suspicious(text: &str) -> bool {
     text.contains('\t') || (!text.is_ascii() && text.contains(SEPARATORS))
 }
 
 /// What stands before a gap.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Before {
+pub(super) struct GapContext {
     /// Inside `[]` or `{}` tabs are blanks like any other.
-    pub(super) flow: bool,
+    pub(super) in_flow: bool,
     /// The gap starts a line.
-    pub(super) line_start: bool,
+    pub(super) at_line_start: bool,
     /// A plain scalar ends there, which tabs could continue that are indented more than this place.
-    pub(super) plain_in: Option<usize>,
+    pub(super) plain_scalar_start: Option<usize>,
 }
 
 /// The first character between two tokens that a YAML 1.1 reader refuses, with a message.
-pub(super) fn in_gap(text: &str, gap: Span, before: Before) -> Option<(Span, &'static str)> {
+pub(super) fn find_refused_in_gap(text: &str, gap: Span, before: GapContext) -> Option<(Span, &'static str)> {
     let content = text.get(gap.start..gap.end)?;
-    let (mut line_start, mut indicator, mut comment, mut property) = (before.line_start, false, false, false);
-    if before.flow && !content.contains(SEPARATORS) {
+    let (mut line_start, mut indicator, mut comment, mut property) = (before.at_line_start, false, false, false);
+    if before.in_flow && !content.contains(SEPARATORS) {
         return None;
     }
-    let mut plain = before.plain_in.filter(|_| content.contains('\t')).map(|start| column(text, start) + 1);
+    let mut plain = before.plain_scalar_start.filter(|_| content.contains('\t')).map(|start| column(text, start) + 1);
     let mut column = 0;
     for (at, found) in content.char_indices() {
         let span = Span { start: gap.start + at, end: gap.start + at + found.len_utf8() };
@@ -48,7 +48,7 @@ pub(super) fn in_gap(text: &str, gap: Span, before: Before) -> Option<(Span, &'s
             ' ' => property = false,
             '\t' => {
                 let trailing = line_start && plain.is_some_and(|from| column > from);
-                if !before.flow && (line_start || indicator) && !trailing {
+                if !before.in_flow && (line_start || indicator) && !trailing {
                     return Some((span, "a tab as indentation; expected spaces"));
                 }
                 property = false;
@@ -66,7 +66,7 @@ pub(super) fn in_gap(text: &str, gap: Span, before: Before) -> Option<(Span, &'s
 }
 
 /// A separator in a scalar that a YAML 1.1 reader would fold or take for the end of a line.
-pub(super) fn in_scalar(text: &str, span: Span, quoted: bool) -> Option<(Span, &'static str)> {
+pub(super) fn find_refused_in_scalar(text: &str, span: Span, quoted: bool) -> Option<(Span, &'static str)> {
     let content = text.get(span.start..span.end)?;
     let (at, found) = content.char_indices().find(|(at, found)| {
         let blank = |near: Option<char>| near.is_some_and(char::is_whitespace);
@@ -88,7 +88,7 @@ pub(super) fn is_anchor_name(name: &str) -> bool {
 
 /// The column, in bytes, at which `at` stands. It looks back only so far: nobody indents deeper.
 fn column(text: &str, at: usize) -> usize {
-    const FARTHEST: usize = 1024;
-    let before = text.as_bytes().get(at.saturating_sub(FARTHEST)..at).unwrap_or_default();
+    const MAX_LOOKBACK_BYTES: usize = 1024;
+    let before = text.as_bytes().get(at.saturating_sub(MAX_LOOKBACK_BYTES)..at).unwrap_or_default();
     before.iter().rev().take_while(|byte| !matches!(byte, b'\n' | b'\r')).count()
 }

@@ -6,27 +6,27 @@ use serde::ser::{Impossible, SerializeMap, SerializeSeq, SerializeStruct, Serial
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::emit::{Position, leaf, string, write_key};
+use super::emit::{LeafPosition, write_key, write_leaf, write_string};
 
 /// Something that only serde-saphyr, or JSON, knows how to write. Nothing that we write for a cluster has it.
 #[derive(Debug, thiserror::Error)]
 #[error("not a value that the writer knows")]
-pub(super) struct Unknown;
+pub(super) struct UnsupportedValue;
 
-impl serde::ser::Error for Unknown {
+impl serde::ser::Error for UnsupportedValue {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self
     }
 }
 
-type Written = Result<(), Unknown>;
+type WriteResult = Result<(), UnsupportedValue>;
 
 /// Spaces of one level.
-const STEP: usize = 2;
+const INDENT: usize = 2;
 
 /// What a value stands behind.
 #[derive(Clone, Copy, PartialEq)]
-enum At {
+enum WriteContext {
     /// Nothing: it is the document.
     Root,
     /// `key:`, which is indented by so much.
@@ -36,17 +36,17 @@ enum At {
 }
 
 /// Writes one value.
-pub(super) struct Writer<'o> {
+pub(super) struct ValueWriter<'o> {
     out: &'o mut String,
-    at: At,
+    context: WriteContext,
 }
 
 /// Writes a document; a scalar alone is none.
-pub(super) fn document<T: Serialize + ?Sized>(value: &T, out: &mut String) -> Written {
-    value.serialize(Writer { out, at: At::Root })
+pub(super) fn write_document<T: Serialize + ?Sized>(value: &T, out: &mut String) -> WriteResult {
+    value.serialize(ValueWriter { out, context: WriteContext::Root })
 }
 
-fn pad(indent: usize, out: &mut String) {
+fn push_spaces(indent: usize, out: &mut String) {
     const SPACES: &str = "                                                                ";
     let mut left = indent;
     while left > 0 {
@@ -56,85 +56,85 @@ fn pad(indent: usize, out: &mut String) {
     }
 }
 
-impl<'o> Writer<'o> {
+impl<'o> ValueWriter<'o> {
     /// Where a scalar goes, behind what stands before it.
-    fn leaf(self) -> Result<(&'o mut String, Position, usize), Unknown> {
-        match self.at {
-            At::Root => Err(Unknown),
-            At::Key(indent) => {
+    fn begin_leaf(self) -> Result<(&'o mut String, LeafPosition, usize), UnsupportedValue> {
+        match self.context {
+            WriteContext::Root => Err(UnsupportedValue),
+            WriteContext::Key(indent) => {
                 self.out.push(' ');
-                Ok((self.out, Position::Value, indent))
+                Ok((self.out, LeafPosition::Value, indent))
             }
-            At::Dash(indent) => Ok((self.out, Position::Item, indent)),
+            WriteContext::Dash(indent) => Ok((self.out, LeafPosition::Item, indent)),
         }
     }
 
-    fn word(self, word: &str) -> Written {
-        let (out, ..) = self.leaf()?;
+    fn write_word(self, word: &str) -> WriteResult {
+        let (out, ..) = self.begin_leaf()?;
         out.push_str(word);
         out.push('\n');
         Ok(())
     }
 
-    fn ask(self, value: &Value) -> Written {
-        let (out, position, indent) = self.leaf()?;
-        leaf(value, position, indent, out).ok_or(Unknown)
+    fn write_with_library(self, value: &Value) -> WriteResult {
+        let (out, position, indent) = self.begin_leaf()?;
+        write_leaf(value, position, indent, out).ok_or(UnsupportedValue)
     }
 }
 
 /// Writes the entries of a mapping or the items of a list.
-pub(super) struct Entries<'o> {
+pub(super) struct CollectionWriter<'o> {
     out: &'o mut String,
-    at: At,
+    at: WriteContext,
     /// Indentation of the entries.
     indent: usize,
-    empty: bool,
+    is_empty: bool,
     is_list: bool,
 }
 
-impl<'o> Entries<'o> {
-    fn new(Writer { out, at }: Writer<'o>, is_list: bool) -> Self {
+impl<'o> CollectionWriter<'o> {
+    fn new(ValueWriter { out, context: at }: ValueWriter<'o>, is_list: bool) -> Self {
         let indent = match at {
-            At::Root => 0,
+            WriteContext::Root => 0,
             // Dashes stand at their key's indentation.
-            At::Key(indent) if is_list => indent,
-            At::Key(indent) | At::Dash(indent) => indent + STEP,
+            WriteContext::Key(indent) if is_list => indent,
+            WriteContext::Key(indent) | WriteContext::Dash(indent) => indent + INDENT,
         };
-        Self { out, at, indent, empty: true, is_list }
+        Self { out, at, indent, is_empty: true, is_list }
     }
 
     /// Begins an entry.
-    fn next(&mut self) {
-        match (self.empty, self.at) {
+    fn begin_entry(&mut self) {
+        match (self.is_empty, self.at) {
             // The first is on the line that is begun already.
-            (true, At::Root | At::Dash(_)) => {}
-            (true, At::Key(_)) => {
+            (true, WriteContext::Root | WriteContext::Dash(_)) => {}
+            (true, WriteContext::Key(_)) => {
                 self.out.push('\n');
-                pad(self.indent, self.out);
+                push_spaces(self.indent, self.out);
             }
-            (false, _) => pad(self.indent, self.out),
+            (false, _) => push_spaces(self.indent, self.out),
         }
-        self.empty = false;
+        self.is_empty = false;
     }
 
-    fn key(&mut self, key: &str) -> Written {
-        self.next();
-        write_key(key, self.out).ok_or(Unknown)
+    fn write_key(&mut self, key: &str) -> WriteResult {
+        self.begin_entry();
+        write_key(key, self.out).ok_or(UnsupportedValue)
     }
 
-    fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
-        value.serialize(Writer { out: self.out, at: At::Key(self.indent) })
+    fn write_value<T: Serialize + ?Sized>(&mut self, value: &T) -> WriteResult {
+        value.serialize(ValueWriter { out: self.out, context: WriteContext::Key(self.indent) })
     }
 
-    fn item<T: Serialize + ?Sized>(&mut self, item: &T) -> Written {
-        self.next();
+    fn write_item<T: Serialize + ?Sized>(&mut self, item: &T) -> WriteResult {
+        self.begin_entry();
         self.out.push_str("- ");
-        item.serialize(Writer { out: self.out, at: At::Dash(self.indent) })
+        item.serialize(ValueWriter { out: self.out, context: WriteContext::Dash(self.indent) })
     }
 
     fn finish(self) {
-        if self.empty {
-            if matches!(self.at, At::Key(_)) {
+        if self.is_empty {
+            if matches!(self.at, WriteContext::Key(_)) {
                 self.out.push(' ');
             }
             self.out.push_str(if self.is_list { "[]\n" } else { "{}\n" });
@@ -142,76 +142,76 @@ impl<'o> Entries<'o> {
     }
 }
 
-impl<'o> Serializer for Writer<'o> {
+impl<'o> Serializer for ValueWriter<'o> {
     type Ok = ();
-    type Error = Unknown;
-    type SerializeSeq = Entries<'o>;
-    type SerializeTuple = Entries<'o>;
-    type SerializeTupleStruct = Entries<'o>;
-    type SerializeTupleVariant = Impossible<(), Unknown>;
-    type SerializeMap = Entries<'o>;
-    type SerializeStruct = Entries<'o>;
-    type SerializeStructVariant = Impossible<(), Unknown>;
+    type Error = UnsupportedValue;
+    type SerializeSeq = CollectionWriter<'o>;
+    type SerializeTuple = CollectionWriter<'o>;
+    type SerializeTupleStruct = CollectionWriter<'o>;
+    type SerializeTupleVariant = Impossible<(), UnsupportedValue>;
+    type SerializeMap = CollectionWriter<'o>;
+    type SerializeStruct = CollectionWriter<'o>;
+    type SerializeStructVariant = Impossible<(), UnsupportedValue>;
 
-    fn serialize_bool(self, value: bool) -> Written {
-        self.word(if value { "true" } else { "false" })
+    fn serialize_bool(self, value: bool) -> WriteResult {
+        self.write_word(if value { "true" } else { "false" })
     }
-    fn serialize_i8(self, value: i8) -> Written {
+    fn serialize_i8(self, value: i8) -> WriteResult {
         self.serialize_i64(value.into())
     }
-    fn serialize_i16(self, value: i16) -> Written {
+    fn serialize_i16(self, value: i16) -> WriteResult {
         self.serialize_i64(value.into())
     }
-    fn serialize_i32(self, value: i32) -> Written {
+    fn serialize_i32(self, value: i32) -> WriteResult {
         self.serialize_i64(value.into())
     }
-    fn serialize_i64(self, value: i64) -> Written {
-        self.word(&value.to_string())
+    fn serialize_i64(self, value: i64) -> WriteResult {
+        self.write_word(&value.to_string())
     }
-    fn serialize_u8(self, value: u8) -> Written {
+    fn serialize_u8(self, value: u8) -> WriteResult {
         self.serialize_u64(value.into())
     }
-    fn serialize_u16(self, value: u16) -> Written {
+    fn serialize_u16(self, value: u16) -> WriteResult {
         self.serialize_u64(value.into())
     }
-    fn serialize_u32(self, value: u32) -> Written {
+    fn serialize_u32(self, value: u32) -> WriteResult {
         self.serialize_u64(value.into())
     }
-    fn serialize_u64(self, value: u64) -> Written {
-        self.word(&value.to_string())
+    fn serialize_u64(self, value: u64) -> WriteResult {
+        self.write_word(&value.to_string())
     }
-    fn serialize_f32(self, value: f32) -> Written {
-        self.ask(&Value::from(value))
+    fn serialize_f32(self, value: f32) -> WriteResult {
+        self.write_with_library(&Value::from(value))
     }
-    fn serialize_f64(self, value: f64) -> Written {
-        self.ask(&Value::from(value))
+    fn serialize_f64(self, value: f64) -> WriteResult {
+        self.write_with_library(&Value::from(value))
     }
-    fn serialize_char(self, value: char) -> Written {
+    fn serialize_char(self, value: char) -> WriteResult {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
-    fn serialize_str(self, value: &str) -> Written {
-        let (out, position, indent) = self.leaf()?;
-        string(value, position, indent, out).ok_or(Unknown)
+    fn serialize_str(self, value: &str) -> WriteResult {
+        let (out, position, indent) = self.begin_leaf()?;
+        write_string(value, position, indent, out).ok_or(UnsupportedValue)
     }
-    fn serialize_bytes(self, _: &[u8]) -> Written {
-        Err(Unknown)
+    fn serialize_bytes(self, _: &[u8]) -> WriteResult {
+        Err(UnsupportedValue)
     }
-    fn serialize_none(self) -> Written {
-        self.word("null")
+    fn serialize_none(self) -> WriteResult {
+        self.write_word("null")
     }
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Written {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> WriteResult {
         value.serialize(self)
     }
-    fn serialize_unit(self) -> Written {
-        self.word("null")
+    fn serialize_unit(self) -> WriteResult {
+        self.write_word("null")
     }
-    fn serialize_unit_struct(self, _: &'static str) -> Written {
-        self.word("null")
+    fn serialize_unit_struct(self, _: &'static str) -> WriteResult {
+        self.write_word("null")
     }
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Written {
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> WriteResult {
         self.serialize_str(variant)
     }
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Written {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> WriteResult {
         value.serialize(self)
     }
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
@@ -220,19 +220,19 @@ impl<'o> Serializer for Writer<'o> {
         _: u32,
         variant: &'static str,
         value: &T,
-    ) -> Written {
-        let mut entries = Entries::new(self, false);
-        entries.key(variant)?;
-        entries.value(value)
+    ) -> WriteResult {
+        let mut entries = CollectionWriter::new(self, false);
+        entries.write_key(variant)?;
+        entries.write_value(value)
     }
-    fn serialize_seq(self, _: Option<usize>) -> Result<Entries<'o>, Unknown> {
-        Ok(Entries::new(self, true))
+    fn serialize_seq(self, _: Option<usize>) -> Result<CollectionWriter<'o>, UnsupportedValue> {
+        Ok(CollectionWriter::new(self, true))
     }
-    fn serialize_tuple(self, _: usize) -> Result<Entries<'o>, Unknown> {
-        Ok(Entries::new(self, true))
+    fn serialize_tuple(self, _: usize) -> Result<CollectionWriter<'o>, UnsupportedValue> {
+        Ok(CollectionWriter::new(self, true))
     }
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Entries<'o>, Unknown> {
-        Ok(Entries::new(self, true))
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<CollectionWriter<'o>, UnsupportedValue> {
+        Ok(CollectionWriter::new(self, true))
     }
     fn serialize_tuple_variant(
         self,
@@ -240,14 +240,14 @@ impl<'o> Serializer for Writer<'o> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Unknown> {
-        Err(Unknown)
+    ) -> Result<Self::SerializeTupleVariant, UnsupportedValue> {
+        Err(UnsupportedValue)
     }
-    fn serialize_map(self, _: Option<usize>) -> Result<Entries<'o>, Unknown> {
-        Ok(Entries::new(self, false))
+    fn serialize_map(self, _: Option<usize>) -> Result<CollectionWriter<'o>, UnsupportedValue> {
+        Ok(CollectionWriter::new(self, false))
     }
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Entries<'o>, Unknown> {
-        Ok(Entries::new(self, false))
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<CollectionWriter<'o>, UnsupportedValue> {
+        Ok(CollectionWriter::new(self, false))
     }
     fn serialize_struct_variant(
         self,
@@ -255,83 +255,83 @@ impl<'o> Serializer for Writer<'o> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeStructVariant, Unknown> {
-        Err(Unknown)
+    ) -> Result<Self::SerializeStructVariant, UnsupportedValue> {
+        Err(UnsupportedValue)
     }
 }
 
-impl SerializeSeq for Entries<'_> {
+impl SerializeSeq for CollectionWriter<'_> {
     type Ok = ();
-    type Error = Unknown;
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
-        self.item(value)
+    type Error = UnsupportedValue;
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> WriteResult {
+        self.write_item(value)
     }
-    fn end(self) -> Written {
+    fn end(self) -> WriteResult {
         self.finish();
         Ok(())
     }
 }
 
-impl SerializeTuple for Entries<'_> {
+impl SerializeTuple for CollectionWriter<'_> {
     type Ok = ();
-    type Error = Unknown;
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
-        self.item(value)
+    type Error = UnsupportedValue;
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> WriteResult {
+        self.write_item(value)
     }
-    fn end(self) -> Written {
+    fn end(self) -> WriteResult {
         self.finish();
         Ok(())
     }
 }
 
-impl SerializeTupleStruct for Entries<'_> {
+impl SerializeTupleStruct for CollectionWriter<'_> {
     type Ok = ();
-    type Error = Unknown;
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
-        self.item(value)
+    type Error = UnsupportedValue;
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> WriteResult {
+        self.write_item(value)
     }
-    fn end(self) -> Written {
+    fn end(self) -> WriteResult {
         self.finish();
         Ok(())
     }
 }
 
-impl SerializeMap for Entries<'_> {
+impl SerializeMap for CollectionWriter<'_> {
     type Ok = ();
-    type Error = Unknown;
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Written {
-        key.serialize(Key(self))
+    type Error = UnsupportedValue;
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> WriteResult {
+        key.serialize(KeyWriter(self))
     }
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Written {
-        self.value(value)
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> WriteResult {
+        self.write_value(value)
     }
-    fn end(self) -> Written {
+    fn end(self) -> WriteResult {
         self.finish();
         Ok(())
     }
 }
 
-impl SerializeStruct for Entries<'_> {
+impl SerializeStruct for CollectionWriter<'_> {
     type Ok = ();
-    type Error = Unknown;
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Written {
-        self.key(key)?;
-        self.value(value)
+    type Error = UnsupportedValue;
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> WriteResult {
+        self.write_key(key)?;
+        self.write_value(value)
     }
-    fn end(self) -> Written {
+    fn end(self) -> WriteResult {
         self.finish();
         Ok(())
     }
 }
 
 /// A key, which is a string, as in JSON.
-struct Key<'e, 'o>(&'e mut Entries<'o>);
+struct KeyWriter<'e, 'o>(&'e mut CollectionWriter<'o>);
 
 /// Everything that a key is not.
 macro_rules! no_key {
     ($($name:ident($($argument:ty),*))*) => {
-        $(fn $name(self $(, _: $argument)*) -> Written {
-            Err(Unknown)
+        $(fn $name(self $(, _: $argument)*) -> WriteResult {
+            Err(UnsupportedValue)
         })*
     };
 }
@@ -339,34 +339,34 @@ macro_rules! no_key {
 /// Every collection that a key is not.
 macro_rules! no_keys {
     ($($name:ident($($argument:ty),*) $kind:ident)*) => {
-        $(fn $name(self $(, _: $argument)*) -> Result<Self::$kind, Unknown> {
-            Err(Unknown)
+        $(fn $name(self $(, _: $argument)*) -> Result<Self::$kind, UnsupportedValue> {
+            Err(UnsupportedValue)
         })*
     };
 }
 
-impl Serializer for Key<'_, '_> {
+impl Serializer for KeyWriter<'_, '_> {
     type Ok = ();
-    type Error = Unknown;
-    type SerializeSeq = Impossible<(), Unknown>;
-    type SerializeTuple = Impossible<(), Unknown>;
-    type SerializeTupleStruct = Impossible<(), Unknown>;
-    type SerializeTupleVariant = Impossible<(), Unknown>;
-    type SerializeMap = Impossible<(), Unknown>;
-    type SerializeStruct = Impossible<(), Unknown>;
-    type SerializeStructVariant = Impossible<(), Unknown>;
+    type Error = UnsupportedValue;
+    type SerializeSeq = Impossible<(), UnsupportedValue>;
+    type SerializeTuple = Impossible<(), UnsupportedValue>;
+    type SerializeTupleStruct = Impossible<(), UnsupportedValue>;
+    type SerializeTupleVariant = Impossible<(), UnsupportedValue>;
+    type SerializeMap = Impossible<(), UnsupportedValue>;
+    type SerializeStruct = Impossible<(), UnsupportedValue>;
+    type SerializeStructVariant = Impossible<(), UnsupportedValue>;
 
-    fn serialize_str(self, key: &str) -> Written {
-        self.0.key(key)
+    fn serialize_str(self, key: &str) -> WriteResult {
+        self.0.write_key(key)
     }
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Written {
-        self.0.key(variant)
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> WriteResult {
+        self.0.write_key(variant)
     }
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Written {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> WriteResult {
         value.serialize(self)
     }
-    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Written {
-        Err(Unknown)
+    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> WriteResult {
+        Err(UnsupportedValue)
     }
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
         self,
@@ -374,8 +374,8 @@ impl Serializer for Key<'_, '_> {
         _: u32,
         _: &'static str,
         _: &T,
-    ) -> Written {
-        Err(Unknown)
+    ) -> WriteResult {
+        Err(UnsupportedValue)
     }
     no_key! {
         serialize_bool(bool) serialize_char(char) serialize_bytes(&[u8]) serialize_none() serialize_unit()

@@ -5,14 +5,14 @@
 
 use std::fmt::Write as _;
 
-use super::file::Checkout;
-use super::place::Places;
+use super::checkout::Checkout;
+use super::location::LocationResolver;
 use crate::source::SourceSet;
 use crate::{Diagnostic, Severity};
 
 /// One workflow command a finding. File names count from the root of `checkout`.
 pub fn github(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checkout) -> String {
-    let places = Places::new(diagnostics, sources);
+    let places = LocationResolver::new(diagnostics, sources);
     let mut out = String::new();
     for diagnostic in diagnostics {
         let command = match diagnostic.severity {
@@ -22,31 +22,31 @@ pub fn github(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checko
         };
         let _ = write!(out, "::{command} ");
         if let Some(location) = &diagnostic.location {
-            let place = places.place(location);
+            let place = places.resolve(location);
             if let Some(file) = checkout.relative(place.file) {
                 let range = place.range;
-                let _ = write!(out, "file={},line={},col={}", property(&file), range.line, range.column);
+                let _ = write!(out, "file={},line={},col={}", escape_property(&file), range.line, range.column);
                 let _ = write!(out, ",endLine={},endColumn={},", range.end_line, range.end_column);
             }
         }
-        let _ = write!(out, "title={}::", property(&format!("{} {}", diagnostic.code.id, diagnostic.code.name)));
-        let _ = writeln!(out, "{}", data(&with_help(diagnostic)));
+        let _ = write!(out, "title={}::", escape_property(&format!("{} {}", diagnostic.code.id, diagnostic.code.name)));
+        let _ = writeln!(out, "{}", escape_data(&message_with_help(diagnostic)));
     }
     out
 }
 
 /// The message, and on a line of its own what to do.
-pub(super) fn with_help(diagnostic: &Diagnostic) -> String {
+pub(super) fn message_with_help(diagnostic: &Diagnostic) -> String {
     let help = diagnostic.help.as_ref().map(|help| format!("\nhelp: {help}"));
     format!("{}{}", diagnostic.message, help.unwrap_or_default())
 }
 
 /// Text after `::`.
-fn data(text: &str) -> String {
+fn escape_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// The value of a property.
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+fn escape_property(text: &str) -> String {
+    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

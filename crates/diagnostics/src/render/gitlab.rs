@@ -4,8 +4,8 @@
 
 use serde::Serialize;
 
-use super::file::Checkout;
-use super::place::{Places, Range};
+use super::checkout::Checkout;
+use super::location::{LocationResolver, Range};
 use super::stable_id::stable_ids;
 use crate::source::SourceSet;
 use crate::{Diagnostic, Severity};
@@ -16,23 +16,23 @@ struct Issue {
     check_name: &'static str,
     fingerprint: String,
     severity: &'static str,
-    location: Location,
+    location: IssueLocation,
 }
 
 #[derive(Debug, Serialize)]
-struct Location {
+struct IssueLocation {
     path: String,
-    positions: Positions,
+    positions: IssuePositions,
 }
 
 #[derive(Debug, Serialize)]
-struct Positions {
-    begin: Position,
-    end: Position,
+struct IssuePositions {
+    begin: IssuePosition,
+    end: IssuePosition,
 }
 
 #[derive(Debug, Serialize)]
-struct Position {
+struct IssuePosition {
     line: usize,
     column: usize,
 }
@@ -40,7 +40,7 @@ struct Position {
 /// All findings as one JSON list. File names count from the root of `checkout`. GitLab wants a path for every
 /// finding: one without a file is at line 1 of `.`.
 pub fn gitlab(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checkout) -> String {
-    let places = Places::new(diagnostics, sources);
+    let places = LocationResolver::new(diagnostics, sources);
     let ids = stable_ids(diagnostics, sources, checkout);
     let issues: Vec<Issue> = diagnostics
         .iter()
@@ -54,7 +54,7 @@ pub fn gitlab(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checko
                 Severity::Warning => "minor",
                 Severity::Info => "info",
             },
-            location: location(diagnostic, &places, checkout),
+            location: issue_location(diagnostic, &places, checkout),
         })
         .collect();
     let mut text = serde_json::to_string_pretty(&issues).unwrap_or_default();
@@ -62,12 +62,12 @@ pub fn gitlab(diagnostics: &[Diagnostic], sources: &SourceSet, checkout: &Checko
     text
 }
 
-fn location(diagnostic: &Diagnostic, places: &Places<'_>, checkout: &Checkout) -> Location {
-    let place = diagnostic.location.as_ref().map(|location| places.place(location));
+fn issue_location(diagnostic: &Diagnostic, places: &LocationResolver<'_>, checkout: &Checkout) -> IssueLocation {
+    let place = diagnostic.location.as_ref().map(|location| places.resolve(location));
     let known = place.and_then(|place| Some((checkout.relative(place.file)?, place.range)));
     let start = Range { line: 1, column: 1, end_line: 1, end_column: 1 };
     let (path, range) = known.unwrap_or_else(|| (".".to_owned(), start));
-    let begin = Position { line: range.line, column: range.column };
-    let end = Position { line: range.end_line, column: range.end_column };
-    Location { path, positions: Positions { begin, end } }
+    let begin = IssuePosition { line: range.line, column: range.column };
+    let end = IssuePosition { line: range.end_line, column: range.end_column };
+    IssueLocation { path, positions: IssuePositions { begin, end } }
 }

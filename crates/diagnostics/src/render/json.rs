@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::place::{Place, Places, Range};
+use super::location::{LocationResolver, Range, ReportLocation};
 use crate::source::SourceSet;
 use crate::{Diagnostic, ObjectRef, Severity};
 use kubefoundry_yaml::edit::TextEdit;
@@ -10,11 +10,11 @@ use kubefoundry_yaml::edit::TextEdit;
 /// The envelope. `version` changes when a field changes its meaning or goes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report<'a> {
+struct JsonReport<'a> {
     version: u32,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     crds: &'a [CheckedSchema],
-    diagnostics: Vec<Finding<'a>>,
+    diagnostics: Vec<JsonDiagnostic<'a>>,
 }
 
 /// A schema of a cluster's CRD that objects were checked against.
@@ -31,38 +31,38 @@ pub struct CheckedSchema {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Finding<'a> {
+struct JsonDiagnostic<'a> {
     code: &'static str,
     name: &'static str,
     severity: Severity,
     message: &'a str,
     #[serde(flatten)]
-    place: Option<Place<'a>>,
+    place: Option<ReportLocation<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<&'a ObjectRef>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    related: Vec<Related<'a>>,
+    related: Vec<JsonRelated<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fix: Option<Fix<'a>>,
+    fix: Option<JsonFix<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Related<'a> {
+struct JsonRelated<'a> {
     message: &'a str,
     #[serde(flatten)]
-    place: Place<'a>,
+    place: ReportLocation<'a>,
 }
 
 #[derive(Debug, Serialize)]
-struct Fix<'a> {
+struct JsonFix<'a> {
     title: &'a str,
-    edits: Vec<Replacement<'a>>,
+    edits: Vec<JsonEdit<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Replacement<'a> {
+struct JsonEdit<'a> {
     #[serde(flatten)]
     range: Range,
     replacement: &'a str,
@@ -73,31 +73,31 @@ struct Replacement<'a> {
 ///
 /// With `--crds`, `crds` says which schemas objects were checked against.
 pub fn json(diagnostics: &[Diagnostic], sources: &SourceSet, crds: &[CheckedSchema]) -> String {
-    let places = Places::new(diagnostics, sources);
-    let diagnostics = diagnostics.iter().map(|diagnostic| finding(diagnostic, &places)).collect();
-    let mut text = serde_json::to_string_pretty(&Report { version: 1, crds, diagnostics }).unwrap_or_default();
+    let places = LocationResolver::new(diagnostics, sources);
+    let diagnostics = diagnostics.iter().map(|diagnostic| to_json_diagnostic(diagnostic, &places)).collect();
+    let mut text = serde_json::to_string_pretty(&JsonReport { version: 1, crds, diagnostics }).unwrap_or_default();
     text.push('\n');
     text
 }
 
-fn finding<'a>(diagnostic: &'a Diagnostic, places: &'a Places<'_>) -> Finding<'a> {
+fn to_json_diagnostic<'a>(diagnostic: &'a Diagnostic, places: &'a LocationResolver<'_>) -> JsonDiagnostic<'a> {
     let fix = diagnostic.fix.as_ref().zip(diagnostic.location.as_ref()).map(|(fix, location)| {
-        let edit = |edit: &'a TextEdit| Replacement {
+        let edit = |edit: &'a TextEdit| JsonEdit {
             range: places.range(location.source, edit.range),
             replacement: &edit.replacement,
         };
-        Fix { title: &fix.title, edits: fix.edits.iter().map(edit).collect() }
+        JsonFix { title: &fix.title, edits: fix.edits.iter().map(edit).collect() }
     });
     let related = diagnostic.related.iter();
-    Finding {
+    JsonDiagnostic {
         code: diagnostic.code.id,
         name: diagnostic.code.name,
         severity: diagnostic.severity,
         message: &diagnostic.message,
-        place: diagnostic.location.as_ref().map(|location| places.place(location)),
+        place: diagnostic.location.as_ref().map(|location| places.resolve(location)),
         object: diagnostic.object.as_ref(),
         related: related
-            .map(|related| Related { message: &related.message, place: places.place(&related.location) })
+            .map(|related| JsonRelated { message: &related.message, place: places.resolve(&related.location) })
             .collect(),
         help: diagnostic.help.as_deref(),
         fix,

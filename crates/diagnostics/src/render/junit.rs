@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::place::Places;
+use super::location::LocationResolver;
 use crate::source::{SourceId, SourceSet};
 use crate::{Diagnostic, ObjectRef};
 
@@ -18,7 +18,7 @@ pub struct TestCase {
 }
 
 /// A file and its cases.
-struct Suite<'a> {
+struct TestSuite<'a> {
     name: &'a str,
     cases: Vec<(String, Vec<&'a Diagnostic>)>,
 }
@@ -32,18 +32,19 @@ pub fn junit(
     cases: &[TestCase],
     fails: impl Fn(&Diagnostic) -> bool,
 ) -> String {
-    let places = Places::new(diagnostics, sources);
-    let suites = suites(diagnostics, sources, cases);
-    let count = |suite: &Suite<'_>| suite.cases.iter().filter(|(_, found)| found.iter().any(|one| fails(one))).count();
+    let places = LocationResolver::new(diagnostics, sources);
+    let suites = build_suites(diagnostics, sources, cases);
+    let count =
+        |suite: &TestSuite<'_>| suite.cases.iter().filter(|(_, found)| found.iter().any(|one| fails(one))).count();
     let tests: usize = suites.iter().map(|suite| suite.cases.len()).sum();
     let failures: usize = suites.iter().map(count).sum();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(out, "<testsuites name=\"kubefoundry\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">");
     for suite in &suites {
-        let (name, tests, failures) = (escape(suite.name), suite.cases.len(), count(suite));
+        let (name, tests, failures) = (escape_xml(suite.name), suite.cases.len(), count(suite));
         let _ = writeln!(out, "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">");
         for (case, found) in &suite.cases {
-            write_case(&mut out, &name, &escape(case), found, &places, &fails);
+            write_case(&mut out, &name, &escape_xml(case), found, &places, &fails);
         }
         out.push_str("  </testsuite>\n");
     }
@@ -51,7 +52,7 @@ pub fn junit(
     out
 }
 
-fn suites<'a>(diagnostics: &'a [Diagnostic], sources: &'a SourceSet, cases: &[TestCase]) -> Vec<Suite<'a>> {
+fn build_suites<'a>(diagnostics: &'a [Diagnostic], sources: &'a SourceSet, cases: &[TestCase]) -> Vec<TestSuite<'a>> {
     let in_file = |id: SourceId| {
         move |diagnostic: &&Diagnostic| diagnostic.location.as_ref().is_some_and(|location| location.source == id)
     };
@@ -69,12 +70,12 @@ fn suites<'a>(diagnostics: &'a [Diagnostic], sources: &'a SourceSet, cases: &[Te
             own.push((source.name.clone(), found));
         }
         if !own.is_empty() {
-            suites.push(Suite { name: &source.name, cases: own });
+            suites.push(TestSuite { name: &source.name, cases: own });
         }
     }
     let nowhere: Vec<&Diagnostic> = diagnostics.iter().filter(|diagnostic| diagnostic.location.is_none()).collect();
     if !nowhere.is_empty() {
-        suites.push(Suite { name: "kubefoundry", cases: vec![("input".to_owned(), nowhere)] });
+        suites.push(TestSuite { name: "kubefoundry", cases: vec![("input".to_owned(), nowhere)] });
     }
     suites
 }
@@ -84,7 +85,7 @@ fn write_case(
     suite: &str,
     case: &str,
     found: &[&Diagnostic],
-    places: &Places<'_>,
+    places: &LocationResolver<'_>,
     fails: &impl Fn(&Diagnostic) -> bool,
 ) {
     let _ = write!(out, "    <testcase classname=\"{suite}\" name=\"{case}\"");
@@ -95,23 +96,23 @@ fn write_case(
     out.push_str(">\n");
     let (failed, rest): (Vec<&Diagnostic>, Vec<&Diagnostic>) = found.iter().copied().partition(|one| fails(one));
     if let Some(first) = failed.first() {
-        let (code, message) = (first.code.id, escape(&first.message));
+        let (code, message) = (first.code.id, escape_xml(&first.message));
         let _ = write!(out, "      <failure type=\"{code}\" message=\"{message}\">");
-        out.push_str(&escape(&lines(&failed, places)));
+        out.push_str(&escape_xml(&format_lines(&failed, places)));
         out.push_str("</failure>\n");
     }
     if !rest.is_empty() {
-        let _ = writeln!(out, "      <system-out>{}</system-out>", escape(&lines(&rest, places)));
+        let _ = writeln!(out, "      <system-out>{}</system-out>", escape_xml(&format_lines(&rest, places)));
     }
     out.push_str("    </testcase>\n");
 }
 
 /// One line a finding, as `concise` has them.
-fn lines(found: &[&Diagnostic], places: &Places<'_>) -> String {
+fn format_lines(found: &[&Diagnostic], places: &LocationResolver<'_>) -> String {
     let mut text = String::new();
     for diagnostic in found {
         if let Some(location) = &diagnostic.location {
-            let place = places.place(location);
+            let place = places.resolve(location);
             let _ = write!(text, "{}:{}:{}: ", place.file, place.range.line, place.range.column);
         }
         let _ = writeln!(text, "{}[{}] {}", diagnostic.severity, diagnostic.code.id, diagnostic.message);
@@ -123,7 +124,7 @@ fn lines(found: &[&Diagnostic], places: &Places<'_>) -> String {
 }
 
 /// Text as XML character data or attribute value. What XML 1.0 cannot hold even escaped becomes U+FFFD.
-fn escape(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,19 +1,19 @@
 //! Diagnostics as text: rustc-like snippets, one line each, JSON, and what code hosts and CI systems read.
 
+mod checkout;
 mod concise;
-mod file;
 mod github;
 mod gitlab;
 mod json;
 mod junit;
-mod place;
+mod location;
 mod position;
 mod sarif;
 mod stable_id;
 mod text;
 
+pub use checkout::Checkout;
 pub use concise::concise;
-pub use file::Checkout;
 pub use github::github;
 pub use gitlab::gitlab;
 pub use json::{CheckedSchema, json};

@@ -39,13 +39,13 @@ struct Block {
 }
 
 /// Bytes of a block: what is looked through for one position.
-const BLOCK: usize = 1024;
+const BLOCK_BYTES: usize = 1024;
 
 impl<'t> LineIndex<'t> {
     /// Counts the lines of `text`.
     pub fn new(text: &'t str) -> Self {
         let mut next = Block::default();
-        let blocks = text.as_bytes().chunks(BLOCK).map(|bytes| {
+        let blocks = text.as_bytes().chunks(BLOCK_BYTES).map(|bytes| {
             let block = next;
             next = block.after(bytes);
             block
@@ -56,26 +56,26 @@ impl<'t> LineIndex<'t> {
     /// The position of a byte offset; past the end it is the end.
     pub fn position(&self, offset: usize) -> Position {
         let offset = offset.min(self.text.len());
-        let block = (offset / BLOCK).min(self.blocks.len().saturating_sub(1));
-        let before = self.text.as_bytes().get(block * BLOCK..offset).unwrap_or_default();
+        let block = (offset / BLOCK_BYTES).min(self.blocks.len().saturating_sub(1));
+        let before = self.text.as_bytes().get(block * BLOCK_BYTES..offset).unwrap_or_default();
         let Block { breaks, characters } = self.blocks.get(block).copied().unwrap_or_default().after(before);
         Position { line: breaks + 1, column: characters + 1 }
     }
 
     /// The byte offset at which a line starts; past the last line it is the end.
-    pub fn start(&self, line: usize) -> usize {
+    pub fn line_start(&self, line: usize) -> usize {
         let Some(wanted) = line.checked_sub(2) else { return 0 };
         // The block in which the line break number `wanted`, counted from 0, stands.
         let block = self.blocks.partition_point(|block| block.breaks <= wanted).saturating_sub(1);
         let skipped = wanted - self.blocks.get(block).map_or(0, |block| block.breaks);
-        let rest = self.text.as_bytes().get(block * BLOCK..).unwrap_or_default();
+        let rest = self.text.as_bytes().get(block * BLOCK_BYTES..).unwrap_or_default();
         let found = rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(skipped);
-        found.map_or(self.text.len(), |(at, _)| block * BLOCK + at + 1)
+        found.map_or(self.text.len(), |(at, _)| block * BLOCK_BYTES + at + 1)
     }
 
     /// The lines from `first` to `last`, both included.
     pub fn lines(&self, first: usize, last: usize) -> &'t str {
-        self.text.get(self.start(first)..self.start(last + 1)).unwrap_or_default()
+        self.text.get(self.line_start(first)..self.line_start(last + 1)).unwrap_or_default()
     }
 }
 
@@ -85,20 +85,20 @@ impl Block {
         match bytes.iter().rposition(|byte| *byte == b'\n') {
             Some(at) => {
                 let line = bytes.get(at + 1..).unwrap_or_default();
-                Self { breaks: self.breaks + line_breaks(bytes), characters: characters(line) }
+                Self { breaks: self.breaks + count_line_breaks(bytes), characters: count_characters(line) }
             }
-            None => Self { breaks: self.breaks, characters: self.characters + characters(bytes) },
+            None => Self { breaks: self.breaks, characters: self.characters + count_characters(bytes) },
         }
     }
 }
 
 /// Characters that start in these bytes; a block may end within one.
-fn characters(bytes: &[u8]) -> usize {
+fn count_characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
 }
 
 #[expect(clippy::naive_bytecount, reason = "the compiler vectorizes it; a crate for it is not worth having")]
-fn line_breaks(bytes: &[u8]) -> usize {
+fn count_line_breaks(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
@@ -123,19 +123,23 @@ mod tests {
 
     /// Every offset and every line, against counting them one by one, across the borders of blocks.
     #[test]
-    fn positions_are_those_of_an_editor() {
+    fn matches_counting_one_character_at_a_time() {
         for piece in ["a: \u{e9}\n", "\n", "long line without an end ", "\u{1f600}\n\nb\r\n"] {
-            let text = piece.repeat(3 * BLOCK / piece.len());
+            let text = piece.repeat(3 * BLOCK_BYTES / piece.len());
             let index = LineIndex::new(&text);
             let (mut line, mut column, mut start) = (1, 1, 0);
             for (offset, c) in text.char_indices() {
                 assert_eq!(index.position(offset), Position { line, column }, "{piece:?} {offset}");
-                assert_eq!(index.start(line), start, "{piece:?} {line}");
+                assert_eq!(index.line_start(line), start, "{piece:?} {line}");
                 (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
                 start = if c == '\n' { offset + 1 } else { start };
             }
             assert_eq!(index.position(usize::MAX), Position { line, column }, "{piece:?}");
-            assert_eq!((index.start(0), index.start(1), index.start(line + 1)), (0, 0, text.len()), "{piece:?}");
+            assert_eq!(
+                (index.line_start(0), index.line_start(1), index.line_start(line + 1)),
+                (0, 0, text.len()),
+                "{piece:?}"
+            );
         }
         assert_eq!(LineIndex::new("").position(0), Position { line: 1, column: 1 });
     }

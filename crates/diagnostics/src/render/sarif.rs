@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::file::{Checkout, uri};
-use super::github::with_help;
-use super::place::{Places, Range};
+use super::checkout::{Checkout, uri};
+use super::github::message_with_help;
+use super::location::{LocationResolver, Range};
 use super::stable_id::stable_ids;
 use crate::source::SourceSet;
 use crate::{Code, Diagnostic, Location, Severity};
@@ -21,7 +21,7 @@ const ROOT: &str = "%SRCROOT%";
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Finding {
+struct SarifResult {
     rule_id: &'static str,
     rule_index: usize,
     level: &'static str,
@@ -49,25 +49,25 @@ pub fn sarif(
     page: impl Fn(&Code) -> Option<&'static str>,
 ) -> String {
     let all: Vec<Diagnostic> = diagnostics.iter().chain(suppressed).cloned().collect();
-    let log = Log { places: Places::new(&all, sources), checkout };
+    let log = ResultBuilder { places: LocationResolver::new(&all, sources), checkout };
     let rules: BTreeMap<&str, &Code> = all.iter().map(|found| (found.code.id, found.code)).collect();
     let index_of = |code: &Code| rules.keys().position(|id| *id == code.id).unwrap_or_default();
     let ids = stable_ids(&all, sources, checkout);
-    let results: Vec<Finding> = all
+    let results: Vec<SarifResult> = all
         .iter()
         .zip(ids)
         .enumerate()
-        .map(|(position, (found, id))| Finding {
+        .map(|(position, (found, id))| SarifResult {
             suppressions: if position < diagnostics.len() { Vec::new() } else { vec![json!({"kind": "inSource"})] },
             partial_fingerprints: json!({"kubefoundry/v1": id}),
-            ..log.finding(found, index_of(found.code))
+            ..log.build_result(found, index_of(found.code))
         })
         .collect();
     let driver = json!({
         "name": "kubefoundry",
         "version": env!("CARGO_PKG_VERSION"),
         "semanticVersion": env!("CARGO_PKG_VERSION"),
-        "rules": rules.values().map(|code| rule(code, page(code))).collect::<Vec<_>>(),
+        "rules": rules.values().map(|code| reporting_descriptor(code, page(code))).collect::<Vec<_>>(),
     });
     let run = json!({
         "tool": {"driver": driver},
@@ -84,22 +84,22 @@ pub fn sarif(
     text
 }
 
-fn rule(code: &Code, page: Option<&str>) -> Value {
+fn reporting_descriptor(code: &Code, page: Option<&str>) -> Value {
     let mut help = json!({"text": format!("Run `kubefoundry explain {}` for the page with examples.", code.id)});
     if let (Some(page), Some(help)) = (page, help.as_object_mut()) {
-        help.insert("markdown".to_owned(), Value::from(without_relative_links(page)));
+        help.insert("markdown".to_owned(), Value::from(strip_relative_links(page)));
     }
     json!({
         "id": code.id,
         "name": code.name,
-        "shortDescription": {"text": capitalized(code.summary)},
+        "shortDescription": {"text": to_sentence(code.summary)},
         "help": help,
-        "defaultConfiguration": {"level": level(code.severity)},
+        "defaultConfiguration": {"level": sarif_level(code.severity)},
     })
 }
 
 /// A page with the words of its links in place of those that lead to its neighbours, which are not where it is shown.
-fn without_relative_links(page: &str) -> String {
+fn strip_relative_links(page: &str) -> String {
     let mut out = String::with_capacity(page.len());
     let mut rest = page;
     while let Some((before, after)) = rest.split_once('[') {
@@ -123,12 +123,12 @@ fn without_relative_links(page: &str) -> String {
 }
 
 /// `a missing field` as a sentence.
-fn capitalized(summary: &str) -> String {
+fn to_sentence(summary: &str) -> String {
     let mut chars = summary.chars();
     chars.next().map(|first| format!("{}{}.", first.to_uppercase(), chars.as_str())).unwrap_or_default()
 }
 
-fn level(severity: Severity) -> &'static str {
+fn sarif_level(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -137,47 +137,47 @@ fn level(severity: Severity) -> &'static str {
 }
 
 /// What turns findings into results.
-struct Log<'s> {
-    places: Places<'s>,
+struct ResultBuilder<'s> {
+    places: LocationResolver<'s>,
     checkout: &'s Checkout,
 }
 
-impl Log<'_> {
-    fn finding(&self, found: &Diagnostic, rule_index: usize) -> Finding {
+impl ResultBuilder<'_> {
+    fn build_result(&self, found: &Diagnostic, rule_index: usize) -> SarifResult {
         let logical = found.object.as_ref().map(|object| {
             let path = found.location.as_ref().map(|location| location.path.to_string()).unwrap_or_default();
             let name = format!("{object} {path}");
             json!({"fullyQualifiedName": name.trim_end(), "kind": "member"})
         });
-        let mut place = found.location.as_ref().map_or_else(|| json!({}), |location| self.location(location));
+        let mut place = found.location.as_ref().map_or_else(|| json!({}), |location| self.build_location(location));
         if let (Some(logical), Some(place)) = (logical, place.as_object_mut()) {
             place.insert("logicalLocations".to_owned(), json!([logical]));
         }
         let empty = place.as_object().is_none_or(serde_json::Map::is_empty);
         let related = found.related.iter().enumerate().map(|(id, related)| {
-            let mut place = self.location(&related.location);
+            let mut place = self.build_location(&related.location);
             if let Some(place) = place.as_object_mut() {
                 place.insert("id".to_owned(), json!(id + 1));
                 place.insert("message".to_owned(), json!({"text": related.message}));
             }
             place
         });
-        Finding {
+        SarifResult {
             rule_id: found.code.id,
             rule_index,
-            level: level(found.severity),
-            message: json!({"text": with_help(found)}),
+            level: sarif_level(found.severity),
+            message: json!({"text": message_with_help(found)}),
             locations: if empty { Vec::new() } else { vec![place] },
             related_locations: related.collect(),
             partial_fingerprints: Value::Null,
-            fixes: self.fix(found).into_iter().collect(),
+            fixes: self.build_fix(found).into_iter().collect(),
             suppressions: Vec::new(),
         }
     }
 
-    fn location(&self, location: &Location) -> Value {
-        let place = self.places.place(location);
-        match self.artifact(place.file) {
+    fn build_location(&self, location: &Location) -> Value {
+        let place = self.places.resolve(location);
+        match self.artifact_location(place.file) {
             Some(artifact) => {
                 json!({"physicalLocation": {"artifactLocation": artifact, "region": region(place.range)}})
             }
@@ -186,15 +186,15 @@ impl Log<'_> {
     }
 
     /// A file; only a relative name is one of the repository.
-    fn artifact(&self, name: &str) -> Option<Value> {
+    fn artifact_location(&self, name: &str) -> Option<Value> {
         let name = self.checkout.relative(name)?;
         let address = uri(&name);
         Some(if name.starts_with('/') { json!({"uri": address}) } else { json!({"uri": address, "uriBaseId": ROOT}) })
     }
 
-    fn fix(&self, found: &Diagnostic) -> Option<Value> {
+    fn build_fix(&self, found: &Diagnostic) -> Option<Value> {
         let (fix, location) = (found.fix.as_ref()?, found.location.as_ref()?);
-        let artifact = self.artifact(self.places.place(location).file)?;
+        let artifact = self.artifact_location(self.places.resolve(location).file)?;
         let replacement = |edit: &TextEdit| {
             let deleted = region(self.places.range(location.source, edit.range));
             json!({"deletedRegion": deleted, "insertedContent": {"text": edit.replacement}})
@@ -214,12 +214,12 @@ fn region(range: Range) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::without_relative_links;
+    use super::strip_relative_links;
 
     #[test]
-    fn only_links_to_neighbours_go() {
+    fn strips_only_relative_links() {
         let page = "[KF0101](KF0101.md), [limits](../limits.md); [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
         let expected = "KF0101, limits; [a](https://e.org/x.md) [b, [c] `[d](` (e.md) [f]()";
-        assert_eq!(without_relative_links(page), expected);
+        assert_eq!(strip_relative_links(page), expected);
     }
 }

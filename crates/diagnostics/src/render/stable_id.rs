@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::file::Checkout;
+use super::checkout::Checkout;
 use crate::Diagnostic;
 use crate::source::SourceSet;
 use kubefoundry_yaml::fingerprint::fnv1a_64;

@@ -32,7 +32,7 @@ pub fn text(diagnostics: &[Diagnostic], sources: &SourceSet, style: TextStyle) -
     let indexes = line_indexes(diagnostics, sources);
     let mut out = String::new();
     for diagnostic in diagnostics {
-        out.push_str(&one(diagnostic, sources, &indexes, &renderer));
+        out.push_str(&render_one(diagnostic, sources, &indexes, &renderer));
         out.push_str("\n\n");
     }
     out
@@ -44,7 +44,7 @@ struct Mark<'d> {
     label: Option<&'d str>,
 }
 
-fn one(
+fn render_one(
     diagnostic: &Diagnostic,
     sources: &SourceSet,
     indexes: &BTreeMap<SourceId, LineIndex<'_>>,
@@ -62,7 +62,7 @@ fn one(
         let Some(first) = marks.first() else { continue };
         let Some(index) = indexes.get(&first.location.source) else { continue };
         if is_showable(&marks, &sources.get(first.location.source).text) {
-            group = group.element(snippet(&marks, sources, index));
+            group = group.element(build_snippet(&marks, sources, index));
         } else {
             let position = index.position(first.location.span.start);
             let name = sources.get(first.location.source).name.as_str();
@@ -104,34 +104,34 @@ fn is_showable(marks: &[Mark<'_>], text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_break = |byte: &u8| *byte == b'\n';
     let fits = |at: usize| {
-        let before = bytes.get(at.saturating_sub(LONGEST_LINE)..at).unwrap_or_default();
+        let before = bytes.get(at.saturating_sub(MAX_LINE_BYTES)..at).unwrap_or_default();
         let after = bytes.get(at..).unwrap_or_default();
-        let end = after.get(..LONGEST_LINE).unwrap_or(after);
-        (before.len() < LONGEST_LINE || before.iter().any(is_break))
-            && (end.len() < LONGEST_LINE || end.iter().any(is_break))
+        let end = after.get(..MAX_LINE_BYTES).unwrap_or(after);
+        (before.len() < MAX_LINE_BYTES || before.iter().any(is_break))
+            && (end.len() < MAX_LINE_BYTES || end.iter().any(is_break))
     };
     let (first, last) = (starts().min().unwrap_or_default(), starts().max().unwrap_or_default());
-    last - first <= LONGEST_SNIPPET && starts().all(fits)
+    last - first <= MAX_SNIPPET_BYTES && starts().all(fits)
 }
 
 /// Bytes of a line, before and after a mark, that are shown.
-const LONGEST_LINE: usize = 1000;
+const MAX_LINE_BYTES: usize = 1000;
 
 /// Bytes from the first to the last mark of a snippet; those between the marked ones are left out.
-const LONGEST_SNIPPET: usize = 100_000;
+const MAX_SNIPPET_BYTES: usize = 100_000;
 
 /// The lines that the marks are on, and no more of the text: a finding costs the same however long its file is.
-fn snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineIndex<'s>) -> Snippet<'s, Annotation<'s>> {
+fn build_snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineIndex<'s>) -> Snippet<'s, Annotation<'s>> {
     let spans = marks.iter().map(|mark| mark.location.span);
     let first = spans.clone().map(|span| index.position(span.start).line).min().unwrap_or(1);
     let last = spans.map(|span| index.position(span.start).line).max().unwrap_or(1);
     let text = index.lines(first, last);
-    let offset = index.start(first);
+    let offset = index.line_start(first);
     let name = marks.first().map_or("", |mark| sources.get(mark.location.source).name.as_str());
-    let mut snippet = Snippet::source(without_c1(text)).line_start(first).path(name);
+    let mut snippet = Snippet::source(replace_c1_controls(text)).line_start(first).path(name);
     for mark in marks {
         let span = Span { start: mark.location.span.start - offset, end: mark.location.span.end.max(offset) - offset };
-        let span = visible(text, span);
+        let span = visible_range(text, span);
         snippet = snippet.annotation(match mark.label {
             None => AnnotationKind::Primary.span(span),
             Some(label) => AnnotationKind::Context.span(span).label(label),
@@ -142,26 +142,26 @@ fn snippet<'s>(marks: &[Mark<'s>], sources: &'s SourceSet, index: &LineIndex<'s>
 
 /// Text without C1 control characters, U+009B (CSI) among them, which terminals obey and the snippet renderer prints as
 /// they are. Each becomes a dot of as many bytes, so that spans stay right.
-fn without_c1(text: &str) -> Cow<'_, str> {
+fn replace_c1_controls(text: &str) -> Cow<'_, str> {
     let is_c1 = |c: char| ('\u{80}'..='\u{9f}').contains(&c);
     if text.contains(is_c1) { Cow::Owned(text.replace(is_c1, "\u{b7}")) } else { Cow::Borrowed(text) }
 }
 
 /// The part of a span worth underlining: its first line only, since a block that runs over a page helps no one, and of
 /// that what is not a comment.
-fn visible(text: &str, span: Span) -> std::ops::Range<usize> {
-    let start = floor(text, span.start);
-    let end = floor(text, span.end.max(start));
+fn visible_range(text: &str, span: Span) -> std::ops::Range<usize> {
+    let start = floor_char_boundary(text, span.start);
+    let end = floor_char_boundary(text, span.end.max(start));
     let first_line = text.get(start..end).and_then(|part| part.find('\n')).map_or(end, |length| start + length);
     let line = text.get(start..first_line).unwrap_or_default();
-    let line = if first_line < end { without_comment(line) } else { line };
+    let line = if first_line < end { strip_comment(line) } else { line };
     let trimmed = start + line.trim_end().len();
     start..trimmed.max(start)
 }
 
 /// The first line of a value that goes on, without the comment at its end. A `#` in quotes is none, nor is one that no
 /// blank is before.
-fn without_comment(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';
     for (at, c) in line.char_indices() {
@@ -181,7 +181,7 @@ fn without_comment(line: &str) -> &str {
 }
 
 /// The nearest character boundary at or before `offset`.
-fn floor(text: &str, offset: usize) -> usize {
+fn floor_char_boundary(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
         offset -= 1;
@@ -191,10 +191,10 @@ fn floor(text: &str, offset: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::without_comment;
+    use super::strip_comment;
 
     #[test]
-    fn comments_end_a_line_and_quoted_signs_do_not() {
+    fn strips_comments_but_not_quoted_hash_signs() {
         for (line, expected) in [
             ("name: a # b", "name: a "),
             ("name: a#b", "name: a#b"),
@@ -205,7 +205,7 @@ mod tests {
             ("|  # a block", "|  "),
             ("# nothing", ""),
         ] {
-            assert_eq!(without_comment(line), expected, "{line}");
+            assert_eq!(strip_comment(line), expected, "{line}");
         }
     }
 }

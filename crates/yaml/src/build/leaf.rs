@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use granit_parser::{ScalarStyle, Tag};
 
-use super::super::place::{after_colon, token_start};
 use super::super::scalar::{self, Scalar};
+use super::super::token_position::{after_colon, token_start};
 use super::super::{Failure, FailureKind, Node, Span, Value, strict};
-use super::{Builder, Contents, Done, Frame, Step, Weight};
+use super::{Builder, FinishedNode, Frame, OpenCollection, ParseFlow, Weight};
 
 impl<'t> Builder<'t> {
-    pub(super) fn scalar(
+    pub(super) fn add_scalar(
         &mut self,
         text: Cow<'t, str>,
         style: ScalarStyle,
@@ -23,62 +23,62 @@ impl<'t> Builder<'t> {
             _ if absent => Cow::Borrowed(""),
             // Like go-yaml, add no line break that the text does not have.
             text if is_block(style) && span.end == self.text.len() && ends_inside_line(self.text) => {
-                without_last_break(text)
+                strip_last_line_break(text)
             }
             text => text,
         };
-        let end = if is_block(style) { end_of_block(self.text, span.end) } else { span.end };
+        let end = if is_block(style) { block_scalar_end(self.text, span.end) } else { span.end };
         let span = self.scalar_span(style, span, absent);
-        if style == ScalarStyle::Plain && self.ambiguous_colon(span.end) {
+        if style == ScalarStyle::Plain && self.has_ambiguous_colon(span.end) {
             let at = Span { start: span.end, end: span.end + 1 };
             let message =
                 "a `:` right before a bracket or comma, which YAML readers disagree on; expected a space after it";
-            self.problem(Failure::new(FailureKind::Syntax, at, message));
+            self.push_problem(Failure::new(FailureKind::Syntax, at, message));
         }
         if !absent {
-            self.token(span, style == ScalarStyle::Plain);
+            self.advance_to_token(span, style == ScalarStyle::Plain);
             self.cursor = self.cursor.max(end);
         }
-        if self.suspicious {
+        if self.is_suspicious {
             let quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
             let whole = Span { start: span.start, end: span.end.max(end) };
-            self.refuse(strict::in_scalar(self.text, whole, quoted));
+            self.push_syntax_problem(strict::find_refused_in_scalar(self.text, whole, quoted));
         }
-        self.empty = absent && anchor == 0 && tag.is_none() && self.stack.is_empty();
+        self.is_empty = absent && anchor == 0 && tag.is_none() && self.stack.is_empty();
         let is_merge = text == "<<"
             && match tag {
                 None => style == ScalarStyle::Plain,
-                Some(tag) => tag.suffix_in_namespace(scalar::OWN_TAGS).as_deref() == Some("merge"),
+                Some(tag) => tag.suffix_in_namespace(scalar::CORE_TAG_PREFIX).as_deref() == Some("merge"),
             };
-        let (meaning, text) = match tag.map(|tag| tag.suffix_in_namespace(scalar::OWN_TAGS)) {
+        let (meaning, text) = match tag.map(|tag| tag.suffix_in_namespace(scalar::CORE_TAG_PREFIX)) {
             None if style == ScalarStyle::Plain => (scalar::resolve_plain(&text), text),
             None | Some(None) => (Scalar::Text, text),
             Some(Some(kind)) => match scalar::resolve_tagged(&kind, text) {
                 Ok(resolved) => resolved,
                 Err(message) => {
-                    self.problem(Failure::new(FailureKind::BadTag, span, message));
+                    self.push_problem(Failure::new(FailureKind::BadTag, span, message));
                     (Scalar::Null, Cow::Borrowed(""))
                 }
             },
         };
         let weight = Weight { nodes: 1, bytes: text.len(), height: 0 };
-        let value = self.value(meaning, text, span);
+        let value = self.scalar_value(meaning, text, span);
         let node = Node { value, span };
-        self.complete(Done { node, scalar: Some(meaning), is_alias: false, is_merge, weight }, anchor);
+        self.attach_node(FinishedNode { node, scalar: Some(meaning), is_alias: false, is_merge, weight }, anchor);
     }
 
-    fn value(&mut self, meaning: Scalar, text: Cow<'t, str>, span: Span) -> Value<'t> {
+    fn scalar_value(&mut self, meaning: Scalar, text: Cow<'t, str>, span: Span) -> Value<'t> {
         match meaning {
             Scalar::Null => Value::Null,
             Scalar::Bool(value) => Value::Bool(value),
             Scalar::Integer(value) => Value::Integer(value),
             Scalar::Float(value) if value.is_finite() => {
-                scalar::integral(value).map_or(Value::Float(value), Value::Integer)
+                scalar::to_integer(value).map_or(Value::Float(value), Value::Integer)
             }
             Scalar::Float(_) if self.awaits_key() => Value::Null,
             Scalar::Float(_) => {
                 let message = format!("`{text}`, which is not a JSON number; expected a finite number, or quotes");
-                self.problem(Failure::new(FailureKind::NotJson, span, message));
+                self.push_problem(Failure::new(FailureKind::NotJson, span, message));
                 Value::Null
             }
             Scalar::Text => Value::String(text),
@@ -86,14 +86,14 @@ impl<'t> Builder<'t> {
     }
 
     fn awaits_key(&self) -> bool {
-        matches!(self.stack.last(), Some(Frame { contents: Contents::Mapping(frame), .. }) if frame.awaits_key())
+        matches!(self.stack.last(), Some(Frame { contents: OpenCollection::Mapping(frame), .. }) if frame.awaits_key())
     }
 
     /// The parser places block scalars behind their header, and absent values before their colon.
     fn scalar_span(&self, style: ScalarStyle, span: Span, absent: bool) -> Span {
         if absent {
             let key_end = match self.stack.last() {
-                Some(Frame { contents: Contents::Mapping(frame), .. }) => frame.key_end(),
+                Some(Frame { contents: OpenCollection::Mapping(frame), .. }) => frame.key_end(),
                 _ => None,
             };
             let at = key_end.and_then(|end| after_colon(self.text, end)).unwrap_or(span.start);
@@ -109,26 +109,26 @@ impl<'t> Builder<'t> {
     }
 
     /// Whether the plain scalar that ends at `end` is a key in a flow collection whose colon touches an indicator.
-    fn ambiguous_colon(&self, end: usize) -> bool {
-        self.stack.last().is_some_and(|frame| frame.flow)
+    fn has_ambiguous_colon(&self, end: usize) -> bool {
+        self.stack.last().is_some_and(|frame| frame.is_flow)
             && matches!(self.text.as_bytes().get(end..), Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]))
     }
 
-    pub(super) fn alias(&mut self, id: usize, span: Span) -> Step {
-        self.token(span, false);
+    pub(super) fn add_alias(&mut self, id: usize, span: Span) -> ParseFlow {
+        self.advance_to_token(span, false);
         let Some(Some(done)) = self.anchors.get(&id) else {
             if self.anchors.contains_key(&id) {
-                self.unknown_alias(span, "an alias inside the collection that it names; expected one outside");
+                self.add_unknown_alias(span, "an alias inside the collection that it names; expected one outside");
             } else {
-                self.leaf(span);
+                self.add_null(span);
             }
-            return Step::GoOn;
+            return ParseFlow::Continue;
         };
         let weight = done.weight;
         if self.stack.len() + weight.height > self.limits.depth {
-            self.too_deep(span);
-            self.leaf(span);
-            return Step::GoOn;
+            self.report_too_deep(span);
+            self.add_null(span);
+            return ParseFlow::Continue;
         }
         self.alias_weight.nodes = self.alias_weight.nodes.saturating_add(weight.nodes);
         self.alias_weight.bytes = self.alias_weight.bytes.saturating_add(weight.bytes);
@@ -142,28 +142,28 @@ impl<'t> Builder<'t> {
             copy.node.span = span;
             copy.is_alias = true;
             copy.is_merge = false;
-            self.complete(copy, 0);
-            return Step::GoOn;
+            self.attach_node(copy, 0);
+            return ParseFlow::Continue;
         };
-        self.limit(FailureKind::TooManyAliases, span, what, limit);
-        Step::Stop
+        self.push_limit_problem(FailureKind::TooManyAliases, span, what, limit);
+        ParseFlow::Stop
     }
 
-    pub(super) fn unknown_alias(&mut self, span: Span, message: impl Into<String>) {
-        self.token(span, false);
-        self.problem(Failure::new(FailureKind::UnknownAlias, span, message));
-        self.leaf(span);
+    pub(super) fn add_unknown_alias(&mut self, span: Span, message: impl Into<String>) {
+        self.advance_to_token(span, false);
+        self.push_problem(Failure::new(FailureKind::UnknownAlias, span, message));
+        self.add_null(span);
     }
 
     /// A null in place of what could not be read.
-    fn leaf(&mut self, span: Span) {
+    fn add_null(&mut self, span: Span) {
         let node = Node { value: Value::Null, span };
         let weight = Weight { nodes: 1, ..Weight::default() };
-        self.complete(Done { node, scalar: None, is_alias: true, is_merge: false, weight }, 0);
+        self.attach_node(FinishedNode { node, scalar: None, is_alias: true, is_merge: false, weight }, 0);
     }
 
     /// Keeps a copy for the aliases to come. Copies inside copies are bounded like the document itself.
-    pub(super) fn remember(&mut self, done: &Done<'t>, anchor: usize) {
+    pub(super) fn store_anchor(&mut self, done: &FinishedNode<'t>, anchor: usize) {
         self.anchored_nodes = self.anchored_nodes.saturating_add(done.weight.nodes);
         if self.anchored_nodes <= self.limits.nodes {
             self.anchors.insert(anchor, Some(done.clone()));
@@ -172,7 +172,7 @@ impl<'t> Builder<'t> {
         self.anchors.remove(&anchor);
         if !self.problems.iter().any(|problem| problem.kind == FailureKind::TooManyNodes) {
             let what = "anchors on too many nodes, counting nested ones again";
-            self.limit(FailureKind::TooManyNodes, done.node.span, what, self.limits.nodes);
+            self.push_limit_problem(FailureKind::TooManyNodes, done.node.span, what, self.limits.nodes);
         }
     }
 }
@@ -183,7 +183,7 @@ fn is_block(style: ScalarStyle) -> bool {
 
 /// Where a block scalar ends, blank lines included: they are its content, tabs too. The parser stops behind the spaces
 /// that indent the line after it, which are no part of it.
-fn end_of_block(text: &str, end: usize) -> usize {
+fn block_scalar_end(text: &str, end: usize) -> usize {
     if end == text.len() {
         return end;
     }
@@ -195,7 +195,7 @@ fn ends_inside_line(text: &str) -> bool {
     !line.trim_matches(' ').is_empty()
 }
 
-fn without_last_break(text: Cow<'_, str>) -> Cow<'_, str> {
+fn strip_last_line_break(text: Cow<'_, str>) -> Cow<'_, str> {
     match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.strip_suffix('\n').unwrap_or(text)),
         Cow::Owned(mut text) => {

@@ -16,20 +16,20 @@ pub(super) enum Change {
     /// It is removed from its collection.
     Remove,
     /// Something changes inside it. A null becomes a collection.
-    Inside(Inside),
+    Within(CollectionChange),
 }
 
 /// Changes in a collection.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Inside {
+pub(super) struct CollectionChange {
     /// By the position of the child in the tree as it was read.
-    pub(super) children: BTreeMap<usize, Child>,
-    pub(super) added: Added,
+    pub(super) children: BTreeMap<usize, ChildChange>,
+    pub(super) added: Additions,
 }
 
 /// What becomes of a child.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Child {
+pub(super) struct ChildChange {
     pub(super) change: Option<Change>,
     /// The new key.
     pub(super) key: Option<String>,
@@ -37,18 +37,18 @@ pub(super) struct Child {
 
 /// New children, in the order in which they were added.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Added {
+pub(super) enum Additions {
     Entries(Map<String, Value>),
     Items(Vec<Value>),
 }
 
-impl Default for Added {
+impl Default for Additions {
     fn default() -> Self {
         Self::Entries(Map::new())
     }
 }
 
-impl Added {
+impl Additions {
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Entries(fields) => fields.is_empty(),
@@ -57,36 +57,36 @@ impl Added {
     }
 }
 
-impl Inside {
+impl CollectionChange {
     /// Whether this child is removed.
-    pub(super) fn removes(&self, position: usize) -> bool {
+    pub(super) fn removes_child(&self, position: usize) -> bool {
         self.children.get(&position).is_some_and(|child| child.change == Some(Change::Remove))
     }
 
     /// Whether one of `count` children stays.
-    pub(super) fn keeps_any_of(&self, count: usize) -> bool {
-        (0..count).any(|position| !self.removes(position))
+    pub(super) fn keeps_any_child(&self, count: usize) -> bool {
+        (0..count).any(|position| !self.removes_child(position))
     }
 
-    fn child(&mut self, position: usize) -> &mut Child {
+    fn child(&mut self, position: usize) -> &mut ChildChange {
         self.children.entry(position).or_default()
     }
 }
 
 /// The changes inside a node that is not replaced.
-fn inside(change: &mut Option<Change>) -> Option<&mut Inside> {
-    match change.get_or_insert_with(|| Change::Inside(Inside::default())) {
-        Change::Inside(inside) => Some(inside),
+fn collection_change(change: &mut Option<Change>) -> Option<&mut CollectionChange> {
+    match change.get_or_insert_with(|| Change::Within(CollectionChange::default())) {
+        Change::Within(inside) => Some(inside),
         Change::Replace(_) | Change::Remove => None,
     }
 }
 
 /// A request for a change at a path.
-pub(super) struct Request<'p> {
+pub(super) struct ChangeRequest<'p> {
     pub(super) path: &'p FieldPath,
 }
 
-impl Request<'_> {
+impl ChangeRequest<'_> {
     /// Gives the field a value. Mappings above it that are absent are added.
     pub(super) fn set(
         &self,
@@ -102,32 +102,32 @@ impl Request<'_> {
             return Ok(());
         };
         match change {
-            Some(Change::Replace(new)) => return self.set_in(new, segment, rest, value),
+            Some(Change::Replace(new)) => return self.set_in_new_value(new, segment, rest, value),
             Some(Change::Remove) => *change = None,
             _ => {}
         }
-        match (segment, position(node, segment)) {
-            (_, Some((position, child))) => match inside(change) {
+        match (segment, find_child(node, segment)) {
+            (_, Some((position, child))) => match collection_change(change) {
                 Some(inside) => self.set(&mut inside.child(position).change, child, rest, value),
                 None => Ok(()),
             },
             (Segment::Key(key), None) if matches!(node.value, Read::Mapping(_) | Read::Null) => {
-                let Some(Added::Entries(fields)) = inside(change).map(|inside| &mut inside.added) else {
-                    return Err(self.no_place("a list"));
+                let Some(Additions::Entries(fields)) = collection_change(change).map(|inside| &mut inside.added) else {
+                    return Err(self.invalid_path("a list"));
                 };
                 if let (Some(new), Some((segment, rest))) = (fields.get_mut(&**key), rest.split_first()) {
-                    return self.set_in(new, segment, rest, value);
+                    return self.set_in_new_value(new, segment, rest, value);
                 }
-                let value = self.wrap(rest, value)?;
+                let value = self.wrap_in_mappings(rest, value)?;
                 fields.insert(key.clone().into_owned(), value);
                 Ok(())
             }
-            _ => Err(self.no_place(node.describe())),
+            _ => Err(self.invalid_path(node.describe())),
         }
     }
 
     /// Makes a change of a field that is there; sets one that is not.
-    pub(super) fn put(
+    pub(super) fn apply(
         &self,
         change: &mut Option<Change>,
         node: &Node<'_>,
@@ -138,40 +138,46 @@ impl Request<'_> {
             *change = Some(new);
             return Ok(());
         };
-        match (position(node, segment), new) {
+        match (find_child(node, segment), new) {
             (_, Change::Replace(value)) => self.set(change, node, rest, value),
-            (Some((position, child)), new) => match inside(change) {
-                Some(inside) => self.put(&mut inside.child(position).change, child, inner, new),
-                None => Err(self.no_place("another value")),
+            (Some((position, child)), new) => match collection_change(change) {
+                Some(inside) => self.apply(&mut inside.child(position).change, child, inner, new),
+                None => Err(self.invalid_path("another value")),
             },
-            (None, _) => Err(self.no_place("absent")),
+            (None, _) => Err(self.invalid_path("absent")),
         }
     }
 
     /// Gives a field a value in a value that is new.
-    fn set_in(&self, at: &mut Value, segment: &Segment, rest: &[Segment], value: Value) -> Result<(), EditError> {
+    fn set_in_new_value(
+        &self,
+        at: &mut Value,
+        segment: &Segment,
+        rest: &[Segment],
+        value: Value,
+    ) -> Result<(), EditError> {
         if let (Value::Null, Segment::Key(_)) = (&*at, segment) {
             *at = Value::Object(Map::new());
         }
         let next = match (segment, at) {
             (Segment::Key(key), Value::Object(fields)) => fields.entry(&**key).or_insert(Value::Null),
             (Segment::Index(index), Value::Array(items)) => {
-                items.get_mut(*index).ok_or_else(|| self.no_place("a shorter list"))?
+                items.get_mut(*index).ok_or_else(|| self.invalid_path("a shorter list"))?
             }
-            _ => return Err(self.no_place("another value")),
+            _ => return Err(self.invalid_path("another value")),
         };
         if let Some((segment, rest)) = rest.split_first() {
-            return self.set_in(next, segment, rest, value);
+            return self.set_in_new_value(next, segment, rest, value);
         }
         *next = value;
         Ok(())
     }
 
     /// A value below mappings that are new.
-    fn wrap(&self, keys: &[Segment], value: Value) -> Result<Value, EditError> {
+    fn wrap_in_mappings(&self, keys: &[Segment], value: Value) -> Result<Value, EditError> {
         keys.iter().rev().try_fold(value, |value, segment| match segment {
             Segment::Key(key) => Ok(Value::Object(Map::from_iter([(key.clone().into_owned(), value)]))),
-            Segment::Index(_) => Err(self.no_place("absent")),
+            Segment::Index(_) => Err(self.invalid_path("absent")),
         })
     }
 
@@ -182,22 +188,23 @@ impl Request<'_> {
         node: &Node<'_>,
         rest: &[Segment],
     ) -> Result<bool, EditError> {
-        let Some((segment, rest)) = rest.split_first() else { return Err(self.no_place("the whole document")) };
+        let Some((segment, rest)) = rest.split_first() else { return Err(self.invalid_path("the whole document")) };
         if let Some(Change::Replace(new)) = change {
-            return Ok(remove_in(new, segment, rest));
+            return Ok(remove_in_new_value(new, segment, rest));
         }
-        let Some((position, child)) = position(node, segment) else {
+        let Some((position, child)) = find_child(node, segment) else {
             return Ok(match (change, segment) {
-                (Some(Change::Inside(Inside { added: Added::Entries(fields), .. })), Segment::Key(key)) => {
-                    match (fields.get_mut(&**key), rest.split_first()) {
-                        (Some(new), Some((segment, rest))) => remove_in(new, segment, rest),
-                        _ => fields.shift_remove(&**key).is_some(),
-                    }
-                }
+                (
+                    Some(Change::Within(CollectionChange { added: Additions::Entries(fields), .. })),
+                    Segment::Key(key),
+                ) => match (fields.get_mut(&**key), rest.split_first()) {
+                    (Some(new), Some((segment, rest))) => remove_in_new_value(new, segment, rest),
+                    _ => fields.shift_remove(&**key).is_some(),
+                },
                 _ => false,
             });
         };
-        let Some(inside) = inside(change) else { return Ok(false) };
+        let Some(inside) = collection_change(change) else { return Ok(false) };
         let slot = &mut inside.child(position).change;
         if rest.is_empty() {
             Ok(slot.replace(Change::Remove) != Some(Change::Remove))
@@ -214,29 +221,29 @@ impl Request<'_> {
         rest: &[Segment],
         values: Vec<Value>,
     ) -> Result<(), EditError> {
-        match change.as_mut().and_then(|change| new_value(change, node, rest)) {
+        match change.as_mut().and_then(|change| new_value_at(change, node, rest)) {
             Some(Value::Array(items)) => {
                 items.extend(values);
                 return Ok(());
             }
             Some(Value::Null) | None => {}
-            Some(_) => return Err(self.no_place("another value")),
+            Some(_) => return Err(self.invalid_path("another value")),
         }
         let is_kept = !matches!(change, Some(Change::Replace(_) | Change::Remove));
-        match rest.split_first().map(|(segment, inner)| (position(node, segment), inner)) {
-            Some((Some((position, child)), inner)) if is_kept => match inside(change) {
+        match rest.split_first().map(|(segment, inner)| (find_child(node, segment), inner)) {
+            Some((Some((position, child)), inner)) if is_kept => match collection_change(change) {
                 Some(inside) => self.append(&mut inside.child(position).change, child, inner, values),
                 None => Ok(()),
             },
             None if is_kept && matches!(node.value, Read::Sequence(_)) => {
-                match inside(change).map(|inside| &mut inside.added) {
-                    Some(Added::Items(items)) => items.extend(values),
-                    Some(added) => *added = Added::Items(values),
+                match collection_change(change).map(|inside| &mut inside.added) {
+                    Some(Additions::Items(items)) => items.extend(values),
+                    Some(added) => *added = Additions::Items(values),
                     None => {}
                 }
                 Ok(())
             }
-            None if is_kept && node.value != Read::Null => Err(self.no_place(node.describe())),
+            None if is_kept && node.value != Read::Null => Err(self.invalid_path(node.describe())),
             _ => self.set(change, node, rest, Value::Array(values)),
         }
     }
@@ -249,38 +256,38 @@ impl Request<'_> {
         rest: &[Segment],
         key: String,
     ) -> Result<(), EditError> {
-        let Some((segment, rest)) = rest.split_first() else { return Err(self.no_place("the whole document")) };
-        let Some((position, child)) = position(node, segment) else { return Err(self.no_place("nothing")) };
-        let Some(inside) = inside(change) else { return Err(self.no_place("another value")) };
+        let Some((segment, rest)) = rest.split_first() else { return Err(self.invalid_path("the whole document")) };
+        let Some((position, child)) = find_child(node, segment) else { return Err(self.invalid_path("nothing")) };
+        let Some(inside) = collection_change(change) else { return Err(self.invalid_path("another value")) };
         match (segment, inside.child(position)) {
             (_, slot) if !rest.is_empty() => self.rename(&mut slot.change, child, rest, key),
             (Segment::Key(_), slot) => {
                 slot.key = Some(key);
                 Ok(())
             }
-            (Segment::Index(_), _) => Err(self.no_place("an item")),
+            (Segment::Index(_), _) => Err(self.invalid_path("an item")),
         }
     }
 
-    fn no_place(&self, found: &'static str) -> EditError {
+    fn invalid_path(&self, found: &'static str) -> EditError {
         EditError::InvalidPath { path: Box::new(self.path.clone()), found }
     }
 }
 
 /// The value at a path, when it is new.
-fn new_value<'c>(change: &'c mut Change, node: &Node<'_>, rest: &[Segment]) -> Option<&'c mut Value> {
+fn new_value_at<'c>(change: &'c mut Change, node: &Node<'_>, rest: &[Segment]) -> Option<&'c mut Value> {
     let inside = match change {
         Change::Replace(new) => return value_at(new, rest),
         Change::Remove => return None,
-        Change::Inside(inside) => inside,
+        Change::Within(inside) => inside,
     };
     let (segment, rest) = rest.split_first()?;
-    match (position(node, segment), segment, &mut inside.added) {
+    match (find_child(node, segment), segment, &mut inside.added) {
         (Some((position, child)), ..) => {
             let change = inside.children.get_mut(&position)?.change.as_mut()?;
-            new_value(change, child, rest)
+            new_value_at(change, child, rest)
         }
-        (None, Segment::Key(key), Added::Entries(fields)) => value_at(fields.get_mut(&**key)?, rest),
+        (None, Segment::Key(key), Additions::Entries(fields)) => value_at(fields.get_mut(&**key)?, rest),
         _ => None,
     }
 }
@@ -293,10 +300,10 @@ fn value_at<'v>(value: &'v mut Value, rest: &[Segment]) -> Option<&'v mut Value>
 }
 
 /// Removes a field of a value that is new; whether it was there.
-fn remove_in(at: &mut Value, segment: &Segment, rest: &[Segment]) -> bool {
+fn remove_in_new_value(at: &mut Value, segment: &Segment, rest: &[Segment]) -> bool {
     if let Some((last, init)) = rest.split_last() {
         let parent = value_at(at, std::slice::from_ref(segment)).and_then(|inner| value_at(inner, init));
-        return parent.is_some_and(|parent| remove_in(parent, last, &[]));
+        return parent.is_some_and(|parent| remove_in_new_value(parent, last, &[]));
     }
     match (segment, at) {
         (Segment::Key(key), Value::Object(fields)) => fields.shift_remove(&**key).is_some(),
@@ -308,7 +315,7 @@ fn remove_in(at: &mut Value, segment: &Segment, rest: &[Segment]) -> bool {
     }
 }
 
-fn position<'n, 't>(node: &'n Node<'t>, segment: &Segment) -> Option<(usize, &'n Node<'t>)> {
+fn find_child<'n, 't>(node: &'n Node<'t>, segment: &Segment) -> Option<(usize, &'n Node<'t>)> {
     match segment {
         Segment::Key(key) => {
             let mut entries = node.entries().iter().enumerate();
@@ -323,12 +330,12 @@ fn position<'n, 't>(node: &'n Node<'t>, segment: &Segment) -> Option<(usize, &'n
 ///
 /// # Errors
 /// The name of what is in the way: an alias of a collection in which something would have to change.
-pub(super) fn difference(text: &str, node: &Node<'_>, new: &Value) -> Result<Option<Change>, &'static str> {
+pub(super) fn minimal_change(text: &str, node: &Node<'_>, new: &Value) -> Result<Option<Change>, &'static str> {
     if node.to_json() == *new {
         return Ok(None);
     }
     let own = text.get(node.span.start..).unwrap_or_default();
-    let mut inside = Inside::default();
+    let mut inside = CollectionChange::default();
     match (&node.value, new) {
         (Read::Mapping(_), Value::Object(_)) | (Read::Sequence(_), Value::Array(_)) if own.starts_with('*') => {
             return Err("an alias");
@@ -337,7 +344,7 @@ pub(super) fn difference(text: &str, node: &Node<'_>, new: &Value) -> Result<Opt
         (Read::Mapping(entries), Value::Object(fields)) => {
             for (position, entry) in entries.iter().enumerate() {
                 let change = match fields.get(&*entry.key) {
-                    Some(value) => difference(text, &entry.node, value)?,
+                    Some(value) => minimal_change(text, &entry.node, value)?,
                     None => Some(Change::Remove),
                 };
                 if change.is_some() {
@@ -345,7 +352,7 @@ pub(super) fn difference(text: &str, node: &Node<'_>, new: &Value) -> Result<Opt
                 }
             }
             let added = fields.iter().filter(|(key, _)| node.get(key).is_none());
-            inside.added = Added::Entries(added.map(|(key, value)| (key.clone(), value.clone())).collect());
+            inside.added = Additions::Entries(added.map(|(key, value)| (key.clone(), value.clone())).collect());
         }
         (Read::Sequence(items), Value::Array(values)) => {
             let mut kept = 0;
@@ -356,37 +363,37 @@ pub(super) fn difference(text: &str, node: &Node<'_>, new: &Value) -> Result<Opt
                     inside.child(position).change = Some(Change::Remove);
                 }
             }
-            inside.added = Added::Items(values.get(kept..).unwrap_or_default().to_vec());
+            inside.added = Additions::Items(values.get(kept..).unwrap_or_default().to_vec());
         }
         _ => return Ok(Some(Change::Replace(new.clone()))),
     }
-    Ok(Some(Change::Inside(inside)))
+    Ok(Some(Change::Within(inside)))
 }
 
 /// What a node is after a change.
-pub(super) fn expected(node: &Node<'_>, change: Option<&Change>, place: Placement) -> Value {
+pub(super) fn apply_to_value(node: &Node<'_>, change: Option<&Change>, place: Placement) -> Value {
     let inside = match change {
         None => return node.to_json(),
         Some(Change::Replace(value)) => return value.clone(),
         Some(Change::Remove) => return Value::Null,
-        Some(Change::Inside(inside)) => inside,
+        Some(Change::Within(inside)) => inside,
     };
     let change_of = |position: usize| inside.children.get(&position).and_then(|child| child.change.as_ref());
     match (&node.value, &inside.added) {
         (Read::Sequence(items), added) => {
-            let items = items.iter().enumerate().filter(|(position, _)| !inside.removes(*position));
+            let items = items.iter().enumerate().filter(|(position, _)| !inside.removes_child(*position));
             let mut items: Vec<Value> =
-                items.map(|(position, item)| expected(item, change_of(position), place)).collect();
-            if let Added::Items(added) = added {
+                items.map(|(position, item)| apply_to_value(item, change_of(position), place)).collect();
+            if let Additions::Items(added) = added {
                 items.extend(added.iter().cloned());
             }
             Value::Array(items)
         }
-        (Read::Mapping(_) | Read::Null, Added::Entries(added)) => {
-            let entries = node.entries().iter().enumerate().filter(|(position, _)| !inside.removes(*position));
+        (Read::Mapping(_) | Read::Null, Additions::Entries(added)) => {
+            let entries = node.entries().iter().enumerate().filter(|(position, _)| !inside.removes_child(*position));
             let entries = entries.map(|(position, entry)| {
                 let key = inside.children.get(&position).and_then(|child| child.key.clone());
-                (key.unwrap_or_else(|| entry.key.to_string()), expected(&entry.node, change_of(position), place))
+                (key.unwrap_or_else(|| entry.key.to_string()), apply_to_value(&entry.node, change_of(position), place))
             });
             let added = added.iter().map(|(key, value)| (key.clone(), value.clone()));
             Value::Object(match place {

@@ -71,7 +71,7 @@ pub(super) fn is_first_on_line(text: &str, at: usize) -> bool {
 
 /// Where the line of `end` ends, and the comments below it that are indented by at least `indent`, without the blank
 /// lines that follow, unless they may be a part of the block scalar at the end of `node`.
-pub(super) fn end_of(text: &str, node: &Node<'_>, end: usize, indent: usize) -> usize {
+pub(super) fn part_end(text: &str, node: &Node<'_>, end: usize, indent: usize) -> usize {
     let (least, most) = (line_after(text, end), content_end(text, end, indent));
     if ends_in_block_scalar(text, node) {
         return most;

@@ -5,13 +5,13 @@
 //! error and no text. So anchors and aliases, merge keys and unusual notations can make a change impossible, but not wrong.
 
 mod change;
+mod change_writer;
 mod layout;
 mod render;
 #[cfg(test)]
 mod tests;
 mod text_edit;
 mod tree;
-mod writer;
 
 use serde_json::Value;
 
@@ -21,8 +21,8 @@ pub use text_edit::{TextEdit, apply_edits, apply_groups};
 
 use crate::field_path::FieldPath;
 use crate::{Document, Limits, Node, Span, parse};
-use change::{Change, Request, difference, expected};
-use writer::Writer;
+use change::{Change, ChangeRequest, apply_to_value, minimal_change};
+use change_writer::ChangeWriter;
 
 /// Where a new field is added to a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -136,7 +136,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// [`EditError::InvalidPath`] when the path leads through a scalar, or through an item that is not there.
     pub fn set(&mut self, path: &FieldPath, value: impl Into<Value>) -> Result<(), EditError> {
         let mut change = self.change.take();
-        let done = Request { path }.set(&mut change, self.root(), path.segments(), normalize_value(value.into()));
+        let done = ChangeRequest { path }.set(&mut change, self.root(), path.segments(), normalize_value(value.into()));
         self.change = change;
         done
     }
@@ -150,13 +150,13 @@ impl<'n, 't> TextEditor<'n, 't> {
     pub fn update(&mut self, path: &FieldPath, value: impl Into<Value>) -> Result<(), EditError> {
         let value = normalize_value(value.into());
         let change = match self.root().at(path) {
-            Some(node) => difference(self.text, node, &value)
+            Some(node) => minimal_change(self.text, node, &value)
                 .map_err(|found| EditError::InvalidPath { path: Box::new(path.clone()), found })?,
             None => Some(Change::Replace(value)),
         };
         let Some(change) = change else { return Ok(()) };
         let mut all = self.change.take();
-        let done = Request { path }.put(&mut all, self.root(), path.segments(), change);
+        let done = ChangeRequest { path }.apply(&mut all, self.root(), path.segments(), change);
         self.change = all;
         done
     }
@@ -167,7 +167,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// [`EditError::InvalidPath`] when the path is the whole document.
     pub fn remove(&mut self, path: &FieldPath) -> Result<bool, EditError> {
         let mut change = self.change.take();
-        let done = Request { path }.remove(&mut change, self.root(), path.segments());
+        let done = ChangeRequest { path }.remove(&mut change, self.root(), path.segments());
         self.change = change;
         done
     }
@@ -179,7 +179,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     pub fn append(&mut self, path: &FieldPath, values: impl IntoIterator<Item = Value>) -> Result<(), EditError> {
         let values = values.into_iter().map(normalize_value).collect();
         let mut change = self.change.take();
-        let done = Request { path }.append(&mut change, self.root(), path.segments(), values);
+        let done = ChangeRequest { path }.append(&mut change, self.root(), path.segments(), values);
         self.change = change;
         done
     }
@@ -190,7 +190,7 @@ impl<'n, 't> TextEditor<'n, 't> {
     /// [`EditError::InvalidPath`] when there is no such entry.
     pub fn rename(&mut self, path: &FieldPath, key: impl Into<String>) -> Result<(), EditError> {
         let mut change = self.change.take();
-        let done = Request { path }.rename(&mut change, self.root(), path.segments(), key.into());
+        let done = ChangeRequest { path }.rename(&mut change, self.root(), path.segments(), key.into());
         self.change = change;
         done
     }
@@ -207,8 +207,8 @@ impl<'n, 't> TextEditor<'n, 't> {
         let span = self.documents.get(self.position).map_or(end, |document| document.span);
         // Blank lines may be a part of the text before them, which is only known by trying.
         for takes_blank_lines in [false, true] {
-            let writer = Writer::new(self.text, self.style, takes_blank_lines);
-            let edits = writer.edits(self.root(), span, change).ok_or(EditError::RoundTripMismatch)?;
+            let writer = ChangeWriter::new(self.text, self.style, takes_blank_lines);
+            let edits = writer.into_edits(self.root(), span, change).ok_or(EditError::RoundTripMismatch)?;
             let text = apply_edits(self.text, &edits);
             if self.reads_as_intended(&text, change, limits) {
                 return Ok(EditedText { text, edits });
@@ -225,7 +225,7 @@ impl<'n, 't> TextEditor<'n, 't> {
             let original = self.documents.get(position);
             let problems = original.map_or(0, |original| original.problems.len());
             let value = match original {
-                _ if position == self.position => expected(self.root(), Some(change), self.style.placement),
+                _ if position == self.position => apply_to_value(self.root(), Some(change), self.style.placement),
                 Some(original) => original.root.to_json(),
                 None => Value::Null,
             };

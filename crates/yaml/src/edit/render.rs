@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::{Limits, parse, to_yaml};
 
 /// A value in block style.
-pub(super) enum Block {
+pub(super) enum RenderedBlock {
     /// On the line of its key or dash.
     Inline(String),
     /// In lines of its own. The head, such as `|`, stands on the line of the key or dash; it is empty for a collection.
@@ -16,7 +16,7 @@ pub(super) enum Block {
 
 /// How values are written in brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notation {
+pub(super) enum FlowNotation {
     /// Strings and keys have quotes only where they need them.
     Plain,
     /// JSON.
@@ -33,7 +33,7 @@ pub fn normalize_value(value: Value) -> Value {
     let limits =
         Limits { documents: 1, document_bytes: usize::MAX, nodes: usize::MAX, depth: MAX_DEPTH, alias_nodes: 0 };
     let list = Value::Array(vec![value]);
-    let text = written(&list);
+    let text = render_canonical(&list);
     let parsed = parse(&text, &limits);
     let read = parsed.documents.first().and_then(|document| document.root.items().first());
     match (read.filter(|_| parsed.failure.is_none()), list) {
@@ -67,23 +67,23 @@ pub fn to_json_line(value: &Value) -> String {
 }
 
 /// A value in block style.
-pub(super) fn block(value: &Value) -> Block {
+pub(super) fn render_block(value: &Value) -> RenderedBlock {
     if has_text_ending_in_blank_lines(value) {
-        return with_quoted_texts(value);
+        return render_block_quoted(value);
     }
-    if is_filled(value) {
-        return Block::Lines { head: String::new(), body: written(value) };
+    if is_nonempty_collection(value) {
+        return RenderedBlock::Lines { head: String::new(), body: render_canonical(value) };
     }
-    let entry = written(&Value::Object(Map::from_iter([("k".to_owned(), value.clone())])));
+    let entry = render_canonical(&Value::Object(Map::from_iter([("k".to_owned(), value.clone())])));
     let text = entry.strip_prefix("k: ").unwrap_or(&entry);
     match text.split_once('\n') {
-        Some((head, body)) if !body.is_empty() => Block::Lines { head: head.to_owned(), body: body.to_owned() },
-        _ => Block::Inline(text.trim_end_matches('\n').to_owned()),
+        Some((head, body)) if !body.is_empty() => RenderedBlock::Lines { head: head.to_owned(), body: body.to_owned() },
+        _ => RenderedBlock::Inline(text.trim_end_matches('\n').to_owned()),
     }
 }
 
 /// A value in block style, in which texts that end in blank lines are in quotes wherever they stand.
-fn with_quoted_texts(value: &Value) -> Block {
+fn render_block_quoted(value: &Value) -> RenderedBlock {
     let mut body = String::new();
     match value {
         Value::Object(fields) => {
@@ -92,9 +92,9 @@ fn with_quoted_texts(value: &Value) -> Block {
             }
         }
         Value::Array(items) => items.iter().for_each(|item| push_item(&mut body, item)),
-        scalar => return Block::Inline(to_json_line(scalar)),
+        scalar => return RenderedBlock::Inline(to_json_line(scalar)),
     }
-    Block::Lines { head: String::new(), body }
+    RenderedBlock::Lines { head: String::new(), body }
 }
 
 /// Whether block style would end a text in the value with blank lines. At the end of the value, those that follow would
@@ -116,10 +116,10 @@ pub(super) fn child_indent(value: &Value) -> usize {
 
 /// Adds the lines of an entry of a block-style mapping, as at column 0, with its value `indent` columns deeper.
 pub(super) fn push_entry(lines: &mut String, name: &str, value: &Value, indent: usize) {
-    let key = key(name);
-    match block(value) {
-        Block::Inline(text) => lines.extend([&key, ": ", &text, "\n"]),
-        Block::Lines { head, body } => {
+    let key = render_key(name);
+    match render_block(value) {
+        RenderedBlock::Inline(text) => lines.extend([&key, ": ", &text, "\n"]),
+        RenderedBlock::Lines { head, body } => {
             let space = if head.is_empty() { "" } else { " " };
             lines.extend([&key, ":", space, &head, "\n"]);
             push_indented(lines, &body, indent, "\n");
@@ -129,19 +129,19 @@ pub(super) fn push_entry(lines: &mut String, name: &str, value: &Value, indent: 
 
 /// Adds the lines of an item of a block-style sequence, as at column 0.
 pub(super) fn push_item(lines: &mut String, item: &Value) {
-    match block(item) {
-        Block::Inline(text) => lines.extend(["- ", &text, "\n"]),
-        Block::Lines { head, body } if head.is_empty() => {
+    match render_block(item) {
+        RenderedBlock::Inline(text) => lines.extend(["- ", &text, "\n"]),
+        RenderedBlock::Lines { head, body } if head.is_empty() => {
             let start = lines.len() + 2;
             push_indented(lines, &body, 2, "\n");
             lines.replace_range(start - 2..start, "- ");
         }
-        Block::Lines { head, body } => lines.extend(["- ", &head, "\n", &body]),
+        RenderedBlock::Lines { head, body } => lines.extend(["- ", &head, "\n", &body]),
     }
 }
 
 /// Whether a value is a collection that holds something.
-pub(super) fn is_filled(value: &Value) -> bool {
+pub(super) fn is_nonempty_collection(value: &Value) -> bool {
     match value {
         Value::Array(items) => !items.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
@@ -150,15 +150,15 @@ pub(super) fn is_filled(value: &Value) -> bool {
 }
 
 /// A value as canonical YAML.
-pub(super) fn written(value: &Value) -> String {
+pub(super) fn render_canonical(value: &Value) -> String {
     let mut text = String::new();
     to_yaml(value, &mut text);
     text
 }
 
 /// A key without its colon.
-pub(super) fn key(key: &str) -> String {
-    let entry = written(&Value::Object(Map::from_iter([(key.to_owned(), Value::Bool(true))])));
+pub(super) fn render_key(key: &str) -> String {
+    let entry = render_canonical(&Value::Object(Map::from_iter([(key.to_owned(), Value::Bool(true))])));
     match entry.strip_suffix(": true\n") {
         Some(key) if !key.contains('\n') && !key.starts_with("? ") => key.to_owned(),
         _ => to_json_line(&Value::from(key)),
@@ -166,27 +166,28 @@ pub(super) fn key(key: &str) -> String {
 }
 
 /// A collection in brackets, with a space behind each colon and comma of its own.
-pub(super) fn flow_collection(value: &Value, notation: Notation) -> String {
+pub(super) fn render_flow_collection(value: &Value, notation: FlowNotation) -> String {
     match value {
         Value::Object(fields) => {
-            let fields: Vec<String> = fields.iter().map(|(key, value)| flow_entry(key, value, notation)).collect();
+            let fields: Vec<String> =
+                fields.iter().map(|(key, value)| render_flow_entry(key, value, notation)).collect();
             format!("{{{}}}", fields.join(", "))
         }
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(|item| flow(item, notation)).collect();
+            let items: Vec<String> = items.iter().map(|item| render_flow(item, notation)).collect();
             format!("[{}]", items.join(", "))
         }
-        scalar => flow(scalar, notation),
+        scalar => render_flow(scalar, notation),
     }
 }
 
 /// A value in brackets, or a scalar between them.
-pub(super) fn flow(value: &Value, notation: Notation) -> String {
+pub(super) fn render_flow(value: &Value, notation: FlowNotation) -> String {
     match value {
-        _ if notation == Notation::Json => to_json_line(value),
-        Value::Object(_) | Value::Array(_) => flow_collection(value, notation),
-        Value::String(_) => match block(value) {
-            Block::Inline(text) if !has_flow_indicator(&text) => text,
+        _ if notation == FlowNotation::Json => to_json_line(value),
+        Value::Object(_) | Value::Array(_) => render_flow_collection(value, notation),
+        Value::String(_) => match render_block(value) {
+            RenderedBlock::Inline(text) if !has_flow_indicator(&text) => text,
             _ => to_json_line(value),
         },
         other => other.to_string(),
@@ -194,9 +195,9 @@ pub(super) fn flow(value: &Value, notation: Notation) -> String {
 }
 
 /// An entry of a mapping in braces.
-pub(super) fn flow_entry(name: &str, value: &Value, notation: Notation) -> String {
-    let key = Some(key(name)).filter(|key| notation == Notation::Plain && !has_flow_indicator(key));
-    format!("{}: {}", key.unwrap_or_else(|| to_json_line(&Value::from(name))), flow(value, notation))
+pub(super) fn render_flow_entry(name: &str, value: &Value, notation: FlowNotation) -> String {
+    let key = Some(render_key(name)).filter(|key| notation == FlowNotation::Plain && !has_flow_indicator(key));
+    format!("{}: {}", key.unwrap_or_else(|| to_json_line(&Value::from(name))), render_flow(value, notation))
 }
 
 fn has_flow_indicator(text: &str) -> bool {
@@ -204,7 +205,7 @@ fn has_flow_indicator(text: &str) -> bool {
 }
 
 /// A string in the quotes of the text that it replaces, where both are simple enough for that.
-pub(super) fn in_quotes_of(old: &str, new: &str) -> Option<String> {
+pub(super) fn quote_like(old: &str, new: &str) -> Option<String> {
     let quote = old.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
     let is_simple = |c: char| !c.is_control() && !matches!(c, '"' | '\'' | '\\' | '\u{2028}' | '\u{2029}' | '\u{feff}');
     new.chars().all(is_simple).then(|| format!("{quote}{new}{quote}"))

@@ -10,13 +10,13 @@ use crate::{Limits, ParsedText, parse};
 const BLOCK_FIRST: EditStyle = EditStyle { values: ValueStyle::Block, placement: Placement::First };
 const FLOW_FIRST: EditStyle = EditStyle { values: ValueStyle::Flow, placement: Placement::First };
 
-fn read(text: &str) -> ParsedText<'_> {
+fn parse_text(text: &str) -> ParsedText<'_> {
     parse(text, &Limits::default())
 }
 
 /// One change.
 #[derive(Debug, Clone)]
-enum Op {
+enum EditOp {
     Set(FieldPath, Value),
     Update(FieldPath, Value),
     Remove(FieldPath),
@@ -28,45 +28,45 @@ fn path(text: &str) -> FieldPath {
     FieldPath::try_parse(text).unwrap()
 }
 
-fn set(at: &str, value: Value) -> Op {
-    Op::Set(path(at), value)
+fn set(at: &str, value: Value) -> EditOp {
+    EditOp::Set(path(at), value)
 }
 
-fn remove(at: &str) -> Op {
-    Op::Remove(path(at))
+fn remove(at: &str) -> EditOp {
+    EditOp::Remove(path(at))
 }
 
-fn append<const N: usize>(at: &str, values: [Value; N]) -> Op {
-    Op::Append(path(at), Vec::from(values))
+fn append<const N: usize>(at: &str, values: [Value; N]) -> EditOp {
+    EditOp::Append(path(at), Vec::from(values))
 }
 
-fn make(editor: &mut TextEditor<'_, '_>, op: &Op) -> Result<(), EditError> {
+fn apply_op(editor: &mut TextEditor<'_, '_>, op: &EditOp) -> Result<(), EditError> {
     match op.clone() {
-        Op::Set(path, value) => editor.set(&path, value),
-        Op::Update(path, value) => editor.update(&path, value),
-        Op::Remove(path) => editor.remove(&path).map(drop),
-        Op::Append(path, values) => editor.append(&path, values),
-        Op::Rename(path, key) => editor.rename(&path, key),
+        EditOp::Set(path, value) => editor.set(&path, value),
+        EditOp::Update(path, value) => editor.update(&path, value),
+        EditOp::Remove(path) => editor.remove(&path).map(drop),
+        EditOp::Append(path, values) => editor.append(&path, values),
+        EditOp::Rename(path, key) => editor.rename(&path, key),
     }
 }
 
-fn edit_document(text: &str, position: usize, style: EditStyle, ops: &[Op]) -> Result<EditedText, EditError> {
-    let parsed = read(text);
+fn edit_document(text: &str, position: usize, style: EditStyle, ops: &[EditOp]) -> Result<EditedText, EditError> {
+    let parsed = parse_text(text);
     let mut editor = TextEditor::new(text, &parsed.documents, position).with_style(style);
     for op in ops {
-        make(&mut editor, op)?;
+        apply_op(&mut editor, op)?;
     }
     editor.finish(&Limits::default())
 }
 
-fn edit_styled(text: &str, style: EditStyle, ops: &[Op]) -> String {
+fn edit_styled(text: &str, style: EditStyle, ops: &[EditOp]) -> String {
     match edit_document(text, 0, style, ops) {
         Ok(edited) => edited.text,
         Err(error) => panic!("{error} in\n{text}\nfor {ops:?}"),
     }
 }
 
-fn edit(text: &str, ops: &[Op]) -> String {
+fn edit(text: &str, ops: &[EditOp]) -> String {
     edit_styled(text, EditStyle::default(), ops)
 }
 
@@ -258,7 +258,7 @@ fn items_are_appended_in_the_style_of_the_list() {
 
 #[test]
 fn keys_are_renamed_in_their_quotes() {
-    let rename = |at: &str, key: &str| Op::Rename(path(at), key.to_owned());
+    let rename = |at: &str, key: &str| EditOp::Rename(path(at), key.to_owned());
     let text = "a: {'b': 1} # c\n\"d\": 2\n";
     let ops = [rename("a", "A"), rename("a[\"b\"]", "x/b"), rename("d", "x y")];
     assert_eq!(edit(text, &ops), "A: {'x/b': 1} # c\n\"x y\": 2\n");
@@ -332,7 +332,7 @@ fn an_update_keeps_what_stays_the_same() {
       - name: tmp
         emptyDir: {}
 ";
-    assert_eq!(edit(text, &[Op::Update(FieldPath::root(), new)]), expected);
+    assert_eq!(edit(text, &[EditOp::Update(FieldPath::root(), new)]), expected);
 }
 
 #[test]
@@ -386,7 +386,7 @@ fn a_change_of_a_place_that_stands_for_another_is_refused() {
         let result = edit_document(text, 0, EditStyle::default(), std::slice::from_ref(&op));
         assert_eq!(result, Err(EditError::RoundTripMismatch), "{text}");
     }
-    let update = Op::Update(FieldPath::root(), json!({"a": {"b": 1}, "c": {"b": 2}}));
+    let update = EditOp::Update(FieldPath::root(), json!({"a": {"b": 1}, "c": {"b": 2}}));
     let result = edit_document("a: &x {b: 1}\nc: *x\n", 0, EditStyle::default(), &[update]);
     assert!(matches!(result, Err(EditError::InvalidPath { found: "an alias", .. })), "{result:?}");
     assert_eq!(edit("a: &x {b: 1}\nc: *x\n", &[set("c.b", json!(2))]), "a: &x {b: 1}\nc:\n  b: 2\n");
@@ -399,7 +399,7 @@ fn a_path_through_a_scalar_has_no_place() {
         let result = edit_document("a: x\nl: [1]\n", 0, EditStyle::default(), &[op]);
         assert!(matches!(result, Err(EditError::InvalidPath { .. })), "{result:?}");
     }
-    let parsed = read("a: ~ # null\n");
+    let parsed = parse_text("a: ~ # null\n");
     let mut editor = TextEditor::new("a: ~ # null\n", &parsed.documents, 0);
     assert!(editor.rename(&path("a.b"), "c").is_err() && editor.append(&FieldPath::root(), [json!(1)]).is_err());
     assert_eq!(editor.finish(&Limits::default()).unwrap().text, "a: ~ # null\n");
@@ -408,7 +408,7 @@ fn a_path_through_a_scalar_has_no_place() {
 }
 
 /// The same change of a value: what the edited text is held to.
-fn changed(value: &mut Value, op: &Op) {
+fn apply_op_to_value(value: &mut Value, op: &EditOp) {
     fn at<'v>(value: &'v mut Value, segments: &[Segment]) -> &'v mut Value {
         segments.iter().fold(value, |at, segment| match segment {
             Segment::Index(index) => &mut at[*index],
@@ -421,15 +421,15 @@ fn changed(value: &mut Value, op: &Op) {
         })
     }
     match op {
-        Op::Set(path, new) | Op::Update(path, new) => *at(value, path.segments()) = new.clone(),
-        Op::Append(path, new) => {
+        EditOp::Set(path, new) | EditOp::Update(path, new) => *at(value, path.segments()) = new.clone(),
+        EditOp::Append(path, new) => {
             let list = at(value, path.segments());
             if list.is_null() {
                 *list = json!([]);
             }
             list.as_array_mut().unwrap().extend(new.iter().cloned());
         }
-        Op::Remove(path) => {
+        EditOp::Remove(path) => {
             let (last, init) = path.segments().split_last().unwrap();
             match (last, at(value, init)) {
                 (Segment::Key(key), Value::Object(fields)) => drop(fields.shift_remove(&**key)),
@@ -437,7 +437,7 @@ fn changed(value: &mut Value, op: &Op) {
                 _ => panic!("{path} is not there"),
             }
         }
-        Op::Rename(path, new) => {
+        EditOp::Rename(path, new) => {
             let (Segment::Key(key), fields) =
                 (path.segments().last().unwrap(), at(value, path.parent().segments()).as_object_mut().unwrap())
             else {
@@ -450,12 +450,12 @@ fn changed(value: &mut Value, op: &Op) {
 }
 
 /// Writes a value by hand, in a style that the numbers choose.
-struct Scribe<'c> {
+struct RandomLayoutWriter<'c> {
     choices: std::iter::Cycle<std::slice::Iter<'c, u8>>,
     out: String,
 }
 
-impl Scribe<'_> {
+impl RandomLayoutWriter<'_> {
     fn choose(&mut self, count: u8) -> u8 {
         self.choices.next().unwrap() % count
     }
@@ -476,7 +476,7 @@ impl Scribe<'_> {
     }
 
     fn scalar(&mut self, value: &Value) -> String {
-        let canonical = super::render::written(&json!([value]));
+        let canonical = super::render::render_canonical(&json!([value]));
         match (self.choose(4), value) {
             (0, Value::String(text)) if !text.contains(['\n', '\'']) => format!("'{text}'"),
             (1, _) => value.to_string(),
@@ -504,7 +504,7 @@ impl Scribe<'_> {
 
     /// Writes what stands behind `key:` or `-`, whose column is `column`.
     fn value(&mut self, value: &Value, column: usize, is_item: bool) {
-        let is_empty = !super::render::is_filled(value);
+        let is_empty = !super::render::is_nonempty_collection(value);
         match value {
             Value::String(text) if text.contains('\n') && !text.starts_with([' ', '\n']) && self.choose(2) == 0 => {
                 let head = if text.ends_with("\n\n") {
@@ -581,8 +581,8 @@ impl Scribe<'_> {
     }
 }
 
-fn scribble(value: &Value, choices: &[u8]) -> String {
-    let mut scribe = Scribe { choices: choices.iter().cycle(), out: String::new() };
+fn write_in_random_layout(value: &Value, choices: &[u8]) -> String {
+    let mut scribe = RandomLayoutWriter { choices: choices.iter().cycle(), out: String::new() };
     scribe.comment(0);
     match value {
         Value::Object(fields) => scribe.entries(fields, 0, &mut false),
@@ -592,7 +592,7 @@ fn scribble(value: &Value, choices: &[u8]) -> String {
     scribe.out
 }
 
-fn value() -> impl Strategy<Value = Value> {
+fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         Just(json!({})),
@@ -611,15 +611,15 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn document() -> impl Strategy<Value = Value> {
-    let entries = prop::collection::vec(("[a-d]", value()), 1..4);
+fn any_document() -> impl Strategy<Value = Value> {
+    let entries = prop::collection::vec(("[a-d]", any_value()), 1..4);
     prop_oneof![
-        prop::collection::vec(value(), 1..4).prop_map(Value::from),
+        prop::collection::vec(any_value(), 1..4).prop_map(Value::from),
         entries.prop_map(|entries| Value::Object(entries.into_iter().collect())),
     ]
 }
 
-fn style() -> impl Strategy<Value = EditStyle> {
+fn any_style() -> impl Strategy<Value = EditStyle> {
     (any::<bool>(), any::<bool>()).prop_map(|(flow, first)| EditStyle {
         values: if flow { ValueStyle::Flow } else { ValueStyle::Block },
         placement: if first { Placement::First } else { Placement::Last },
@@ -627,24 +627,24 @@ fn style() -> impl Strategy<Value = EditStyle> {
 }
 
 /// Every path in a value that is not its root.
-fn paths(value: &Value, at: &FieldPath, all: &mut Vec<FieldPath>) {
+fn collect_paths(value: &Value, at: &FieldPath, all: &mut Vec<FieldPath>) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(key, value)| {
             all.push(at.key(key.clone()));
-            paths(value, &at.key(key.clone()), all);
+            collect_paths(value, &at.key(key.clone()), all);
         }),
         Value::Array(items) => items.iter().enumerate().for_each(|(index, item)| {
             all.push(at.index(index));
-            paths(item, &at.index(index), all);
+            collect_paths(item, &at.index(index), all);
         }),
         _ => {}
     }
 }
 
 /// A change that has a place in the document: at one of its fields, or at one that is added.
-fn op_in(document: &Value, kind: u8, which: prop::sample::Index, new: Value) -> Op {
+fn random_op(document: &Value, kind: u8, which: prop::sample::Index, new: Value) -> EditOp {
     let mut all = Vec::new();
-    paths(document, &FieldPath::root(), &mut all);
+    collect_paths(document, &FieldPath::root(), &mut all);
     let at = all[which.index(all.len())].clone();
     let pointer: String = at
         .segments()
@@ -656,12 +656,12 @@ fn op_in(document: &Value, kind: u8, which: prop::sample::Index, new: Value) -> 
         .collect();
     let found = document.pointer(&pointer).unwrap();
     match (kind % 6, found) {
-        (0, _) => Op::Update(at, new),
-        (1, _) => Op::Remove(at),
-        (2, Value::Array(_) | Value::Null) => Op::Append(at, vec![new.clone(), new]),
-        (3, Value::Object(_) | Value::Null) => Op::Set(at.key("e").key("f"), new),
-        (4, _) if matches!(at.segments().last(), Some(Segment::Key(_))) => Op::Rename(at, "new/key".to_owned()),
-        _ => Op::Set(at, new),
+        (0, _) => EditOp::Update(at, new),
+        (1, _) => EditOp::Remove(at),
+        (2, Value::Array(_) | Value::Null) => EditOp::Append(at, vec![new.clone(), new]),
+        (3, Value::Object(_) | Value::Null) => EditOp::Set(at.key("e").key("f"), new),
+        (4, _) if matches!(at.segments().last(), Some(Segment::Key(_))) => EditOp::Rename(at, "new/key".to_owned()),
+        _ => EditOp::Set(at, new),
     }
 }
 
@@ -670,25 +670,25 @@ proptest! {
 
     #[test]
     fn a_change_of_a_text_without_anchors_is_always_made(
-        original in document(),
+        original in any_document(),
         choices in prop::collection::vec(any::<u8>(), 1..40),
         (is_crlf, has_mark) in any::<(bool, bool)>(),
-        style in style(),
-        (kind, which, new) in (any::<u8>(), any::<prop::sample::Index>(), value()),
+        style in any_style(),
+        (kind, which, new) in (any::<u8>(), any::<prop::sample::Index>(), any_value()),
     ) {
-        let text = scribble(&original, &choices);
+        let text = write_in_random_layout(&original, &choices);
         let text = if is_crlf { text.replace('\n', "\r\n") } else { text };
         let text = if has_mark { format!("\u{feff}{text}") } else { text };
-        let parsed = read(&text);
+        let parsed = parse_text(&text);
         prop_assume!(parsed.failure.is_none() && parsed.documents[0].problems.is_empty());
         // A blank line that follows a text may be a part of it.
         prop_assume!(parsed.documents[0].root.to_json() == original);
-        let op = op_in(&original, kind, which, new);
+        let op = random_op(&original, kind, which, new);
         let edited = edit_document(&text, 0, style, std::slice::from_ref(&op));
         prop_assert!(edited.is_ok(), "{:?} in\n{}", op, text);
         let edited = edited.unwrap();
         let mut expected = original.clone();
-        changed(&mut expected, &op);
+        apply_op_to_value(&mut expected, &op);
         let read = parse(&edited.text, &Limits::default());
         prop_assert_eq!(read.documents[0].root.to_json(), expected, "{}", edited.text);
         prop_assert_eq!(apply_edits(&text, &edited.edits), edited.text.clone());
@@ -696,29 +696,29 @@ proptest! {
             prop_assert!(!edited.text.replace("\r\n", "").contains('\n'), "{:?}", edited.text);
         }
         // The same once more changes nothing.
-        if let Op::Set(..) | Op::Update(..) = op {
+        if let EditOp::Set(..) | EditOp::Update(..) = op {
             prop_assert_eq!(edit_document(&edited.text, 0, style, &[op]).unwrap().text, edited.text);
         }
     }
 
     #[test]
     fn bytes_outside_of_a_changed_field_are_kept(
-        original in document(),
+        original in any_document(),
         choices in prop::collection::vec(any::<u8>(), 1..40),
-        style in style(),
-        (kind, which, new) in (any::<u8>(), any::<prop::sample::Index>(), value()),
+        style in any_style(),
+        (kind, which, new) in (any::<u8>(), any::<prop::sample::Index>(), any_value()),
     ) {
-        let text = scribble(&original, &choices);
-        let op = op_in(&original, kind, which, new);
+        let text = write_in_random_layout(&original, &choices);
+        let op = random_op(&original, kind, which, new);
         let (at, parsed) = (match &op {
-            Op::Set(path, _) | Op::Update(path, _) | Op::Remove(path) | Op::Append(path, _) | Op::Rename(path, _) => path,
-        }, read(&text));
+            EditOp::Set(path, _) | EditOp::Update(path, _) | EditOp::Remove(path) | EditOp::Append(path, _) | EditOp::Rename(path, _) => path,
+        }, parse_text(&text));
         prop_assume!(parsed.failure.is_none() && parsed.documents[0].problems.is_empty());
         let root = &parsed.documents[0].root;
         // A collection that loses its only child, or that stops being a null, changes as a whole.
         let mut around = at.clone();
         while root.at(&around).is_none()
-            || (matches!(op, Op::Remove(_)) && root.at(&around.parent()).is_some_and(|node| node.entries().len() + node.items().len() < 2) && around != FieldPath::root())
+            || (matches!(op, EditOp::Remove(_)) && root.at(&around.parent()).is_some_and(|node| node.entries().len() + node.items().len() < 2) && around != FieldPath::root())
         {
             around = around.parent();
         }
@@ -756,7 +756,7 @@ proptest! {
         let comments = |text: &str| text.matches("# - a: comment").count() + text.matches("# 'said: behind").count();
         let outside = comments(&text[..first_line]) + comments(&text[end..]);
         prop_assert!(comments(&edited.text) >= outside);
-        if matches!(op, Op::Rename(..)) {
+        if matches!(op, EditOp::Rename(..)) {
             prop_assert_eq!(comments(&edited.text), comments(&text));
         }
     }
@@ -765,22 +765,22 @@ proptest! {
     fn no_input_makes_the_editor_panic_or_write_another_document(
         text in "\u{feff}?(a|b|c|: |:|- |  |\n|\r\n|\\{|\\}|\\[|\\]|, |\\? |&x |\\*x|<<: |\"|'|# c|\\|\\+?|>|!!str |---\n|\\.\\.\\.\n|é|\t|1){0,24}",
         position in 0..3_usize,
-        style in style(),
+        style in any_style(),
         kind in 0..5_u8,
         at in prop_oneof![Just(""), Just("a"), Just("a.b"), Just("[0]"), Just("a[0]"), Just("[1].a"), Just("b.c"), Just("a[0][1]")],
-        new in value(),
+        new in any_value(),
     ) {
         let at = path(at);
         let op = match kind {
-            0 => Op::Set(at, new),
-            1 => Op::Update(at, new),
-            2 => Op::Remove(at),
-            3 => Op::Append(at, vec![new]),
-            _ => Op::Rename(at, "new".to_owned()),
+            0 => EditOp::Set(at, new),
+            1 => EditOp::Update(at, new),
+            2 => EditOp::Remove(at),
+            3 => EditOp::Append(at, vec![new]),
+            _ => EditOp::Rename(at, "new".to_owned()),
         };
-        let parsed = read(&text);
+        let parsed = parse_text(&text);
         if let Ok(edited) = edit_document(&text, position, style, &[op]) {
-            let result = read(&edited.text);
+            let result = parse_text(&edited.text);
             let others = |parsed: &ParsedText<'_>| -> Vec<Value> {
                 let all = parsed.documents.iter().enumerate().filter(|(index, _)| *index != position);
                 all.map(|(_, document)| document.root.to_json()).collect()

@@ -39,16 +39,16 @@ pub fn apply_edits<'e>(text: &str, edits: impl IntoIterator<Item = &'e TextEdit>
     let mut edits: Vec<&TextEdit> = edits.into_iter().collect();
     edits.sort_by_key(|edit| edit.range);
     let mut out = String::with_capacity(text.len());
-    let mut done = 0;
+    let mut copied = 0;
     for TextEdit { range, replacement } in edits {
-        let fits = range.start >= done && text.get(range.start..range.end).is_some();
-        if let Some(between) = text.get(done..range.start).filter(|_| fits) {
+        let fits = range.start >= copied && text.get(range.start..range.end).is_some();
+        if let Some(between) = text.get(copied..range.start).filter(|_| fits) {
             out.push_str(between);
             out.push_str(replacement);
-            done = range.end;
+            copied = range.end;
         }
     }
-    out.push_str(text.get(done..).unwrap_or_default());
+    out.push_str(text.get(copied..).unwrap_or_default());
     out
 }
 
@@ -63,15 +63,15 @@ pub fn apply_edits<'e>(text: &str, edits: impl IntoIterator<Item = &'e TextEdit>
 /// ```
 pub fn apply_groups<'e>(text: &str, groups: impl IntoIterator<Item = &'e [TextEdit]>) -> (String, usize) {
     let mut chosen: BTreeMap<usize, &TextEdit> = BTreeMap::new();
-    let mut made = 0;
+    let mut applied = 0;
     for group in groups {
         let fits = |edit: &TextEdit| text.get(edit.range.start..edit.range.end).is_some() && !touches(edit, &chosen);
         if group.iter().all(fits) {
             chosen.extend(group.iter().map(|edit| (edit.range.start, edit)));
-            made += 1;
+            applied += 1;
         }
     }
-    (apply_edits(text, chosen.into_values()), made)
+    (apply_edits(text, chosen.into_values()), applied)
 }
 
 /// Whether an edit is about bytes that one of the others is about, or inserts where one inserts. The others do not

@@ -9,29 +9,29 @@
 use kubefoundry_yaml::Span;
 
 /// The parts of a text that hold one document, or one item of a list, each.
-pub(super) fn slices(text: &str) -> Vec<Span> {
-    let mut cutter = Cutter { text, slices: Vec::new(), start: 0, state: State::Start };
+pub(super) fn split_dump(text: &str) -> Vec<Span> {
+    let mut cutter = DumpSplitter { text, slices: Vec::new(), start: 0, state: SplitState::Start };
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let next = at + line.len();
-        cutter.line(line, at, next);
+        cutter.handle_line(line, at, next);
         at = next;
     }
-    cutter.cut(at);
+    cutter.end_part(at);
     cutter.slices
 }
 
-struct Cutter<'t> {
+struct DumpSplitter<'t> {
     text: &'t str,
     slices: Vec<Span>,
     /// Where the part begins that is not cut yet.
     start: usize,
-    state: State,
+    state: SplitState,
 }
 
 /// What the lines stand in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SplitState {
     /// Before the first line of a document.
     Start,
     /// In a document in block style.
@@ -44,13 +44,13 @@ enum State {
     Items(Option<usize>),
 }
 
-impl Cutter<'_> {
-    fn line(&mut self, line: &str, at: usize, next: usize) {
+impl DumpSplitter<'_> {
+    fn handle_line(&mut self, line: &str, at: usize, next: usize) {
         let words = line.trim();
         if line.starts_with("---") || line.starts_with("...") {
-            self.cut(at);
+            self.end_part(at);
             self.start = if line.starts_with("--- ") { at + "--- ".len() } else { next };
-            self.state = State::Start;
+            self.state = SplitState::Start;
             return;
         }
         if words.is_empty() {
@@ -58,33 +58,35 @@ impl Cutter<'_> {
         }
         let column = line.len() - line.trim_start().len();
         match self.state {
-            State::Start if line.starts_with('#') => {}
-            State::Start if line.starts_with(['{', '[']) => self.state = State::Flow(None),
-            State::Start | State::Block | State::Item if line.starts_with("- ") => self.item(at, State::Item),
-            State::Start => self.state = State::Block,
+            SplitState::Start if line.starts_with('#') => {}
+            SplitState::Start if line.starts_with(['{', '[']) => self.state = SplitState::Flow(None),
+            SplitState::Start | SplitState::Block | SplitState::Item if line.starts_with("- ") => {
+                self.start_part(at, SplitState::Item)
+            }
+            SplitState::Start => self.state = SplitState::Block,
             // The keys of the list after its items are no part of the last one.
-            State::Item if column == 0 && !line.starts_with('#') => self.item(at, State::Block),
-            State::Flow(keys) => {
+            SplitState::Item if column == 0 && !line.starts_with('#') => self.start_part(at, SplitState::Block),
+            SplitState::Flow(keys) => {
                 let keys = keys.unwrap_or(column);
                 let items = column == keys && matches!(words, "\"items\": [" | "\"items\":[");
-                self.state = if items { State::Items(None) } else { State::Flow(Some(keys)) };
+                self.state = if items { SplitState::Items(None) } else { SplitState::Flow(Some(keys)) };
             }
-            State::Items(None) if words == "{" => self.item(at, State::Items(Some(column))),
-            State::Items(Some(items)) if column == items && words.starts_with('}') => {
-                self.cut(at + column + 1);
+            SplitState::Items(None) if words == "{" => self.start_part(at, SplitState::Items(Some(column))),
+            SplitState::Items(Some(items)) if column == items && words.starts_with('}') => {
+                self.end_part(at + column + 1);
                 self.start = next;
-                self.state = State::Items(None);
+                self.state = SplitState::Items(None);
             }
-            State::Block | State::Item | State::Items(_) => {}
+            SplitState::Block | SplitState::Item | SplitState::Items(_) => {}
         }
     }
 
-    fn item(&mut self, at: usize, state: State) {
-        self.cut(at);
+    fn start_part(&mut self, at: usize, state: SplitState) {
+        self.end_part(at);
         self.state = state;
     }
 
-    fn cut(&mut self, end: usize) {
+    fn end_part(&mut self, end: usize) {
         if self.text.get(self.start..end).is_some_and(|slice| !slice.trim().is_empty()) {
             self.slices.push(Span { start: self.start, end });
         }
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
 
     fn cut(text: &str) -> Vec<&str> {
-        slices(text).into_iter().map(|span| &text[span.start..span.end]).collect()
+        split_dump(text).into_iter().map(|span| &text[span.start..span.end]).collect()
     }
 
     #[test]

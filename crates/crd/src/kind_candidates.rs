@@ -14,33 +14,33 @@ pub(super) const LIMITS: Limits =
 
 /// One kind of one provider, and the parts of the dump that may define it.
 #[derive(Debug)]
-pub(super) struct Slot<'t> {
+pub(super) struct KindCandidates<'t> {
     pub(super) group: &'static str,
     pub(super) kind: &'static str,
     pub(super) candidates: Vec<(CrdOrigin, Cow<'t, str>)>,
-    pub(super) found: OnceLock<Result<Option<CrdDefinition>, CrdProblem>>,
+    pub(super) definition: OnceLock<Result<Option<CrdDefinition>, CrdProblem>>,
 }
 
-impl Slot<'_> {
+impl KindCandidates<'_> {
     pub(super) fn new(group: &'static str, kind: &'static str) -> Self {
-        Self { group, kind, candidates: Vec::new(), found: OnceLock::new() }
+        Self { group, kind, candidates: Vec::new(), definition: OnceLock::new() }
     }
 
     /// The same with texts of its own.
-    pub(super) fn into_owned(self) -> Slot<'static> {
-        let Self { group, kind, candidates, found } = self;
+    pub(super) fn into_owned(self) -> KindCandidates<'static> {
+        let Self { group, kind, candidates, definition: found } = self;
         let candidates = candidates.into_iter().map(|(origin, text)| (origin, Cow::Owned(text.into_owned())));
-        Slot { group, kind, candidates: candidates.collect(), found }
+        KindCandidates { group, kind, candidates: candidates.collect(), definition: found }
     }
 
     /// Whether a text may define the kind: it must at least say both names. How is for the parser to know. Of one that
     /// ends before its versions, nobody knows what it would have said.
-    pub(super) fn may_be_in(&self, text: &str) -> bool {
+    pub(super) fn may_be_defined_in(&self, text: &str) -> bool {
         let is_cut_off = || text.contains("CustomResourceDefinition") && !text.contains("versions");
-        may_say(text, self.group) && (may_say(text, self.kind) || is_cut_off())
+        may_contain_word(text, self.group) && (may_contain_word(text, self.kind) || is_cut_off())
     }
 
-    pub(super) fn parse(&self) -> Result<Option<CrdDefinition>, CrdProblem> {
+    pub(super) fn parse_definition(&self) -> Result<Option<CrdDefinition>, CrdProblem> {
         let mut first: Option<CrdDefinition> = None;
         for (origin, text) in &self.candidates {
             let parsed = yaml::parse(text, &LIMITS);
@@ -56,7 +56,7 @@ impl Slot<'_> {
                 let Some(found) = CrdDefinition::find(&document.root, self.group, self.kind, origin) else { continue };
                 let found = found?;
                 match &first {
-                    Some(known) if !known.agrees(&found) => {
+                    Some(known) if !known.is_equivalent(&found) => {
                         let message = format!("the CRD of {} differs from the one in {}", self.kind, known.origin.file);
                         return Err(CrdProblem::new(&codes::DUPLICATE_CRD, origin, message));
                     }
@@ -71,18 +71,18 @@ impl Slot<'_> {
 
 /// Whether a text may have a word as a value: it stands there whole, or an escape may stand for a part of it. Never
 /// wrong when it says no.
-pub(super) fn may_say(text: &str, word: &str) -> bool {
+pub(super) fn may_contain_word(text: &str, word: &str) -> bool {
     let is_whole = |(at, _): (usize, &str)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
         ![before, after].into_iter().flatten().any(|beside| beside.is_ascii_alphanumeric())
     };
-    text.match_indices(word).any(is_whole) || spells(text)
+    text.match_indices(word).any(is_whole) || has_relevant_escape(text)
 }
 
 /// Whether an escape of YAML or JSON may stand for a letter, a digit or a dot, or join two lines. Descriptions and
 /// patterns are full of other escapes.
-fn spells(text: &str) -> bool {
+fn has_relevant_escape(text: &str) -> bool {
     text.match_indices('\\').any(|(at, _)| {
         let rest = text.get(at + 1..).unwrap_or_default();
         let digits = match rest.chars().next() {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_may_be_said_in_any_spelling() {
+    fn finds_a_word_in_any_spelling() {
         for text in [
             "kind: X.y",
             "\"kind\":\t\"X.y\"",
@@ -112,10 +112,10 @@ mod tests {
             r#""X\x2Ey""#,
             "\"X\\\n.y\"",
         ] {
-            assert!(may_say(text, "X.y"), "{text}");
+            assert!(may_contain_word(text, "X.y"), "{text}");
         }
         for text in ["", "kind: X", "kind: X.yz", "kind: aX.y", r"\u003cX", r"\d\.\u00e9\x", "\\"] {
-            assert!(!may_say(text, "X.y"), "{text}");
+            assert!(!may_contain_word(text, "X.y"), "{text}");
         }
     }
 }

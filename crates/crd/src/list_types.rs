@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::place::Place;
 use super::references::Resolver;
+use super::walk_path::WalkPath;
 use super::{SchemaViolation, metadata};
 use kubefoundry_kubernetes::names;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -14,7 +14,7 @@ use kubefoundry_yaml::text::shorten;
 pub(super) fn check(
     schema: &Value,
     value: &Value,
-    at: &Place<'_>,
+    at: &WalkPath<'_>,
     resolver: Resolver<'_>,
     out: &mut Vec<SchemaViolation>,
 ) {
@@ -22,18 +22,18 @@ pub(super) fn check(
     match value {
         Value::Object(fields) => {
             let properties = schema.get("properties").and_then(Value::as_object);
-            let additional = resolver.under(schema, "additionalProperties");
+            let additional = resolver.keyword_schema(schema, "additionalProperties");
             for (name, value) in fields {
                 if let Some(schema) = properties.and_then(|properties| properties.get(name)).or(additional) {
                     check(schema, value, &at.key(name), resolver, out);
                 }
             }
             if schema.get("x-kubernetes-embedded-resource").and_then(Value::as_bool) == Some(true) {
-                embedded(value, &at.path(), out);
+                check_embedded(value, &at.to_field_path(), out);
             }
         }
         Value::Array(items) => {
-            duplicates(schema, items, at, out);
+            check_duplicates(schema, items, at, out);
             if let Some(schema) = schema.get("items") {
                 for (position, item) in items.iter().enumerate() {
                     check(schema, item, &at.index(position), resolver, out);
@@ -46,7 +46,7 @@ pub(super) fn check(
 
 /// Items of a set, or of a list that is a map by some of its fields, are there once
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype`).
-fn duplicates(schema: &Value, items: &[Value], at: &Place<'_>, out: &mut Vec<SchemaViolation>) {
+fn check_duplicates(schema: &Value, items: &[Value], at: &WalkPath<'_>, out: &mut Vec<SchemaViolation>) {
     let keys: Vec<&str> = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
         Some("set") => Vec::new(),
         Some("map") => {
@@ -67,14 +67,14 @@ fn duplicates(schema: &Value, items: &[Value], at: &Place<'_>, out: &mut Vec<Sch
                 if keys.is_empty() { "value".to_owned() } else { keys.join(" and ") }
             );
             let expected = "unique items, because the API server treats the list as a set or map";
-            out.push(SchemaViolation::refused(at.index(position).path(), &found, expected));
+            out.push(SchemaViolation::refused(at.index(position).to_field_path(), &found, expected));
         }
     }
 }
 
 /// An object inside of another must say what it is (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta`;
 /// that its apiVersion and kind are there is part of the strict schema).
-fn embedded(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
+fn check_embedded(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
     let text = |field: &str| value.get(field).and_then(Value::as_str);
     if let Some(version) = text("apiVersion")
         && (version.is_empty() || version.matches('/').count() > 1)
@@ -88,6 +88,6 @@ fn embedded(value: &Value, path: &FieldPath, out: &mut Vec<SchemaViolation>) {
         out.push(SchemaViolation::refused(path.key("kind"), &format!("is {:?}", shorten(kind)), expected));
     }
     if let Some(inner) = value.get("metadata") {
-        metadata::fields(inner, &path.key("metadata"), false, out);
+        metadata::check_fields(inner, &path.key("metadata"), false, out);
     }
 }

@@ -16,14 +16,14 @@ use kubefoundry_yaml::field_path::FieldPath;
 /// The rules at and below one place of a schema; places without any are left out.
 #[derive(Debug, Default)]
 pub(super) struct RuleNode {
-    rules: Vec<Rule>,
+    rules: Vec<CompiledRule>,
     properties: BTreeMap<String, RuleNode>,
     items: Option<Box<RuleNode>>,
     additional: Option<Box<RuleNode>>,
 }
 
 #[derive(Debug)]
-struct Rule {
+struct CompiledRule {
     text: String,
     expression: Result<ValidationRule, String>,
     message: Option<String>,
@@ -33,16 +33,17 @@ struct Rule {
 }
 
 impl RuleNode {
-    pub(super) fn of(schema: &Value) -> Self {
+    pub(super) fn from_schema(schema: &Value) -> Self {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
         let properties = schema.get("properties").and_then(Value::as_object);
         let below = |key: &str| {
-            let node = schema.get(key).filter(|schema| schema.is_object()).map(Self::of);
+            let node = schema.get(key).filter(|schema| schema.is_object()).map(Self::from_schema);
             node.filter(|node| !node.is_empty()).map(Box::new)
         };
-        let properties = properties.into_iter().flatten().map(|(name, schema)| (name.clone(), Self::of(schema)));
+        let properties =
+            properties.into_iter().flatten().map(|(name, schema)| (name.clone(), Self::from_schema(schema)));
         Self {
-            rules: rules.into_iter().flatten().map(Rule::of).collect(),
+            rules: rules.into_iter().flatten().map(CompiledRule::from_json).collect(),
             properties: properties.filter(|(_, node)| !node.is_empty()).collect(),
             items: below("items"),
             additional: below("additionalProperties"),
@@ -54,8 +55,8 @@ impl RuleNode {
     }
 }
 
-impl Rule {
-    fn of(rule: &Value) -> Self {
+impl CompiledRule {
+    fn from_json(rule: &Value) -> Self {
         let text = |field: &str| rule.get(field).and_then(Value::as_str);
         let expression = text("rule").unwrap_or_default();
         let parse = |text: &str| ValidationRule::parse(text, Limits::default()).map_err(|error| error.message);
@@ -72,23 +73,25 @@ impl Rule {
     fn check(
         &self,
         itself: &cel::Value,
-        before: Before<&cel::Value>,
+        before: OldValue<&cel::Value>,
         path: &FieldPath,
         machine: &Machine,
         out: &mut Vec<SchemaViolation>,
     ) {
         let evaluated = match (&self.expression, before) {
             // There is no old value when an object, or a field, is created.
-            (Ok(rule), Before::Created | Before::Changed(None)) if rule.transition && !self.optional_old_self => return,
+            (Ok(rule), OldValue::Created | OldValue::Changed(None)) if rule.transition && !self.optional_old_self => {
+                return;
+            }
             // What a rule says of the object alone is said when it is checked alone.
-            (Ok(rule), Before::Changed(_)) if !rule.transition => return,
-            (Ok(rule), Before::Changed(Some(old))) => machine.evaluate_change(rule, itself, || {
+            (Ok(rule), OldValue::Changed(_)) if !rule.transition => return,
+            (Ok(rule), OldValue::Changed(Some(old))) => machine.evaluate_change(rule, itself, || {
                 let old = old.clone();
                 if self.optional_old_self { cel::Value::Opaque(Arc::new(OptionalValue::of(old))) } else { old }
             }),
-            (Ok(rule), Before::Created | Before::Changed(None)) => machine.evaluate(rule, itself),
-            (Err(_), Before::Changed(_)) => return,
-            (Err(error), Before::Created) => Err(error.clone()),
+            (Ok(rule), OldValue::Created | OldValue::Changed(None)) => machine.evaluate(rule, itself),
+            (Err(_), OldValue::Changed(_)) => return,
+            (Err(error), OldValue::Created) => Err(error.clone()),
         };
         let because = match evaluated {
             Ok(cel::Value::Bool(true)) => return,
@@ -100,7 +103,7 @@ impl Rule {
             out.push(SchemaViolation {
                 code: &codes::CRD_RULE_NOT_EVALUATED,
                 path: path.clone(),
-                message: format!("{:?}: {because}", squeeze(&self.text)),
+                message: format!("{:?}: {because}", abbreviate_rule(&self.text)),
                 help: None,
                 value: None,
                 is_wrong_type: false,
@@ -112,12 +115,12 @@ impl Rule {
             cel::Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
             _ => None,
         });
-        let field = steps(self.field_path.as_deref().unwrap_or_default()).into_iter();
+        let field = parse_field_path(self.field_path.as_deref().unwrap_or_default()).into_iter();
         out.push(SchemaViolation {
             code: &codes::CRD_RULE_VIOLATED,
             path: field.fold(path.clone(), |path, name| path.key(name)),
             message: computed.or_else(|| self.message.clone()).unwrap_or_else(|| "a rule of the CRD".to_owned()),
-            help: Some(format!("the rule is {:?}", squeeze(&self.text))),
+            help: Some(format!("the rule is {:?}", abbreviate_rule(&self.text))),
             value: None,
             is_wrong_type: false,
         });
@@ -126,7 +129,7 @@ impl Rule {
 
 /// The steps of a `fieldPath`: `.services['Front.end'].x`, where a backslash in quotes takes the next character as it is
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`, `ValidFieldPath`).
-fn steps(field_path: &str) -> Vec<String> {
+fn parse_field_path(field_path: &str) -> Vec<String> {
     let mut steps = Vec::new();
     let mut rest = field_path;
     while let Some(first) = rest.chars().next() {
@@ -163,14 +166,14 @@ fn steps(field_path: &str) -> Vec<String> {
 }
 
 /// A rule on one line.
-fn squeeze(rule: &str) -> String {
+fn abbreviate_rule(rule: &str) -> String {
     let line = rule.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= 160 { line } else { line.chars().take(157).chain("...".chars()).collect() }
 }
 
 /// What was there before.
 #[derive(Debug, Clone, Copy)]
-enum Before<T> {
+enum OldValue<T> {
     /// The object is created.
     Created,
     /// The object changes; here is its old value, if it had one that can be told to be the same field or item.
@@ -185,7 +188,7 @@ pub(super) fn check(
     machine: &Machine,
     out: &mut Vec<SchemaViolation>,
 ) {
-    walk(rules, schema, (Before::Created, object), &FieldPath::root(), machine, out);
+    check_node(rules, schema, (OldValue::Created, object), &FieldPath::root(), machine, out);
 }
 
 /// Evaluates the rules that compare an object with what it was (transition rules).
@@ -196,13 +199,13 @@ pub(super) fn check_change(
     machine: &Machine,
     out: &mut Vec<SchemaViolation>,
 ) {
-    walk(rules, schema, (Before::Changed(Some(old)), object), &FieldPath::root(), machine, out);
+    check_node(rules, schema, (OldValue::Changed(Some(old)), object), &FieldPath::root(), machine, out);
 }
 
-fn walk(
+fn check_node(
     node: &RuleNode,
     schema: &Value,
-    (before, value): (Before<&Value>, &Value),
+    (before, value): (OldValue<&Value>, &Value),
     path: &FieldPath,
     machine: &Machine,
     out: &mut Vec<SchemaViolation>,
@@ -212,22 +215,23 @@ fn walk(
         return;
     }
     if !node.rules.is_empty() {
-        let itself = convert(schema, value, machine);
+        let itself = to_cel_value(schema, value, machine);
         let old = match before {
-            Before::Changed(Some(old)) if !old.is_null() => Some(convert(schema, old, machine)),
+            OldValue::Changed(Some(old)) if !old.is_null() => Some(to_cel_value(schema, old, machine)),
             _ => None,
         };
-        let before = if matches!(before, Before::Created) { Before::Created } else { Before::Changed(old.as_ref()) };
+        let before =
+            if matches!(before, OldValue::Created) { OldValue::Created } else { OldValue::Changed(old.as_ref()) };
         for rule in &node.rules {
             rule.check(&itself, before, path, machine, out);
         }
     }
     let below = |find: &dyn Fn(&Value) -> Option<usize>, key: Option<&str>| match before {
-        Before::Created => Before::Created,
-        Before::Changed(None) => Before::Changed(None),
-        Before::Changed(Some(old)) => {
+        OldValue::Created => OldValue::Created,
+        OldValue::Changed(None) => OldValue::Changed(None),
+        OldValue::Changed(Some(old)) => {
             let place = key.is_none().then(|| find(old)).flatten();
-            Before::Changed(key.map_or_else(|| old.get(place?), |key| old.get(key)))
+            OldValue::Changed(key.map_or_else(|| old.get(place?), |key| old.get(key)))
         }
     };
     match value {
@@ -236,11 +240,13 @@ fn walk(
                 let values = (below(&|_| None, Some(name)), value);
                 let property = schema.get("properties").and_then(|properties| properties.get(name));
                 match (property, node.properties.get(name)) {
-                    (Some(schema), Some(node)) => walk(node, schema, values, &path.key(name.clone()), machine, out),
+                    (Some(schema), Some(node)) => {
+                        check_node(node, schema, values, &path.key(name.clone()), machine, out)
+                    }
                     (Some(_), None) => {}
                     (None, _) => {
                         if let (Some(node), Some(schema)) = (&node.additional, schema.get("additionalProperties")) {
-                            walk(node, schema, values, &path.key(name.clone()), machine, out);
+                            check_node(node, schema, values, &path.key(name.clone()), machine, out);
                         }
                     }
                 }
@@ -249,8 +255,8 @@ fn walk(
         Value::Array(items) => {
             if let (Some(node), Some(of_items)) = (&node.items, schema.get("items")) {
                 for (position, item) in items.iter().enumerate() {
-                    let values = (below(&|old| same_item(schema, old, item), None), item);
-                    walk(node, of_items, values, &path.index(position), machine, out);
+                    let values = (below(&|old| find_old_item(schema, old, item), None), item);
+                    check_node(node, of_items, values, &path.index(position), machine, out);
                 }
             }
         }
@@ -260,7 +266,7 @@ fn walk(
 
 /// Where an item was in a list before. Only items of `map` lists are known again, by their keys
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`, `MapList`).
-fn same_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
+fn find_old_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
     if schema.get("x-kubernetes-list-type").and_then(Value::as_str) != Some("map") {
         return None;
     }
@@ -270,7 +276,7 @@ fn same_item(schema: &Value, old: &Value, item: &Value) -> Option<usize> {
 }
 
 /// A value as CEL sees it, by its schema (`k8s.io/apiserver/pkg/cel/common`).
-fn convert(schema: &Value, value: &Value, machine: &Machine) -> cel::Value {
+fn to_cel_value(schema: &Value, value: &Value, machine: &Machine) -> cel::Value {
     let says = |key: &str| schema.get(key).and_then(Value::as_str);
     match value {
         Value::Null => cel::Value::Null,
@@ -286,7 +292,7 @@ fn convert(schema: &Value, value: &Value, machine: &Machine) -> cel::Value {
         },
         Value::Array(items) => {
             let schema = schema.get("items").unwrap_or(&Value::Null);
-            cel::Value::List(Arc::new(items.iter().map(|item| convert(schema, item, machine)).collect()))
+            cel::Value::List(Arc::new(items.iter().map(|item| to_cel_value(schema, item, machine)).collect()))
         }
         Value::Object(fields) => {
             let properties = schema.get("properties").and_then(Value::as_object);
@@ -295,8 +301,8 @@ fn convert(schema: &Value, value: &Value, machine: &Machine) -> cel::Value {
                 let property = properties.and_then(|properties| properties.get(name));
                 let schema = property.or(additional).unwrap_or(&Value::Null);
                 // The keys of a map are data; only the names of fields are escaped.
-                let name = if additional.is_some() { name.clone() } else { escape(name) };
-                (Key::from(name.as_str()), convert(schema, value, machine))
+                let name = if additional.is_some() { name.clone() } else { escape_field_name(name) };
+                (Key::from(name.as_str()), to_cel_value(schema, value, machine))
             });
             cel::Value::Map(Map { map: Arc::new(entries.collect()) })
         }
@@ -304,7 +310,7 @@ fn convert(schema: &Value, value: &Value, machine: &Machine) -> cel::Value {
 }
 
 /// The name that rules have for a field (`k8s.io/apiserver/pkg/cel/escaping.go`).
-fn escape(name: &str) -> String {
+fn escape_field_name(name: &str) -> String {
     if ["true", "false", "null", "in"].contains(&name) || RESERVED.contains(&name) {
         return format!("__{name}__");
     }
@@ -324,7 +330,7 @@ mod tests {
             ("a_b", "a_b"),
             ("a__b", "a__underscores__b"),
         ] {
-            assert_eq!(escape(name), escaped);
+            assert_eq!(escape_field_name(name), escaped);
         }
     }
 
@@ -339,13 +345,13 @@ mod tests {
             (".a['b", &["a", "b"]),
             ("é.[", &["é", "["]),
         ] {
-            assert_eq!(steps(path), expected, "{path}");
+            assert_eq!(parse_field_path(path), expected, "{path}");
         }
     }
 
     #[test]
     fn a_long_rule_is_cut() {
-        assert_eq!(squeeze("a &&\n  b"), "a && b");
-        assert_eq!(squeeze(&"x".repeat(500)).len(), 160);
+        assert_eq!(abbreviate_rule("a &&\n  b"), "a && b");
+        assert_eq!(abbreviate_rule(&"x".repeat(500)).len(), 160);
     }
 }

@@ -67,7 +67,7 @@ mod tests {
 
     /// A code host knows only paths within the repository.
     #[test]
-    fn names_count_from_the_root() {
+    fn names_are_relative_to_the_root() {
         let names = |root: &str, directory: &str, name: &str| {
             Checkout { root: root.into(), directory: directory.into() }.relative(name)
         };

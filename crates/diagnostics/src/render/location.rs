@@ -12,7 +12,7 @@ use kubefoundry_yaml::Span;
 /// A place in a file, and the field that is there.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Place<'a> {
+pub(super) struct ReportLocation<'a> {
     pub(super) file: &'a str,
     pub(super) document: usize,
     pub(super) path: String,
@@ -31,20 +31,20 @@ pub(super) struct Range {
 }
 
 /// What turns locations into files, lines and columns.
-pub(super) struct Places<'s> {
+pub(super) struct LocationResolver<'s> {
     sources: &'s SourceSet,
     indexes: BTreeMap<SourceId, LineIndex<'s>>,
 }
 
-impl<'s> Places<'s> {
+impl<'s> LocationResolver<'s> {
     /// Reads the lines of every text that findings are in.
     pub(super) fn new(diagnostics: &[Diagnostic], sources: &'s SourceSet) -> Self {
         Self { sources, indexes: line_indexes(diagnostics, sources) }
     }
 
     /// The place of a location.
-    pub(super) fn place(&self, location: &Location) -> Place<'_> {
-        Place {
+    pub(super) fn resolve(&self, location: &Location) -> ReportLocation<'_> {
+        ReportLocation {
             file: &self.sources.get(location.source).name,
             document: location.document,
             path: location.path.to_string(),

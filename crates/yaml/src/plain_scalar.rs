@@ -4,11 +4,12 @@
 //! serde-saphyr, which knows all their rules.
 
 /// Words that some reader takes for a boolean, a null or a number.
-static WORDS: [&str; 12] = ["y", "n", "on", "no", "yes", "nan", "inf", "off", "true", "null", "false", "infinity"];
+static RESERVED_WORDS: [&str; 12] =
+    ["y", "n", "on", "no", "yes", "nan", "inf", "off", "true", "null", "false", "infinity"];
 
 /// Whether a value needs no quotes behind `key:` or `-`.
 pub(super) fn is_plain_value(text: &str) -> bool {
-    is_word_like(text) && colons_are_inside(text)
+    starts_like_string(text) && has_only_inner_colons(text)
 }
 
 /// Whether a value is digits and dots, which always need quotes.
@@ -19,42 +20,42 @@ pub(super) fn is_decimal(text: &str) -> bool {
 
 /// Whether a key needs no quotes. A long one may need a `?` before it.
 pub(super) fn is_plain_key(text: &str) -> bool {
-    text.len() <= LONGEST_KEY && is_word_like(text) && text.bytes().all(is_key_byte)
+    text.len() <= MAX_PLAIN_KEY_BYTES && starts_like_string(text) && text.bytes().all(is_key_byte)
 }
 
 fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/')
 }
 
-const LONGEST_KEY: usize = 128;
+const MAX_PLAIN_KEY_BYTES: usize = 128;
 
 /// Printable ASCII without `#`, no space at an end, and a start that no other type has: a letter, a `/`, the `--` of a
 /// flag, or a digit where a letter follows that is in no number and no date (`32Gi`).
-fn is_word_like(text: &str) -> bool {
+fn starts_like_string(text: &str) -> bool {
     let bytes = text.as_bytes();
     let starts = match bytes {
-        [first, ..] if first.is_ascii_alphabetic() => bytes.len() > LONGEST_WORD || !is_word(text),
+        [first, ..] if first.is_ascii_alphabetic() => bytes.len() > MAX_RESERVED_WORD_BYTES || !is_reserved_word(text),
         [b'/', ..] => true,
         [b'-', b'-', third, ..] => third.is_ascii_alphabetic(),
-        [b'0'..=b'9', rest @ ..] => rest.iter().any(|byte| is_in_no_number(*byte)),
+        [b'0'..=b'9', rest @ ..] => rest.iter().any(|byte| is_never_in_number(*byte)),
         _ => false,
     };
     starts && bytes.last() != Some(&b' ') && bytes.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'#')
 }
 
-const LONGEST_WORD: usize = 8;
+const MAX_RESERVED_WORD_BYTES: usize = 8;
 
-fn is_word(text: &str) -> bool {
-    WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+fn is_reserved_word(text: &str) -> bool {
+    RESERVED_WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
 /// A letter that stands in no hexadecimal, octal or binary number, exponent, date or time.
-fn is_in_no_number(byte: u8) -> bool {
+fn is_never_in_number(byte: u8) -> bool {
     matches!(byte.to_ascii_lowercase(), b'g'..=b'n' | b'p'..=b's' | b'u'..=b'w' | b'y')
 }
 
 /// Whether no colon stands before a space or at the end, where it would end a key.
-fn colons_are_inside(text: &str) -> bool {
+fn has_only_inner_colons(text: &str) -> bool {
     let mut after_colon = false;
     for byte in text.bytes() {
         if after_colon && byte == b' ' {
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_glance_says_yes_to_what_is_a_string_to_everyone() {
+    fn accepts_only_strings_that_every_reader_takes_as_strings() {
         for text in
             ["Llama-3.1-8B", "32Gi", "--seed=1", "/models", "a:b", "nvidia.com/gpu", "http://a:80/b", "two words"]
         {

@@ -6,12 +6,12 @@ use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value, json};
 
 /// How many changed objects are compared, over all versions of all skeletons.
-const OBJECTS: usize = 1_000;
+const OBJECT_COUNT: usize = 1_000;
 
 /// Numbers that look like chance and are the same in every run.
-struct Chance(u64);
+struct Xorshift(u64);
 
-impl Chance {
+impl Xorshift {
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -21,7 +21,7 @@ impl Chance {
 }
 
 /// An object that fits a schema without references, for the most part; `size` bounds how many values it has.
-fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
+fn generate_object(schema: &Value, chance: &mut Xorshift, size: &mut usize) -> Value {
     *size = size.saturating_sub(1);
     if let Some(options) = schema["enum"].as_array() {
         return options[chance.below(options.len())].clone();
@@ -36,7 +36,7 @@ fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
         Some("boolean") => json!(true),
         Some("array") => {
             let length = if *size == 0 { 0 } else { 1 + chance.below(2) };
-            (0..length).map(|_| sample(&schema["items"], chance, size)).collect()
+            (0..length).map(|_| generate_object(&schema["items"], chance, size)).collect()
         }
         Some("object") => {
             let required: Vec<&str> =
@@ -44,11 +44,11 @@ fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
             let mut fields = Map::new();
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
                 if required.contains(&name.as_str()) || name == "spec" || *size > 0 && chance.below(4) == 0 {
-                    fields.insert(name.clone(), sample(property, chance, size));
+                    fields.insert(name.clone(), generate_object(property, chance, size));
                 }
             }
             if schema["additionalProperties"].is_object() && *size > 0 {
-                fields.insert("any-key".to_owned(), sample(&schema["additionalProperties"], chance, size));
+                fields.insert("any-key".to_owned(), generate_object(&schema["additionalProperties"], chance, size));
             }
             Value::Object(fields)
         }
@@ -57,14 +57,14 @@ fn sample(schema: &Value, chance: &mut Chance, size: &mut usize) -> Value {
 }
 
 /// Changes one value of an object: into another, away, or to another name.
-fn change(value: &mut Value, chance: &mut Chance) {
+fn mutate(value: &mut Value, chance: &mut Xorshift) {
     let is_deeper = chance.below(5) > 0;
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             let at = chance.below(fields.len());
             let name = fields.keys().nth(at).unwrap().clone();
             match chance.below(4) {
-                _ if is_deeper => change(fields.get_mut(&name).unwrap(), chance),
+                _ if is_deeper => mutate(fields.get_mut(&name).unwrap(), chance),
                 0 => drop(fields.remove(&name)),
                 1 => drop(fields.insert(format!("{name}X"), json!(1))),
                 _ => drop(fields.insert(name, json!(null))),
@@ -72,7 +72,7 @@ fn change(value: &mut Value, chance: &mut Chance) {
         }
         Value::Array(items) if !items.is_empty() && is_deeper => {
             let at = chance.below(items.len());
-            change(&mut items[at], chance);
+            mutate(&mut items[at], chance);
         }
         Value::Array(items) if !items.is_empty() => items.push(items[0].clone()),
         value => {
@@ -84,7 +84,7 @@ fn change(value: &mut Value, chance: &mut Chance) {
 }
 
 /// The fields of an object, each by its path, two levels deep.
-fn paths(object: &Value) -> Vec<FieldPath> {
+fn top_level_paths(object: &Value) -> Vec<FieldPath> {
     let below = |value: &Value, path: &FieldPath| -> Vec<FieldPath> {
         value.as_object().into_iter().flatten().map(|(name, _)| path.key(name.clone())).collect()
     };
@@ -96,10 +96,10 @@ fn paths(object: &Value) -> Vec<FieldPath> {
     second.collect::<Vec<_>>().into_iter().chain(first.clone()).collect()
 }
 
-fn compare(origin: &SkeletonOrigin, by_reference: &CrdSchema, expanded: &CrdSchema, object: &Value) {
+fn assert_equal_results(origin: &SkeletonOrigin, by_reference: &CrdSchema, expanded: &CrdSchema, object: &Value) {
     assert_eq!(by_reference.check(object), expanded.check(object), "{origin}: {object}");
     assert_eq!(by_reference.check_outline(object), expanded.check_outline(object), "{origin}: {object}");
-    let paths = paths(object);
+    let paths = top_level_paths(object);
     assert_eq!(by_reference.check_paths(object, &paths), expanded.check_paths(object, &paths), "{origin}: {object}");
     let (at, spec) = (FieldPath::parse("elsewhere"), object.get("spec").unwrap_or(&Value::Null));
     assert_eq!(
@@ -110,8 +110,8 @@ fn compare(origin: &SkeletonOrigin, by_reference: &CrdSchema, expanded: &CrdSche
 }
 
 #[test]
-fn a_skeleton_says_by_reference_what_it_says_expanded() {
-    let (mut fitting, mut refused, mut chance) = (0, 0, Chance(20_261_122));
+fn references_give_the_same_result_as_the_expanded_crd() {
+    let (mut fitting, mut refused, mut chance) = (0, 0, Xorshift(20_261_122));
     let versions: usize =
         skeletons().map(|it| it.to_crd().unwrap()["spec"]["versions"].as_array().unwrap().len()).sum();
     for skeleton in skeletons() {
@@ -122,14 +122,14 @@ fn a_skeleton_says_by_reference_what_it_says_expanded() {
             let known = known_schemas(origin.group, origin.kind, name, origin.release).unwrap().nearest;
             assert!(std::ptr::eq(known.origin, origin), "{origin}");
             let expanded = expanded.version(name).unwrap().schema().unwrap();
-            for turn in 0..=OBJECTS / versions {
-                let mut object = sample(&version["schema"]["openAPIV3Schema"], &mut chance, &mut 60);
+            for turn in 0..=OBJECT_COUNT / versions {
+                let mut object = generate_object(&version["schema"]["openAPIV3Schema"], &mut chance, &mut 60);
                 object["metadata"] = json!({"name": "m"});
                 // The first objects of each version stay as they are.
                 for _ in 0..(turn / 8).min(3) {
-                    change(&mut object, &mut chance);
+                    mutate(&mut object, &mut chance);
                 }
-                compare(origin, known.schema, expanded, &object);
+                assert_equal_results(origin, known.schema, expanded, &object);
                 *if known.schema.check_outline(&object).is_empty() { &mut fitting } else { &mut refused } += 1;
             }
         }

@@ -10,7 +10,7 @@ use kubefoundry_yaml::text::{closest, shorten};
 
 /// Why a schema refuses a value.
 #[derive(Debug)]
-pub(super) enum Reason<'s> {
+pub(super) enum RefusalReason<'s> {
     /// It has none of these types.
     Type(Vec<&'s str>),
     /// It is none of these values.
@@ -25,7 +25,7 @@ pub(super) enum Reason<'s> {
 
 /// The schema of what is checked, as messages ask for its parts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whole<'s> {
+pub(super) struct RootSchema<'s> {
     /// The schema of the whole object, or of the part of it that is checked.
     pub(super) schema: &'s Value,
     /// How many steps of a path lead to that part.
@@ -33,24 +33,29 @@ pub(super) struct Whole<'s> {
     pub(super) resolver: Resolver<'s>,
 }
 
-impl<'s> Whole<'s> {
-    fn at(&self, path: &FieldPath) -> Option<&'s Value> {
+impl<'s> RootSchema<'s> {
+    fn schema_at(&self, path: &FieldPath) -> Option<&'s Value> {
         schema_at(self.schema, path.segments().get(self.depth..)?, self.resolver)
     }
 }
 
 /// A value that is refused.
-pub(super) fn refused(whole: Whole<'_>, reason: &Reason<'_>, value: &Value, path: FieldPath) -> SchemaViolation {
+pub(super) fn refused_value(
+    whole: RootSchema<'_>,
+    reason: &RefusalReason<'_>,
+    value: &Value,
+    path: FieldPath,
+) -> SchemaViolation {
     let expected = match reason {
-        Reason::Type(kinds) => format!("a value of type {}", kinds.join(" or ")),
-        Reason::Enum(options) => {
+        RefusalReason::Type(kinds) => format!("a value of type {}", kinds.join(" or ")),
+        RefusalReason::Enum(options) => {
             let options: Vec<String> = options.iter().map(|option| shorten(&option.to_string())).collect();
             format!("one of {}", options.join(", "))
         }
-        Reason::Pattern(pattern) => format!("a text that matches {}", shorten(pattern)),
-        Reason::Format(format) => format!("a text of format {format}"),
-        Reason::Keyword(keyword) => {
-            let limit = whole.at(&path).and_then(|schema| schema.get(keyword));
+        RefusalReason::Pattern(pattern) => format!("a text that matches {}", shorten(pattern)),
+        RefusalReason::Format(format) => format!("a text of format {format}"),
+        RefusalReason::Keyword(keyword) => {
+            let limit = whole.schema_at(&path).and_then(|schema| schema.get(keyword));
             // A schema, or a reference to one, is no limit.
             match limit.filter(|limit| !limit.is_object() && !limit.is_array() && *keyword != "not") {
                 Some(limit) => format!("a value that {keyword} {} of the schema allows", shorten(&limit.to_string())),
@@ -60,19 +65,19 @@ pub(super) fn refused(whole: Whole<'_>, reason: &Reason<'_>, value: &Value, path
     };
     SchemaViolation {
         value: value.as_str().map(str::to_owned),
-        is_wrong_type: matches!(reason, Reason::Type(_)) && !value.is_null(),
-        ..SchemaViolation::refused(path, &format!("is {}", found(value)), &expected)
+        is_wrong_type: matches!(reason, RefusalReason::Type(_)) && !value.is_null(),
+        ..SchemaViolation::refused(path, &format!("is {}", describe_value(value)), &expected)
     }
 }
 
 /// A field that is required and not there.
-pub(super) fn missing(path: &FieldPath, name: &str) -> SchemaViolation {
+pub(super) fn missing_field(path: &FieldPath, name: &str) -> SchemaViolation {
     SchemaViolation::refused(path.key(name.to_owned()), "is missing", "a value: it is required")
 }
 
 /// A field that the schema does not have, with what may have been meant.
-pub(super) fn unknown(whole: Whole<'_>, path: &FieldPath, name: &str, value: &Value) -> SchemaViolation {
-    let known = whole.at(path).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+pub(super) fn unknown_field(whole: RootSchema<'_>, path: &FieldPath, name: &str, value: &Value) -> SchemaViolation {
+    let known = whole.schema_at(path).and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let names: Vec<&str> = known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let help = closest(name, names.iter().copied()).map(|meant| format!("did you mean {meant:?}?"));
     SchemaViolation {
@@ -86,7 +91,7 @@ pub(super) fn unknown(whole: Whole<'_>, path: &FieldPath, name: &str, value: &Va
 }
 
 /// A value in a message.
-fn found(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     match value {
         Value::Object(_) => "a mapping".to_owned(),
         Value::Array(items) => format!("a list of {}", items.len()),

@@ -4,7 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use kubefoundry_crd::{CrdDefinition, CrdSchema};
 
-use super::release::{Around, around};
+use super::release::{NearestReleases, find_nearest};
 use super::skeleton::{SUBTREES, SkeletonOrigin};
 use super::table::ORIGINS;
 
@@ -59,7 +59,7 @@ pub fn known_schemas(group: &str, kind: &str, version: &str, release: Option<&st
     let known: Vec<KnownSchema> = of_kind
         .filter_map(|(position, origin)| Some(KnownSchema { origin, schema: schema_of(position, origin, version)? }))
         .collect();
-    choose(&known, release)
+    choose_schemas(&known, release)
 }
 
 /// The schema of core/v1 PodSpec, as the newest skeleton that has one knows it, and the field that has it there.
@@ -85,8 +85,8 @@ fn schema_of(position: usize, origin: &'static SkeletonOrigin, version: &str) ->
 }
 
 /// Chooses among the schemas of one version of a kind, which come from the oldest to the newest.
-fn choose(known: &[KnownSchema], release: Option<&str>) -> Option<KnownSchemas> {
-    let Around { nearest, next, is_exact } = around(known, |known| known.origin, release)?;
+fn choose_schemas(known: &[KnownSchema], release: Option<&str>) -> Option<KnownSchemas> {
+    let NearestReleases { nearest, next, is_exact } = find_nearest(known, |known| known.origin, release)?;
     Some(KnownSchemas { nearest, next, is_exact })
 }
 
@@ -96,7 +96,7 @@ mod tests {
     use crate::skeleton::Skeleton;
 
     /// The releases of what is chosen among 0.9.0, which was tagged, 1.2.0, which was not, and 1.10.0, which was.
-    fn chosen(release: Option<&str>) -> (Option<&'static str>, Option<&'static str>, bool) {
+    fn choose_releases(release: Option<&str>) -> (Option<&'static str>, Option<&'static str>, bool) {
         static RELEASES: [SkeletonOrigin; 3] = [
             SkeletonOrigin { release: Some("0.9.0"), is_tagged: true, ..SkeletonOrigin::EMPTY },
             SkeletonOrigin { release: Some("1.2.0"), ..SkeletonOrigin::EMPTY },
@@ -104,28 +104,28 @@ mod tests {
         ];
         let schema = pod_spec().unwrap().0.schema;
         let known: Vec<KnownSchema> = RELEASES.iter().map(|origin| KnownSchema { origin, schema }).collect();
-        let KnownSchemas { nearest, next, is_exact } = choose(&known, release).unwrap();
+        let KnownSchemas { nearest, next, is_exact } = choose_schemas(&known, release).unwrap();
         (nearest.origin.release, next.and_then(|next| next.origin.release), is_exact)
     }
 
     #[test]
     fn a_release_lies_between_its_two_skeletons() {
-        assert_eq!(chosen(Some("1.0.0")), (Some("0.9.0"), Some("1.2.0"), false));
-        assert_eq!(chosen(Some("1.2.0")), (Some("1.2.0"), Some("1.10.0"), false));
-        assert_eq!(chosen(Some("1.11.0")), (Some("1.10.0"), None, false));
+        assert_eq!(choose_releases(Some("1.0.0")), (Some("0.9.0"), Some("1.2.0"), false));
+        assert_eq!(choose_releases(Some("1.2.0")), (Some("1.2.0"), Some("1.10.0"), false));
+        assert_eq!(choose_releases(Some("1.11.0")), (Some("1.10.0"), None, false));
     }
 
     #[test]
     fn a_tagged_skeleton_is_all_that_its_release_needs() {
-        assert_eq!(chosen(Some("v0.9")), (Some("0.9.0"), None, true));
-        assert_eq!(chosen(Some("1.10.0")), (Some("1.10.0"), None, true));
+        assert_eq!(choose_releases(Some("v0.9")), (Some("0.9.0"), None, true));
+        assert_eq!(choose_releases(Some("1.10.0")), (Some("1.10.0"), None, true));
     }
 
     #[test]
     fn the_first_skeleton_stands_for_what_was_before_and_the_newest_for_what_is_not_known() {
-        assert_eq!(chosen(Some("0.1.0")), (Some("0.9.0"), None, false));
-        assert_eq!(chosen(None), (Some("1.10.0"), None, false));
-        assert_eq!(chosen(Some("main")), (Some("1.10.0"), None, false));
+        assert_eq!(choose_releases(Some("0.1.0")), (Some("0.9.0"), None, false));
+        assert_eq!(choose_releases(None), (Some("1.10.0"), None, false));
+        assert_eq!(choose_releases(Some("main")), (Some("1.10.0"), None, false));
     }
 
     #[test]
