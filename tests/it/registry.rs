@@ -181,8 +181,8 @@ fn every_engine_is_told_in_its_own_flags() {
             match setting {
                 BooleanSetting::Switch(name)
                 | BooleanSetting::ReplacedSwitch(name, _)
-                | BooleanSetting::Off(name, _) => names.push(name),
-                BooleanSetting::Key(path, _) => keys.push(path.join(".").replace('_', "-")),
+                | BooleanSetting::OffForm(name, _) => names.push(name),
+                BooleanSetting::ConfigKey(path, _) => keys.push(path.join(".").replace('_', "-")),
                 BooleanSetting::Default | BooleanSetting::Ignored(_) => {}
             }
         }

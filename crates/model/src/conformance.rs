@@ -1,5 +1,5 @@
-//! What is installed in the cluster, as far as a deployment depends on it: which version of a provider's CRDs is written,
-//! and whether its objects fit them.
+//! Conformance with the CRDs that are installed in the cluster: which version of a provider's CRDs is written, and whether
+//! the rendered objects fit its schema.
 
 use super::provider::Provider;
 use crate::wire::ModelDeployment;
@@ -8,15 +8,15 @@ use kubefoundry_kubernetes::manifest::Manifest;
 use kubefoundry_transform::{GroupKind, InstalledSchemas, RunContext, SchemaCheck};
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The kinds of a provider's own objects: those whose behavior on change it describes, without the built-in ones.
+/// Returns the kinds that a provider's CRDs define, sorted.
 pub fn crd_kinds(provider: &dyn Provider) -> Vec<GroupKind> {
-    let mut kinds: Vec<GroupKind> = provider.info().kinds.iter().map(|own| (own.group, own.kind)).collect();
+    let mut kinds: Vec<GroupKind> = provider.info().kinds.iter().map(|crd| (crd.group, crd.kind)).collect();
     kinds.sort_unstable();
     kinds
 }
 
-/// The CRD version to write: as the options say, or the first of the provider's that is served. `None` means that findings
-/// say why there is none.
+/// Chooses the CRD version to write: the one in the options, or the provider's first version that the cluster serves. Returns
+/// `None` after reporting that the cluster serves none.
 pub fn choose_crd_version(
     provider: &'static dyn Provider,
     context: &RunContext<'_>,
@@ -27,7 +27,7 @@ pub fn choose_crd_version(
         context.crd_versions.get(provider.name()).map(String::as_str).filter(|crd_version| *crd_version != "auto");
     let wanted = wanted.or_else(|| first.filter(|_| !context.schemas_choose_crd_version));
     let Some(schemas) = context.schemas else {
-        // With a dump that cannot be used nothing comes out; the default finds what else is wrong.
+        // An unusable CRD dump already has an error. The default version lets the run find the other mistakes too.
         return wanted.or(first).map(str::to_owned);
     };
     let kinds = crd_kinds(provider);
@@ -42,8 +42,9 @@ pub fn choose_crd_version(
     served.map(str::to_owned)
 }
 
-/// Checks the objects of a deployment, the main one last, and returns the fingerprint of its schema.
-pub(crate) fn check(
+/// Checks the objects of a deployment against the installed schemas. Returns the schema fingerprint of the main object, which
+/// is the last one.
+pub(crate) fn check_manifests(
     manifests: &[Manifest],
     provider: &'static dyn Provider,
     schemas: &dyn InstalledSchemas,
@@ -53,7 +54,7 @@ pub(crate) fn check(
     // Objects of the core group are not defined by CRDs.
     for manifest in manifests.iter().filter(|manifest| manifest.api_version.contains('/')) {
         match schemas.check(manifest, findings) {
-            SchemaCheck::Checked(checked) => fingerprint = Some(checked),
+            SchemaCheck::Checked(schema) => fingerprint = Some(schema),
             SchemaCheck::Unusable => {}
             SchemaCheck::NotInstalled => {
                 let expected = format!("{} {}", manifest.api_version, manifest.kind);

@@ -1,5 +1,5 @@
-//! What an import reads out of an object of a provider: the parts of a deployment, before it is known which of them a
-//! rendering would make by itself.
+//! The result of importing a provider's object: the parts of a deployment, before the importer removes those that rendering
+//! produces by default.
 
 use kubefoundry_yaml::field_path::FieldPath;
 use serde_json::{Map, Value};
@@ -7,27 +7,27 @@ use serde_json::{Map, Value};
 use super::engines::ImportedFlag;
 use super::ir::{EngineType, Role};
 
-/// An object to read, and what lies beside it.
+/// A provider's object to import, with the other objects of its namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportSource<'s> {
-    /// The object.
+    /// The provider's main object.
     pub object: &'s Value,
-    /// Objects of the same namespace: claims, ConfigMaps, Services.
+    /// Other objects of the same namespace: claims, ConfigMaps, Services.
     pub siblings: &'s [&'s Value],
 }
 
 impl<'s> ImportSource<'s> {
-    /// A text in the object, by its JSON pointer.
+    /// Returns the string at a JSON pointer of the object.
     pub fn string_at(&self, pointer: &str) -> Option<&'s str> {
         string_at(self.object, pointer)
     }
 
-    /// The object's name.
+    /// Returns `metadata.name`, or an empty string.
     pub fn name(&self) -> &'s str {
         self.string_at("/metadata/name").unwrap_or_default()
     }
 
-    /// The object of this kind and name that lies beside it, and its position there.
+    /// Finds another object by kind and name. Returns its index in [`Self::siblings`] with it.
     pub fn find_sibling(&self, kind: &str, name: &str) -> Option<(usize, &'s Value)> {
         let objects = self.siblings.iter().copied().enumerate();
         let named = |object: &Value| {
@@ -37,28 +37,28 @@ impl<'s> ImportSource<'s> {
     }
 }
 
-/// A text in a value, by its JSON pointer.
+/// Returns the string at a JSON pointer.
 pub fn string_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer).and_then(Value::as_str)
 }
 
-/// The items of a list in a value, by its JSON pointer; none when there is no list.
+/// Returns the items of the list at a JSON pointer, or an empty slice.
 pub fn items_at<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The texts of a list in a value, by its JSON pointer.
+/// Returns the strings of the list at a JSON pointer. Items of other types are skipped.
 pub fn strings_at(value: &Value, pointer: &str) -> Vec<String> {
     items_at(value, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The entries of a mapping of texts in a value, by its JSON pointer.
+/// Returns the entries of the mapping at a JSON pointer whose values are strings.
 pub fn string_entries_at(value: &Value, pointer: &str) -> Map<String, Value> {
     let mapping = value.pointer(pointer).and_then(Value::as_object).cloned().unwrap_or_default();
     mapping.into_iter().filter(|(_, value)| value.is_string()).collect()
 }
 
-/// A count in a value, by its JSON pointer: a number, or text of one.
+/// Returns the count at a JSON pointer: a number, or a string that holds one.
 pub fn count_at(value: &Value, pointer: &str) -> Option<u32> {
     match value.pointer(pointer)? {
         Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
@@ -67,7 +67,7 @@ pub fn count_at(value: &Value, pointer: &str) -> Option<u32> {
     }
 }
 
-/// A quantity in a value, by its JSON pointer, as text.
+/// Returns the Kubernetes quantity at a JSON pointer, a number or a string, as a string.
 pub fn quantity_at(value: &Value, pointer: &str) -> Option<String> {
     match value.pointer(pointer)? {
         Value::Number(number) => Some(number.to_string()),
@@ -76,84 +76,84 @@ pub fn quantity_at(value: &Value, pointer: &str) -> Option<String> {
     }
 }
 
-/// Why no deployment can be read out of an object.
+/// The reason why an object cannot be imported, as the end of the sentence `<object> cannot be imported: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ImportRefusal(pub String);
 
-/// The parts of a deployment.
+/// The parts of an imported deployment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// Which engine.
+    /// The engine, known from the object's command or kind.
     pub engine: EngineType,
-    /// The model's id, when it is not among the flags.
+    /// `None` where the model is among the flags of the workers.
     pub model_id: Option<String>,
-    /// The name in the API, when it is not among the flags.
+    /// The model's name in the API. `None` where it is among the flags of the workers.
     pub served_name: Option<String>,
-    /// Whether the model is in the image.
+    /// Whether the model is in the image (`source: custom`).
     pub is_custom: bool,
     /// `spec.model.storage.volumes`.
     pub volumes: Vec<Value>,
     /// `spec.provider.overrides`.
     pub overrides: Map<String, Value>,
-    /// One kind of worker, or prefill and decode.
+    /// One aggregated worker, or prefill and decode.
     pub workers: Vec<WorkerDraft>,
-    /// The image of the engine.
+    /// The image of the engine's container.
     pub image: Option<String>,
-    /// Whether the provider could do without an image of the user's.
+    /// Whether the provider has a default image, so that `image` can be omitted.
     pub has_default_image: bool,
-    /// Environment of the engine.
+    /// `spec.env`.
     pub env: Vec<Value>,
-    /// Labels of the pods.
+    /// `spec.podTemplate.metadata.labels`.
     pub pod_labels: Map<String, Value>,
-    /// Annotations of the pods.
+    /// `spec.podTemplate.metadata.annotations`.
     pub pod_annotations: Map<String, Value>,
-    /// The Secret with the token.
+    /// The name of the Secret with the token.
     pub hugging_face_token: Option<String>,
-    /// Secrets to pull images with.
+    /// `spec.imagePullSecrets`.
     pub image_pull_secrets: Vec<Value>,
-    /// Labels that nodes must have.
+    /// `spec.nodeSelector`.
     pub node_selector: Map<String, Value>,
-    /// Taints that are tolerated.
+    /// `spec.tolerations`.
     pub tolerations: Vec<Value>,
-    /// Which objects beside it are parts of the same deployment.
-    pub parts: Vec<usize>,
-    /// Parts of the object that have other names than in a rendering.
-    pub names: PartRenames,
-    /// Fields that had to be made up, and why.
-    pub assumed: Vec<(FieldPath, &'static str)>,
+    /// Indices in [`ImportSource::siblings`] of the objects that belong to the same deployment.
+    pub owned_siblings: Vec<usize>,
+    /// Parts of the object whose names differ from those in the rendering.
+    pub renames: PartRenames,
+    /// Fields whose values the object does not state, with the reason for the assumption.
+    pub assumptions: Vec<(FieldPath, &'static str)>,
 }
 
-/// Names of an object's parts, such as components, that differ from those that a rendering gives them.
+/// Parts of an object, such as components, whose names differ from those in the rendering.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PartRenames {
-    /// The mapping whose keys are such names: `spec.services`. Items of lists have them as `name`.
+    /// The path of the mapping whose keys are such names: `spec.services`. Items of lists have the name in `name`.
     pub mapping: &'static str,
-    /// Each name in the object, and the one that a rendering gives that part.
+    /// The name in the object and the name in the rendering, for each part.
     pub pairs: Vec<(String, String)>,
 }
 
-/// One kind of worker.
+/// The workers of one role.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerDraft {
-    /// What it does.
+    /// The role that these workers play.
     pub role: Role,
-    /// How many.
+    /// The number of replicas, 1 unless the object states another.
     pub replicas: u32,
-    /// GPUs of each.
+    /// GPUs of each replica.
     pub gpu_count: u32,
-    /// The GPU's resource name.
+    /// The resource name of the GPUs. `None` for the default, `nvidia.com/gpu`.
     pub gpu_type: Option<String>,
-    /// Memory of each.
+    /// Memory of each replica.
     pub memory: Option<String>,
-    /// CPU of each.
+    /// CPU request of each replica.
     pub cpu: Option<String>,
-    /// What sets the engine.
+    /// All flags of the engine, those of typed fields included.
     pub flags: Vec<ImportedFlag>,
 }
 
 impl Draft {
-    /// One of an engine, with nothing else.
+    /// Creates an empty draft. It has a default image unless an importer says otherwise.
     pub fn new(engine: EngineType) -> Self {
         Self {
             engine,
@@ -172,15 +172,15 @@ impl Draft {
             image_pull_secrets: Vec::new(),
             node_selector: Map::new(),
             tolerations: Vec::new(),
-            parts: Vec::new(),
-            names: PartRenames::default(),
-            assumed: Vec::new(),
+            owned_siblings: Vec::new(),
+            renames: PartRenames::default(),
+            assumptions: Vec::new(),
         }
     }
 }
 
 impl WorkerDraft {
-    /// One worker of a role, without GPUs.
+    /// Creates one replica of a role without GPUs.
     pub fn new(role: Role) -> Self {
         Self { role, replicas: 1, gpu_count: 0, gpu_type: None, memory: None, cpu: None, flags: Vec::new() }
     }

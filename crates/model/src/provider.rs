@@ -1,4 +1,4 @@
-//! What a provider is. A provider is one folder under `providers/` and one line in [`super::providers::PROVIDERS`].
+//! The interface of providers. A provider is a folder under `providers/` and a line in [`super::providers::PROVIDERS`].
 
 use serde::Serialize;
 
@@ -12,53 +12,53 @@ use kubefoundry_kubernetes::wire::Shape;
 use kubefoundry_transform::{AllSettings, Endpoint, InstalledSchemas, SettingsSection};
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// What is constant about a provider.
+/// The constant facts of a provider.
 #[derive(Debug)]
 pub struct ProviderInfo {
-    /// Its name, as in `spec.provider.name`, and that of its folder: `kaito`.
+    /// The name in `spec.provider.name`, which is also that of its folder: `kaito`.
     pub name: &'static str,
-    /// Its name in messages: `KAITO`.
+    /// The name in messages: `KAITO`.
     pub display_name: &'static str,
-    /// Its `InferenceProviderConfig` as YAML: the same object a third party writes.
+    /// The provider's `InferenceProviderConfig` as YAML, the same kind of object that third parties write.
     pub config: &'static str,
-    /// Its documentation.
+    /// The README of its folder.
     pub readme: &'static str,
-    /// The CRD versions it can write, as `group/version`, the default first.
+    /// The CRD versions that it can write, as `group/version`, the default first.
     pub crd_versions: &'static [&'static str],
-    /// The runtime versions whose flags it knows, the default first; none when it brings no image of its own.
+    /// The runtime versions whose flags it knows, the default first. Empty if it has no default image.
     pub runtimes: &'static [&'static str],
-    /// Whether a runtime version is also the release of its operator, whose CRDs its objects are for.
+    /// Whether its runtime and its operator, with the CRDs, are released together under one version.
     pub is_released_with_runtime: bool,
-    /// What its overrides look like: the keys of `spec.provider.overrides`.
+    /// The shape of `spec.provider.overrides`.
     pub overrides: Shape,
-    /// The section of a `Render` document that its settings are read from, if it has any.
+    /// The section of a `Render` document with its settings, if it has any.
     pub section: Option<fn() -> SettingsSection>,
-    /// The diagnostic codes that only it uses.
+    /// The codes that only this provider reports.
     pub codes: &'static [&'static Code],
-    /// What becomes of those fields of the specification that it treats otherwise than
+    /// The fields of the specification that it treats differently from
     /// [most providers](super::support::default_rows).
     pub deviations: fn() -> Vec<FieldSupport>,
-    /// What the upstream controller does when an output field changes.
+    /// The reactions of the upstream controller to changed fields.
     pub behaviors: &'static [Behavior],
-    /// The kinds of its main objects: those that its CRDs define, and that a deployment can be read back from.
+    /// The kinds of its main objects, which its CRDs define and which can be imported.
     pub kinds: &'static [CustomKind],
-    /// What the apiserver adds to its objects by the defaults of their CRDs.
+    /// The fields that the API server adds to its objects by CRD defaults.
     pub server_defaults: &'static [ServerDefault],
-    /// How the items of lists in its objects are told apart where no CRD is at hand to say so.
+    /// The keys that identify the items of its lists, used where no CRD is at hand.
     pub list_keys: &'static [ListKeys],
 }
 
 impl ProviderInfo {
-    /// Whether an object of this group and kind is one of its main objects.
+    /// Returns whether an object of this group and kind is one of the main objects.
     pub fn has_kind(&self, group: &str, kind: &str) -> bool {
-        self.kinds.iter().any(|own| own.group == group && own.kind == kind)
+        self.kinds.iter().any(|main| main.group == group && main.kind == kind)
     }
 
-    /// What becomes of every field of the specification, in the order of [`support::default_rows`].
+    /// Returns the support for every field of the specification, in the order of [`support::default_rows`].
     pub fn field_support(&self) -> Vec<FieldSupport> {
         let deviations = (self.deviations)();
-        let of = |row: FieldSupport| deviations.iter().find(|own| own.field == row.field).cloned().unwrap_or(row);
-        support::default_rows().into_iter().map(of).collect()
+        let own_row = |row: FieldSupport| deviations.iter().find(|own| own.field == row.field).cloned().unwrap_or(row);
+        support::default_rows().into_iter().map(own_row).collect()
     }
 }
 
@@ -69,48 +69,48 @@ pub struct CustomKind {
     pub group: &'static str,
     /// The kind: `RayService`.
     pub kind: &'static str,
-    /// `spec.names.plural` of the CRD, by which RBAC knows the kind: `rayservices`.
+    /// `spec.names.plural` of the CRD, which RBAC rules use: `rayservices`.
     pub plural: &'static str,
 }
 
-/// A field that the apiserver fills in.
+/// A field that the API server fills in by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerDefault {
-    /// The kind of object; empty for every kind.
+    /// The kind of object. Empty for every kind.
     pub kind: &'static str,
     /// The end of the field's path: `numOfHosts`.
     pub path: &'static str,
-    /// Its value as JSON; empty for any value.
+    /// The default as JSON. Empty for any value.
     pub value: &'static str,
 }
 
-/// How the items of a list are told apart.
+/// The keys that identify the items of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListKeys {
-    /// The name of the field that is the list: `workerGroupSpecs`.
+    /// The name of the list field: `workerGroupSpecs`.
     pub field: &'static str,
-    /// The keys of an item that together are unique. Of several rows for one field that one is used whose first key
-    /// occurs in the list.
+    /// The keys of an item that are unique together. If several rows name the field, the row whose first key occurs in the
+    /// list is used.
     pub keys: &'static [&'static str],
 }
 
-/// A serving stack that deployments are translated for.
+/// A serving stack that this program renders.
 pub trait Provider: Sync {
-    /// What is constant about it.
+    /// Returns the constant facts of the provider.
     fn info(&self) -> &'static ProviderInfo;
 
-    /// [`ProviderInfo::name`].
+    /// Returns [`ProviderInfo::name`].
     fn name(&self) -> &'static str {
         self.info().name
     }
 
-    /// [`ProviderInfo::display_name`].
+    /// Returns [`ProviderInfo::display_name`].
     fn display_name(&self) -> &'static str {
         self.info().display_name
     }
 
-    /// Turns a deployment that its capabilities admit into its objects, main object last. `None` means that findings
-    /// say why not. Labels, annotations, namespace and owner that every object gets are added by the caller.
+    /// Translates a deployment that the capabilities admit into objects, the main object last. Returns `None` after reporting
+    /// the reason. The caller adds the namespace, the owner, and the labels and annotations that every object gets.
     fn translate(
         &self,
         deployment: &Deployment,
@@ -118,14 +118,14 @@ pub trait Provider: Sync {
         findings: &mut Findings<'_>,
     ) -> Option<Translation>;
 
-    /// Reads an object of one of [`ProviderInfo::kinds`] back, as far as a deployment can say what it says.
+    /// Imports an object of one of [`ProviderInfo::kinds`], as far as a deployment can express it.
     ///
     /// # Errors
-    /// [`ImportRefusal`] when no deployment becomes anything like it.
+    /// Returns [`ImportRefusal`] if no deployment renders a similar object.
     fn import(&self, source: &ImportSource<'_>) -> Result<Draft, ImportRefusal>;
 
-    /// Reads the state of its main object, as the apiserver gives it, into the unified status (MD-7.2, as
-    /// docs/deviations.md corrects it). A state that is not known here gives no phase, and the word as it stands.
+    /// Translates the status of a main object, as the API server returns it, to the unified status (MD-7.2, as corrected in
+    /// docs/deviations.md). An unknown state results in no phase, and the status quotes it.
     ///
     /// ```
     /// use kubefoundry_model::providers;
@@ -144,35 +144,35 @@ pub trait Provider: Sync {
     /// ```
     ///
     /// # Errors
-    /// [`StatusError`] when the object is none of this provider's main objects, or of a version that is not known.
+    /// Returns [`StatusError`] if the object is not a main object of this provider, or if its version is unknown.
     fn translate_status(&self, observed: &serde_json::Value) -> Result<Status, StatusError>;
 }
 
-/// What a translation is made with besides the deployment.
+/// The inputs of a translation besides the deployment.
 #[derive(Debug, Clone, Copy)]
 pub struct TranslationContext<'c> {
     /// The CRD version to write, one of [`ProviderInfo::crd_versions`].
     pub crd_version: &'c str,
-    /// The runtime version, one of [`ProviderInfo::runtimes`]; empty when the provider has none.
+    /// The runtime version, one of [`ProviderInfo::runtimes`]. Empty if the provider has none.
     pub runtime: &'c str,
-    /// Whether the runtime version was pinned by options; an unpinned default image is worth an info.
+    /// Whether the options pin the runtime version. An unpinned default image draws an info.
     pub runtime_pinned: bool,
-    /// Image prefixes and their replacements.
+    /// Image prefixes with their replacements.
     pub images: &'c [(String, String)],
     /// The settings of providers and transformations.
     pub settings: &'c AllSettings,
-    /// What is installed in the cluster, when that is known.
+    /// The CRDs that are installed in the cluster, if known.
     pub schemas: Option<&'c dyn InstalledSchemas>,
 }
 
 impl TranslationContext<'_> {
-    /// Whether the schema of a kind of the crd_version has a field, when that is known; `*` in the path stands for any key of a
-    /// map and any item of a list.
+    /// Returns whether the schema of a kind in [`Self::crd_version`] has a field, or `None` if the installed CRDs are unknown.
+    /// `*` in the path stands for any key of a map and any item of a list.
     pub fn schema_has(&self, kind: &str, path: &str) -> Option<bool> {
         self.schemas.and_then(|schemas| schemas.has_field(self.crd_version, kind, path))
     }
 
-    /// An image with the longest matching prefix replaced. A prefix matches whole path components.
+    /// Replaces the longest matching prefix of an image. A prefix matches whole path components.
     ///
     /// ```
     /// use kubefoundry_model::provider::TranslationContext;
@@ -193,27 +193,28 @@ impl TranslationContext<'_> {
 /// The objects of one deployment.
 #[derive(Debug, Clone)]
 pub struct Translation {
-    /// In the order in which they are applied; the main object last.
+    /// The objects in the order in which they must be applied. The main object is the last one.
     pub manifests: Vec<Manifest>,
-    /// Where the model answers once it runs.
+    /// The Service that answers requests once the model runs.
     pub endpoint: Endpoint,
 }
 
-/// What the upstream controller does when one of its fields changes.
+/// The reaction of the upstream controller to a change of one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behavior {
-    /// Kind and path in the output, `*` for any key or index: `Workspace`, `resource.labelSelector`.
+    /// The kind of the rendered object: `Workspace`.
     pub kind: &'static str,
-    /// The path; everything below it behaves the same unless a longer row says otherwise.
+    /// The path of the field, with `*` for any key or index: `resource.labelSelector`. The row also covers the fields below it,
+    /// unless a longer path does.
     pub path: &'static str,
-    /// What happens.
+    /// What the controller does.
     pub reaction: Reaction,
-    /// How that is known.
+    /// The upstream file, issue or document that says so.
     pub source: &'static str,
 }
 
 impl Behavior {
-    /// The row that says most about a field of an object: the longest path that the field is at or below.
+    /// Finds the row for a field of an object: the one with the longest path that covers the field.
     ///
     /// ```
     /// use kubefoundry_model::provider::{Behavior, Reaction};
@@ -231,11 +232,11 @@ impl Behavior {
     /// assert_eq!(Behavior::find(&rows, "Other", &spec), None);
     /// ```
     pub fn find<'b>(behaviors: &'b [Self], kind: &str, path: &FieldPath) -> Option<&'b Self> {
-        let of_kind = behaviors.iter().filter(|row| row.kind == kind && row.covers(path));
-        of_kind.max_by_key(|row| row.path.split('.').count())
+        let matching = behaviors.iter().filter(|row| row.kind == kind && row.covers(path));
+        matching.max_by_key(|row| row.path.split('.').count())
     }
 
-    /// Whether a field is at or below the path of the row.
+    /// Returns whether a field is at or below the path of the row.
     fn covers(&self, path: &FieldPath) -> bool {
         let mut segments = path.segments().iter();
         self.path.split('.').all(|step| match segments.next() {
@@ -246,22 +247,22 @@ impl Behavior {
     }
 }
 
-/// What happens on a change.
+/// The effect of a change on what runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reaction {
-    /// Stored, and nothing that runs depends on it.
+    /// Stored. Nothing that runs depends on it.
     None,
-    /// Applied to what runs.
+    /// Applied without a restart.
     InPlace,
-    /// A quantity: applied to what runs when it grows, rejected when it shrinks.
+    /// A quantity that can grow without a restart. A smaller value is rejected.
     Grows,
-    /// Pods are replaced one after the other.
+    /// Pods are replaced one after another.
     RollingRestart,
-    /// A second cluster is started beside the first.
+    /// A second cluster starts and replaces the first.
     BlueGreen,
-    /// Accepted, and without effect.
+    /// Accepted without effect.
     NoEffect,
-    /// Rejected by a webhook or a CEL rule.
+    /// Rejected by a webhook or a CRD validation rule.
     Refused,
 }

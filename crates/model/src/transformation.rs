@@ -275,7 +275,7 @@ impl Run<'_> {
         let reason = facts.selection.as_ref().and_then(|selection| selection.reason.as_deref());
         self.mark_owned(&mut manifests, reason, findings);
         if let Some(schemas) = context.schemas {
-            facts.schema_fingerprint = conformance::check(&manifests, provider, schemas, findings);
+            facts.schema_fingerprint = conformance::check_manifests(&manifests, provider, schemas, findings);
         }
         rendering.manifests = manifests;
         rendering

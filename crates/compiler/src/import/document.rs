@@ -118,8 +118,8 @@ fn take_setting(flags: &mut Vec<ImportedFlag>, setting: BooleanSetting) -> Optio
             *flags = after;
             Some(())
         }),
-        BooleanSetting::Off(name, off) => take(off, &[]).or_else(|| take(name, &["false"])),
-        BooleanSetting::Key(keys, value) => take_key(flags, keys, value),
+        BooleanSetting::OffForm(name, off) => take(off, &[]).or_else(|| take(name, &["false"])),
+        BooleanSetting::ConfigKey(keys, value) => take_key(flags, keys, value),
         BooleanSetting::Default | BooleanSetting::Ignored(_) => None,
     }
 }

@@ -257,7 +257,7 @@ impl<'s> Importer<'s> {
                 return None;
             }
         };
-        for (field, why) in &draft.assumed {
+        for (field, why) in &draft.assumptions {
             let value = deployment.pointer(&field.json_pointer()).cloned().unwrap_or_default();
             let message = format!("{field}: {value} is a placeholder: {why}");
             findings
@@ -268,7 +268,7 @@ impl<'s> Importer<'s> {
             findings.report(&codes::NOT_IMPORTED, &object.base, message).help(KEEP);
         }
         let parts: Vec<&InputObject<'_>> =
-            draft.parts.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
+            draft.owned_siblings.iter().filter_map(|part| beside.objects.get(*part).copied()).collect();
         let residue = residue(object, &parts, &rendering.objects, &draft, findings);
         Some(ImportedDeployment {
             source: object.source,

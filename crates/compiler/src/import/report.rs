@@ -29,7 +29,7 @@ pub(super) fn residue(
         };
         let position = left.iter().position(exact).or_else(|| left.iter().position(same));
         let found = if let Some(position) = position {
-            differences(&given.value, left.remove(position), &draft.names)
+            differences(&given.value, left.remove(position), &draft.renames)
         } else {
             let (path, value) = (FieldPath::root(), Some(given.value.clone()));
             vec![FieldDifference { path, given: value, rendered: None }]

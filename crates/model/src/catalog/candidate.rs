@@ -1,4 +1,4 @@
-//! A provider that can be chosen: what it can run, and when it is selected.
+//! Candidates: the providers that selection can choose, with their capabilities and selection rules.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,64 +10,64 @@ use kubefoundry_cel::Environment;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_yaml::Span;
 
-/// A provider that can be chosen.
+/// A provider that selection can choose.
 #[derive(Debug)]
 pub struct Candidate {
-    /// Its name.
+    /// The provider's name, as in `spec.provider.name`.
     pub name: String,
-    /// Whether it reports that it works; unknown counts as yes.
+    /// The provider's own `status.ready`. `None` counts as ready.
     pub ready: Option<bool>,
-    /// What it can run, by its own account.
+    /// The engines that the provider claims to run.
     pub engines: Vec<EngineSupport>,
-    /// When it is selected, in the order in which they were written.
-    pub rules: Vec<Rule>,
-    /// Whether it is one of ours, and not overridden.
+    /// The selection rules in input order. Messages number them by it.
+    pub rules: Vec<CandidateRule>,
+    /// Whether this is a built-in configuration that no input replaces.
     pub builtin: bool,
-    /// Where it was written.
+    /// `None` for a built-in configuration.
     pub origin: Option<ConfigLocation>,
 }
 
-/// Where a configuration stands.
+/// The location of a provider configuration in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfigLocation {
-    /// Which text.
+    /// The source that contains the configuration.
     pub source: SourceId,
-    /// Which document of it.
+    /// The index of the document in its source.
     pub document: usize,
-    /// The place of its name.
+    /// The span of `metadata.name`.
     pub span: Span,
 }
 
-/// What a provider can do with one engine.
+/// The capabilities of a provider for one engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineSupport {
-    /// The engine's name.
+    /// The engine as configurations write it, known here or not.
     pub name: String,
-    /// The serving modes it runs in.
+    /// The serving modes that the provider supports with this engine.
     pub modes: Vec<ServingMode>,
-    /// Whether it runs without GPUs.
+    /// Whether the provider runs the engine without GPUs.
     pub cpu: bool,
-    /// Whether it runs on GPUs.
+    /// Whether the provider runs the engine on GPUs.
     pub gpu: bool,
 }
 
-/// A condition under which a provider is selected.
+/// A selection rule of a candidate.
 #[derive(Debug)]
-pub struct Rule {
-    /// The CEL expression.
+pub struct CandidateRule {
+    /// A CEL expression.
     pub condition: Arc<str>,
-    /// The higher wins.
+    /// The true rule with the highest priority selects its provider.
     pub priority: i32,
-    /// Why, for people; `{engine}` stands for the engine.
+    /// The reason that users read. `{engine}` is replaced by the engine's name.
     pub reason: Option<String>,
-    /// Where the expression stands in its configuration's text.
+    /// The span of the expression in the configuration's text.
     pub span: Option<Span>,
-    /// Compiled at the first use: most runs never use most rules.
+    /// Filled at the first use: most runs never evaluate most rules.
     compiled: OnceLock<Result<cel::Rule, String>>,
 }
 
-impl Rule {
-    /// The compiled condition, or why it does not compile.
+impl CandidateRule {
+    /// Returns the compiled condition, or the message of the first compile error.
     pub fn compiled(&self, environment: &Environment) -> Result<&cel::Rule, &str> {
         let compile = || match environment.compile(&self.condition) {
             Ok((rule, _)) => Ok(rule),
@@ -78,8 +78,8 @@ impl Rule {
 }
 
 impl Candidate {
-    /// A configuration as a candidate. `rule_spans` are the places of its conditions.
-    pub(super) fn of(
+    /// Creates a candidate from a configuration. `rule_spans` holds the span of each rule's condition.
+    pub(super) fn from_config(
         config: InferenceProviderConfig,
         builtin: bool,
         origin: Option<ConfigLocation>,
@@ -90,6 +90,7 @@ impl Candidate {
         let modes = capabilities.serving_modes.clone().unwrap_or_default();
         let cpu = capabilities.cpu_support.unwrap_or_default();
         let gpu = capabilities.gpu_support.unwrap_or_default();
+        // An entry of its own capabilities overrides the flat ones of the provider.
         let engines = capabilities.engines.unwrap_or_default().into_iter().map(|entry| match entry {
             EngineEntry::Name(name) => EngineSupport { name, modes: modes.clone(), cpu, gpu },
             EngineEntry::Capability(engine) => EngineSupport {
@@ -99,7 +100,7 @@ impl Candidate {
                 gpu: engine.gpu_support.unwrap_or(gpu),
             },
         });
-        let rule = |(index, rule): (usize, wire::SelectionRule)| Rule {
+        let rule = |(index, rule): (usize, wire::SelectionRule)| CandidateRule {
             condition: rule.condition.unwrap_or_default().into(),
             priority: rule.priority.unwrap_or_default(),
             reason: rule.reason,
@@ -116,13 +117,13 @@ impl Candidate {
         }
     }
 
-    /// Why its capabilities do not admit a deployment; none when they do.
+    /// Returns why the capabilities exclude a deployment, or `None` if they admit it.
     pub fn closed_gate(&self, deployment: &Deployment) -> Option<String> {
         let uses_gpu = deployment.workload.uses_gpu();
         self.closed_gate_for(deployment.engine.kind.as_str(), deployment.workload.mode(), uses_gpu)
     }
 
-    /// Why its capabilities do not admit an engine in a mode, on GPUs or without; none when they do.
+    /// Returns why the capabilities exclude an engine in a serving mode, with or without GPUs, or `None` if they admit it.
     pub fn closed_gate_for(&self, engine: &str, mode: ServingMode, uses_gpu: bool) -> Option<String> {
         let Some(support) = self.engines.iter().find(|support| support.name == engine) else {
             return Some(format!("does not support {engine} engine"));

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, found when it is read: names, engines, rules.
+//! Checks of a provider configuration when it is read: names, engines and selection rules.
 
 use std::collections::BTreeSet;
 
@@ -13,29 +13,31 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::{Node, Span};
 
-/// Each of them may be evaluated for each deployment.
-const MOST_RULES: usize = 256;
+/// The limit for one configuration. Each rule may be evaluated for each deployment.
+const MAX_RULES_PER_CONFIG: usize = 256;
 
-/// So may those of all configurations together.
-const MOST_RULES_OF_ALL: usize = 1024;
+/// The limit for all configurations together.
+const MAX_RULES: usize = 1024;
 
-/// Checks the names in the configuration at `at`: the provider's own, and those of its engines.
-pub(super) fn names(config: &InferenceProviderConfig, at: &FieldPath, findings: &mut Findings<'_>) {
+/// Checks the provider's name and the names of its engines in the configuration at `at`.
+pub(super) fn check_names(config: &InferenceProviderConfig, at: &FieldPath, findings: &mut Findings<'_>) {
     let name = config.metadata.as_ref().and_then(|metadata| metadata.name.as_ref());
     let path = located_at::<InferenceProviderConfig>(at);
-    require(name, &path.clone().metadata().name(), findings);
+    require_field(name, &path.clone().metadata().name(), findings);
     if let Some(name) = name {
         Checker { api_group: None, findings }.name(&path.clone().metadata().name(), name, names::dns_1123_subdomain);
     }
     let capabilities = config.spec.as_ref().and_then(|spec| spec.capabilities.as_ref());
     let mut seen = BTreeSet::new();
-    for (index, engine) in capabilities.and_then(|all| all.engines.as_ref()).into_iter().flatten().enumerate() {
+    for (index, engine) in
+        capabilities.and_then(|capabilities| capabilities.engines.as_ref()).into_iter().flatten().enumerate()
+    {
         let path = path.clone().spec().capabilities().engines().index(index);
         let name = match engine {
             EngineEntry::Name(name) => Some(name),
             EngineEntry::Capability(capability) => capability.name.as_ref(),
         };
-        require(name, &path.clone().name(), findings);
+        require_field(name, &path.clone().name(), findings);
         let Some(name) = name else { continue };
         if !seen.insert(name) {
             let message = format!("{path} is {name:?}, which an earlier entry has already");
@@ -53,38 +55,38 @@ pub(super) fn names(config: &InferenceProviderConfig, at: &FieldPath, findings: 
     }
 }
 
-/// Checks and compiles every rule, whether or not it will be used, and returns where the conditions stand. `before` is
-/// how many rules other configurations have; these are added.
-pub(super) fn rules(
+/// Checks and compiles every selection rule, used or not, and returns the span of each condition. `total` counts the rules
+/// of the configurations read so far; the number of these rules is added to it.
+pub(super) fn check_rules(
     config: &InferenceProviderConfig,
     at: &FieldPath,
     root: &Node<'_>,
     environment: &Environment,
-    before: &mut usize,
+    total: &mut usize,
     findings: &mut Findings<'_>,
 ) -> Vec<Option<Span>> {
     let rules = config.spec.as_ref().and_then(|spec| spec.selection_rules.as_ref());
     let count = rules.map_or(0, Vec::len);
     let list = located_at::<InferenceProviderConfig>(at).spec().selection_rules();
-    if count > MOST_RULES {
-        let message = format!("{list} has {count} rules, expected at most {MOST_RULES}");
+    if count > MAX_RULES_PER_CONFIG {
+        let message = format!("{list} has {count} rules, expected at most {MAX_RULES_PER_CONFIG}");
         findings.report(&codes::LIMIT_EXCEEDED, &list, message);
         return Vec::new();
     }
-    if *before + count > MOST_RULES_OF_ALL {
+    if *total + count > MAX_RULES {
         let message = format!(
-            "{list} has {count} rules and earlier configurations have {before}, expected at most {MOST_RULES_OF_ALL} \
+            "{list} has {count} rules and earlier configurations have {total}, expected at most {MAX_RULES} \
              in total"
         );
         findings.report(&codes::LIMIT_EXCEEDED, &list, message);
         return Vec::new();
     }
-    *before += count;
+    *total += count;
     let mut spans = Vec::new();
     for (index, rule) in rules.into_iter().flatten().enumerate() {
         let path = list.clone().index(index);
         let condition = path.clone().condition();
-        require(rule.condition.as_ref(), &condition, findings);
+        require_field(rule.condition.as_ref(), &condition, findings);
         if rule.priority.is_some_and(|priority| priority < 0) {
             let path = path.priority();
             findings.report(&codes::OUT_OF_RANGE, &path, format!("{path} is negative, expected at least 0"));
@@ -93,7 +95,7 @@ pub(super) fn rules(
         spans.push(node.map(|node| node.span));
         let (Some(node), Some(text)) = (node, &rule.condition) else { continue };
         let source = findings.scope().text;
-        let part = |offset: &std::ops::Range<usize>| inside(source, node.span, text, offset);
+        let span_of = |offset: &std::ops::Range<usize>| span_within_scalar(source, node.span, text, offset);
         match environment.compile(text) {
             Ok((_, warnings)) => {
                 for warning in warnings {
@@ -101,12 +103,12 @@ pub(super) fn rules(
                         WarningKind::NeverEqual => &codes::RULE_NEVER_TRUE,
                         _ => &codes::RULE_NOT_CHECKED,
                     };
-                    findings.report_at(code, FieldRef::value(&condition), part(&warning.offset), warning.message);
+                    findings.report_at(code, FieldRef::value(&condition), span_of(&warning.offset), warning.message);
                 }
             }
             Err(errors) => {
                 for error in errors {
-                    let span = part(&error.offset);
+                    let span = span_of(&error.offset);
                     findings.report_at(&codes::INVALID_RULE, FieldRef::value(&condition), span, error.message);
                 }
             }
@@ -115,16 +117,16 @@ pub(super) fn rules(
     spans
 }
 
-/// Reports a field that is not there. One that is there and could not be read has its finding already.
-fn require(read: Option<&String>, path: &FieldPath, findings: &mut Findings<'_>) {
-    if read.is_none() && findings.scope().root.at(path).is_none() {
+/// Reports a field that is absent. A field that is present but unreadable already has a finding.
+fn require_field(value: Option<&String>, path: &FieldPath, findings: &mut Findings<'_>) {
+    if value.is_none() && findings.scope().root.at(path).is_none() {
         findings.report(&codes::REQUIRED_FIELD, path, format!("{path} is required"));
     }
 }
 
-/// The place of a part of a rule in the source. Only a scalar that stands in the text as it is can be pointed into; of
-/// one with escapes or folded lines the whole is shown.
-fn inside(text: &str, scalar: Span, value: &str, part: &std::ops::Range<usize>) -> Span {
+/// Returns the span of a part of a scalar's value. The offsets of a value with escapes or folded lines differ from those of
+/// the text, so for such a scalar this returns the span of the whole.
+fn span_within_scalar(text: &str, scalar: Span, value: &str, part: &std::ops::Range<usize>) -> Span {
     let written = text.get(scalar.start..scalar.end).unwrap_or_default();
     let quotes = usize::from(written.starts_with(['"', '\'']));
     if written.get(quotes..).is_some_and(|written| written.starts_with(value)) {

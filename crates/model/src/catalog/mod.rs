@@ -1,4 +1,4 @@
-//! The providers that selection chooses from: the built-in configurations, those in the input, those from options.
+//! The providers that selection chooses from: the built-in configurations, and those in the input and in the options.
 
 mod candidate;
 mod check;
@@ -7,7 +7,7 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use candidate::{Candidate, ConfigLocation, EngineSupport, Rule};
+pub use candidate::{Candidate, CandidateRule, ConfigLocation, EngineSupport};
 
 use super::providers::PROVIDERS;
 use super::rule_environment;
@@ -22,39 +22,39 @@ use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Every deployment is held against every configuration, and keeps what was said of it.
-const MOST_CONFIGURATIONS: usize = 256;
+/// Every deployment is assessed against every configuration, and its decision records each assessment.
+const MAX_CONFIGURATIONS: usize = 256;
 
-/// All candidates, by name.
+/// All candidates, ordered by name.
 #[derive(Debug)]
 pub struct Catalog {
     candidates: Vec<Arc<Candidate>>,
-    /// What the providers of this program can really render, whatever a configuration of their name claims.
+    /// The built-in configurations: what this program can render, whatever a configuration in the input claims.
     builtin: Vec<Arc<Candidate>>,
-    /// Names of configurations that could not be read: what they would have said is not known.
+    /// Names of configurations that could not be read, so that their capabilities and rules are unknown.
     failed: BTreeSet<String>,
-    /// How many configurations were given.
+    /// The number of configurations in the input.
     given: usize,
-    /// How many rules they have, all together.
-    rules: usize,
-    /// Where given rules are compiled; their cost is limited by options.
+    /// The number of selection rules in those configurations.
+    rule_count: usize,
+    /// Compiles the rules of the input. The options limit their cost.
     environment: Environment,
-    /// Where built-in rules are compiled; no option may switch them off by a limit.
+    /// Compiles the built-in rules. Their limits are fixed, so that no option can disable them.
     builtin_environment: Environment,
 }
 
 impl Configuration for Catalog {
-    /// Reads the configuration of a provider and adds it; one of a built-in's name takes its place. Rules are compiled at
-    /// once, so that every mistake in them is found whether or not they are used.
+    /// Reads the configuration of a provider and adds it. It replaces a built-in configuration of the same name. Selection
+    /// rules are compiled here, so that mistakes are found in unused rules too.
     fn read(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
         self.add(at, findings);
     }
 }
 
 impl Catalog {
-    /// The built-in providers. `limits` are on the rules of configurations that are added.
+    /// Creates a catalog of the built-in providers. `limits` apply to the selection rules of configurations added later.
     pub fn with_builtin(limits: cel::Limits) -> Self {
-        let builtin = PROVIDERS.iter().filter_map(|provider| builtin(provider.info().config));
+        let builtin = PROVIDERS.iter().filter_map(|provider| parse_builtin(provider.info().config));
         let mut candidates: Vec<Arc<Candidate>> = builtin.map(Arc::new).collect();
         candidates.sort_by(|a, b| a.name.cmp(&b.name));
         Self {
@@ -62,27 +62,27 @@ impl Catalog {
             candidates,
             failed: BTreeSet::new(),
             given: 0,
-            rules: 0,
+            rule_count: 0,
             environment: rule_environment::environment(limits),
             builtin_environment: rule_environment::environment(cel::Limits::default()),
         }
     }
 
-    /// The same without the built-in providers: only what is added can be chosen. What the providers of this program can
-    /// render is known all the same.
+    /// Creates a catalog without candidates: only configurations added later can be chosen. [`Self::builtin_candidate`]
+    /// still knows the built-in providers.
     pub fn without_builtin(limits: cel::Limits) -> Self {
         Self { candidates: Vec::new(), ..Self::with_builtin(limits) }
     }
 
-    /// The catalog that a run was given.
+    /// Returns the catalog of a run, or `None` if its configuration belongs to another transformation.
     pub fn downcast(configuration: &dyn Configuration) -> Option<&Self> {
         (configuration as &dyn Any).downcast_ref()
     }
 
     fn add(&mut self, at: &FieldPath, findings: &mut Findings<'_>) {
-        let before = findings.error_count();
-        if self.given == MOST_CONFIGURATIONS {
-            let message = format!("the input has more than {MOST_CONFIGURATIONS} provider configurations");
+        let errors_before = findings.error_count();
+        if self.given == MAX_CONFIGURATIONS {
+            let message = format!("the input has more than {MAX_CONFIGURATIONS} provider configurations");
             findings.report(
                 &codes::LIMIT_EXCEEDED,
                 located_at::<InferenceProviderConfig>(at).metadata().name(),
@@ -94,19 +94,19 @@ impl Catalog {
         let root = findings.scope().root;
         let Some(node) = root.at(at) else { return };
         let Some(config) = InferenceProviderConfig::read(node, at, &mut Reader::strict(findings)) else { return };
-        check::names(&config, at, findings);
-        let spans = check::rules(&config, at, root, &self.environment, &mut self.rules, findings);
+        check::check_names(&config, at, findings);
+        let spans = check::check_rules(&config, at, root, &self.environment, &mut self.rule_count, findings);
         let Some(name) = config.metadata.as_ref().and_then(|metadata| metadata.name.clone()) else { return };
-        if findings.error_count() > before {
+        if findings.error_count() > errors_before {
             self.failed.insert(name);
             return;
         }
         let path = located_at::<InferenceProviderConfig>(at).metadata().name();
         let scope = findings.scope();
         let span = root.locate(&path, yaml::FieldPart::Value);
-        let place = ConfigLocation { source: scope.source, document: scope.document, span };
+        let location = ConfigLocation { source: scope.source, document: scope.document, span };
         if let Some(other) = self.candidates.iter().find(|other| other.name == name && !other.builtin) {
-            // Cluster-scoped, and shared by both groups: one name, one configuration.
+            // The kind is cluster-scoped and its API groups share the names, so two objects would be one provider.
             let first = other.origin;
             let message = format!("provider {name:?} is configured twice");
             let reported = findings.report(&codes::DUPLICATE_PROVIDER_CONFIG, &path, message);
@@ -116,52 +116,52 @@ impl Catalog {
             return;
         }
         self.candidates.retain(|other| other.name != name);
-        self.candidates.push(Arc::new(Candidate::of(config, false, Some(place), &spans)));
+        self.candidates.push(Arc::new(Candidate::from_config(config, false, Some(location), &spans)));
         self.candidates.sort_by(|a, b| a.name.cmp(&b.name));
     }
 
-    /// Every candidate, by name.
+    /// Returns all candidates, ordered by name. Selection relies on the order to break ties.
     pub fn candidates(&self) -> &[Arc<Candidate>] {
         &self.candidates
     }
 
-    /// The name of every provider that is configured, also of those whose configuration could not be read.
+    /// Returns the names of all configured providers, including those whose configuration could not be read.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.candidates.iter().map(|candidate| candidate.name.as_str()).chain(self.failed.iter().map(String::as_str))
     }
 
-    /// The candidate of this name.
+    /// Finds a candidate by its provider's name.
     pub fn get(&self, name: &str) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| candidate.name == name).map(Arc::as_ref)
     }
 
-    /// What a provider of this program can render; none for providers of others.
+    /// Returns the built-in configuration of a provider, whatever the input claims, or `None` for a third-party provider.
     pub fn builtin_candidate(&self, name: &str) -> Option<&Candidate> {
         self.builtin.iter().find(|candidate| candidate.name == name).map(Arc::as_ref)
     }
 
-    /// Whether a configuration of this name was given and could not be read.
+    /// Returns whether the input has a configuration of this name that could not be read.
     pub fn has_failed(&self, name: &str) -> bool {
         self.failed.contains(name)
     }
 
-    /// Whether any configuration could not be read: then a choice among the rest may be another one than meant.
+    /// Returns whether any configuration could not be read. A choice among the others may then be wrong.
     pub fn is_incomplete(&self) -> bool {
         !self.failed.is_empty()
     }
 
-    /// What a candidate's rules are compiled and evaluated in.
+    /// Returns the environment in which a candidate's rules are compiled and evaluated.
     pub fn environment(&self, candidate: &Candidate) -> &Environment {
         if candidate.builtin { &self.builtin_environment } else { &self.environment }
     }
 }
 
-/// A built-in configuration; a test holds that each can be read.
-fn builtin(text: &str) -> Option<Candidate> {
+/// Parses a built-in configuration. A test checks that each one can be read.
+fn parse_builtin(text: &str) -> Option<Candidate> {
     let parsed = yaml::parse(text, &yaml::Limits::default());
     let root = &parsed.documents.first()?.root;
     let scope = DocumentScope { source: SourceId::default(), text, document: 0, root, object: None };
     let mut findings = Findings::new(scope);
     let config = InferenceProviderConfig::read(root, &FieldPath::root(), &mut Reader::strict(&mut findings))?;
-    Some(Candidate::of(config, true, None, &[]))
+    Some(Candidate::from_config(config, true, None, &[]))
 }

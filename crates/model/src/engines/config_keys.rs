@@ -1,81 +1,88 @@
-//! TensorRT-LLM: what is no flag of the wrapper is a key of the LLM API's configuration, nested where it belongs.
+//! Configuration keys of TensorRT-LLM. A name that is not a flag of the wrapper is a key of the LLM API's configuration, at its
+//! place in the nesting.
 
 use serde_json::Value;
 
-use super::given::{Given, GivenValue};
+use super::flag_value::json_or_text;
 use super::invocation::Invocation;
-use super::launcher::{Keys, Launcher};
-use super::value::json_or_text;
+use super::launcher::{ConfigKeys, Launcher};
+use super::user_flags::{UserFlag, UserFlagValue};
 use crate::codes;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_yaml::text::shorten;
 
-/// Adds a configuration key. Its value is JSON when it is, text when it is not.
-pub(super) fn add(
-    given: &Given<'_>,
-    keys: &Keys,
+/// Adds a configuration key. A value that parses as JSON is JSON; any other is a string.
+pub(super) fn add_config_key(
+    user_flag: &UserFlag<'_>,
+    config_keys: &ConfigKeys,
     launcher: &Launcher,
     invocation: &mut Invocation,
     findings: &mut Findings<'_>,
 ) {
-    if !given.from_mapping {
+    if !user_flag.from_mapping {
         findings
             .report(
                 &codes::INVALID_EXTRA_ARGUMENT,
-                &given.path,
-                format!("{} has no flag --{}", launcher.program, shorten(given.name)),
+                &user_flag.path,
+                format!("{} has no flag --{}", launcher.program, shorten(user_flag.name)),
             )
-            .help(keys.help);
+            .help(config_keys.help);
         return;
     }
-    let key = given.name.replace('-', "_");
-    let Some((known, _)) = keys.table.lookup(&key) else {
+    let key = user_flag.name.replace('-', "_");
+    let Some((known, _)) = config_keys.table.lookup(&key) else {
         let reported = findings.report(
             &codes::UNKNOWN_ARGUMENT,
-            FieldRef::key(&given.path),
+            FieldRef::key(&user_flag.path),
             format!(
                 "{key} is not a known configuration key of TensorRT-LLM; it is passed on, and the engine does not \
                      start if it does not know the key"
             ),
         );
-        if let Some(suggestion) = keys.table.suggest(&key) {
+        if let Some(suggestion) = config_keys.table.suggest(&key) {
             reported.help(format!("did you mean {:?}?", suggestion.replace('-', "_")));
         }
-        insert(given, &[key.as_str()], value_of(given), invocation, findings);
+        insert_leaves(user_flag, &[key.as_str()], json_value(user_flag), invocation, findings);
         return;
     };
-    let value = value_of(given);
-    if let GivenValue::One(text) = given.value
+    if let UserFlagValue::Single(text) = user_flag.value
         && let Err(problem) = known.check_value(text)
     {
         findings.report(
             &codes::INVALID_ARGUMENT_VALUE,
-            &given.path,
+            &user_flag.path,
             format!("{key} is {:?}, {problem}", shorten(text)),
         );
         return;
     }
-    let full = known.key();
-    let keys: Vec<&str> = full.split('.').collect();
-    insert(given, &keys, value, invocation, findings);
+    let dotted_key = known.key();
+    let keys: Vec<&str> = dotted_key.split('.').collect();
+    insert_leaves(user_flag, &keys, json_value(user_flag), invocation, findings);
 }
 
-fn value_of(given: &Given<'_>) -> Value {
-    match given.value {
-        GivenValue::One(text) => json_or_text(text),
-        GivenValue::Nothing | GivenValue::Many(_) => Value::Bool(true),
+fn json_value(user_flag: &UserFlag<'_>) -> Value {
+    match user_flag.value {
+        UserFlagValue::Single(text) => json_or_text(text),
+        UserFlagValue::Absent | UserFlagValue::Several(_) => Value::Bool(true),
     }
 }
 
-/// Puts a value in, leaf by leaf, so that two keys that set one leaf are found.
-fn insert(given: &Given<'_>, keys: &[&str], value: Value, invocation: &mut Invocation, findings: &mut Findings<'_>) {
+/// Inserts a value leaf by leaf, so that two keys that set the same leaf are reported: `kv_cache_config` with a JSON object may
+/// meet `kv_cache_config.dtype`.
+fn insert_leaves(
+    user_flag: &UserFlag<'_>,
+    keys: &[&str],
+    value: Value,
+    invocation: &mut Invocation,
+    findings: &mut Findings<'_>,
+) {
     if let Value::Object(fields) = &value
         && !fields.is_empty()
     {
         for (field, inner) in fields {
             let mut keys = keys.to_vec();
             keys.push(field);
-            insert(given, &keys, inner.clone(), invocation, findings);
+            insert_leaves(user_flag, &keys, inner.clone(), invocation, findings);
         }
         return;
     }
@@ -83,12 +90,12 @@ fn insert(given: &Given<'_>, keys: &[&str], value: Value, invocation: &mut Invoc
         findings
             .report(
                 &codes::DUPLICATE_FLAG,
-                FieldRef::key(&given.path),
+                FieldRef::key(&user_flag.path),
                 format!("{} is set twice: here and by {first}", keys.join(".")),
             )
             .related(&first, "first set here")
             .help("remove one of the two");
     } else {
-        invocation.set_key(keys, value, given.path.clone());
+        invocation.set_key(keys, value, user_flag.path.clone());
     }
 }

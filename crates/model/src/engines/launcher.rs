@@ -3,148 +3,148 @@
 use super::flags::{self, FlagTable};
 use kubefoundry_diagnostics::Code;
 
-/// A program that takes an engine's flags: which it knows, and in what form it wants them. Whoever starts a program says
-/// what it is; this module starts with [`Launcher::new`] and the programs that are not part of a provider's stack.
+/// A program that takes an engine's flags: the flags that it knows, and the form in which it takes them. Providers describe
+/// the programs of their stacks; this module describes the engines' own servers.
 #[derive(Debug, Clone)]
 pub struct Launcher {
-    /// Its name in messages: `vLLM`.
+    /// The program's name in messages: `vLLM`.
     pub program: String,
-    /// Its argument parsers, the outermost first: what one does not know, it leaves to the next.
+    /// The argument parsers, outermost first. Each leaves the flags that it does not know to the next.
     pub parsers: Vec<Parser>,
-    /// Configuration keys, where what is no flag is one.
-    pub keys: Option<Keys>,
-    /// Whether the model and its served name are among the flags, not named elsewhere.
+    /// Set where a name that is not a flag is a configuration key.
+    pub config_keys: Option<ConfigKeys>,
+    /// Whether the program takes the model and its served name as flags.
     pub takes_model: bool,
-    /// Which valued flags must be two elements (`--flag`, `value`) where others are one (`--flag=value`).
-    pub separate: Separate,
-    /// Set where the flags of the engine's own server are refused.
-    pub server_flags: Option<ServerFlagRefusal>,
-    /// Flags that may not be given, in lists.
-    pub refused: Vec<&'static [Refused]>,
-    /// Flags that it has and its tables have not: nothing is said of them.
-    pub further: &'static [&'static str],
-    /// How to give it an API key that is not in its arguments; none where another finding says that it takes no key.
+    /// The flags that are written as two elements (`--flag`, `value`) instead of one (`--flag=value`).
+    pub separate_values: SeparateValues,
+    /// Set where the flags of the engine's own HTTP server are refused.
+    pub server_flag_refusal: Option<ServerFlagRefusal>,
+    /// Lists of flags that users may not set.
+    pub refused_flags: Vec<&'static [RefusedFlag]>,
+    /// Flags that the program has but its tables lack. They are passed on without a finding.
+    pub extra_flags: &'static [&'static str],
+    /// How to pass an API key outside the arguments. `None` where another finding says that the program takes no key.
     pub api_key_help: Option<&'static str>,
-    /// What values become.
-    pub form: ValueForm,
-    /// The characters that values may have; none where any will do.
+    /// The form in which the program takes values.
+    pub value_form: ValueForm,
+    /// The characters that values may have. `None` allows all.
     pub charset: Option<Charset>,
-    /// Whether the model is split over the GPUs that the deployment counts; some programs look for themselves.
+    /// Whether the deployment's GPU count determines how the model is split. Some programs count the GPUs themselves.
     pub splits_model: bool,
-    /// What an unknown flag may come to, in a message after `it is passed on`.
-    pub consequence: &'static str,
+    /// What an unknown flag may cause, in a message after `it is passed on`.
+    pub unknown_flag_consequence: &'static str,
 }
 
 /// One argument parser of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Parser {
-    /// Its flags.
+    /// The flags that this parser knows.
     pub table: FlagTable,
-    /// Whether the start of a flag's name is as good as the name (`allow_abbrev` of argparse).
+    /// Whether the parser expands abbreviated flags (`allow_abbrev` of argparse).
     pub abbreviates: bool,
 }
 
 /// The configuration keys of a program.
 #[derive(Debug, Clone, Copy)]
-pub struct Keys {
-    /// The keys that are known.
+pub struct ConfigKeys {
+    /// The known keys. Unknown keys are passed on with an info.
     pub table: FlagTable,
-    /// Help for who gives one as a command-line flag.
+    /// The help for a key that is written as a command-line flag.
     pub help: &'static str,
 }
 
-/// Which valued flags are two elements of a command line.
+/// The flags whose values are separate elements of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Separate {
-    /// These.
+pub enum SeparateValues {
+    /// The flags of these names.
     Flags(&'static [&'static str]),
-    /// All.
+    /// Every flag with a value.
     All,
 }
 
-/// How a program that has no server of its own answers flags of one.
+/// The answer of a program without an HTTP server to flags of one.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerFlagRefusal {
-    /// Server flags, and the program's own flags that do the same.
+    /// Server flags with the program's own flags of the same effect.
     pub replacements: &'static [(&'static str, &'static str)],
-    /// Help for the other flags.
+    /// The help for all other server flags.
     pub help: &'static str,
 }
 
-/// A flag that may not be given, and what is said of it: `--{flag} {why}`.
+/// A flag that users may not set. The message is `--{flag} {why}`.
 #[derive(Debug, Clone, Copy)]
-pub struct Refused {
-    /// Its canonical name.
+pub struct RefusedFlag {
+    /// The flag's canonical name, without dashes.
     pub flag: &'static str,
-    /// How it is reported.
+    /// The code of the finding.
     pub code: &'static Code,
-    /// Why, in a message after the flag.
+    /// The reason, in the message after the flag.
     pub why: &'static str,
-    /// What to do.
+    /// The help of the finding.
     pub help: &'static str,
 }
 
-/// What values become.
+/// The form in which a program takes values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueForm {
-    /// Text of a command line; JSON is written by our own serializer.
+    /// Text of a command line. JSON is serialized again, so that its spelling is uniform.
     CommandLine,
-    /// Typed keyword arguments: maps, lists and numbers.
+    /// Typed keyword arguments of Python: maps, lists and numbers.
     Keywords,
-    /// Text, and numbers where a number comes out as it went in.
+    /// Text, but a number where it is written again exactly as the user wrote it.
     BareNumbers,
 }
 
-/// What to do about a secret, where there is no more to say.
-pub(super) const KEEP_OUT: &str = "remove the flag: everyone who can read the object can read its value";
+/// The help for a secret in the arguments where the program has no better way to take it.
+pub(super) const SECRET_HELP: &str = "remove the flag: everyone who can read the object can read its value";
 
 /// The characters that values may have: ASCII letters and digits, and some more.
 #[derive(Debug, Clone, Copy)]
 pub struct Charset {
-    /// The characters beside letters and digits.
+    /// The allowed characters besides ASCII letters and digits.
     pub marks: &'static str,
-    /// Why no others, in a message after the character: `which a shell reads`.
+    /// The reason, in a message after the refused character: `which a shell reads`.
     pub reason: &'static str,
-    /// What values are made of.
+    /// The help, which lists the allowed characters.
     pub help: &'static str,
 }
 
 impl Launcher {
-    /// A program with a command line of which nothing more is known.
+    /// Creates a launcher with an ordinary command line, no flag tables and no restrictions.
     pub fn new(program: impl Into<String>) -> Self {
         Self {
             program: program.into(),
             parsers: Vec::new(),
-            keys: None,
+            config_keys: None,
             takes_model: true,
-            separate: Separate::Flags(&[]),
-            server_flags: None,
-            refused: Vec::new(),
-            further: &[],
-            api_key_help: Some(KEEP_OUT),
-            form: ValueForm::CommandLine,
+            separate_values: SeparateValues::Flags(&[]),
+            server_flag_refusal: None,
+            refused_flags: Vec::new(),
+            extra_flags: &[],
+            api_key_help: Some(SECRET_HELP),
+            value_form: ValueForm::CommandLine,
             charset: None,
             splits_model: true,
-            consequence: "",
+            unknown_flag_consequence: "",
         }
     }
 
-    /// vLLM's own server (`python3 -m vllm.entrypoints.openai.api_server`) of the version that an image's tag says, if
-    /// it says one.
+    /// Describes vLLM's own server (`python3 -m vllm.entrypoints.openai.api_server`) in the version of the image's tag, or in the
+    /// newest known version.
     pub fn vllm_server(image: &str) -> Self {
         let parser = Parser { table: flags::vllm_for_image(image), abbreviates: true };
         let api_key_help = Some("remove the flag, and set VLLM_API_KEY in spec.env from a Secret");
         Self { parsers: vec![parser], api_key_help, ..Self::new("vLLM") }
     }
 
-    /// `llama-server`, or a runner that passes its flags on. It looks names up whole, and wants two elements a flag.
-    /// What it loads has several flags: its caller chooses.
+    /// Describes `llama-server`, or a runner that passes flags on to it. It expands no abbreviations and takes a value as an
+    /// element of its own. Several flags can name the model, so the caller adds the model.
     pub fn llama_server() -> Self {
         let parser = Parser { table: flags::llama_server(), abbreviates: false };
         Self {
             parsers: vec![parser],
             takes_model: false,
-            separate: Separate::All,
+            separate_values: SeparateValues::All,
             api_key_help: Some("remove the flag, and set LLAMA_API_KEY in spec.env from a Secret"),
             ..Self::new("llama.cpp")
         }

@@ -2,7 +2,6 @@
 
 use super::profile::{BooleanSetting, EngineProfile, Examples};
 
-/// How llama.cpp is told what a deployment says.
 pub(super) static PROFILE: EngineProfile = EngineProfile {
     display_name: "llama.cpp",
     requires_gpu: false,
@@ -18,13 +17,13 @@ pub(super) static PROFILE: EngineProfile = EngineProfile {
     },
     model: "model",
     served_name: "alias",
-    // It calls a model by the file that it loaded.
+    // Without an alias, llama-server names the model after the file that it loads.
     answers_to_model: false,
     context_length: "ctx-size",
     context_length_warning: None,
     trust_remote_code: BooleanSetting::Ignored("a GGUF file contains no code to run"),
     prefix_caching_on: BooleanSetting::Switch("cache-prompt"),
-    prefix_caching_off: BooleanSetting::Off("cache-prompt", "no-cache-prompt"),
+    prefix_caching_off: BooleanSetting::OffForm("cache-prompt", "no-cache-prompt"),
     enforce_eager: BooleanSetting::Ignored("llama.cpp has no eager mode"),
     // GPUs are split by layer automatically (docs/design/0008).
     parallelism: None,

@@ -1,63 +1,63 @@
-//! What names of flags mean to a launcher.
+//! Looks up names of flags in the tables of a launcher.
 
 use super::flags::{Flag, FlagGroup, FlagTable, Spelling};
 use super::launcher::Launcher;
 
-/// What a name stands for.
+/// The meaning of a flag name.
 #[derive(Debug)]
 pub(super) enum Meaning {
-    /// A flag.
-    One(Known),
-    /// The start of several flags; their names.
+    /// A known flag, spelled out or abbreviated.
+    One(KnownFlag),
+    /// An abbreviation of several flags, with their names.
     Several(Vec<&'static str>),
-    /// No flag that is known.
+    /// No table has the flag.
     Unknown,
 }
 
-/// A flag of a table, and how it was spelled.
+/// A flag of a table with the spelling that the user chose.
 #[derive(Debug)]
-pub(super) struct Known {
-    /// The flag.
+pub(super) struct KnownFlag {
     pub(super) flag: Flag,
-    /// Whether its on- or its off-form was written.
+    /// Tells whether the user wrote the off form.
     pub(super) spelling: Spelling,
 }
 
 impl Launcher {
-    /// What a name stands for, kebab-case or snake_case, without dashes. A whole name is never an abbreviation; nor is a
-    /// name that may be a configuration key.
+    /// Looks up a name in kebab-case or snake_case, without dashes. A complete name wins over an abbreviation, and a name from
+    /// the `args` mapping that may be a configuration key is never an abbreviation.
     pub(super) fn lookup(&self, name: &str, from_mapping: bool) -> Meaning {
         let exact = self.tables().find_map(|table| table.lookup(name));
         if let Some((flag, spelling)) = exact {
-            return Meaning::One(Known { flag, spelling });
+            return Meaning::One(KnownFlag { flag, spelling });
         }
-        if from_mapping && self.keys.is_some() {
+        if from_mapping && self.config_keys.is_some() {
             return Meaning::Unknown;
         }
+        // Each parser leaves unknown flags to the next one, so the first parser that expands the name decides.
         let parsers = self.parsers.iter().filter(|parser| parser.abbreviates);
-        let Some(mut meant) =
-            parsers.map(|parser| parser.table.expand_abbreviation(name)).find(|meant| !meant.is_empty())
+        let Some(mut candidates) =
+            parsers.map(|parser| parser.table.expand_abbreviation(name)).find(|candidates| !candidates.is_empty())
         else {
             return Meaning::Unknown;
         };
-        // Flags that the program does not have make no name ambiguous.
-        let is_taken = |flag: &Flag| self.server_flags.is_none() || flag.group != FlagGroup::Frontend;
-        if meant.iter().any(|(flag, _)| is_taken(flag)) {
-            meant.retain(|(flag, _)| is_taken(flag));
+        // Server flags that the program lacks do not make a name ambiguous.
+        let is_accepted = |flag: &Flag| self.server_flag_refusal.is_none() || flag.group != FlagGroup::Frontend;
+        if candidates.iter().any(|(flag, _)| is_accepted(flag)) {
+            candidates.retain(|(flag, _)| is_accepted(flag));
         }
-        match meant.as_slice() {
-            [(flag, spelling)] => Meaning::One(Known { flag: *flag, spelling: *spelling }),
+        match candidates.as_slice() {
+            [(flag, spelling)] => Meaning::One(KnownFlag { flag: *flag, spelling: *spelling }),
             _ => Meaning::Several(
-                meant
+                candidates
                     .iter()
-                    .map(|(flag, how)| flag.off.filter(|_| *how == Spelling::Off).unwrap_or(flag.name))
+                    .map(|(flag, spelling)| flag.off.filter(|_| *spelling == Spelling::Off).unwrap_or(flag.name))
                     .collect(),
             ),
         }
     }
 
-    /// Whether a flag works in this version, and will go.
-    pub(super) fn deprecates(&self, name: &str) -> bool {
+    /// Returns whether this version deprecates a flag.
+    pub(super) fn is_deprecated(&self, name: &str) -> bool {
         self.tables().find_map(|table| table.lookup(name)).is_some_and(|(flag, _)| flag.deprecated)
     }
 
@@ -65,17 +65,17 @@ impl Launcher {
         self.parsers.iter().map(|parser| parser.table)
     }
 
-    /// The flag that was probably meant.
+    /// Suggests the closest known flag for a misspelled one.
     pub(super) fn suggest(&self, name: &str) -> Option<&'static str> {
         self.tables().find_map(|table| table.suggest(name))
     }
 
-    /// What replaces a flag that this version does not have, as a command line says it.
+    /// Returns the replacement of a flag that this version lacks, as a command line writes it.
     pub(super) fn replacement(&self, name: &str) -> Option<&'static str> {
         self.tables().find_map(|table| table.replacement(name))
     }
 
-    /// Whether another version has this flag.
+    /// Returns whether another version of the program has this flag.
     pub(super) fn is_known_in_other_version(&self, name: &str) -> bool {
         self.tables().any(|table| table.is_known_in_other_version(name))
     }

@@ -6,39 +6,39 @@
 //! extraArgs    ─┘                                                     ├─ keyword_arguments()  Python
 //!                                                                     └─ engine_config        TensorRT-LLM
 //! ```
-//! Providers add what their stack needs with [`Invocation::set_default`]; what the user said on the same flag wins.
+//! Providers add the flags of their stack with [`Invocation::set_default`]; a flag that the user set wins.
 
 mod config_keys;
-mod exposed;
+mod engine_args;
+mod exposed_secrets;
+mod flag_value;
 pub mod flags;
-mod given;
-mod import;
+mod imported_flags;
 mod invocation;
 mod launcher;
 mod llamacpp;
 mod lookup;
 mod parallelism;
 pub mod profile;
-mod refused;
+mod refused_flags;
 mod sglang;
 #[cfg(test)]
 mod tests;
 mod trtllm;
-mod typed;
-mod user;
-mod value;
+mod typed_fields;
+mod user_flags;
 mod vllm;
 
-pub(crate) use given::looks_like_flag;
-pub use import::{ImportedFlag, flags_from_argv, flags_from_keywords};
+pub use imported_flags::{ImportedFlag, flags_from_argv, flags_from_keywords};
 pub use invocation::{Argument, ArgumentValue, Invocation, Parallelism, escape_expansion};
-pub use launcher::{Charset, Keys, Launcher, Parser, Refused, Separate, ServerFlagRefusal, ValueForm};
+pub use launcher::{Charset, ConfigKeys, Launcher, Parser, RefusedFlag, SeparateValues, ServerFlagRefusal, ValueForm};
+pub(crate) use user_flags::looks_like_flag;
 
 use super::ir::{Deployment, EngineType, Worker};
 use kubefoundry_diagnostics::Findings;
 use profile::EngineProfile;
 
-/// What an engine calls the settings that a deployment has fields for.
+/// Returns the profile of an engine: the names of its settings.
 pub fn profile(engine: EngineType) -> &'static EngineProfile {
     match engine {
         EngineType::Vllm => &vllm::PROFILE,
@@ -48,11 +48,11 @@ pub fn profile(engine: EngineType) -> &'static EngineProfile {
     }
 }
 
-/// Resolves everything that sets the engine, for one worker: typed fields, `engine.args`, `engine.extraArgs`,
-/// parallelism (docs/design/0007 to 0009). What cannot be passed is left out, and an error says why; the rest comes
-/// back, so that a provider can look at it in the same run.
+/// Resolves all settings of the engine for one worker: typed fields, `engine.args`, `engine.extraArgs` and parallelism
+/// (docs/design/0007 to 0009). A setting that cannot be passed is omitted and reported as an error. The others are returned
+/// all the same, so that the provider finds its own errors in the same run.
 ///
-/// The model and the served name are among the arguments where the launcher [takes](Launcher::takes_model) them.
+/// The arguments include the model and the served name where the launcher [takes](Launcher::takes_model) them.
 pub fn resolve(
     deployment: &Deployment,
     worker: &Worker,
@@ -60,12 +60,12 @@ pub fn resolve(
     findings: &mut Findings<'_>,
 ) -> Invocation {
     let profile = profile(deployment.engine.kind);
-    let mut invocation = Invocation::new(launcher.separate);
-    typed::add(deployment, profile, launcher, &mut invocation, findings);
+    let mut invocation = Invocation::new(launcher.separate_values);
+    typed_fields::add_typed_fields(deployment, profile, launcher, &mut invocation, findings);
     for argument in &invocation.arguments {
-        value::is_acceptable(argument, launcher, findings);
+        flag_value::is_acceptable(argument, launcher, findings);
     }
-    user::add(deployment, profile, launcher, &mut invocation, findings);
-    parallelism::resolve(worker, profile, launcher, &mut invocation, findings);
+    engine_args::add_engine_args(deployment, profile, launcher, &mut invocation, findings);
+    parallelism::resolve_parallelism(worker, profile, launcher, &mut invocation, findings);
     invocation
 }

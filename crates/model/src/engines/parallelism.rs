@@ -1,4 +1,4 @@
-//! How a model is split over the GPUs of a worker: what the user said, checked, and the rest derived.
+//! Parallelism: checks the sizes that the user sets against the GPUs of a worker, and derives the tensor parallel size.
 
 use super::Launcher;
 use super::invocation::{Argument, ArgumentValue, Invocation, Parallelism};
@@ -9,8 +9,8 @@ use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Checks TP × PP × DP against the worker's GPUs, and derives TP where nothing sets it (docs/design/0008).
-pub(super) fn resolve(
+/// Checks TP × PP × DP against the worker's GPUs, and derives TP if the user does not set it (docs/design/0008).
+pub(super) fn resolve_parallelism(
     worker: &Worker,
     profile: &'static EngineProfile,
     launcher: &Launcher,
@@ -21,11 +21,12 @@ pub(super) fn resolve(
     let Some(flags) = profile.parallelism.as_ref().filter(|_| gpus > 0 && launcher.splits_model) else {
         return;
     };
-    let Some(sizes) = Said::of(flags, invocation, findings) else { return };
+    let Some(sizes) = UserSizes::read(flags, invocation, findings) else { return };
+    // With DP attention the data parallel ranks run on the tensor parallel GPUs and need none of their own.
     let data = if sizes.data_inside_tensor { 1 } else { sizes.data.unwrap_or(1) };
     let pipeline = sizes.pipeline.unwrap_or(1);
     let outer = u64::from(pipeline) * u64::from(data);
-    let at = said_at(flags, invocation).unwrap_or_else(|| worker.gpu_path().count().into());
+    let path = first_size_path(flags, invocation).unwrap_or_else(|| worker.gpu_path().count().into());
     let tensor = if let Some(tensor) = sizes.tensor {
         tensor
     } else {
@@ -34,7 +35,7 @@ pub(super) fn resolve(
             findings
                 .report(
                     &codes::UNEVEN_PARALLELISM,
-                    &at,
+                    &path,
                     format!("{gpus} GPUs are not divisible by pipeline parallel {pipeline} x data parallel {data}"),
                 )
                 .help(format!("choose sizes whose product divides {gpus}"));
@@ -47,7 +48,7 @@ pub(super) fn resolve(
         findings
             .report(
                 &codes::PARALLELISM_EXCEEDS_GPUS,
-                &at,
+                &path,
                 format!(
                     "tensor parallel {tensor} x pipeline parallel {pipeline} x data parallel {data} needs {ranks} \
                      GPUs, but the {} worker has {gpus}",
@@ -64,7 +65,7 @@ pub(super) fn resolve(
         findings
             .report(
                 &codes::IDLE_GPUS,
-                &at,
+                &path,
                 format!(
                     "{} of the {gpus} GPUs of the {} worker stay idle: tensor parallel {tensor} x pipeline parallel \
                      {pipeline} x data parallel {data} uses {ranks}",
@@ -75,14 +76,14 @@ pub(super) fn resolve(
             .help(format!("raise the sizes, or set {} to {ranks}", worker.gpu_path().count()));
     }
     if sizes.tensor.is_none() && tensor > 1 {
-        // Before the user's own flags, beside the other settings that come from fields.
-        let at = invocation
+        // The derived flag goes before the user's flags, with the other arguments that come from fields.
+        let position = invocation
             .arguments
             .iter()
             .position(|argument| is_user_flag(&argument.path))
             .unwrap_or(invocation.arguments.len());
         invocation.arguments.insert(
-            at,
+            position,
             Argument {
                 name: flags.tensor.to_owned(),
                 value: ArgumentValue::Number(tensor.into()),
@@ -98,17 +99,17 @@ fn is_user_flag(path: &FieldPath) -> bool {
         || path.starts_with(&ModelDeployment::path().spec().engine().extra_args())
 }
 
-/// The sizes that the user said.
-struct Said {
+/// The parallel sizes that the user sets.
+struct UserSizes {
     tensor: Option<u32>,
     pipeline: Option<u32>,
     data: Option<u32>,
     data_inside_tensor: bool,
 }
 
-impl Said {
-    /// `None` when a size is no positive number; a finding says so.
-    fn of(flags: &ParallelismFlags, invocation: &Invocation, findings: &mut Findings<'_>) -> Option<Self> {
+impl UserSizes {
+    /// Reads the sizes. Returns `None` after reporting one that is not a positive integer.
+    fn read(flags: &ParallelismFlags, invocation: &Invocation, findings: &mut Findings<'_>) -> Option<Self> {
         let mut size = |name: &str| {
             let Some(argument) = invocation.get(name) else { return Some(None) };
             let size = argument.value.as_u32().filter(|size| *size > 0);
@@ -131,8 +132,8 @@ impl Said {
     }
 }
 
-/// Where the user said a size: the first flag that does.
-fn said_at(flags: &ParallelismFlags, invocation: &Invocation) -> Option<FieldPath> {
+/// Returns the path of the first flag that sets a size.
+fn first_size_path(flags: &ParallelismFlags, invocation: &Invocation) -> Option<FieldPath> {
     [Some(flags.tensor), Some(flags.pipeline), flags.data]
         .into_iter()
         .flatten()

@@ -1,46 +1,46 @@
-//! What an engine calls the settings that a deployment has fields for.
+//! Engine profiles: the names that each engine has for the settings of a deployment.
 
-/// The names of one engine's settings. Flag names are canonical: long, kebab-case, without dashes.
+/// The names of an engine's settings. Flag names are canonical: long, in kebab-case, without leading dashes.
 #[derive(Debug)]
 pub struct EngineProfile {
     /// The engine's name in messages: `vLLM`.
     pub display_name: &'static str,
     /// Whether every worker needs a GPU.
     pub requires_gpu: bool,
-    /// The table of its flags, or of its configuration keys, as [`flags::tables_by_version`](super::flags::tables_by_version) calls it.
+    /// The name of its flag table, or of its table of configuration keys, in [`flags::tables_by_version`](super::flags::tables_by_version).
     pub table: &'static str,
-    /// The program that takes those flags, in documentation: `llama-server`.
+    /// The program that takes those flags, as the documentation calls it: `llama-server`.
     pub program: &'static str,
-    /// What analyses and tests put into the deployments that they make up.
+    /// Values for the deployments that analyses and tests generate.
     pub examples: Examples,
-    /// The model.
+    /// The flag for the model.
     pub model: &'static str,
-    /// The name in the API.
+    /// The flag for the model's name in the API.
     pub served_name: &'static str,
-    /// Whether an engine that is told no such name answers to what it is told as the model.
+    /// Whether an engine without a served name answers to the value of its model flag.
     pub answers_to_model: bool,
-    /// Longest context, in tokens.
+    /// The flag for the longest context, in tokens.
     pub context_length: &'static str,
-    /// The warning about a context length that may not take effect, and its help.
+    /// The message and the help of the warning about a context length that may not take effect.
     pub context_length_warning: Option<(&'static str, &'static str)>,
-    /// Code in the model's repository may run.
+    /// Allows code from the model's repository to run.
     pub trust_remote_code: BooleanSetting,
-    /// Prefixes are cached.
+    /// Turns prefix caching on.
     pub prefix_caching_on: BooleanSetting,
-    /// Prefixes are not cached.
+    /// Turns prefix caching off.
     pub prefix_caching_off: BooleanSetting,
-    /// CUDA graphs are off.
+    /// Turns CUDA graphs off.
     pub enforce_eager: BooleanSetting,
-    /// How the model is split; none when the engine splits it itself.
+    /// The flags that split the model over GPUs. `None` where the engine splits it without flags.
     pub parallelism: Option<ParallelismFlags>,
 }
 
-/// Values for a deployment that an engine runs. Flags are those that no provider sets itself.
+/// Example values for deployments of an engine. No provider sets these flags itself.
 #[derive(Debug)]
 pub struct Examples {
-    /// The id of a model.
+    /// The id of a model that the engine can run.
     pub model: &'static str,
-    /// An image, where the engine cannot be run without one.
+    /// An image, for an engine that has no default image.
     pub image: Option<&'static str>,
     /// A flag that takes a number.
     pub number: &'static str,
@@ -48,37 +48,37 @@ pub struct Examples {
     pub text: &'static str,
     /// A flag that takes JSON.
     pub json: &'static str,
-    /// A flag that takes several texts.
+    /// A flag that takes a list of texts.
     pub list: &'static str,
 }
 
-/// The flags that say how a model is split over GPUs.
+/// The flags that split a model over GPUs.
 #[derive(Debug)]
 pub struct ParallelismFlags {
-    /// Tensor parallel size.
+    /// The tensor parallel size.
     pub tensor: &'static str,
-    /// Pipeline parallel size.
+    /// The pipeline parallel size.
     pub pipeline: &'static str,
-    /// Data parallel size.
+    /// The data parallel size, if the engine has one.
     pub data: Option<&'static str>,
     /// A switch that makes data parallel ranks share the tensor parallel GPUs.
     pub data_inside_tensor: Option<&'static str>,
 }
 
-/// How an engine is told something that is either so or not.
+/// The form in which an engine takes a boolean setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BooleanSetting {
-    /// By a switch: `--name`.
+    /// A switch: `--name`.
     Switch(&'static str),
-    /// By a switch, and where the runtime has deprecated it, by these flags with these values.
+    /// A switch, and the flags with values that replace it in runtimes that deprecate it.
     ReplacedSwitch(&'static str, &'static [(&'static str, &'static str)]),
-    /// By the off-spelling of a switch: name, then spelling.
-    Off(&'static str, &'static str),
-    /// By a configuration key, nested, with a JSON value.
-    Key(&'static [&'static str], ConfigValue),
-    /// It is so without being told.
+    /// The off form of a switch: the flag's name, then the off form.
+    OffForm(&'static str, &'static str),
+    /// A configuration key, as its nested parts, and its value.
+    ConfigKey(&'static [&'static str], ConfigValue),
+    /// No argument is needed: the engine behaves so by default.
     Default,
-    /// It cannot be told; why, for a warning.
+    /// The engine has no such setting. The text is the reason in the warning.
     Ignored(&'static str),
 }
 

@@ -1,8 +1,7 @@
-//! SGLang (its `ServerArgs`; facts in `flags/data`).
+//! SGLang. The names are those of its `ServerArgs`; the flags of each version are in `flags/data`.
 
 use super::profile::{BooleanSetting, EngineProfile, Examples, ParallelismFlags};
 
-/// How SGLang is told what a deployment says.
 pub(super) static PROFILE: EngineProfile = EngineProfile {
     display_name: "SGLang",
     requires_gpu: true,

@@ -1,6 +1,6 @@
 //! From fields to flags: each case is a part of a `spec`, and the argv or the findings that come of it.
 
-mod refused;
+mod refusals;
 
 use super::{Invocation, Launcher, resolve};
 use crate::ir::EngineType;

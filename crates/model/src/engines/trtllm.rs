@@ -1,8 +1,7 @@
-//! TensorRT-LLM under a wrapper: few flags, the rest are keys of the LLM API's configuration.
+//! TensorRT-LLM under a wrapper, which takes few flags. Other settings are keys of the LLM API's configuration.
 
 use super::profile::{BooleanSetting, ConfigValue, EngineProfile, Examples, ParallelismFlags};
 
-/// How TensorRT-LLM is told what a deployment says.
 pub(super) static PROFILE: EngineProfile = EngineProfile {
     display_name: "TensorRT-LLM",
     requires_gpu: true,
@@ -21,14 +20,14 @@ pub(super) static PROFILE: EngineProfile = EngineProfile {
     answers_to_model: true,
     context_length: "max-seq-len",
     context_length_warning: Some((CONTEXT_LENGTH_WARNING, CONTEXT_LENGTH_HELP)),
-    trust_remote_code: BooleanSetting::Key(&["trust_remote_code"], ConfigValue::Bool(true)),
-    prefix_caching_on: BooleanSetting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(true)),
-    prefix_caching_off: BooleanSetting::Key(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(false)),
-    enforce_eager: BooleanSetting::Key(&["cuda_graph_config"], ConfigValue::Null),
+    trust_remote_code: BooleanSetting::ConfigKey(&["trust_remote_code"], ConfigValue::Bool(true)),
+    prefix_caching_on: BooleanSetting::ConfigKey(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(true)),
+    prefix_caching_off: BooleanSetting::ConfigKey(&["kv_cache_config", "enable_block_reuse"], ConfigValue::Bool(false)),
+    enforce_eager: BooleanSetting::ConfigKey(&["cuda_graph_config"], ConfigValue::Null),
     parallelism: Some(ParallelismFlags {
         tensor: "tensor-parallel-size",
         pipeline: "pipeline-parallel-size",
-        // Attention data parallelism shares the tensor parallel GPUs; there is no size of its own.
+        // Attention data parallelism shares the tensor parallel GPUs and has no size of its own.
         data: None,
         data_inside_tensor: None,
     }),

@@ -1,8 +1,7 @@
-//! vLLM (docs: engine arguments of the runtime's version; facts in `flags/data`).
+//! vLLM. The names are those of its engine arguments; the flags of each version are in `flags/data`.
 
 use super::profile::{BooleanSetting, EngineProfile, Examples, ParallelismFlags};
 
-/// How vLLM is told what a deployment says.
 pub(super) static PROFILE: EngineProfile = EngineProfile {
     display_name: "vLLM",
     requires_gpu: true,
@@ -24,7 +23,7 @@ pub(super) static PROFILE: EngineProfile = EngineProfile {
     trust_remote_code: BooleanSetting::Switch("trust-remote-code"),
     prefix_caching_on: BooleanSetting::Switch("enable-prefix-caching"),
     // Valid in every version; 0.33 adds `--disable-prefix-caching` beside it.
-    prefix_caching_off: BooleanSetting::Off("enable-prefix-caching", "no-enable-prefix-caching"),
+    prefix_caching_off: BooleanSetting::OffForm("enable-prefix-caching", "no-enable-prefix-caching"),
     enforce_eager: BooleanSetting::Switch("enforce-eager"),
     parallelism: Some(ParallelismFlags {
         tensor: "tensor-parallel-size",

@@ -1,4 +1,4 @@
-//! A deployment after validation: every default applied, every choice made, and for each value where it came from.
+//! A deployment after validation: defaults are applied, choices are made, and each value knows its origin.
 
 mod leaves;
 
@@ -13,37 +13,37 @@ pub use kubefoundry_transform::FieldOrigin;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// A value and where it came from.
+/// A value with its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leaf<T> {
-    /// The value.
+    /// The value after defaulting.
     pub value: T,
-    /// Where it came from.
+    /// Whether the value was written, defaulted or derived.
     pub origin: FieldOrigin,
 }
 
 impl<T> Leaf<T> {
-    /// A value that the user wrote.
+    /// Creates a value that the user wrote.
     pub fn written(value: T) -> Self {
         Self { value, origin: FieldOrigin::Written }
     }
 
-    /// A default.
+    /// Creates a value that is a constant default.
     pub fn defaulted(value: T) -> Self {
         Self { value, origin: FieldOrigin::Defaulted }
     }
 
-    /// A value that follows from others.
+    /// Creates a value that follows from other values.
     pub fn derived(value: T) -> Self {
         Self { value, origin: FieldOrigin::Derived }
     }
 
-    /// What was written, or the default.
+    /// Creates a leaf of the written value, or of the default if there is none.
     pub fn or_default(written: Option<T>, default: T) -> Self {
         written.map_or_else(|| Self::defaulted(default), Self::written)
     }
 
-    /// Whether the user wrote it.
+    /// Returns whether the user wrote the value.
     pub fn is_written(&self) -> bool {
         self.origin == FieldOrigin::Written
     }
@@ -54,156 +54,156 @@ impl<T> Leaf<T> {
 pub struct Deployment {
     /// The group it was written in, with its habits.
     pub api_group: &'static ApiGroup,
-    /// What it is called.
+    /// Name, namespace, uid, labels and annotations.
     pub metadata: Metadata,
-    /// Which model.
+    /// The model and its volumes.
     pub model: Model,
-    /// Which provider was asked for.
+    /// The requested provider, if any, and its overrides.
     pub provider: ProviderRequest,
-    /// Which engine, and how it is set.
+    /// The engine and its settings.
     pub engine: Engine,
-    /// Where the serving mode, which the workload shows, came from.
+    /// The origin of the serving mode. [`Workload::mode`] is the mode itself.
     pub mode_origin: FieldOrigin,
-    /// What runs: one kind of worker, or two.
+    /// The workers of each role.
     pub workload: Workload,
-    /// A container image instead of the provider's, and the field it was given in.
+    /// The container image that replaces the provider's default, and the field that sets it.
     pub image: Option<(String, FieldPath)>,
-    /// Environment of the engine's containers.
+    /// Environment variables of the engine's containers.
     pub env: Vec<EnvVar>,
-    /// Labels of the pods.
+    /// Additional labels of the pods.
     pub pod_labels: Vec<(String, String)>,
-    /// Annotations of the pods.
+    /// Additional annotations of the pods.
     pub pod_annotations: Vec<(String, String)>,
-    /// The secret whose keys become environment variables.
+    /// The name of the Secret whose keys become environment variables.
     pub hugging_face_token: Option<String>,
-    /// Secrets to pull images with.
+    /// The names of the Secrets for pulling images.
     pub image_pull_secrets: Vec<String>,
-    /// Labels that nodes must have.
+    /// The labels that a node must have.
     pub node_selector: Vec<(String, String)>,
-    /// Taints that the pods tolerate.
+    /// The node taints that the pods tolerate.
     pub tolerations: Vec<Toleration>,
 }
 
-/// Name, namespace, labels, annotations.
+/// The metadata of a deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
     /// The name: a DNS-1123 label.
     pub name: String,
-    /// The namespace; absent stays absent.
+    /// The namespace. It is never defaulted.
     pub namespace: Option<String>,
-    /// The identity in a cluster, when the input has one.
+    /// The UID in a cluster. Owner references need it.
     pub uid: Option<String>,
-    /// Labels.
+    /// The labels in input order.
     pub labels: Vec<(String, String)>,
-    /// Annotations.
+    /// The annotations in input order.
     pub annotations: Vec<(String, String)>,
 }
 
-/// Which model.
+/// The model of a deployment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// The id; only a custom model may have none.
+    /// The id. Only a custom model can lack one.
     pub id: Option<String>,
-    /// The name in the API: written, or derived from the id; none for a custom model.
+    /// The name in the API: written, or derived from the id. `None` for a custom model.
     pub served_name: Option<Leaf<String>>,
-    /// Where it comes from.
+    /// HuggingFace, or the image.
     pub source: Leaf<ModelSource>,
-    /// Volumes for its weights and caches.
+    /// The volumes for weights and caches.
     pub volumes: Vec<Volume>,
 }
 
 /// A volume to mount into the engine's containers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Volume {
-    /// A DNS label, unique among them.
+    /// A DNS label, unique in the deployment.
     pub name: String,
-    /// What it is for.
+    /// The purpose, which decides the default mount path and the cache variables.
     pub purpose: Leaf<VolumePurpose>,
-    /// Where it is mounted: an absolute path.
+    /// The absolute path at which it is mounted.
     pub mount_path: Leaf<String>,
-    /// The claim it is.
+    /// The name of the existing or new PersistentVolumeClaim.
     pub claim_name: Leaf<String>,
-    /// The claim to make; none when it exists.
+    /// The claim to render. `None` for an existing claim.
     pub new_claim: Option<NewClaim>,
-    /// Mounted for reading only.
+    /// Whether it is mounted read-only.
     pub read_only: Leaf<bool>,
 }
 
-/// A PersistentVolumeClaim to make.
+/// A PersistentVolumeClaim to render.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewClaim {
-    /// Its size: a quantity.
+    /// The requested size, a Kubernetes quantity.
     pub size: String,
-    /// Its StorageClass: none given, or empty for none at all.
+    /// The StorageClass. `None` for the cluster's default, empty for a claim without a class.
     pub storage_class_name: Option<String>,
-    /// Who may mount it.
+    /// The access mode.
     pub access_mode: Leaf<AccessMode>,
 }
 
-/// Which provider was asked for.
+/// The provider that a deployment asks for.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProviderRequest {
-    /// Its name; absent means that it is selected.
+    /// The provider's name. `None` leaves the choice to selection.
     pub name: Option<String>,
-    /// Its own settings; the provider reads them, at [`ProviderRequest::overrides_path`].
+    /// The provider's own settings, which the provider reads at [`ProviderRequest::overrides_path`].
     pub overrides: Option<Node<'static>>,
 }
 
 impl ProviderRequest {
-    /// Where overrides stand.
+    /// Returns the path of the overrides.
     pub fn overrides_path() -> FieldPath {
         ModelDeployment::path().spec().provider().overrides().into()
     }
 }
 
-/// The engine and how it is set.
+/// The engine and its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Engine {
-    /// Which one.
+    /// The type of engine.
     pub kind: EngineType,
-    /// Whether it was written, or follows from what providers can run.
+    /// The origin of `kind`: written, or derived from the capabilities of the providers.
     pub kind_origin: FieldOrigin,
-    /// Longest context, in tokens; absent leaves it to the engine.
+    /// The longest context in tokens. `None` leaves it to the engine.
     pub context_length: Option<u32>,
-    /// Whether code in the model's repository may run.
+    /// Whether code from the model's repository may run.
     pub trust_remote_code: Leaf<bool>,
-    /// Whether prefixes are cached; absent leaves it to the engine.
+    /// Whether prefixes are cached. `None` leaves it to the engine.
     pub enable_prefix_caching: Option<Leaf<bool>>,
     /// Whether CUDA graphs are off.
     pub enforce_eager: Leaf<bool>,
-    /// Flags by name, in input order.
+    /// The flags of `engine.args`, in input order.
     pub args: Vec<(String, String)>,
-    /// Flags as on a command line.
+    /// The elements of `engine.extraArgs`.
     pub extra_args: Vec<String>,
 }
 
-/// What runs.
+/// The workers of a deployment.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Workload {
-    /// One kind of worker does all.
+    /// One kind of worker reads prompts and generates answers.
     Aggregated(Worker),
-    /// Prefill and decode are apart.
+    /// Separate workers for prefill and decode.
     Disaggregated {
-        /// Reads prompts.
+        /// The workers that read prompts.
         prefill: Worker,
-        /// Writes answers.
+        /// The workers that generate answers.
         decode: Worker,
     },
 }
 
-/// What a worker does.
+/// The role of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// All of it.
+    /// Reads prompts and generates answers.
     Aggregated,
     /// Reads prompts.
     Prefill,
-    /// Writes answers.
+    /// Generates answers.
     Decode,
 }
 
 impl Role {
-    /// `prefill`, `decode` or `aggregated`.
+    /// Returns `aggregated`, `prefill` or `decode`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Aggregated => "aggregated",
@@ -213,20 +213,20 @@ impl Role {
     }
 }
 
-/// One kind of worker: how many, and what each needs.
+/// The workers of one role: their number, and the resources of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Worker {
-    /// What it does.
+    /// The role that the workers play.
     pub role: Role,
-    /// How many; 0 is allowed.
+    /// The number of replicas; 0 is allowed.
     pub replicas: Leaf<u32>,
-    /// GPUs of each; 0 means CPU only.
+    /// The GPUs of each replica; 0 means CPU only.
     pub gpu_count: Leaf<u32>,
-    /// The GPU's resource name.
+    /// The extended resource of the GPUs, such as `nvidia.com/gpu`.
     pub gpu_type: Leaf<String>,
-    /// Memory of each: request and limit.
+    /// The memory request and limit of each replica.
     pub memory: Option<String>,
-    /// CPU of each: request.
+    /// The CPU request of each replica.
     pub cpu: Option<String>,
 }
 
@@ -234,7 +234,7 @@ pub struct Worker {
 pub const NVIDIA_GPU: &str = "nvidia.com/gpu";
 
 impl Worker {
-    /// Where its GPUs are written.
+    /// Returns the path of the GPU fields of this role.
     pub fn gpu_path(&self) -> PathOf<Gpu> {
         let spec = ModelDeployment::path().spec();
         match self.role {
@@ -244,7 +244,7 @@ impl Worker {
         }
     }
 
-    /// Where its memory is written.
+    /// Returns the path of the memory field of this role.
     pub fn memory_path(&self) -> ValuePath {
         let spec = ModelDeployment::path().spec();
         match self.role {
@@ -254,12 +254,12 @@ impl Worker {
         }
     }
 
-    /// Where its CPU is written. A worker of a role has none.
+    /// Returns the path of the CPU field, which only aggregated workers have.
     pub fn cpu_path(&self) -> ValuePath {
         ModelDeployment::path().spec().resources().cpu()
     }
 
-    /// Where its replica count is written.
+    /// Returns the path of the replica count of this role.
     pub fn replicas_path(&self) -> ValuePath {
         let scaling = ModelDeployment::path().spec().scaling();
         match self.role {
@@ -271,7 +271,7 @@ impl Worker {
 }
 
 impl Workload {
-    /// The serving mode.
+    /// Returns the serving mode.
     pub fn mode(&self) -> ServingMode {
         match self {
             Self::Aggregated(_) => ServingMode::Aggregated,
@@ -279,7 +279,7 @@ impl Workload {
         }
     }
 
-    /// Its kinds of worker: one, or prefill then decode.
+    /// Returns the aggregated worker, or prefill and then decode.
     pub fn workers(&self) -> Vec<&Worker> {
         match self {
             Self::Aggregated(worker) => vec![worker],
@@ -287,7 +287,7 @@ impl Workload {
         }
     }
 
-    /// Whether any worker has GPUs (what "GPU" means in rules: docs/design/0006).
+    /// Returns whether any worker has GPUs. This is the meaning of "GPU" in selection (docs/design/0006).
     pub fn uses_gpu(&self) -> bool {
         self.workers().iter().any(|worker| worker.gpu_count.value > 0)
     }

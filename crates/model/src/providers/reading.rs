@@ -113,7 +113,7 @@ pub(super) fn volume_of_claim(
         volume["claimName"] = json!(claim);
     }
     if let Some((position, claim)) = own {
-        draft.parts.push(position);
+        draft.owned_siblings.push(position);
         if let Some(size) = quantity_at(claim, "/spec/resources/requests/storage") {
             volume["size"] = json!(size);
         }

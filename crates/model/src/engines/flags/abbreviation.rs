@@ -1,20 +1,20 @@
-//! Abbreviated flags, which `argparse` takes unless it is told not to.
+//! Expansion of abbreviated flags, which `argparse` accepts by default.
 
 use super::flag::Flag;
 use super::table::{FlagTable, Spelling};
 
 impl FlagTable {
-    /// The flags that a name abbreviates, each once: those with a name, alias or off form that starts with it.
+    /// Returns the flags that a name abbreviates: each flag with a name, alias or off form that starts with it, once.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use kubefoundry_model::engines::flags;
     /// use kubefoundry_model::engines::flags::Spelling;
     /// let sglang = flags::sglang("0.5.16").ok_or("known version")?;
-    /// let meant = |name| sglang.expand_abbreviation(name).iter().map(|(flag, _)| flag.name).collect::<Vec<_>>();
-    /// assert_eq!(meant("tensor_par"), ["tp-size"]);
-    /// assert_eq!(meant("disable-rad"), ["disable-radix-cache"]);
-    /// assert!(meant("disable").len() > 1 && meant("weather").is_empty());
+    /// let expand = |name| sglang.expand_abbreviation(name).iter().map(|(flag, _)| flag.name).collect::<Vec<_>>();
+    /// assert_eq!(expand("tensor_par"), ["tp-size"]);
+    /// assert_eq!(expand("disable-rad"), ["disable-radix-cache"]);
+    /// assert!(expand("disable").len() > 1 && expand("weather").is_empty());
     /// let vllm = flags::vllm("0.26.0").ok_or("known version")?;
     /// assert!(matches!(vllm.expand_abbreviation("no-enforce")[..], [(flag, Spelling::Off)] if flag.name == "enforce-eager"));
     /// # Ok(())
@@ -22,9 +22,10 @@ impl FlagTable {
     /// ```
     pub fn expand_abbreviation(&self, name: &str) -> Vec<(Flag, Spelling)> {
         let name = name.replace('_', "-");
+        // argparse registers `--no-x` for a pair, so `no-` plus the start of any of its names abbreviates the off form.
         let negated = name.strip_prefix("no-");
-        let mut found: Vec<(Flag, Spelling)> = Vec::new();
-        for entry in self.own_entries() {
+        let mut flags: Vec<(Flag, Spelling)> = Vec::new();
+        for entry in self.version_entries() {
             let is_negation = !entry.name.starts_with(&name);
             if is_negation && !negated.is_some_and(|rest| entry.name.starts_with(rest)) {
                 continue;
@@ -36,11 +37,11 @@ impl FlagTable {
                 }
                 spelling = Spelling::Off;
             }
-            let says_no = |spelling| spelling == Spelling::Off;
-            if !found.iter().any(|(other, how)| other.name == flag.name && says_no(*how) == says_no(spelling)) {
-                found.push((flag, spelling));
+            let is_off = |spelling| spelling == Spelling::Off;
+            if !flags.iter().any(|(other, seen)| other.name == flag.name && is_off(*seen) == is_off(spelling)) {
+                flags.push((flag, spelling));
             }
         }
-        found
+        flags
     }
 }

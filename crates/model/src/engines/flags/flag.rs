@@ -1,11 +1,11 @@
-//! One flag and what is known of it.
+//! A flag of an engine: its form, the type of its value and its status.
 
-/// How a flag is written.
+/// The form in which a flag is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlagKind {
     /// `--flag=value`.
     Value,
-    /// `--flag`; there is no way to say no.
+    /// `--flag`, without an off form.
     Switch,
     /// `--flag`, or its [off form](Flag::off).
     Pair,
@@ -13,20 +13,20 @@ pub enum FlagKind {
     OptionalValue,
 }
 
-/// What a value must look like.
+/// The type of a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueType {
     /// Any text.
     Text,
-    /// A path of a file or directory.
+    /// A file or directory path. Any text is accepted.
     Path,
-    /// A whole number.
+    /// An integer.
     Integer,
-    /// A whole number as vLLM reads it: `32768`, `32k` (decimal), `32K` (binary), `25.6k`.
+    /// An integer in vLLM's notation: `32768`, `32k` (decimal), `32K` (binary), `25.6k`.
     HumanInteger,
-    /// A whole number as SGLang reads it: `32768`, `32k` (decimal), `32Ki` (binary), `25.6k`.
+    /// An integer in SGLang's notation: `32768`, `32k` (decimal), `32Ki` (binary), `25.6k`.
     SiInteger,
-    /// A number.
+    /// A floating-point number.
     Float,
     /// `true` or `false`.
     Boolean,
@@ -34,27 +34,27 @@ pub enum ValueType {
     Json,
     /// A JSON object.
     JsonObject,
-    /// A JSON object, or any text that does not look like one.
+    /// A JSON object, or any text that is not in braces.
     JsonOrText,
 }
 
-/// How often a flag takes a value.
+/// The number of values that a flag takes, and the effect of repeating it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repetition {
-    /// One value; the last one given counts.
+    /// One value. The last one wins.
     Once,
-    /// Several values after one flag; giving the flag again replaces them.
+    /// Several values after one flag. Repeating the flag replaces them.
     List,
-    /// One value each time; giving the flag again adds one.
+    /// One value each time. Repeating the flag adds a value.
     Append,
 }
 
-/// Which program registers a flag.
+/// The program that registers a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlagGroup {
-    /// The engine.
+    /// The engine itself.
     Engine,
-    /// The engine's own HTTP server, which is absent where another program drives the engine.
+    /// The engine's own HTTP server, which does not run where another program drives the engine.
     Frontend,
     /// The program that drives the engine.
     Wrapper,
@@ -66,29 +66,29 @@ pub struct Flag {
     /// The canonical long name without dashes, in kebab-case: `max-model-len`.
     /// A nested configuration key has dots: `kv-cache-config.dtype`.
     pub name: &'static str,
-    /// How it is written.
+    /// The form in which it is written.
     pub kind: FlagKind,
-    /// What its value looks like; [`ValueType::Boolean`] for [`FlagKind::Switch`] and [`FlagKind::Pair`].
+    /// The type of its value; [`ValueType::Boolean`] for [`FlagKind::Switch`] and [`FlagKind::Pair`].
     pub value_type: ValueType,
-    /// How often it takes a value.
+    /// The number of values that it takes.
     pub repeat: Repetition,
     /// The off form of a [`FlagKind::Pair`] without dashes: `no-enable-prefix-caching`.
     pub off: Option<&'static str>,
-    /// Who registers it.
+    /// The program that registers it.
     pub group: FlagGroup,
-    /// It works but will go.
+    /// Whether this version accepts the flag but a later one removes it.
     pub deprecated: bool,
-    /// What later versions want instead, as a command line says it: `--disaggregation-mode=decode`.
+    /// The replacement in later versions, as a command line writes it: `--disaggregation-mode=decode`.
     /// It may not exist in this version unless [`deprecated`](Self::deprecated) is set.
     pub replaced_by: Option<&'static str>,
-    /// The fact was not taken from exactly this software.
+    /// Whether the facts come from documentation or another build instead of this version's package.
     pub uncertain: bool,
     pub(super) choices: &'static str,
     pub(super) special_values: &'static str,
 }
 
 impl Flag {
-    /// The closed set of values, in order; empty where any value of the type is accepted or the set is not known.
+    /// Returns the closed set of values, sorted. Empty where any value of the type is accepted or the set is unknown.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -100,10 +100,10 @@ impl Flag {
     /// # }
     /// ```
     pub fn choices(&self) -> impl Iterator<Item = &'static str> + use<> {
-        words(self.choices)
+        split_words(self.choices)
     }
 
-    /// The name as Python and configuration files write it: `max_model_len`, `kv_cache_config.dtype`.
+    /// Returns the name as Python and configuration files write it: `max_model_len`, `kv_cache_config.dtype`.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -117,7 +117,7 @@ impl Flag {
         self.name.replace('-', "_")
     }
 
-    /// Words that are accepted beside values of the type.
+    /// Returns the words that are accepted besides values of the type.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -129,11 +129,11 @@ impl Flag {
     /// # }
     /// ```
     pub fn special_values(&self) -> impl Iterator<Item = &'static str> + use<> {
-        words(self.special_values)
+        split_words(self.special_values)
     }
 }
 
-/// The words of a list separated by `|`.
-fn words(list: &'static str) -> impl Iterator<Item = &'static str> + use<> {
+/// Splits a list of words separated by `|`.
+fn split_words(list: &'static str) -> impl Iterator<Item = &'static str> + use<> {
     list.split('|').filter(|word| !word.is_empty())
 }

@@ -1,7 +1,7 @@
-//! Which command-line flags each engine version accepts, as data.
+//! Tables of the command-line flags that each engine version accepts.
 //!
-//! A [`FlagTable`] is a committed text file seen through one engine version; nothing is parsed before the first lookup,
-//! and a lookup is a binary search in that text. `cargo xtask flags` writes the files.
+//! A [`FlagTable`] is a view of a committed text file for one engine version. Nothing is parsed in advance: a lookup is a
+//! binary search in the text. `cargo xtask flags` writes the files.
 
 mod abbreviation;
 mod flag;

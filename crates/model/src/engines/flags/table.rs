@@ -1,25 +1,28 @@
-//! A flag table: sorted text, searched in place.
+//! A flag table: sorted text that lookups search in place.
+//!
+//! A line is `name versions rest`. Letters stand for versions: `*` is all of them, `a-cf-` is a to c and f to the newest. The
+//! rest is the flag's type and attributes, `=name` for an alias or `!name` for an off form.
 
 use std::cmp::Ordering;
 
 use super::flag::{Flag, FlagGroup, FlagKind, Repetition, ValueType};
 use kubefoundry_yaml::text::closest;
 
-/// How the user's name for a flag relates to the flag.
+/// The relation between a name and the flag that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// Its canonical name.
+    /// The flag's canonical name.
     Name,
-    /// Another name of it.
+    /// Another name of the flag.
     Alias,
-    /// Its off form: what was written says no.
+    /// The flag's off form, which turns it off.
     Off,
 }
 
 /// The flags of one engine version.
 #[derive(Debug, Clone, Copy)]
 pub struct FlagTable {
-    /// Entries of all versions, sorted by name.
+    /// The lines of all versions, sorted by name.
     entries: &'static str,
     /// This version's letter in the version column.
     version: u8,
@@ -28,42 +31,43 @@ pub struct FlagTable {
     uncertain: bool,
 }
 
-/// One line of a table: `name versions rest`.
+/// A line of a table.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct TableEntry {
     pub(super) name: &'static str,
     versions: &'static str,
     rest: &'static str,
 }
 
 impl FlagTable {
-    /// The table in `text` as `version` sees it; none where the text does not know that version.
+    /// Creates the table of `version`, or returns `None` if the text does not know that version.
     pub(super) fn new(text: &'static str, version: &str) -> Option<Self> {
-        let (letter, newest) = letters(text, version)?;
+        let (letter, newest) = version_letters(text, version)?;
         Some(Self::with_letters(text, letter, newest))
     }
 
-    /// The table in `text` as its newest version sees it.
+    /// Creates the table of the newest version.
     pub(super) fn newest(text: &'static str) -> Self {
         let newest = versions(text).next_back().and_then(|(letter, _)| letter.bytes().next()).unwrap_or(b'a');
         Self::with_letters(text, newest, newest)
     }
 
-    /// The table in `text` as the newest version not after `version` sees it; of an older one than all, as the oldest.
+    /// Creates the table of the newest known version that is not newer than `version`, or of the oldest known version.
     pub(super) fn nearest(text: &'static str, version: &str) -> Self {
-        let wanted = numbers(version);
-        let known = versions(text).rfind(|(_, known)| numbers(known) <= wanted);
+        let wanted = version_numbers(version);
+        let known = versions(text).rfind(|(_, known)| version_numbers(known) <= wanted);
         let letter = known.or_else(|| versions(text).next()).and_then(|(letter, _)| letter.bytes().next());
         let newest = versions(text).next_back().and_then(|(letter, _)| letter.bytes().next()).unwrap_or(b'a');
         Self::with_letters(text, letter.unwrap_or(newest), newest)
     }
 
-    /// The table in `text` as each of its versions sees it, oldest first.
-    pub(super) fn all(text: &'static str) -> impl Iterator<Item = (&'static str, Self)> {
+    /// Creates the table of each known version, oldest first.
+    pub(super) fn by_version(text: &'static str) -> impl Iterator<Item = (&'static str, Self)> {
         versions(text).filter_map(move |(_, version)| Some((version, Self::new(text, version)?)))
     }
 
     fn with_letters(text: &'static str, version: u8, newest: u8) -> Self {
+        // The header lines start with `#`.
         let mut entries = text;
         let mut uncertain = false;
         while let Some((line, rest)) = entries.split_once('\n').filter(|(line, _)| line.starts_with('#')) {
@@ -98,7 +102,7 @@ impl FlagTable {
         flag.off.is_some_and(|off| off.starts_with("no-")).then_some((flag, Spelling::Off))
     }
 
-    /// The other names of a flag, given its canonical name.
+    /// Returns the other names of a flag by its canonical name.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -109,10 +113,10 @@ impl FlagTable {
     /// # }
     /// ```
     pub fn aliases<'n>(&self, name: &'n str) -> impl Iterator<Item = &'static str> + use<'n> {
-        self.own_entries().filter(move |entry| entry.rest.strip_prefix('=') == Some(name)).map(|entry| entry.name)
+        self.version_entries().filter(move |entry| entry.rest.strip_prefix('=') == Some(name)).map(|entry| entry.name)
     }
 
-    /// The canonical names of all flags, sorted.
+    /// Returns the canonical names of all flags, sorted.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -122,10 +126,10 @@ impl FlagTable {
     /// # }
     /// ```
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.own_entries().filter(|entry| !entry.rest.starts_with(['=', '!'])).map(|entry| entry.name)
+        self.version_entries().filter(|entry| !entry.rest.starts_with(['=', '!'])).map(|entry| entry.name)
     }
 
-    /// The name the user may have meant: did you mean …?
+    /// Suggests the closest name for an unknown one.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -137,11 +141,11 @@ impl FlagTable {
     /// # }
     /// ```
     pub fn suggest(&self, name: &str) -> Option<&'static str> {
-        // Of one letter or two, any other is close.
-        closest(name, self.own_entries().map(|entry| entry.name).filter(|name| name.len() > 2))
+        // Every other name of one or two letters would be close to a short one.
+        closest(name, self.version_entries().map(|entry| entry.name).filter(|name| name.len() > 2))
     }
 
-    /// For a name this version lacks: what takes its place, where another version of the engine says so.
+    /// Returns the replacement of a flag that this version lacks, if the table of another version names one.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -153,10 +157,10 @@ impl FlagTable {
     /// # }
     /// ```
     pub fn replacement(&self, name: &str) -> Option<&'static str> {
-        self.named(name).find_map(|entry| entry.rest.split_once("use=")).map(|(_, replacement)| replacement)
+        self.entries_of(name).find_map(|entry| entry.rest.split_once("use=")).map(|(_, replacement)| replacement)
     }
 
-    /// Whether another version of the engine has a flag, alias or off form of this name.
+    /// Returns whether another version of the engine has a flag, alias or off form of this name.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -168,11 +172,11 @@ impl FlagTable {
     /// # }
     /// ```
     pub fn is_known_in_other_version(&self, name: &str) -> bool {
-        self.named(name).any(|entry| !self.covers(entry.versions))
+        self.entries_of(name).any(|entry| !self.covers(entry.versions))
     }
 
-    /// The flag an entry stands for.
-    pub(super) fn resolve(&self, entry: Entry) -> Option<(Flag, Spelling)> {
+    /// Returns the flag of an entry. Aliases and off forms lead to the entry of the canonical name.
+    pub(super) fn resolve(&self, entry: TableEntry) -> Option<(Flag, Spelling)> {
         let (entry, spelling) = if let Some(name) = entry.rest.strip_prefix('=') {
             (self.find(name)?, Spelling::Alias)
         } else if let Some(name) = entry.rest.strip_prefix('!') {
@@ -180,10 +184,11 @@ impl FlagTable {
         } else {
             (entry, Spelling::Name)
         };
-        Some((self.flag(entry), spelling))
+        Some((self.parse_flag(entry), spelling))
     }
 
-    fn flag(&self, entry: Entry) -> Flag {
+    /// Parses the type and the attributes of an entry.
+    fn parse_flag(&self, entry: TableEntry) -> Flag {
         let (rest, replaced_by) = match entry.rest.split_once(" use=") {
             Some((rest, replacement)) => (rest, Some(replacement)),
             None => (entry.rest, None),
@@ -245,37 +250,38 @@ impl FlagTable {
         flag
     }
 
-    /// This version's entry of a name.
-    fn find(&self, name: &str) -> Option<Entry> {
-        self.named(name).find(|entry| self.covers(entry.versions))
+    /// Returns this version's entry of a name.
+    fn find(&self, name: &str) -> Option<TableEntry> {
+        self.entries_of(name).find(|entry| self.covers(entry.versions))
     }
 
-    /// The entries of a name, one for each set of versions that agree.
-    fn named<'n>(&self, name: &'n str) -> impl Iterator<Item = Entry> + use<'n> {
+    /// Returns the entries of a name, one for each set of versions with the same facts.
+    fn entries_of<'n>(&self, name: &'n str) -> impl Iterator<Item = TableEntry> + use<'n> {
         let text = self.entries;
-        // The first line whose name is not less than the one looked for.
+        // Binary search by byte offset for the first line whose name is not less than the wanted one. The middle of the range
+        // is moved back to the start of its line.
         let (mut low, mut high) = (0, text.len());
         while low < high {
             let middle = low + (high - low) / 2;
             let start = text.as_bytes().get(..middle).and_then(|head| head.iter().rposition(|byte| *byte == b'\n'));
             let start = start.map_or(0, |newline| newline + 1);
             let line = text.get(start..).and_then(|tail| tail.lines().next()).unwrap_or_default();
-            if compare(entry(line).name, name) == Ordering::Less {
+            if compare_names(parse_entry(line).name, name) == Ordering::Less {
                 low = start + line.len() + 1;
             } else {
                 high = start;
             }
         }
         let tail = text.get(low..).unwrap_or_default();
-        tail.lines().map(entry).take_while(move |entry| compare(entry.name, name) == Ordering::Equal)
+        tail.lines().map(parse_entry).take_while(move |entry| compare_names(entry.name, name) == Ordering::Equal)
     }
 
-    pub(super) fn own_entries(&self) -> impl Iterator<Item = Entry> + use<> {
+    pub(super) fn version_entries(&self) -> impl Iterator<Item = TableEntry> + use<> {
         let table = *self;
-        self.entries.lines().map(entry).filter(move |entry| table.covers(entry.versions))
+        self.entries.lines().map(parse_entry).filter(move |entry| table.covers(entry.versions))
     }
 
-    /// Whether a version column includes this version: `*`, or runs such as `a-cf-`.
+    /// Returns whether a version column includes this version: `*`, or runs such as `a-cf-`.
     fn covers(&self, column: &str) -> bool {
         let mut letters = column.bytes().peekable();
         while let Some(first) = letters.next() {
@@ -291,31 +297,31 @@ impl FlagTable {
     }
 }
 
-/// A version's letter and that of the newest version.
-fn letters(text: &'static str, version: &str) -> Option<(u8, u8)> {
+/// Returns the letter of a version and that of the newest version.
+fn version_letters(text: &'static str, version: &str) -> Option<(u8, u8)> {
     let letter = versions(text).find(|(_, known)| *known == version)?.0.bytes().next()?;
     let newest = versions(text).next_back()?.0.bytes().next()?;
     Some((letter, newest))
 }
 
-/// The versions a table knows with their letters, oldest first.
+/// Returns the letters and versions of a table, oldest first.
 fn versions(text: &'static str) -> impl DoubleEndedIterator<Item = (&'static str, &'static str)> {
     let line = text.lines().find_map(|line| line.strip_prefix("#versions ")).unwrap_or_default();
     line.split(' ').filter_map(|word| word.split_once('='))
 }
 
-/// The numbers of a version, for comparison.
-fn numbers(version: &str) -> Vec<u32> {
+/// Returns the numbers of a version, for comparison.
+fn version_numbers(version: &str) -> Vec<u32> {
     version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }
 
-fn entry(line: &'static str) -> Entry {
+fn parse_entry(line: &'static str) -> TableEntry {
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
     let (versions, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-    Entry { name, versions, rest }
+    TableEntry { name, versions, rest }
 }
 
-/// Orders a table's name and a user's, in which `_` is the same as `-`.
-fn compare(own: &str, name: &str) -> Ordering {
-    own.bytes().cmp(name.bytes().map(|byte| if byte == b'_' { b'-' } else { byte }))
+/// Compares a name in a table with a name that a user wrote, in which `_` equals `-`.
+fn compare_names(table_name: &str, name: &str) -> Ordering {
+    table_name.bytes().cmp(name.bytes().map(|byte| if byte == b'_' { b'-' } else { byte }))
 }

@@ -1,4 +1,4 @@
-//! The tables there are.
+//! The committed flag tables of engines and of the programs that wrap them.
 
 use super::table::FlagTable;
 
@@ -7,19 +7,19 @@ const SGLANG: &str = include_str!("data/sglang.txt");
 const TRTLLM: &str = include_str!("data/trtllm.txt");
 const VLLM: &str = include_str!("data/vllm.txt");
 
-/// The programs that wrap an engine.
+/// The tables of programs that wrap an engine, without the engine's own flags.
 pub(super) const WRAPPERS: &[(&str, &str)] = &[
     ("dynamo-sglang", include_str!("data/dynamo-sglang.txt")),
     ("dynamo-trtllm", include_str!("data/dynamo-trtllm.txt")),
     ("dynamo-vllm", include_str!("data/dynamo-vllm.txt")),
 ];
 
-/// The engines.
+/// The tables of engines.
 pub(super) const ENGINES: &[(&str, &str)] =
     &[("llama-server", LLAMA_SERVER), ("sglang", SGLANG), ("trtllm", TRTLLM), ("vllm", VLLM)];
 
-/// The flags of a program that wraps an engine (`dynamo-vllm`), without the engine's; none for an unknown program or
-/// version.
+/// Returns the flags of a program that wraps an engine (`dynamo-vllm`), without the engine's own flags, or `None` for an unknown
+/// program or version.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
@@ -31,8 +31,8 @@ pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
     FlagTable::new(text, version)
 }
 
-/// Every known version of an engine (`vllm`, `sglang`, `trtllm`, `llama-server`) or of a program that wraps one
-/// (`dynamo-vllm`), oldest first; nothing for an unknown program.
+/// Returns every known version of an engine (`vllm`, `sglang`, `trtllm`, `llama-server`) or of a program that wraps one
+/// (`dynamo-vllm`) with its table, oldest first. Empty for an unknown program.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
@@ -43,10 +43,10 @@ pub fn wrapper(program: &str, version: &str) -> Option<FlagTable> {
 pub fn tables_by_version(program: &str) -> impl Iterator<Item = (&'static str, FlagTable)> {
     let mut tables = ENGINES.iter().chain(WRAPPERS);
     let text = tables.find(|(name, _)| *name == program).map(|(_, text)| *text);
-    text.into_iter().flat_map(FlagTable::all)
+    text.into_iter().flat_map(FlagTable::by_version)
 }
 
-/// The flags of a vLLM version, its HTTP server's included; none for an unknown version.
+/// Returns the flags of a vLLM version, those of its HTTP server included, or `None` for an unknown version.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
@@ -57,8 +57,8 @@ pub fn vllm(version: &str) -> Option<FlagTable> {
     FlagTable::new(VLLM, version)
 }
 
-/// The vLLM flags of an image: those of the version that its tag names (`v0.26.0`, `0.26.0-cu130`), or of the newest
-/// known one before it; without a version in the tag, those of the newest known version.
+/// Returns the vLLM flags of an image: those of the version in its tag (`v0.26.0`, `0.26.0-cu130`), or of the newest known
+/// version before it. A tag without a version stands for the newest known version.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
@@ -75,7 +75,7 @@ pub fn vllm_for_image(image: &str) -> FlagTable {
     if is_version { FlagTable::nearest(VLLM, core) } else { FlagTable::newest(VLLM) }
 }
 
-/// The flags of an SGLang version; none for an unknown version.
+/// Returns the flags of an SGLang version, or `None` for an unknown version.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
@@ -85,7 +85,7 @@ pub fn sglang(version: &str) -> Option<FlagTable> {
     FlagTable::new(SGLANG, version)
 }
 
-/// The main flags of llama.cpp's `llama-server`; it has more, and they change between builds.
+/// Returns the main flags of llama.cpp's `llama-server`. It has more, and they change between builds.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
@@ -95,14 +95,14 @@ pub fn llama_server() -> FlagTable {
     FlagTable::newest(LLAMA_SERVER)
 }
 
-/// The main configuration keys of TensorRT-LLM's `LLM` class; it has more.
+/// Returns the main configuration keys of TensorRT-LLM's `LLM` class, which has more.
 ///
-/// A nested key has dots; its last part alone finds it where that is unambiguous.
+/// The parts of a nested key are joined by dots. The last part alone finds a key where it is unambiguous.
 ///
 /// ```
 /// use kubefoundry_model::engines::flags;
-/// let found = flags::trtllm_keys().lookup("enable_block_reuse");
-/// assert!(found.is_some_and(|(flag, _)| flag.name == "kv-cache-config.enable-block-reuse"));
+/// let reuse = flags::trtllm_keys().lookup("enable_block_reuse");
+/// assert!(reuse.is_some_and(|(flag, _)| flag.name == "kv-cache-config.enable-block-reuse"));
 /// ```
 pub fn trtllm_keys() -> FlagTable {
     FlagTable::newest(TRTLLM)

@@ -1,8 +1,8 @@
 use super::tables::{ENGINES, WRAPPERS};
 use super::*;
 
-/// Every committed table.
-fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+/// Returns the name and the text of every committed table.
+fn table_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     WRAPPERS.iter().chain(ENGINES).copied()
 }
 
@@ -13,7 +13,7 @@ fn known_versions(text: &'static str) -> Vec<&'static str> {
 
 fn every_table() -> Vec<(String, FlagTable)> {
     let mut tables = Vec::new();
-    for (name, text) in all() {
+    for (name, text) in table_texts() {
         for version in known_versions(text) {
             tables.push((format!("{name} {version}"), FlagTable::new(text, version).expect("a listed version")));
         }
@@ -21,14 +21,14 @@ fn every_table() -> Vec<(String, FlagTable)> {
     tables
 }
 
-/// Panics where the table lacks the flag.
+/// Returns a flag, and panics if the table lacks it.
 fn flag(table: &FlagTable, name: &str) -> Flag {
     table.lookup(name).unwrap_or_else(|| panic!("no flag {name}")).0
 }
 
 #[test]
 fn entries_are_sorted_and_a_name_is_unique_in_a_version() {
-    for (name, text) in all() {
+    for (name, text) in table_texts() {
         let names: Vec<&str> =
             text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(' ').next().unwrap()).collect();
         assert!(names.is_sorted(), "{name}");
@@ -69,7 +69,7 @@ fn every_name_alias_and_off_form_resolves_to_its_flag() {
 
 #[test]
 fn every_entry_is_reached_by_the_search() {
-    for (name, text) in all() {
+    for (name, text) in table_texts() {
         let tables: Vec<FlagTable> =
             known_versions(text).iter().map(|version| FlagTable::new(text, version).unwrap()).collect();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -204,7 +204,7 @@ fn versions_differ_where_the_packages_do() {
     assert!(wrapper("1.4.0").lookup("is-prefill-worker").is_none());
     assert_eq!(wrapper("1.4.0").replacement("is_prefill_worker"), Some("--disaggregation-mode=prefill"));
 
-    // Registered in a loop over names, and repeatable: what a reading of single calls overlooks.
+    // vLLM registers these in a loop over names, which an extractor that reads single calls would miss.
     let sampling = flag(&wrapper("1.6.1"), "benchmark-decode-batch-granularity");
     assert_eq!((sampling.value_type, sampling.deprecated), (ValueType::Integer, true));
     assert_eq!(flag(&super::wrapper("dynamo-sglang", "1.6.1").unwrap(), "engine-route").repeat, Repetition::Append);

@@ -1,4 +1,4 @@
-//! Whether a text is a value of a flag.
+//! Checks whether a text is a valid value of a flag.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 use super::flag::{Flag, FlagKind, Repetition, ValueType};
 
-/// What a flag expects instead of the value it was given; displays as `expected an integer`.
+/// The error of an invalid value. It displays what the flag expects: `expected an integer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueProblem {
     flag: Flag,
@@ -16,11 +16,11 @@ impl fmt::Display for ValueProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.flag.choices.is_empty() {
             f.write_str("expected one of ")?;
-            return list(f, self.flag.choices());
+            return write_list(f, self.flag.choices());
         }
-        let many = self.flag.repeat == Repetition::List;
+        let is_list = self.flag.repeat == Repetition::List;
         f.write_str(match self.flag.value_type {
-            ValueType::Integer if many => "expected integers",
+            ValueType::Integer if is_list => "expected integers",
             ValueType::Integer => "expected an integer",
             ValueType::HumanInteger => {
                 "expected an integer, which may end in k, m, g, t (decimal) or K, M, G, T (binary)"
@@ -28,7 +28,7 @@ impl fmt::Display for ValueProblem {
             ValueType::SiInteger => {
                 "expected an integer, which may end in k, M, G, T (decimal) or Ki, Mi, Gi, Ti (binary)"
             }
-            ValueType::Float if many => "expected numbers",
+            ValueType::Float if is_list => "expected numbers",
             ValueType::Float => "expected a number",
             ValueType::Boolean => "expected true or false",
             ValueType::Json => "expected a JSON value",
@@ -38,13 +38,13 @@ impl fmt::Display for ValueProblem {
         })?;
         if !self.flag.special_values.is_empty() {
             f.write_str(", or ")?;
-            list(f, self.flag.special_values())?;
+            write_list(f, self.flag.special_values())?;
         }
         Ok(())
     }
 }
 
-fn list(f: &mut fmt::Formatter<'_>, words: impl Iterator<Item = &'static str>) -> fmt::Result {
+fn write_list(f: &mut fmt::Formatter<'_>, words: impl Iterator<Item = &'static str>) -> fmt::Result {
     for (index, word) in words.enumerate() {
         write!(f, "{}{word}", if index == 0 { "" } else { ", " })?;
     }
@@ -54,8 +54,8 @@ fn list(f: &mut fmt::Formatter<'_>, words: impl Iterator<Item = &'static str>) -
 impl Flag {
     /// Checks a value against the flag's type and its closed set of values.
     ///
-    /// A switch or pair takes `true`, `false` or nothing; a flag whose value may be left out takes nothing, too.
-    /// The values of a [`Repetition::List`] of numbers are separated by white space.
+    /// A switch or pair accepts `true`, `false` or an empty text, and a flag with an optional value accepts an empty text. White
+    /// space separates the values of a [`Repetition::List`] of numbers.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,17 +70,17 @@ impl Flag {
     /// ```
     pub fn check_value(&self, text: &str) -> Result<(), ValueProblem> {
         let may_be_empty = matches!(self.kind, FlagKind::Switch | FlagKind::Pair | FlagKind::OptionalValue);
-        let good = if text.is_empty() {
+        let is_valid = if text.is_empty() {
             may_be_empty || matches!(self.value_type, ValueType::Text | ValueType::Path) && self.choices.is_empty()
         } else if self.repeat == Repetition::List && self.is_number() {
             text.split_whitespace().all(|item| self.accepts(item))
         } else {
             self.accepts(text)
         };
-        if good { Ok(()) } else { Err(ValueProblem { flag: *self }) }
+        if is_valid { Ok(()) } else { Err(ValueProblem { flag: *self }) }
     }
 
-    /// The whole number a text stands for in the profile of this flag: `32k` of vLLM's `max-model-len` is 32000.
+    /// Parses an integer in the notation of this flag: `32k` of vLLM's `max-model-len` is 32000.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -129,8 +129,8 @@ impl Flag {
             ValueType::Json => serde_json::from_str::<IgnoredAny>(text).is_ok(),
             ValueType::JsonObject => is_json_object(text),
             ValueType::JsonOrText => {
-                let braces = text.trim().starts_with('{') && text.trim().ends_with('}');
-                !braces || is_json_object(text)
+                let is_braced = text.trim().starts_with('{') && text.trim().ends_with('}');
+                !is_braced || is_json_object(text)
             }
         }
     }
@@ -140,10 +140,11 @@ fn is_json_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Suffix, base and power; the engines take decimals with base 10 only.
+/// Suffix, base and exponent. The engines accept decimals with base 10 only.
 const VLLM_SUFFIXES: &[(&str, u32, u32)] =
     &[("k", 10, 3), ("m", 10, 6), ("g", 10, 9), ("t", 10, 12), ("K", 2, 10), ("M", 2, 20), ("G", 2, 30), ("T", 2, 40)];
 
+/// SGLang's suffixes: binary with `i`, decimal without.
 const SI_SUFFIXES: &[(&str, u32, u32)] = &[
     ("Ki", 2, 10),
     ("Mi", 2, 20),
@@ -155,25 +156,26 @@ const SI_SUFFIXES: &[(&str, u32, u32)] = &[
     ("T", 10, 12),
 ];
 
-/// `number` (unsigned, perhaps with decimals) times base to the power, cut to a whole number.
-fn scale(number: &str, base: u32, power: u32) -> Option<i64> {
+/// Multiplies an unsigned number, which may have decimals, by `base` to the `exponent` and truncates the result. Returns `None`
+/// for an invalid number and on overflow.
+fn scale(number: &str, base: u32, exponent: u32) -> Option<i64> {
     let (whole, decimals) = match number.split_once('.') {
         Some((whole, decimals)) if base == 10 => (whole, decimals),
         Some(_) => return None,
         None => (number, ""),
     };
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(decimals) {
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_digits(whole) || !is_digits(decimals) {
         return None;
     }
-    let factor = i64::from(base).checked_pow(power)?;
+    let factor = i64::from(base).checked_pow(exponent)?;
     let whole = whole.parse::<i64>().ok()?.checked_mul(factor)?;
-    // Decimals are counted with base 10 only, where each one takes a power away.
-    let mut part = 0;
+    // Each decimal place is worth a tenth of the one before. Places below 1 add nothing, which truncates the result.
+    let mut fraction = 0;
     let mut unit = factor;
     for digit in decimals.bytes() {
         unit /= 10;
-        part += i64::from(digit - b'0') * unit;
+        fraction += i64::from(digit - b'0') * unit;
     }
-    whole.checked_add(part)
+    whole.checked_add(fraction)
 }

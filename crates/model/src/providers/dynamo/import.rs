@@ -135,16 +135,16 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
     let backend = Backend::of(engine);
     for (role, component) in &roles {
         if let Some(ours) = backend.map(|backend| backend.component(*role)) {
-            draft.names.pairs.push((component.name.to_owned(), ours.to_owned()));
+            draft.renames.pairs.push((component.name.to_owned(), ours.to_owned()));
         }
         draft.workers.push(component.worker(*role));
     }
     if let [frontend] = of("frontend").as_slice() {
-        draft.names.pairs.push((frontend.name.to_owned(), frontend::NAME.to_owned()));
+        draft.renames.pairs.push((frontend.name.to_owned(), frontend::NAME.to_owned()));
         self::frontend(frontend, &mut draft);
     }
-    draft.names.mapping = "spec.services";
-    draft.names.pairs.retain(|(theirs, ours)| theirs != ours);
+    draft.renames.mapping = "spec.services";
+    draft.renames.pairs.retain(|(theirs, ours)| theirs != ours);
     Ok(draft)
 }
 

@@ -3,10 +3,10 @@
 //! 1.4.0 and 1.6.1).
 
 use crate::codes;
-use crate::engines::Refused;
+use crate::engines::RefusedFlag;
 
-const fn reserved(flag: &'static str, why: &'static str, help: &'static str) -> Refused {
-    Refused { flag, code: &codes::RESERVED_ARGUMENT, why, help }
+const fn reserved(flag: &'static str, why: &'static str, help: &'static str) -> RefusedFlag {
+    RefusedFlag { flag, code: &codes::RESERVED_ARGUMENT, why, help }
 }
 
 const PLACE: &str = "tells the frontend where the worker is, and Dynamo's operator sets it";
@@ -18,7 +18,7 @@ const MODE: &str = "is already set from spec.serving.mode";
 const ROLES: &str = "remove the flag, and set spec.serving.mode: disaggregated with scaling.prefill and scaling.decode";
 
 /// Those of every engine.
-pub(super) const OF_THE_GRAPH: &[Refused] = &[
+pub(super) const OF_THE_GRAPH: &[RefusedFlag] = &[
     reserved("namespace", PLACE, REMOVE),
     reserved("endpoint", PLACE, REMOVE),
     reserved("discovery-backend", PLACE, REMOVE),
@@ -34,7 +34,7 @@ pub(super) const OF_THE_GRAPH: &[Refused] = &[
 
 /// Those of vLLM: its worker raises a `ValueError` for any connector, `none` too (`_reject_connector_flag` in
 /// `dynamo/vllm/args.py`, all three releases).
-pub(super) const OF_VLLM: &[Refused] = &[Refused {
+pub(super) const OF_VLLM: &[RefusedFlag] = &[RefusedFlag {
     flag: "connector",
     code: &codes::FLAG_NOT_ACCEPTED,
     why: "is no longer accepted by Dynamo's vLLM worker, which does not start with it",

@@ -5,7 +5,7 @@ use super::reserved::{OF_THE_GRAPH, OF_VLLM};
 use crate::engines;
 use crate::engines::flags;
 use crate::engines::flags::FlagTable;
-use crate::engines::{Charset, Keys, Launcher, Parser, Separate, ServerFlagRefusal};
+use crate::engines::{Charset, ConfigKeys, Launcher, Parser, SeparateValues, ServerFlagRefusal};
 use crate::ir::EngineType;
 
 /// A release and the engine versions that its images carry.
@@ -25,7 +25,8 @@ const RELEASES: &[Release] = &[
 
 /// The flags that the operator finds only as two elements when it injects multi-node flags for vLLM
 /// (deploy/operator internal/dynamo/backend_vllm.go, getFlagValue).
-const SEPARATE: Separate = Separate::Flags(&["tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"]);
+const SEPARATE_VALUES: SeparateValues =
+    SeparateValues::Flags(&["tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"]);
 
 /// vLLM's server is not in its worker; its flags for parsing and templates have these in their place.
 const NO_SERVER: ServerFlagRefusal = ServerFlagRefusal {
@@ -52,7 +53,7 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
     let name = engines::profile(engine).display_name;
     let base = Launcher {
         charset: Some(CHARSET),
-        refused: vec![OF_THE_GRAPH],
+        refused_flags: vec![OF_THE_GRAPH],
         ..Launcher::new(format!("Dynamo {version}'s {name} worker"))
     };
     let release = RELEASES.iter().find(|release| release.version == version);
@@ -64,9 +65,9 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
     match Backend::of(engine).map(|backend| backend.engine) {
         Some(Engine::Vllm) => Launcher {
             parsers: parsers("dynamo-vllm", false, release.and_then(|release| flags::vllm(release.vllm))),
-            separate: SEPARATE,
-            server_flags: Some(NO_SERVER),
-            refused: vec![OF_THE_GRAPH, OF_VLLM],
+            separate_values: SEPARATE_VALUES,
+            server_flag_refusal: Some(NO_SERVER),
+            refused_flags: vec![OF_THE_GRAPH, OF_VLLM],
             ..base
         },
         Some(Engine::Sglang) => Launcher {
@@ -75,7 +76,7 @@ pub(crate) fn launcher(engine: EngineType, version: &str) -> Launcher {
         },
         Some(Engine::Trtllm) => Launcher {
             parsers: parsers("dynamo-trtllm", true, None),
-            keys: Some(Keys {
+            config_keys: Some(ConfigKeys {
                 table: flags::trtllm_keys(),
                 help: "move configuration keys to engine.args: extraArgs takes flags of the Dynamo wrapper",
             }),

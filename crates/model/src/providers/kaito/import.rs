@@ -52,7 +52,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
             draft.overrides.insert("workload".to_owned(), json!("InferenceSet"));
         }
         let service = format!("{}-inference", source.name());
-        draft.parts.extend(source.find_sibling("Service", &service).map(|(position, _)| position));
+        draft.owned_siblings.extend(source.find_sibling("Service", &service).map(|(position, _)| position));
     }
     Ok(draft)
 }
@@ -63,10 +63,10 @@ fn preset(name: &str, inference: &Value, source: &ImportSource<'_>) -> Draft {
     draft.hugging_face_token = string_at(inference, "/preset/presetOptions/modelAccessSecret").map(str::to_owned);
     let mut worker = WorkerDraft::new(Role::Aggregated);
     worker.gpu_count = 1;
-    draft.assumed.push((ModelDeployment::path().spec().resources().gpu().count().into(), PRESET_GPUS));
+    draft.assumptions.push((ModelDeployment::path().spec().resources().gpu().count().into(), PRESET_GPUS));
     let config = string_at(inference, "/config").and_then(|config| source.find_sibling("ConfigMap", config));
     if let Some((position, config)) = config {
-        draft.parts.push(position);
+        draft.owned_siblings.push(position);
         let settings = string_at(config, "/data/inference_config.yaml").unwrap_or_default();
         let parsed = yaml::parse(settings, &yaml::Limits::default());
         let settings = parsed.documents.first().map(|document| document.root.to_json()).unwrap_or_default();
@@ -143,7 +143,7 @@ fn made_up_id(image: &str, source: &ImportSource<'_>, draft: &mut Draft) {
     }
     let name = image.split('@').next().unwrap_or(image).rsplit('/').next().unwrap_or_default();
     draft.model_id = Some(name.split(':').next().unwrap_or(name).to_owned());
-    draft.assumed.push((ModelDeployment::path().spec().model().id().into(), ID_IN_IMAGE));
+    draft.assumptions.push((ModelDeployment::path().spec().model().id().into(), ID_IN_IMAGE));
 }
 
 /// The id of a model that a runner downloads.

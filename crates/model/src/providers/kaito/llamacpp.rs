@@ -136,7 +136,7 @@ fn local_ai(
     };
     let launcher = Launcher {
         program: "LocalAI".to_owned(),
-        further: &["address", "context-size"],
+        extra_flags: &["address", "context-size"],
         api_key_help: Some("remove the flag, and set LOCALAI_API_KEY in spec.env from a Secret"),
         ..Launcher::llama_server()
     };

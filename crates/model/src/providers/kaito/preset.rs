@@ -74,7 +74,7 @@ pub(crate) fn launcher() -> Launcher {
     Launcher {
         program: "KAITO's vLLM".to_owned(),
         takes_model: false,
-        form: ValueForm::BareNumbers,
+        value_form: ValueForm::BareNumbers,
         splits_model: false,
         api_key_help: Some(
             "remove the flag, set spec.image, and set VLLM_API_KEY in spec.env from a Secret: a preset has no \

@@ -61,7 +61,7 @@ pub(super) fn import(source: &ImportSource<'_>) -> Result<Draft, ImportRefusal> 
         let group = named.unwrap_or(group);
         let name = string_at(group, "/groupName").unwrap_or_default();
         if name != ours {
-            draft.names.pairs.push((name.to_owned(), ours.to_owned()));
+            draft.renames.pairs.push((name.to_owned(), ours.to_owned()));
         }
         let spec = group.pointer("/template/spec").unwrap_or(&Value::Null);
         let Some(container) = reading::container(spec, "ray-worker") else {

@@ -12,10 +12,10 @@ pub(crate) fn launcher(version: &str) -> Launcher {
     Launcher {
         parsers: vllm.map(|table| Parser { table, abbreviates: false }).into_iter().collect(),
         takes_model: false,
-        form: ValueForm::Keywords,
+        value_form: ValueForm::Keywords,
         api_key_help: None,
         // Ray refuses it with "Unknown engine argument".
-        consequence: ", and the application does not start if its vLLM does not know it",
+        unknown_flag_consequence: ", and the application does not start if its vLLM does not know it",
         ..Launcher::new(format!("Ray {version}'s vLLM"))
     }
 }

@@ -1,9 +1,9 @@
-//! Flags that may not be given: they end the program, are not its own, or are set by something else.
+//! Flags that users may not set: they end the program, belong to another program, or are set by a field or the provider.
 
 use super::flags::{Flag, FlagGroup};
-use super::given::Given;
 use super::launcher::{Launcher, ServerFlagRefusal};
 use super::profile::EngineProfile;
+use super::user_flags::UserFlag;
 use crate::codes;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::{FieldRef, Findings};
@@ -12,44 +12,45 @@ use kubefoundry_diagnostics::{FieldRef, Findings};
 /// (common/arg.cpp).
 const PRINT_AND_EXIT: &[&str] = &["cache-list", "completion-bash", "h", "help", "list-devices", "usage", "version"];
 
-/// Whether a flag would make the program print and exit, where a server is wanted; it is reported. `--he` is as good as
-/// `--help` where flags may be abbreviated.
-pub(super) fn prints_and_exits(given: &Given<'_>, launcher: &Launcher, findings: &mut Findings<'_>) -> bool {
-    let name = given.name.replace('_', "-");
+/// Reports a flag that makes the program print something and exit instead of serving. Returns whether the flag is one. An
+/// abbreviation such as `--he` counts where the program expands it.
+pub(super) fn prints_and_exits(user_flag: &UserFlag<'_>, launcher: &Launcher, findings: &mut Findings<'_>) -> bool {
+    let name = user_flag.name.replace('_', "-");
     let abbreviates = launcher.parsers.iter().any(|parser| parser.abbreviates);
-    let found = PRINT_AND_EXIT.contains(&name.as_str()) || (abbreviates && name.len() > 1 && "help".starts_with(&name));
-    if found {
-        report_print_and_exit(given, &name, launcher, findings);
+    let is_refused =
+        PRINT_AND_EXIT.contains(&name.as_str()) || (abbreviates && name.len() > 1 && "help".starts_with(&name));
+    if is_refused {
+        report_print_and_exit(user_flag, &name, launcher, findings);
     }
-    found
+    is_refused
 }
 
-fn report_print_and_exit(given: &Given<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
+fn report_print_and_exit(user_flag: &UserFlag<'_>, name: &str, launcher: &Launcher, findings: &mut Findings<'_>) {
     let message = format!("--{name} makes {} print something and exit", launcher.program);
-    findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(&given.path), message).help("remove the flag");
+    findings.report(&codes::FLAG_NOT_ACCEPTED, FieldRef::key(&user_flag.path), message).help("remove the flag");
 }
 
-/// Whether a known flag may not be given here at all; it is reported.
+/// Reports a known flag that users may not set with this launcher. Returns whether it is one.
 pub(super) fn is_refused(
-    given: &Given<'_>,
+    user_flag: &UserFlag<'_>,
     flag: Flag,
     profile: &'static EngineProfile,
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> bool {
     let name = flag.name;
-    let place = || FieldRef::key(&given.path);
-    // Spelled in part.
+    let place = || FieldRef::key(&user_flag.path);
+    // An abbreviation has been expanded since `prints_and_exits` saw the written name.
     if PRINT_AND_EXIT.contains(&name) {
-        report_print_and_exit(given, name, launcher, findings);
+        report_print_and_exit(user_flag, name, launcher, findings);
         return true;
     }
-    if let Some(refused) = launcher.refused.iter().copied().flatten().find(|refused| refused.flag == name) {
+    if let Some(refused) = launcher.refused_flags.iter().copied().flatten().find(|refused| refused.flag == name) {
         findings.report(refused.code, place(), format!("--{name} {}", refused.why)).help(refused.help);
         return true;
     }
     if flag.group == FlagGroup::Frontend
-        && let Some(ServerFlagRefusal { replacements, help }) = launcher.server_flags
+        && let Some(ServerFlagRefusal { replacements, help }) = launcher.server_flag_refusal
     {
         let message = format!("{} does not accept the server flag --{name}", launcher.program);
         let reported = findings.report(&codes::FLAG_NOT_ACCEPTED, place(), message);

@@ -1,60 +1,60 @@
-//! Values of flags: checked against the table, and given the type that the launcher wants.
+//! Checks values of flags against the tables and converts them to the types that the launcher takes.
 
 use serde_json::{Number, Value};
 
 use super::flags::{Flag, Repetition, ValueType};
-use super::given::{Given, GivenValue};
 use super::invocation::{Argument, ArgumentValue};
 use super::launcher::{Charset, Launcher, ValueForm};
+use super::user_flags::{UserFlag, UserFlagValue};
 use crate::codes;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::text::shorten;
 
-/// The value of a valued flag of the table.
-pub(super) fn known(
-    given: &Given<'_>,
+/// Converts the value of a flag that takes one. Returns `None` after reporting a missing or invalid value.
+pub(super) fn convert_known(
+    user_flag: &UserFlag<'_>,
     flag: &Flag,
     launcher: &Launcher,
     findings: &mut Findings<'_>,
 ) -> Option<ArgumentValue> {
-    let texts: Vec<&str> = match &given.value {
-        GivenValue::Nothing => {
-            findings.report(&codes::INVALID_ARGUMENT_VALUE, &given.path, format!("--{} needs a value", flag.name));
+    let texts: Vec<&str> = match &user_flag.value {
+        UserFlagValue::Absent => {
+            findings.report(&codes::INVALID_ARGUMENT_VALUE, &user_flag.path, format!("--{} needs a value", flag.name));
             return None;
         }
-        GivenValue::One(text) => vec![text],
-        GivenValue::Many(texts) => texts.clone(),
+        UserFlagValue::Single(text) => vec![text],
+        UserFlagValue::Several(texts) => texts.clone(),
     };
-    let mut fine = true;
+    let mut is_valid = true;
     for text in &texts {
         if let Err(problem) = flag.check_value(text) {
             findings.report(
                 &codes::INVALID_ARGUMENT_VALUE,
-                &given.path,
+                &user_flag.path,
                 format!("--{} is {:?}, {problem}", flag.name, shorten(text)),
             );
-            fine = false;
+            is_valid = false;
         }
     }
-    if !fine {
+    if !is_valid {
         return None;
     }
     match texts.as_slice() {
-        [text] => Some(typed(text, flag, launcher.form)),
+        [text] => Some(convert_text(text, flag, launcher.value_form)),
         _ => Some(ArgumentValue::List(texts.iter().map(|text| (*text).to_owned()).collect())),
     }
 }
 
-/// The value of a flag that no table knows.
-pub(super) fn unknown(text: &str, launcher: &Launcher) -> ArgumentValue {
-    match launcher.form {
+/// Converts the value of a flag that no table has.
+pub(super) fn convert_unknown(text: &str, launcher: &Launcher) -> ArgumentValue {
+    match launcher.value_form {
         ValueForm::Keywords => ArgumentValue::Json(json_or_text(text)),
         ValueForm::CommandLine | ValueForm::BareNumbers => ArgumentValue::Text(text.to_owned()),
     }
 }
 
-fn typed(text: &str, flag: &Flag, form: ValueForm) -> ArgumentValue {
-    let plain = || ArgumentValue::Text(text.to_owned());
+fn convert_text(text: &str, flag: &Flag, form: ValueForm) -> ArgumentValue {
+    let as_text = || ArgumentValue::Text(text.to_owned());
     match form {
         // Keyword arguments are Python values: dicts where a command line has JSON text.
         ValueForm::Keywords if flag.repeat == Repetition::List => match json_or_text(text) {
@@ -63,32 +63,32 @@ fn typed(text: &str, flag: &Flag, form: ValueForm) -> ArgumentValue {
         },
         ValueForm::Keywords => match flag.value_type {
             ValueType::Integer | ValueType::HumanInteger | ValueType::SiInteger => {
-                flag.integer(text).map_or_else(plain, |value| ArgumentValue::Number(value.into()))
+                flag.integer(text).map_or_else(as_text, |value| ArgumentValue::Number(value.into()))
             }
-            ValueType::Float => float(text).map_or_else(plain, ArgumentValue::Number),
+            ValueType::Float => float(text).map_or_else(as_text, ArgumentValue::Number),
             ValueType::Json | ValueType::JsonObject | ValueType::JsonOrText | ValueType::Boolean => {
                 ArgumentValue::Json(json_or_text(text))
             }
-            ValueType::Text | ValueType::Path => plain(),
+            ValueType::Text | ValueType::Path => as_text(),
         },
-        ValueForm::BareNumbers => exact_number(text).map_or_else(plain, ArgumentValue::Number),
+        ValueForm::BareNumbers => exact_number(text).map_or_else(as_text, ArgumentValue::Number),
         ValueForm::CommandLine => match flag.value_type {
             ValueType::Json | ValueType::JsonObject => ArgumentValue::Json(json_or_text(text)),
             ValueType::JsonOrText => match json_or_text(text) {
                 object @ Value::Object(_) => ArgumentValue::Json(object),
-                _ => plain(),
+                _ => as_text(),
             },
-            _ => plain(),
+            _ => as_text(),
         },
     }
 }
 
-/// JSON when it is, text when it is not.
+/// Parses JSON, or returns the text as a JSON string.
 pub(super) fn json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
-/// A number whose own text is `text`, also once it is written as YAML, where `1.0` becomes `1`.
+/// Parses a number that is written again exactly as `text`. YAML would write `1.0` as `1`, so such a number is not exact.
 fn exact_number(text: &str) -> Option<Number> {
     let number: Number = serde_json::from_str(text).ok()?;
     (number.to_string() == text && !text.ends_with(".0") && !text.contains('e')).then_some(number)
@@ -98,7 +98,7 @@ fn float(text: &str) -> Option<Number> {
     exact_number(text).or_else(|| text.parse().ok().and_then(Number::from_f64))
 }
 
-/// Whether an argument may go to its launcher, which may hold text to some characters.
+/// Reports text with a character that the launcher does not allow ([`Charset`]). Returns whether the argument is acceptable.
 pub(super) fn is_acceptable(argument: &Argument, launcher: &Launcher, findings: &mut Findings<'_>) -> bool {
     let Some(Charset { marks, reason, help }) = launcher.charset else { return true };
     let texts: Vec<&str> = match &argument.value {
@@ -106,9 +106,9 @@ pub(super) fn is_acceptable(argument: &Argument, launcher: &Launcher, findings: 
         ArgumentValue::List(texts) => texts.iter().map(String::as_str).collect(),
         _ => return true,
     };
-    let allowed = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
-    let Some(found) = texts.iter().flat_map(|text| text.chars()).find(|c| !allowed(*c)) else { return true };
-    let message = format!("--{} contains the character {found:?}, {reason}", argument.name);
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
+    let Some(character) = texts.iter().flat_map(|text| text.chars()).find(|c| !is_allowed(*c)) else { return true };
+    let message = format!("--{} contains the character {character:?}, {reason}", argument.name);
     findings.report(&codes::UNSAFE_VALUE, &argument.path, message).help(help);
     false
 }

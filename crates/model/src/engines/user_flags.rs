@@ -1,8 +1,8 @@
-//! What the user gave: `engine.args` and `engine.extraArgs`, cut into flags and their values.
+//! Splits `engine.args` and `engine.extraArgs` into flags and their values.
 
 use super::flags::{FlagKind, Repetition};
 use super::launcher::Launcher;
-use super::lookup::{Known, Meaning};
+use super::lookup::{KnownFlag, Meaning};
 use crate::codes;
 use crate::ir::Deployment;
 use crate::wire::ModelDeployment;
@@ -10,67 +10,65 @@ use kubefoundry_diagnostics::Findings;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// One flag as the user gave it.
+/// A flag as the user wrote it.
 #[derive(Debug)]
-pub(super) struct Given<'u> {
-    /// The name as written, without leading dashes.
+pub(super) struct UserFlag<'u> {
+    /// The name as written, without leading dashes: kebab-case or snake_case, perhaps abbreviated.
     pub(super) name: &'u str,
-    /// What it was given.
-    pub(super) value: GivenValue<'u>,
-    /// Where.
+    pub(super) value: UserFlagValue<'u>,
     pub(super) path: FieldPath,
-    /// Whether it comes from the `args` mapping, where a switch is turned by `""`, `"true"` and `"false"`.
+    /// Whether the flag comes from the `args` mapping, where a switch takes `""`, `"true"` or `"false"`.
     pub(super) from_mapping: bool,
 }
 
-/// What a flag was given.
+/// The value of a flag as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum GivenValue<'u> {
-    /// Nothing: `--flag`, or `flag: ""`.
-    Nothing,
-    /// One value.
-    One(&'u str),
-    /// Several (`--flag a b`), for flags that take a list.
-    Many(Vec<&'u str>),
+pub(super) enum UserFlagValue<'u> {
+    /// `--flag`, or `flag: ""`.
+    Absent,
+    Single(&'u str),
+    /// `--flag a b`, for flags that take a list.
+    Several(Vec<&'u str>),
 }
 
-/// `engine.args`, by name: a mapping has no order, so neither has what comes of it.
-pub(super) fn from_mapping(deployment: &Deployment) -> Vec<Given<'_>> {
+/// Returns the flags of `engine.args`, sorted by name: a YAML mapping has no order, so the output must not depend on one.
+pub(super) fn from_args(deployment: &Deployment) -> Vec<UserFlag<'_>> {
     let base = FieldPath::from(ModelDeployment::path().spec().engine().args());
-    let mut given: Vec<Given<'_>> = deployment
+    let mut flags: Vec<UserFlag<'_>> = deployment
         .engine
         .args
         .iter()
-        .map(|(name, value)| Given {
+        .map(|(name, value)| UserFlag {
             name,
-            value: if value.is_empty() { GivenValue::Nothing } else { GivenValue::One(value) },
+            value: if value.is_empty() { UserFlagValue::Absent } else { UserFlagValue::Single(value) },
             path: base.key(name.clone()),
             from_mapping: true,
         })
         .collect();
-    given.sort_by_key(|given| given.name.replace('_', "-"));
-    given
+    flags.sort_by_key(|flag| flag.name.replace('_', "-"));
+    flags
 }
 
-/// `engine.extraArgs`: `--flag`, `--flag=value`, or a flag followed by its values where the table says it takes some.
-pub(super) fn from_list<'u>(
+/// Returns the flags of `engine.extraArgs` in input order: `--flag`, `--flag=value`, or a flag followed by its values. Only the
+/// flag tables tell whether the element after `--flag` is its value.
+pub(super) fn from_extra_args<'u>(
     deployment: &'u Deployment,
     launcher: &Launcher,
     findings: &mut Findings<'_>,
-) -> Vec<Given<'u>> {
+) -> Vec<UserFlag<'u>> {
     let base = FieldPath::from(ModelDeployment::path().spec().engine().extra_args());
-    let mut given = Vec::new();
-    // The unknown flag just before, which took no value.
-    let mut unknown = None;
+    let mut flags = Vec::new();
+    // An unknown flag takes no value. It is kept to explain the element that follows it.
+    let mut preceding_unknown = None;
     let mut elements = deployment.engine.extra_args.iter().enumerate().peekable();
     while let Some((index, element)) = elements.next() {
         let path = base.index(index);
-        let before: Option<&str> = unknown.take().filter(|_| !looks_like_flag(element));
+        let unknown_flag: Option<&str> = preceding_unknown.take().filter(|_| !looks_like_flag(element));
         let Some(flag) = element.strip_prefix("--").filter(|flag| is_flag_name(flag.split('=').next().unwrap_or("")))
         else {
             let message = format!("{:?} is not a flag, expected --flag or --flag=value", shorten(element));
             let reported = findings.report(&codes::INVALID_EXTRA_ARGUMENT, &path, message);
-            if let Some(flag) = before {
+            if let Some(flag) = unknown_flag {
                 let program = &launcher.program;
                 let whole = shorten(&format!("--{flag}={element}"));
                 reported.help(format!(
@@ -85,48 +83,49 @@ pub(super) fn from_list<'u>(
             continue;
         };
         if let Some((name, value)) = flag.split_once('=') {
-            given.push(Given { name, value: GivenValue::One(value), path, from_mapping: false });
+            flags.push(UserFlag { name, value: UserFlagValue::Single(value), path, from_mapping: false });
             continue;
         }
         let mut values = Vec::new();
         match launcher.lookup(flag, false) {
-            Meaning::One(Known { flag: known, .. })
+            Meaning::One(KnownFlag { flag: known, .. })
                 if matches!(known.kind, FlagKind::Value | FlagKind::OptionalValue) =>
             {
-                let most = if known.repeat == Repetition::List { usize::MAX } else { 1 };
-                while values.len() < most
+                let max_values = if known.repeat == Repetition::List { usize::MAX } else { 1 };
+                while values.len() < max_values
                     && let Some((_, next)) = elements.next_if(|(_, next)| !looks_like_flag(next))
                 {
                     values.push(next.as_str());
                 }
             }
-            // Where the rest are configuration keys, an unknown flag is refused.
-            Meaning::Unknown if launcher.keys.is_none() => unknown = Some(flag),
+            // A launcher with configuration keys refuses unknown flags, so nothing needs explaining.
+            Meaning::Unknown if launcher.config_keys.is_none() => preceding_unknown = Some(flag),
             _ => {}
         }
         let value = match values.as_slice() {
-            [] => GivenValue::Nothing,
-            [one] => GivenValue::One(one),
-            _ => GivenValue::Many(values),
+            [] => UserFlagValue::Absent,
+            [one] => UserFlagValue::Single(one),
+            _ => UserFlagValue::Several(values),
         };
-        given.push(Given { name: flag, value, path, from_mapping: false });
+        flags.push(UserFlag { name: flag, value, path, from_mapping: false });
     }
-    given
+    flags
 }
 
-/// A bare flag name: kebab-case or snake_case. Dots would reach into nested settings past every check.
+/// Returns whether a text is a flag name in kebab-case or snake_case. Dots are refused: they would set nested values that no
+/// check sees.
 fn is_flag_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-/// Whether argument parsers take an element for a flag of its own: it starts with a dash and is no number (argparse's
-/// rule). llama-server would take anything for a value, but a flag there is a slip, too.
+/// Returns whether an element is a flag to argparse: it starts with a dash and is not a negative number. llama-server would
+/// accept it as a value, but there it is a mistake too.
 pub(crate) fn looks_like_flag(element: &str) -> bool {
     element.strip_prefix('-').is_some_and(|rest| !is_plain_number(rest))
 }
 
-/// Digits with at most one point, which digits follow.
+/// Returns whether a text is digits with at most one decimal point, which digits must follow.
 fn is_plain_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.split_once('.') {
@@ -140,7 +139,7 @@ mod tests {
     use super::looks_like_flag;
 
     #[test]
-    fn negative_numbers_are_what_argparse_takes_for_values() {
+    fn tells_negative_numbers_from_flags_as_argparse_does() {
         assert!(!["-1", "-20", "-0.5", "-.5", "1", ""].into_iter().any(looks_like_flag));
         assert!(["-", "-1e5", "-1.", "--1", "-x", "-inf", "-1-1", "-."].into_iter().all(looks_like_flag));
     }
