@@ -1,5 +1,5 @@
-//! What the product is composed of: the transformations, the providers, and what follows from the two lists. No layer
-//! below knows either list.
+//! The lists of transformations and providers, and everything derived from the two lists. No lower layer knows either
+//! list.
 
 use kubefoundry_crd::{Crds, GroupKind};
 use kubefoundry_diagnostics::source::SourceSet;
@@ -12,16 +12,16 @@ use kubefoundry_model::conformance;
 use kubefoundry_model::providers::{self, PROVIDERS};
 use kubefoundry_transform::{AnyTransform, Configuration, DecisionFacts, SettingsSection};
 
-/// The transformations. Those that do not need the set come first: what their objects become is among what the others
-/// see, which run in this order.
+/// Every transformation. Those that do not need the set come first, because the others, which run in this order, see
+/// the objects that the first ones generate.
 pub static TRANSFORMS: &[&dyn AnyTransform] =
     &[&ModelDeployments, &kubefoundry_llamastack::LlamaStack, &kubefoundry_actor::Actors];
 
-/// The transformation of models, which the analyses of single deployments run.
+/// The ModelDeployment transformation, which the analyses of single deployments run.
 pub(crate) const MODELS: &dyn AnyTransform = &ModelDeployments;
 
-/// What is configured before any document is read: the providers of this program. `limits` are on the rules of
-/// configurations that are read.
+/// The configuration before any document is read: the built-in providers. `limits` apply to the selection rules of
+/// provider configurations that are read later.
 pub(crate) fn configuration(limits: kubefoundry_cel::Limits) -> impl Configuration {
     Catalog::with_builtin(limits)
 }
@@ -37,8 +37,7 @@ pub(crate) fn section_keys() -> Vec<&'static str> {
     sections().map(|section| section.field.key).collect()
 }
 
-/// Every code: those that several parts share by number, then provider by provider, transformation by transformation,
-/// analysis by analysis.
+/// Every code: shared codes ordered by number, then those of each provider, transformation and analysis.
 pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     let shared = [
         kubefoundry_diagnostics::codes::CODES,
@@ -56,20 +55,21 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static Code> {
     shared.into_iter().chain(of_providers.chain(of_transforms).chain(of_analyses).copied())
 }
 
-/// The release of the operator that objects are for, where the decision about them knows it.
+/// The release of the provider's operator that the objects are for, if the decision names one.
 pub(crate) fn operator_release(facts: &DecisionFacts) -> Option<&str> {
     let provider = providers::find(facts.selection.as_ref()?.provider.as_deref()?)?;
     facts.runtime.as_deref().filter(|_| provider.info().is_released_with_runtime)
 }
 
-/// The kinds whose CRDs say something about a run: every kind that a provider or a transformation writes and a CRD
-/// defines, and the kinds that are transformed.
+/// The kinds whose CRDs matter to a run: every kind that a provider or a transformation writes and a CRD defines, and
+/// the kinds that are transformed.
 pub(crate) fn crd_kinds() -> impl Iterator<Item = GroupKind> {
     let of_providers = PROVIDERS.iter().flat_map(|provider| conformance::crd_kinds(*provider));
     of_providers.chain(TRANSFORMS.iter().flat_map(|transform| transform.schema_kinds().iter().copied()))
 }
 
-/// Reads the CRDs of those kinds from a dump, and says what could not be read.
+/// Reads the CRDs of the kinds that a run writes or transforms, and returns a diagnostic for each one that cannot be
+/// read.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -83,22 +83,23 @@ pub fn read_crds(dump: &SourceSet) -> (Crds<'_>, Vec<Diagnostic>) {
     Crds::from_sources(dump, crd_kinds())
 }
 
-/// The transformation whose kind this is, in any version.
+/// Finds the transformation of a kind, in any version.
 pub(crate) fn transform_of_kind(group: &str, kind: &str) -> Option<&'static dyn AnyTransform> {
     TRANSFORMS.iter().copied().find(|transform| transform.kind().1 == kind && transform.has_group(group))
 }
 
-/// Whether objects of a kind are transformed alone, so that the transformations that need the set see what they become.
+/// Whether objects of this kind are transformed without the set, so that transformations that need the set see the
+/// results.
 pub(crate) fn generates(group: &str, kind: &str) -> bool {
     transform_of_kind(group, kind).is_some_and(|transform| !transform.needs_set())
 }
 
-/// The transformation that a group belongs to, whatever the kind.
+/// Finds the transformation that owns an API group, whatever the kind.
 pub(crate) fn owner_of_group(group: &str) -> Option<&'static dyn AnyTransform> {
     TRANSFORMS.iter().copied().find(|transform| transform.owns_groups() && transform.has_group(group))
 }
 
-/// The transformation that a document configures.
+/// Finds the transformation that a document configures.
 pub(crate) fn configured_by(header: &Header) -> Option<&'static dyn AnyTransform> {
     let is_meant =
         |transform: &&dyn AnyTransform| transform.configuration_kind().is_some_and(|kind| *kind == *header.kind);
@@ -109,12 +110,12 @@ pub(crate) fn configured_by(header: &Header) -> Option<&'static dyn AnyTransform
     })
 }
 
-/// The kinds of a transformation in the groups that belong to it: its own, and that of its configurations.
+/// The kinds of a transformation in the API groups that it owns: its input kind and the kind of its configurations.
 pub(crate) fn kinds_of(transform: &dyn AnyTransform) -> impl Iterator<Item = &'static str> {
     [transform.kind().1].into_iter().chain(transform.configuration_kind())
 }
 
-/// Whether a text may hold an object that is turned into others, even if it cannot be read.
+/// Whether a text may contain an object to transform, even if the text cannot be parsed.
 ///
 /// ```
 /// use kubefoundry_compiler::composition::may_hold_source;
@@ -123,19 +124,20 @@ pub(crate) fn kinds_of(transform: &dyn AnyTransform) -> impl Iterator<Item = &'s
 /// ```
 pub fn may_hold_source(text: &str) -> bool {
     TRANSFORMS.iter().any(|transform| {
-        // Labels of what was generated bear the marks of a transformation that owns its groups, too.
+        // Generated objects carry labels with the same group, so a transformation that owns its groups must be named by
+        // kind too.
         let is_named = !transform.owns_groups() || text.contains(transform.kind().1);
         is_named && transform.marker_texts().iter().any(|mark| text.contains(mark))
     })
 }
 
-/// Whether a text may have something in it for a transformation. A broken text that has nothing is none of our business: a
-/// template, another tool's input.
+/// Whether a text mentions anything that belongs to a transformation. A broken text that does not (a template, another
+/// tool's input) is ignored.
 pub(crate) fn mentions_input_kinds(text: &str) -> bool {
     TRANSFORMS.iter().flat_map(|transform| transform.marker_texts()).any(|mark| text.contains(mark))
 }
 
-/// Whether objects of this type are turned into others.
+/// Whether objects of this API version and kind are transformed.
 ///
 /// ```
 /// use kubefoundry_compiler::composition::is_source;
@@ -147,7 +149,7 @@ pub fn is_source(api_version: &str, kind: &str) -> bool {
     transform_of_kind(group, kind).is_some_and(|transform| transform.version(group) == version)
 }
 
-/// The annotations by which a generated object names the one that it was generated from.
+/// The annotations in which a generated object names the object that it was generated from.
 pub fn owner_annotations() -> impl Iterator<Item = String> {
     let of = |transform: &'static dyn AnyTransform| {
         transform.mark_groups().iter().map(move |api_group: &ApiGroup| api_group.label(transform.owner_annotation()))
@@ -155,7 +157,7 @@ pub fn owner_annotations() -> impl Iterator<Item = String> {
     TRANSFORMS.iter().copied().flat_map(of)
 }
 
-/// The annotations by which an object of the input that was changed names what changed it.
+/// The annotations in which a changed input object names the object that caused the change.
 pub fn change_annotations() -> impl Iterator<Item = &'static str> {
     TRANSFORMS.iter().filter_map(|transform| transform.change_annotation())
 }
@@ -168,9 +170,9 @@ mod tests {
     use kubefoundry_model::providers::PROVIDERS;
     use kubefoundry_model::wire::EngineType;
 
-    /// What an `InferenceProviderConfig` of the user's claims for a built-in provider is no code of ours.
+    /// A user's `InferenceProviderConfig` may claim capabilities for a built-in provider that it does not have.
     #[test]
-    fn what_there_is_no_code_for_is_not_rendered() {
+    fn capabilities_that_a_builtin_provider_lacks_are_not_rendered() {
         for (provider, engine, rest) in [
             ("kaito", "sglang", "resources: {gpu: {count: 1}}"),
             ("kaito", "trtllm", "image: registry.example.com/trtllm:1, resources: {gpu: {count: 1}}"),

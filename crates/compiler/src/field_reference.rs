@@ -1,5 +1,5 @@
-//! The reference of fields: what each field of our kinds is, from its declaration. `explain FIELD` prints it, and
-//! `cargo xtask generate` writes it to `docs/reference/`.
+//! The field reference: a description of each field of the kinds of kubefoundry, from its declaration. `explain FIELD`
+//! prints it, and `cargo xtask generate` writes it to `docs/reference/`.
 
 use std::fmt::Write as _;
 
@@ -16,14 +16,14 @@ use crate::options::render;
 /// A kind whose fields are described.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentedKind {
-    /// Its name, such as `ModelDeployment`.
+    /// The kind's name, such as `ModelDeployment`.
     pub name: &'static str,
-    /// The `apiVersion`s that it is written under.
+    /// The `apiVersion`s in which the kind is written.
     pub versions: fn() -> Vec<String>,
     shape: fn() -> Shape,
 }
 
-/// Every kind, the one that is meant by a path without a kind first.
+/// Every documented kind. A path without a kind refers to the first.
 pub static KINDS: &[DocumentedKind] = &[
     DocumentedKind { name: wire::KIND, versions: own_versions, shape: || ModelDeployment::SHAPE },
     DocumentedKind { name: wire::CONFIGURATION_KIND, versions: own_versions, shape: || InferenceProviderConfig::SHAPE },
@@ -50,7 +50,7 @@ impl DocumentedKind {
         nested_object(&(self.shape)())
     }
 
-    /// The `apiVersion`s under which a field exists. `path` is dotted, as `spec.engine.type`.
+    /// The `apiVersion`s in which a field exists. `path` is dotted, as in `spec.engine.type`.
     pub fn versions_with(&self, path: &str) -> Vec<String> {
         let Some(path) = FieldPath::try_parse(path) else { return (self.versions)() };
         let is_absent = |version: &String| {
@@ -62,18 +62,18 @@ impl DocumentedKind {
     }
 }
 
-/// A field, or a whole object, and where it stands.
+/// A field of a kind, or a whole kind.
 #[derive(Debug, Clone)]
 pub struct FieldEntry {
-    /// The kind that it belongs to.
+    /// The kind that has the field.
     pub kind: &'static DocumentedKind,
-    /// The dotted path; empty for the object itself.
+    /// The dotted path; empty for the kind itself.
     pub path: String,
-    /// The field; none for the object itself.
+    /// The field; `None` for the kind itself.
     pub field: Option<FieldShape>,
 }
 
-/// Why there is no such field.
+/// A path that names no field, with a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} has no field {path}{hint}")]
 pub struct UnknownField {
@@ -82,7 +82,7 @@ pub struct UnknownField {
     hint: String,
 }
 
-/// Whether a text reads as the path of a field: it begins with a kind, or with a field of every object.
+/// Whether a text looks like a field path: it starts with a kind or with a top-level field of objects.
 ///
 /// ```
 /// use kubefoundry_compiler::field_reference::is_path;
@@ -92,18 +92,19 @@ pub struct UnknownField {
 pub fn is_path(text: &str) -> bool {
     let first = text.split(['.', '[']).next().unwrap_or_default();
     let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'[' | b']' | b'_'));
-    is_plain && (matches!(first, "spec" | "metadata" | "status") || kind_named(first).is_some())
+    is_plain && (matches!(first, "spec" | "metadata" | "status") || find_kind(first).is_some())
 }
 
-fn kind_named(name: &str) -> Option<&'static DocumentedKind> {
+fn find_kind(name: &str) -> Option<&'static DocumentedKind> {
     KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
 }
 
-/// Finds a field by its path, as `spec.engine.type` or `modeldeployment.spec.engine`. Indexes are allowed and not needed.
+/// Finds a field by its path, such as `spec.engine.type` or `modeldeployment.spec.engine`. Indexes are accepted and
+/// ignored.
 ///
 /// # Errors
 ///
-/// The first part of the path that does not exist, with what may have been meant.
+/// Returns the first part of the path that does not exist, with a suggestion.
 ///
 /// ```
 /// use kubefoundry_compiler::field_reference::find_field;
@@ -112,7 +113,7 @@ fn kind_named(name: &str) -> Option<&'static DocumentedKind> {
 /// ```
 pub fn find_field(path: &str) -> Result<FieldEntry, UnknownField> {
     let mut keys = path.split(['.', '[']).filter(|key| !key.is_empty() && !key.ends_with(']')).peekable();
-    let named = keys.peek().and_then(|first| kind_named(first));
+    let named = keys.peek().and_then(|first| find_kind(first));
     if named.is_some() {
         keys.next();
     }
@@ -120,8 +121,8 @@ pub fn find_field(path: &str) -> Result<FieldEntry, UnknownField> {
     let mut entry = FieldEntry { kind, path: String::new(), field: None };
     for key in keys {
         let object = entry.object();
-        let joint = if entry.path.is_empty() { "" } else { "." };
-        let path = format!("{}{joint}{key}", entry.path);
+        let separator = if entry.path.is_empty() { "" } else { "." };
+        let path = format!("{}{separator}{key}", entry.path);
         let Some(field) = object.and_then(|object| object.field(key)) else {
             let known = object.map_or(&[][..], |object| object.fields).iter().map(|field| field.key);
             let hint = match closest(key, known.clone()) {
@@ -137,7 +138,7 @@ pub fn find_field(path: &str) -> Result<FieldEntry, UnknownField> {
 }
 
 impl FieldEntry {
-    /// The object that the field holds, or holds a list or a mapping of.
+    /// The object in the field, or in the items of its list or the values of its mapping.
     pub fn object(&self) -> Option<&'static ObjectShape> {
         match &self.field {
             Some(field) => nested_object(&field.full_shape()),
@@ -145,7 +146,7 @@ impl FieldEntry {
         }
     }
 
-    /// The entry as text, in the form of `kubectl explain`.
+    /// Formats the entry like `kubectl explain`.
     pub fn to_text(&self) -> String {
         let mut text = format!("KIND:        {}\nAPIVERSION:  ", self.kind.name);
         let _ = writeln!(text, "{}", self.kind.versions_with(&self.path).join(", "));
@@ -182,7 +183,7 @@ impl FieldEntry {
     }
 }
 
-/// The object in a shape, or in the entries of a list or a mapping.
+/// Finds the object in a shape, or in the items of a list or the values of a mapping.
 pub fn nested_object(shape: &Shape) -> Option<&'static ObjectShape> {
     match shape {
         Shape::Object(object) => Some(object),
@@ -192,7 +193,7 @@ pub fn nested_object(shape: &Shape) -> Option<&'static ObjectShape> {
     }
 }
 
-/// The type of a value, as `kubectl explain` writes it: `[]EnvVar`, `map[string]string`.
+/// The type of a value as `kubectl explain` writes it: `[]EnvVar`, `map[string]string`.
 pub fn type_name(shape: &Shape) -> String {
     match shape {
         Shape::Any => "any".to_owned(),
@@ -209,39 +210,39 @@ pub fn type_name(shape: &Shape) -> String {
     }
 }
 
-/// What a field declares of its value, in words; empty when it declares nothing.
+/// Lists the constraints that a field declares on its value, as phrases; empty when it declares none.
 pub fn describe_constraints(field: &FieldShape) -> Vec<String> {
     let facets = &field.facets;
-    let mut all = Vec::new();
+    let mut constraints = Vec::new();
     if facets.required {
-        all.push("required".to_owned());
+        constraints.push("required".to_owned());
     }
     if let Some(default) = facets.default {
-        all.push(format!("default {}", default.trim_matches('"')));
+        constraints.push(format!("default {}", default.trim_matches('"')));
     }
     match (facets.minimum, facets.maximum) {
-        (Some(least), Some(most)) => all.push(format!("from {least} to {most}")),
-        (Some(least), None) => all.push(format!("at least {least}")),
-        (None, Some(most)) => all.push(format!("at most {most}")),
+        (Some(least), Some(most)) => constraints.push(format!("from {least} to {most}")),
+        (Some(least), None) => constraints.push(format!("at least {least}")),
+        (None, Some(most)) => constraints.push(format!("at most {most}")),
         (None, None) => {}
     }
-    all.extend(facets.syntax.map(|syntax| syntax_name(syntax).to_owned()));
+    constraints.extend(facets.syntax.map(|syntax| syntax_name(syntax).to_owned()));
     if let Shape::Words(words) = field.full_shape() {
         let words: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
-        all.push(format!("one of {}", words.join(", ")));
+        constraints.push(format!("one of {}", words.join(", ")));
     }
-    all.extend(facets.words.map(|words| format!("one of {}", words.join(", "))));
-    all.extend(facets.max_length.map(|max| format!("at most {max} characters")));
-    all.extend(facets.max_items.or(facets.max_entries).map(|max| format!("at most {max} entries")));
-    all.extend(facets.list_key.map(|key| format!("{key} is unique")));
+    constraints.extend(facets.words.map(|words| format!("one of {}", words.join(", "))));
+    constraints.extend(facets.max_length.map(|max| format!("at most {max} characters")));
+    constraints.extend(facets.max_items.or(facets.max_entries).map(|max| format!("at most {max} entries")));
+    constraints.extend(facets.list_key.map(|key| format!("{key} is unique")));
     let mut codes: Vec<&str> =
         Facet::ALL.iter().filter_map(|facet| facets.rule_of(*facet)).map(|code| code.id).collect();
     codes.sort_unstable();
     codes.dedup();
     if !codes.is_empty() {
-        all.push(format!("checked by {}", codes.join(", ")));
+        constraints.push(format!("checked by {}", codes.join(", ")));
     }
-    all
+    constraints
 }
 
 fn syntax_name(syntax: Syntax) -> &'static str {
@@ -259,10 +260,10 @@ fn syntax_name(syntax: Syntax) -> &'static str {
     }
 }
 
-/// The width of a line of text.
+/// Columns of a line of formatted documentation.
 const WIDTH: usize = 80;
 
-/// Documentation as paragraphs of at most [`WIDTH`] columns.
+/// Wraps documentation to [`WIDTH`] columns, indented by `depth`.
 fn indented(doc: &str, depth: usize) -> String {
     let margin = " ".repeat(depth);
     let mut lines = vec![String::new()];
@@ -286,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_found_with_and_without_its_kind() {
+    fn finds_a_field_with_and_without_its_kind() {
         let entry = find_field("spec.engine.type").unwrap();
         assert_eq!((entry.kind.name, entry.path.as_str()), ("ModelDeployment", "spec.engine.type"));
         assert_eq!(find_field("modeldeployment.spec.engine.type").unwrap().path, entry.path);
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_says_its_type_its_bounds_and_its_words() {
+    fn prints_the_type_bounds_and_words_of_a_field() {
         let text = find_field("spec.engine.type").unwrap().to_text();
         assert!(text.contains("FIELD: spec.engine.type <string>\n"), "{text}");
         assert!(text.contains("    - one of vllm, sglang, trtllm, llamacpp\n"), "{text}");
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_names_the_groups_that_have_it() {
+    fn prints_the_api_versions_that_have_a_field() {
         assert!(!find_field("spec.imagePullSecrets").unwrap().to_text().contains(" airunway.ai/"));
         assert!(find_field("spec.env").unwrap().to_text().contains(" airunway.ai/v1alpha1"));
     }

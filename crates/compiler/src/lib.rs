@@ -1,7 +1,7 @@
-//! The engine of kubefoundry: texts in, objects and findings out, and the analyses of what it did and why.
+//! The core of kubefoundry: compiles texts to objects and findings, and analyzes what a run did and why.
 //!
-//! A pure function: the same texts give the same bytes. No cluster, network, clock, environment or file system. The crate
-//! is internal: only the package `kubefoundry` promises a stable interface.
+//! Everything here is a pure function: the same texts give the same bytes. It uses no cluster, network, clock,
+//! environment or file system. The crate is internal: only the package `kubefoundry` promises a stable interface.
 
 pub mod codes;
 pub mod composition;

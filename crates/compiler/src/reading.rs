@@ -1,5 +1,5 @@
-//! One text to its documents, and what is wrong with the text as a whole: for the pipeline, and for whatever reads texts
-//! beside it.
+//! Splits a text into documents and reports failures of the text as a whole. The pipeline and every other reader of
+//! texts use it.
 
 use crate::codes;
 use crate::composition::mentions_input_kinds;
@@ -9,10 +9,10 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Document, Failure, FailureKind, Node, Span};
 
-/// The documents of a text, one after the other.
+/// Iterator over the documents of a text.
 pub(crate) struct Documents<'t> {
     source: &'t Source,
-    /// None in bytes that are no text.
+    /// `None` for a source that is not valid text.
     documents: Option<yaml::Documents<'t>>,
 }
 
@@ -22,7 +22,8 @@ impl<'t> Documents<'t> {
         Self { source, documents }
     }
 
-    /// Where the text is not what it should be: UTF-8, YAML, and JSON where its name says so. Known at its end.
+    /// Returns the failures of the whole text: not UTF-8, not YAML, or not JSON although the file name ends in `.json`.
+    /// They are complete only after the last document was read.
     pub(crate) fn into_failures(self) -> Vec<Failure> {
         let Self { source, documents } = self;
         if let Some(why) = source.encoding_error {
@@ -45,26 +46,27 @@ impl<'t> Iterator for Documents<'t> {
     }
 }
 
-/// Whether a text may hold something of ours. One in UTF-16 has a NUL beside each of its letters.
+/// Whether a text may contain an object that kubefoundry handles. In UTF-16 text a NUL accompanies each letter, so the
+/// text is searched without NULs too.
 pub fn may_hold_input(text: &str) -> bool {
     mentions_input_kinds(text) || (text.contains('\0') && mentions_input_kinds(&text.replace('\0', "")))
 }
 
-/// What is wrong with texts.
+/// Failures of whole texts, split by whether the text may be meant for kubefoundry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadFailures {
-    /// With those that may hold something of ours.
+    /// Failures of texts that may contain objects of kubefoundry.
     pub(crate) ours: Vec<Diagnostic>,
-    /// With the rest: none of our business, unless nothing else is there.
+    /// Failures of all other texts. They are reported only when the input has nothing else to render.
     pub(crate) foreign: Vec<Diagnostic>,
 }
 
 impl ReadFailures {
-    /// Adds what is wrong with a text.
+    /// Adds the failures of one text.
     pub(crate) fn add(&mut self, id: SourceId, source: &Source, failures: &[Failure]) {
         if !failures.is_empty() {
-            let found = if may_hold_input(&source.text) { &mut self.ours } else { &mut self.foreign };
-            found.extend(report(id, &source.text, 0, failures));
+            let diagnostics = if may_hold_input(&source.text) { &mut self.ours } else { &mut self.foreign };
+            diagnostics.extend(report(id, &source.text, 0, failures));
         }
     }
 
@@ -74,7 +76,7 @@ impl ReadFailures {
     }
 }
 
-/// What is wrong with a text, as findings: the whole of a source, or what stands in one of its documents.
+/// Converts failures of a text, or of one of its documents, to findings.
 pub(crate) fn report(source: SourceId, text: &str, document: usize, failures: &[Failure]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for failure in failures {
@@ -87,7 +89,7 @@ pub(crate) fn report(source: SourceId, text: &str, document: usize, failures: &[
     diagnostics
 }
 
-/// Reports what reading refused.
+/// Reports a failure to read a document under the code that matches its kind.
 pub(crate) fn report_failure(failure: &Failure, findings: &mut Findings<'_>) {
     let code = match failure.kind {
         FailureKind::Syntax | FailureKind::UnknownAlias | FailureKind::BadMerge | FailureKind::BadTag => &codes::SYNTAX,
@@ -118,7 +120,7 @@ fn is_json_file(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, extension)| extension == "json")
 }
 
-/// Where a text that is YAML is not JSON. What reads `.json` files beside us (jq, Argo CD) knows nothing of YAML.
+/// Finds the first place where a YAML text is not JSON. Other readers of `.json` files (jq, Argo CD) accept JSON only.
 fn not_json(text: &str) -> Option<Failure> {
     let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let error = serde_json::from_str::<serde::de::IgnoredAny>(text.get(skipped..)?).err()?;

@@ -1,10 +1,10 @@
-//! Every diagnostic code there is: those of [`crate::codes`], then each provider's and each transformation's own.
+//! The registry of diagnostic codes: those of [`crate::codes`], then those of each provider and transformation.
 
 use kubefoundry_diagnostics::Code;
 
 use crate::composition;
 
-/// Every code, the shared ones first, then provider by provider, then transformation by transformation.
+/// Lists every code: shared codes first, then those of each provider, then those of each transformation.
 ///
 /// ```
 /// assert!(kubefoundry_compiler::registry::codes().any(|code| code.id == "KF0102" && code.name == "unknown-field"));
@@ -13,7 +13,7 @@ pub fn codes() -> impl Iterator<Item = &'static Code> {
     composition::codes()
 }
 
-/// The code with this id or name.
+/// Finds a code by its id or its name.
 ///
 /// ```
 /// use kubefoundry_compiler::registry;

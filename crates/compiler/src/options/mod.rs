@@ -22,45 +22,45 @@ use kubefoundry_yaml::text::closest;
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the Render kind")]
 pub struct Options {
-    /// Whether there is a dump of CRDs to choose CRD versions from.
+    /// Whether a dump of CRDs is available to choose CRD versions from.
     pub crds: bool,
-    /// Provider to CRD version; a dump chooses where there is none, or `auto`.
+    /// CRD version by provider name. When it is absent or `auto`, the dump of CRDs decides.
     pub crd_versions: BTreeMap<String, String>,
-    /// Provider to runtime version.
+    /// Runtime version by provider name.
     pub runtimes: BTreeMap<String, String>,
-    /// Image prefix to replacement.
+    /// Image prefixes and their replacements.
     pub images: Vec<(String, String)>,
-    /// The settings of providers and transformations.
+    /// Settings from the sections of providers and transformations.
     pub settings: AllSettings,
-    /// What is printed; each front end has its own default.
+    /// Which objects are printed. `None` leaves the default to the front end.
     pub output: Option<OutputMode>,
     /// Whether objects that are no longer generated are removed.
     pub prune: bool,
     /// Whether ownerReferences are set.
     pub owner_references: bool,
-    /// Whether an input without a ModelDeployment is fine.
+    /// Whether an input without a ModelDeployment is accepted.
     pub allow_empty: bool,
-    /// Whether warnings are errors.
+    /// Whether warnings are reported as errors.
     pub strict: bool,
-    /// Limits on documents.
+    /// Limits on the size and nesting of documents.
     pub limits: yaml::Limits,
-    /// Limits on CEL rules.
+    /// Limits on the CEL expressions of selection rules.
     pub rule_limits: kubefoundry_cel::Limits,
-    /// Severity per code; `None` means that it is not reported.
+    /// Severity by code id; `None` turns a code off.
     pub severities: BTreeMap<&'static str, Option<Severity>>,
 }
 
 impl Options {
-    /// Applies a `Render` document: what it says wins over what was said before. Findings name what does not fit.
+    /// Applies a `Render` document over the options so far: its fields win. Reports each field that is invalid.
     pub fn apply(&mut self, root: &yaml::Node<'_>, findings: &mut Findings<'_>) {
         let mut reader = Reader { renamed_fields: render::RENAMED_FIELDS, ..Reader::strict(findings) };
         let Some(render) = Render::read_except(root, &FieldPath::root(), &composition::section_keys(), &mut reader)
         else {
             return;
         };
-        let ours =
+        let is_render =
             render.api_version.as_deref() == Some(render::API_VERSION) && render.kind.as_deref() == Some("Render");
-        if !ours {
+        if !is_render {
             let expected = format!("expected apiVersion {} and kind Render", render::API_VERSION);
             findings.report(&codes::INVALID_OPTION, &FieldPath::root(), format!("these are not options, {expected}"));
             return;
@@ -106,9 +106,9 @@ impl Options {
         if let Some(limits) = render.limits {
             self.apply_limits(&limits, findings);
         }
-        let mut given = Vec::new();
+        let mut seen_codes = Vec::new();
         for (name, CodeSeverity(severity)) in render.severities.unwrap_or_default().0 {
-            self.apply_severity(&name, severity, &mut given, findings);
+            self.apply_severity(&name, severity, &mut seen_codes, findings);
         }
     }
 
@@ -133,23 +133,23 @@ impl Options {
         self.rule_limits.steps = u64::try_from(steps).unwrap_or(u64::MAX);
     }
 
-    /// `auto` needs something to choose from.
+    /// Reports `auto` when there is no dump of CRDs to choose from. Returns whether the version can be used.
     fn can_choose(&self, crd_version: &str, path: &FieldPath, findings: &mut Findings<'_>) -> bool {
-        let can = crd_version != "auto" || self.crds;
-        if !can {
+        let is_resolvable = crd_version != "auto" || self.crds;
+        if !is_resolvable {
             let message = format!("{path} is auto, which needs a dump of CRDs to choose from");
             findings
                 .report(&codes::INVALID_OPTION, path, message)
                 .help("pass one with --crds, or write the version that the cluster serves");
         }
-        can
+        is_resolvable
     }
 
     fn apply_severity(
         &mut self,
         name: &str,
         severity: SeverityOrOff,
-        given: &mut Vec<&'static str>,
+        seen_codes: &mut Vec<&'static str>,
         findings: &mut Findings<'_>,
     ) {
         let path = FieldPath::parse("severities").key(name.to_owned());
@@ -164,12 +164,12 @@ impl Options {
             }
             return;
         };
-        if given.contains(&code.id) {
+        if seen_codes.contains(&code.id) {
             let message = format!("{} is given twice, by its code and by its name", code.id);
             findings.report(&codes::INVALID_OPTION, FieldRef::key(&path), message);
             return;
         }
-        given.push(code.id);
+        seen_codes.push(code.id);
         let severity = match severity {
             SeverityOrOff::Error => Some(Severity::Error),
             SeverityOrOff::Warning => Some(Severity::Warning),
@@ -189,14 +189,14 @@ impl Options {
         self.severities.insert(code.id, severity);
     }
 
-    /// The CRD version to write for a provider; none when a dump of CRDs is to choose it.
+    /// The CRD version to write for a provider; `None` when a dump of CRDs decides.
     pub fn crd_version<'o>(&'o self, provider: &'static dyn Provider) -> Option<&'o str> {
         let crd_version =
             self.crd_versions.get(provider.name()).map(String::as_str).filter(|version| *version != "auto");
         crd_version.or_else(|| provider.info().crd_versions.first().copied().filter(|_| !self.crds))
     }
 
-    /// A diagnostic as these options want it; `None` when it is off.
+    /// Applies severities and `strict` to a diagnostic. Returns `None` when its code is off.
     pub fn adjust(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
         if let Some(severity) = self.severities.get(diagnostic.code.id) {
             diagnostic.severity = (*severity)?;
@@ -225,8 +225,8 @@ fn known_provider(name: &str, path: &FieldPath, findings: &mut Findings<'_>) -> 
 }
 
 fn known_word(word: &str, extra: &str, known: &[&str], path: &FieldPath, findings: &mut Findings<'_>) -> bool {
-    let fine = known.contains(&word) || (!extra.is_empty() && word == extra);
-    if !fine {
+    let is_known = known.contains(&word) || (!extra.is_empty() && word == extra);
+    if !is_known {
         let mut words = known.to_vec();
         if !extra.is_empty() {
             words.push(extra);
@@ -238,5 +238,5 @@ fn known_word(word: &str, extra: &str, known: &[&str], path: &FieldPath, finding
         };
         findings.report(&codes::INVALID_OPTION, path, format!("{path} is {word:?}, expected {expected}"));
     }
-    fine
+    is_known
 }

@@ -1,4 +1,4 @@
-//! `Render` of `config.kubefoundry.ai/v1alpha1`: the options, one kind for all front ends.
+//! The kind `Render` of `config.kubefoundry.ai/v1alpha1`: the options of a run, in one form for all front ends.
 
 use std::sync::LazyLock;
 
@@ -19,42 +19,42 @@ pub const API_VERSION: &str = "config.kubefoundry.ai/v1alpha1";
 pub const RENAMED_FIELDS: &[(&str, &str)] = &[("targets", "crdVersions"), ("rules", "severities")];
 
 wire_object! {
-    /// Options of kubefoundry: what it writes and how strict it is. Read from `kubefoundry.yaml` in the one
-    /// directory given as PATH, and from `--config`.
+    /// Set what kubefoundry writes and how strict it is. Put these options into `kubefoundry.yaml` in the directory
+    /// that you pass as PATH, or pass them with `--config`.
     pub struct Render {
         /// `config.kubefoundry.ai/v1alpha1`.
         api_version: String = "apiVersion" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// `Render`.
         kind: String = "kind" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// Required where it is a KRM function's configuration.
+        /// Required if you use the options as the configuration of a KRM function.
         metadata: ObjectMeta = "metadata",
-        /// The CRD version that is written for a provider: `dynamo: nvidia.com/v1beta1`.
+        /// Set the CRD version of each provider's objects: `dynamo: nvidia.com/v1beta1`.
         crd_versions: Map<String> = "crdVersions",
-        /// The runtime version that default images and flag checks of a provider are for: `dynamo: 1.4.0`. Pin it, or
-        /// upgrading kubefoundry upgrades what runs.
+        /// Set the runtime version of each provider: `dynamo: 1.4.0`. It selects default images and the checks of
+        /// engine flags. Pin it; otherwise an upgrade of kubefoundry also upgrades what runs.
         runtimes: Map<String> = "runtimes",
-        /// Prefixes of default images and what takes their place: `nvcr.io: registry.example.com/nvcr`. A prefix matches
-        /// whole path components; the longest wins.
+        /// Replace prefixes of default images: `nvcr.io: registry.example.com/nvcr`. A prefix matches whole path
+        /// components. The longest matching prefix wins.
         images: Map<String> = "images",
-        /// InferenceProviderConfigs, in addition to the built-in ones and those in the input.
+        /// Add InferenceProviderConfigs to the built-in ones and those in the input.
         providers: Vec<Node<'static>> = "providers" [shape(Vec::<InferenceProviderConfig>::SHAPE)],
-        /// Which objects are printed; `generated` by default.
+        /// Choose which objects are printed. The default is `generated`.
         output: OutputMode = "output",
-        /// Whether objects that are no longer generated are removed from the input (KRM function only).
+        /// Remove objects that are no longer generated from the input (KRM function only).
         prune: bool = "prune",
-        /// Whether generated objects name their ModelDeployment as owner. Its `metadata.uid` must be in the input.
+        /// Set an owner reference to the ModelDeployment in generated objects. The input must have its `metadata.uid`.
         owner_references: bool = "ownerReferences",
-        /// Whether an input without a ModelDeployment is fine; otherwise `render` fails.
+        /// Accept an input without a ModelDeployment. Otherwise `render` fails.
         allow_empty: bool = "allowEmpty",
-        /// Whether warnings are errors.
+        /// Treat warnings as errors.
         strict: bool = "strict",
-        /// Limits on the input; past them a document is refused.
+        /// Limit the size of the input. A document beyond a limit is rejected.
         limits: Limits = "limits",
-        /// The severity of findings by diagnostic code: `KF0504: off`.
+        /// Set the severity of findings by code or name: `KF0504: off`.
         severities: Map<CodeSeverity> = "severities",
     }
 }
-/// What a `Render` document looks like, with the sections of providers and transformations.
+/// The shape of a `Render` document, including the sections of providers and transformations.
 ///
 /// ```
 /// use kubefoundry_compiler::options::render;
@@ -66,7 +66,7 @@ pub fn shape() -> Shape {
     static FIELDS: LazyLock<Vec<FieldShape>> = LazyLock::new(|| {
         let Shape::Object(own) = Render::SHAPE else { return Vec::new() };
         let sections: Vec<FieldShape> = composition::sections().map(|section| section.field).collect();
-        // Sections stand behind the fields that are about the cluster, before those that are about the output.
+        // Insert the sections after the fields about the cluster and before those about the output.
         let is_about_cluster = |field: &&FieldShape| field.key != "output";
         let before = own.fields.iter().take_while(is_about_cluster);
         let after = own.fields.iter().skip_while(is_about_cluster);
@@ -83,57 +83,57 @@ pub fn shape() -> Shape {
 }
 
 wire_object! {
-    /// Limits on the input.
+    /// Limits on the size of the input and the cost of CEL expressions.
     pub struct Limits {
-        /// Documents of one file.
+        /// Maximum number of documents in one file.
         documents: i64 = "documents",
-        /// Bytes of one document.
+        /// Maximum size of one document in bytes.
         document_bytes: i64 = "documentBytes",
-        /// Values in one document, aliases expanded.
+        /// Maximum number of values in one document, with aliases expanded.
         nodes: i64 = "nodes",
-        /// Nesting of one document.
+        /// Maximum nesting depth of one document.
         depth: i64 = "depth",
-        /// Values that aliases may add to one document.
+        /// Maximum number of values that aliases add to one document.
         alias_nodes: i64 = "aliasNodes",
-        /// Bytes of one CEL expression.
+        /// Maximum size of one CEL expression in bytes.
         rule_bytes: i64 = "ruleBytes",
-        /// Steps of one CEL evaluation.
+        /// Maximum number of steps in one CEL evaluation.
         rule_steps: i64 = "ruleSteps",
     }
 }
 string_enum! {
-    /// What is printed.
+    /// Which objects are printed.
     pub enum OutputMode {
-        /// Generated objects only.
+        /// Only the generated objects.
         Generated = "generated",
-        /// The input and the generated objects.
+        /// The input, followed by the generated objects.
         Append = "append",
         /// The input without its ModelDeployments, and the generated objects.
         Replace = "replace",
     }
 }
 string_enum! {
-    /// The severity that a code is given.
+    /// The severity of a code, or `off`.
     pub enum SeverityOrOff {
-        /// An error.
+        /// Report it as an error.
         Error = "error",
-        /// A warning.
+        /// Report it as a warning.
         Warning = "warning",
-        /// Information.
+        /// Report it as information.
         Info = "info",
-        /// Not reported.
+        /// Do not report it.
         Off = "off",
     }
 }
 
-/// The severity that a code is given, as it is written.
+/// The severity of a code, or `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeSeverity(pub SeverityOrOff);
 
 impl Read for CodeSeverity {
     const EXPECTED: &'static str = "one of error, warning, info, off";
 
-    /// `off` without quotes is false to a YAML 1.1 reader. There is nothing else that it could mean here.
+    /// Accepts an unquoted `off`, which a YAML 1.1 reader turns into `false`. A boolean has no other meaning here.
     fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
         match node.value {
             Value::Bool(false) => Some(Self(SeverityOrOff::Off)),
