@@ -1,9 +1,10 @@
-//! A session: the pipeline for a program that keeps running, such as an operator, an admission webhook, or an editor.
+//! A session runs the pipeline repeatedly inside a long-running program such as an operator, an admission webhook or an
+//! editor.
 //!
-//! [`compile`](crate::compile()) takes all texts of a run. A [`Session`] holds what changes seldom (options, provider
-//! configurations, CRDs) and takes one deployment at a time, as the apiserver gives it; or all texts again, of which it
-//! transforms the documents that changed. What comes out is the same: all send the deployment through the same code. A
-//! session has no clock and no thread of its own.
+//! [`compile`](crate::compile()) takes all texts of a run at once. A [`Session`] keeps what seldom changes (options,
+//! provider configurations, CRDs) and evaluates one deployment at a time, in the form in which the API server returns
+//! it. It can also compile all texts again and then transforms only the documents that changed. The results are the
+//! same, because all of these share one code path. A session has no clock and starts no thread of its own.
 
 use std::sync::Arc;
 
@@ -27,11 +28,11 @@ use kubefoundry_model::providers;
 use kubefoundry_model::status::text_or_empty;
 use kubefoundry_yaml::fingerprint;
 
-/// Digits of a hash that are kept: nobody looks for two deployments of one hash.
+/// Hexadecimal digits kept of a hash. 64 bits suffice because only a deployment's own successive hashes are compared.
 const HASH_DIGITS: usize = 16;
 
-/// What is known of a cluster at a moment: options, provider configurations, CRDs. It borrows nothing, is shared
-/// between threads, and a clone of it costs nothing.
+/// The options, provider configurations and CRDs at one moment. A session borrows nothing, can be shared between
+/// threads and is cheap to clone.
 ///
 /// ```
 /// use kubefoundry_compiler::session::{Providers, Session};
@@ -54,19 +55,19 @@ const HASH_DIGITS: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Session {
     evaluator: Evaluator,
-    /// What was wrong with provider configurations.
+    /// Findings in provider configurations.
     problems: Arc<[Diagnostic]>,
-    /// What documents became in the last [`Session::compile`].
+    /// Results of the last [`Session::compile`], by document.
     cache: ResultCache,
 }
 
 impl Session {
-    /// Reads options, provider configurations and CRDs, each from the texts given for it ([`Purpose`](kubefoundry_diagnostics::source::Purpose));
-    /// configurations may also be among the input, whose other objects are nothing to it. Without CRDs nobody knows what is
-    /// installed: every provider is rendered by its default. A `CustomResourceDefinitionList` without items says that
-    /// nothing is.
+    /// Reads options, provider configurations and CRDs from the sources of each [`Purpose`](kubefoundry_diagnostics::source::Purpose).
+    /// Configurations may also be among the input; other input objects are ignored. Without CRDs it is unknown what is
+    /// installed, and every provider is rendered in its default version. A `CustomResourceDefinitionList` without items
+    /// means that nothing is installed.
     ///
-    /// A configuration that cannot be used takes its provider out of selection, and no other: see [`Session::problems`].
+    /// An invalid configuration excludes only its own provider from selection: see [`Session::problems`].
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -87,15 +88,15 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// What is wrong with options or with texts that should hold CRDs.
+    /// Returns the findings in options, or in texts that should contain CRDs.
     pub fn new(sources: &SourceSet, providers: Providers) -> Result<Self, Vec<Diagnostic>> {
         let evaluator = Evaluator::read(sources)?;
         let session = Self { evaluator, problems: Arc::default(), cache: ResultCache::default() };
         Ok(session.with_providers(sources, providers))
     }
 
-    /// The same with the provider configurations of these texts. Options and CRDs stay: what was read of a CRD need not be read
-    /// again when a provider says that it is alive.
+    /// Returns a session with the provider configurations in `sources` and the same options and CRDs. A heartbeat of a
+    /// provider therefore does not require CRDs to be read again.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -114,9 +115,9 @@ impl Session {
         Self { evaluator, problems: problems.into(), ..self.clone() }
     }
 
-    /// Runs the whole pipeline, as [`compile`](crate::compile()) does; the texts bring their own options, configurations
-    /// and CRDs. What a document became is kept for the next call with the same thoroughness: then only documents that
-    /// changed are transformed, unless options, configurations, kustomizations or CRDs changed, too. What comes out is
+    /// Runs the whole pipeline like [`compile`](crate::compile()). `sources` bring their own options, configurations
+    /// and CRDs. The results of each document are kept for the next call with the same thoroughness, which transforms
+    /// only changed documents unless options, configurations, kustomizations or CRDs changed too. The result equals
     /// that of a fresh run.
     ///
     /// ```
@@ -139,17 +140,18 @@ impl Session {
         compile_cached(sources, thoroughness, &mut self.cache)
     }
 
-    /// How many documents the last [`Session::compile`] transformed or looked at, rather than know what becomes of them.
+    /// Number of documents that the last [`Session::compile`] transformed or classified because no cached result
+    /// applied.
     pub fn mapped_documents(&self) -> usize {
         self.cache.mapped()
     }
 
-    /// The options that apply.
+    /// The options of this session.
     pub fn options(&self) -> &Options {
         self.evaluator.options()
     }
 
-    /// The providers that can be chosen, with what they say of themselves.
+    /// The providers that can be selected, with their configurations.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -169,12 +171,12 @@ impl Session {
         self.evaluator.catalog()
     }
 
-    /// The names of the providers that are configured, also of those whose configuration cannot be used.
+    /// Names of the configured providers, including those whose configuration is invalid.
     pub fn provider_names(&self) -> impl Iterator<Item = &str> {
         self.catalog().names()
     }
 
-    /// What was wrong with provider configurations.
+    /// Findings in provider configurations.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -195,11 +197,10 @@ impl Session {
         &self.problems
     }
 
-    /// Decides on a deployment and renders it. `chosen` is an earlier choice, which stays unless the deployment names a
-    /// provider; whether the provider can run the deployment is checked all the same.
+    /// Selects a provider for a deployment and renders it. `chosen` is an earlier selection, which stays unless the
+    /// deployment names a provider. Either way, the provider is checked for whether it can run the deployment.
     ///
-    /// The deployment may come from the apiserver: what only that or a controller writes (`status`, managed fields) is
-    /// passed over.
+    /// The deployment may come from the API server: `status` and managed fields are ignored.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{PriorChoice, Providers, Session};
@@ -222,8 +223,9 @@ impl Session {
         self.evaluator.evaluate(deployment, chosen, Thoroughness::Needed, &self.problems)
     }
 
-    /// Finds what is wrong with a deployment: with [`Thoroughness::EveryRule`] all that `kubefoundry lint` finds in one
-    /// object, fields without effect included. One that is not stored yet needs no uid, whatever the options.
+    /// Validates a deployment. With [`Thoroughness::EveryRule`] it reports everything that `kubefoundry lint` finds in
+    /// one object, including fields without effect. An object that is not stored yet needs no uid, whatever the
+    /// options.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -234,8 +236,8 @@ impl Session {
     ///     "apiVersion": "kubefoundry.ai/v1alpha1", "kind": "ModelDeployment", "metadata": {"name": "phi"},
     ///     "spec": {"engine": {"type": "vllm"}},
     /// });
-    /// let found = session.validate(&phi, Thoroughness::EveryRule);
-    /// let errors: Vec<&str> = found.errors().map(|error| error.message.as_str()).collect();
+    /// let evaluation = session.validate(&phi, Thoroughness::EveryRule);
+    /// let errors: Vec<&str> = evaluation.errors().map(|error| error.message.as_str()).collect();
     /// assert_eq!(errors, [
     ///     "model.id is required when source is huggingface",
     ///     "vLLM engine requires GPU (set resources.gpu.count > 0)",
@@ -249,8 +251,8 @@ impl Session {
         self.evaluator.evaluate(deployment, None, thoroughness, &self.problems)
     }
 
-    /// The deployment with the defaults that the specification states as values (MD-1.17) written into its `spec`,
-    /// where it says nothing: what a defaulting webhook answers. It renders as before. One with errors stays as it is.
+    /// Returns the deployment with the default values of the specification (MD-1.17) written into absent fields of
+    /// `spec`, as a defaulting webhook does. It renders as before. A deployment with errors is returned unchanged.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -280,8 +282,8 @@ impl Session {
         with_defaults
     }
 
-    /// The fields of a live object that are not as they are rendered; see [`drift()`](crate::drift::drift). Lists are told
-    /// apart by the keys that the installed CRDs name.
+    /// Lists the fields of a live object that differ from the rendered one; see [`drift()`](crate::drift::drift). List
+    /// items are matched by the keys that the installed CRDs declare.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -298,9 +300,9 @@ impl Session {
         drift(expected, live, self.evaluator.crds())
     }
 
-    /// A hash of what makes a deployment another one to its provider: the provider, `model.id`, `model.source`,
-    /// `engine.type` and `serving.mode` (OP-3.1), after defaults. When it changes, what runs is deleted and made anew.
-    /// None when the deployment cannot be read so far.
+    /// Hashes the identity of a deployment for its provider: the provider, `model.id`, `model.source`, `engine.type`
+    /// and `serving.mode` (OP-3.1), after defaults. When the hash changes, the running objects are deleted and
+    /// recreated. Returns `None` if the deployment cannot be read far enough.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -329,8 +331,8 @@ impl Session {
         Some(hash)
     }
 
-    /// The versions of a provider's kinds that are installed, each with the fingerprint of its schema. None when that is not
-    /// known, and for providers that this program does not render.
+    /// The installed versions of a provider's kinds, each with the fingerprint of its schema. Empty if it is unknown
+    /// what is installed, or if kubefoundry does not render the provider.
     ///
     /// ```
     /// use kubefoundry_compiler::session::{Providers, Session};
@@ -357,14 +359,14 @@ impl Session {
             .unwrap_or_default()
     }
 
-    /// The CRD version that is written for a provider: by the options, or the first that is installed. None when
-    /// [`Session::crds_problem`] says why, and for a provider that this program does not render.
+    /// The CRD version to write for a provider: set by the options, or else the first installed one. `None` if
+    /// [`Session::crds_problem`] reports a reason, or if kubefoundry does not render the provider.
     pub fn crd_version(&self, provider: &str) -> Option<String> {
         self.evaluator.find_crd_version(provider).0
     }
 
-    /// Why nothing can be rendered for a provider of this program: its CRD is not installed, or not in a version that is
-    /// known, or cannot be read. None when something can be, and when nobody knows what is installed.
+    /// The reason why a provider cannot be rendered: its CRD is not installed, has no known version or cannot be read.
+    /// `None` if it can be rendered, or if it is unknown what is installed.
     pub fn crds_problem(&self, provider: &str) -> Option<Diagnostic> {
         self.evaluator.find_crd_version(provider).1
     }

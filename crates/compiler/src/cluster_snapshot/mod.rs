@@ -1,4 +1,5 @@
-//! Objects as they are in a cluster: what `kubectl get -o yaml` and `-o json` print, lists and their items.
+//! A cluster snapshot: live objects from the output of `kubectl get -o yaml` or `-o json`, with lists split into their
+//! items.
 
 pub mod time;
 
@@ -19,36 +20,36 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{FieldPart, Limits, Node};
 
-/// A dump of a whole cluster is one document.
+/// Limits for a dump. They exceed those of the input because a dump of a whole cluster is one document.
 const LIMITS: Limits =
     Limits { documents: 250_000, document_bytes: 64 * 1024 * 1024, nodes: 8_000_000, depth: 100, alias_nodes: 50_000 };
 
-/// An object of a cluster.
+/// An object as it is in a cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveObject {
-    /// What it is.
+    /// The object's API version, kind, namespace and name.
     pub object: ObjectRef,
-    /// The whole of it.
+    /// The complete object as JSON, with `apiVersion` and `kind` even for items of a typed list.
     pub value: Value,
-    /// Where it stands.
+    /// The place of its name in the dump.
     pub location: Location,
 }
 
-/// What a dump holds, and what is wrong with it.
+/// The objects of a dump, and the findings in it.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterSnapshot {
     /// Each object once, in the order of the dump.
     pub objects: Vec<LiveObject>,
-    /// Text that cannot be read, and objects that the dump has in two states.
+    /// Unreadable text, and objects that the dump contains in two different states.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Version, kind, namespace and name: of one object there is one state.
+/// Version, kind, namespace and name. Each identifies one state.
 type ObjectKey = (Arc<str>, Arc<str>, Option<Arc<str>>, Arc<str>);
 
 impl ClusterSnapshot {
-    /// Reads every text of a purpose. Items of lists are objects on their own, and of a typed list they need not say what
-    /// they are. An object that is there twice is kept once; in two states it is an error.
+    /// Reads every text of a purpose. List items become objects of their own; items of a typed list inherit their type
+    /// from the list. Repeated objects are kept once, and two different states of one object are an error.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -60,60 +61,66 @@ impl ClusterSnapshot {
     /// items:
     /// - {apiVersion: kaito.sh/v1beta1, kind: Workspace, metadata: {name: phi, namespace: ml}, status: {state: Ready}}
     /// ");
-    /// let live = ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot);
-    /// assert_eq!(live.objects[0].object.to_string(), "Workspace ml/phi");
-    /// assert!(live.diagnostics.is_empty());
+    /// let snapshot = ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot);
+    /// assert_eq!(snapshot.objects[0].object.to_string(), "Workspace ml/phi");
+    /// assert!(snapshot.diagnostics.is_empty());
     /// ```
     pub fn read(sources: &SourceSet, purpose: Purpose) -> Self {
         let mut reader = SnapshotReader::default();
         for (id, source) in sources.iter().filter(|(_, source)| source.purpose == purpose) {
             let mut documents = Documents::new(source, &LIMITS);
             for document in documents.by_ref() {
-                reader.document(id, source, &document);
+                reader.read_document(id, source, &document);
             }
-            reader.live.diagnostics.extend(reading::report(id, &source.text, 0, &documents.into_failures()));
+            reader.snapshot.diagnostics.extend(reading::report(id, &source.text, 0, &documents.into_failures()));
         }
-        reader.live
+        reader.snapshot
     }
 }
 
 #[derive(Default)]
 struct SnapshotReader {
-    live: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
     seen: BTreeMap<ObjectKey, usize>,
 }
 
 impl SnapshotReader {
-    fn document(&mut self, id: SourceId, source: &Source, document: &yaml::Document<'_>) {
+    fn read_document(&mut self, id: SourceId, source: &Source, document: &yaml::Document<'_>) {
         let object = Header::of(&document.root).object();
         let object = (!object.kind.is_empty()).then_some(object);
         let (index, root) = (document.index, &document.root);
         let mut findings =
             Findings::new(DocumentScope { source: id, text: &source.text, document: index, root, object });
         document.problems.iter().for_each(|problem| report_failure(problem, &mut findings));
-        // What was read up to a limit is a part, and says nothing of what is missing.
+        // A document cut off at a limit is incomplete: its objects cannot be compared.
         if !document.problems.iter().any(|problem| problem.kind.is_limit()) {
-            self.node(root, None, &FieldPath::root(), &mut findings);
+            self.read_node(root, None, &FieldPath::root(), &mut findings);
         }
-        self.live.diagnostics.extend(findings.into_diagnostics());
+        self.snapshot.diagnostics.extend(findings.into_diagnostics());
     }
 
-    /// An object, or the items of the list that it is. `of` says what the items of a typed list are.
-    fn node(&mut self, node: &Node<'_>, of: Option<&Header>, path: &FieldPath, findings: &mut Findings<'_>) {
+    /// Adds an object, or the items of a list. `item_type` is the type that a typed list implies for its items.
+    fn read_node(
+        &mut self,
+        node: &Node<'_>,
+        item_type: Option<&Header>,
+        path: &FieldPath,
+        findings: &mut Findings<'_>,
+    ) {
         let mut header = Header::of(node);
-        if let Some(of) = of
+        if let Some(item_type) = item_type
             && header.kind.is_empty()
         {
-            header.api_version.clone_from(&of.api_version);
-            header.kind.clone_from(&of.kind);
+            header.api_version.clone_from(&item_type.api_version);
+            header.kind.clone_from(&item_type.kind);
         }
         if let Some(kind) = header.kind.strip_suffix("List")
             && let Some(items) = node.get("items")
         {
-            let of = Header { kind: Arc::from(kind), ..header.clone() };
-            let of = (!kind.is_empty()).then_some(&of);
+            let item_type = Header { kind: Arc::from(kind), ..header.clone() };
+            let item_type = (!kind.is_empty()).then_some(&item_type);
             for (position, item) in items.items().iter().enumerate() {
-                self.node(item, of, &path.key("items").index(position), findings);
+                self.read_node(item, item_type, &path.key("items").index(position), findings);
             }
             return;
         }
@@ -127,16 +134,16 @@ impl SnapshotReader {
             findings.report(&codes::REQUIRED_FIELD, &path.key("metadata").key("name"), message);
             return;
         }
-        self.object(node, &header, findings);
+        self.add_object(node, &header, findings);
     }
 
-    fn object(&mut self, node: &Node<'_>, header: &Header, findings: &mut Findings<'_>) {
+    fn add_object(&mut self, node: &Node<'_>, header: &Header, findings: &mut Findings<'_>) {
         let scope = findings.scope();
         let path = FieldPath::from(metadata().name());
         let span = node.locate(&path, FieldPart::Value);
         let location = Location::new(scope.source, scope.document, span, path);
         let mut value = node.to_json();
-        // Items of a typed list do not say it themselves.
+        // Items of a typed list carry no type of their own.
         if let Some(fields) = value.as_object_mut() {
             fields.insert("apiVersion".to_owned(), Value::from(&*header.api_version));
             fields.insert("kind".to_owned(), Value::from(&*header.kind));
@@ -145,21 +152,21 @@ impl SnapshotReader {
         let object = header.object();
         match self.seen.get(&(api_version.clone(), kind.clone(), namespace.clone(), name.clone())) {
             None => {
-                self.seen.insert((api_version, kind, namespace, name), self.live.objects.len());
-                self.live.objects.push(LiveObject { object, value, location });
+                self.seen.insert((api_version, kind, namespace, name), self.snapshot.objects.len());
+                self.snapshot.objects.push(LiveObject { object, value, location });
             }
             Some(position) => {
-                let Some(first) = self.live.objects.get_mut(*position) else { return };
+                let Some(first) = self.snapshot.objects.get_mut(*position) else { return };
                 if without_managers(&first.value) != without_managers(&value) {
                     let message = format!("{object} is in the cluster snapshot twice, in different states");
-                    let mut found = Diagnostic::new(&codes::OBJECT_COLLISION, message);
-                    found.location = Some(location);
-                    found.object = Some(object);
+                    let mut collision = Diagnostic::new(&codes::OBJECT_COLLISION, message);
+                    collision.location = Some(location);
+                    collision.object = Some(object);
                     let message = "the other state".to_owned();
-                    found.related = vec![RelatedLocation { location: first.location.clone(), message }];
-                    findings.add(found);
+                    collision.related = vec![RelatedLocation { location: first.location.clone(), message }];
+                    findings.add(collision);
                 } else if first.value.pointer(MANAGERS).is_none() {
-                    // Of the same state, the one that says more.
+                    // Both are the same state: keep the one with managed fields.
                     first.value = value;
                 }
             }
@@ -178,12 +185,12 @@ fn without_managers(value: &Value) -> Value {
 }
 
 impl LiveObject {
-    /// The API group.
+    /// The object's API group; empty for the core group.
     pub(crate) fn group(&self) -> &str {
         self.object.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The deployment that its ownership annotation names, `namespace/name`, and in whose words.
+    /// The deployment `namespace/name` in its ownership annotation, and the API group of that annotation.
     pub(crate) fn owner_annotation(&self) -> Option<(&'static ApiGroup, &str)> {
         let annotations = self.value.pointer("/metadata/annotations")?;
         API_GROUPS
@@ -191,7 +198,7 @@ impl LiveObject {
             .find_map(|api_group| Some((api_group, annotations.get(api_group.label("model-deployment"))?.as_str()?)))
     }
 
-    /// The owner that controls it: version, kind, name and uid.
+    /// The owner reference with `controller: true`.
     pub(crate) fn controller(&self) -> Option<ControllerReference<'_>> {
         let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let owner = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
@@ -204,27 +211,24 @@ impl LiveObject {
         })
     }
 
-    /// Whether it is a ModelDeployment.
+    /// Whether this is a ModelDeployment in one of the known API groups.
     pub(crate) fn is_deployment(&self) -> bool {
         &*self.object.kind == wire::KIND && ApiGroup::find(self.group()).is_some()
     }
 }
 
-/// The owner that controls an object.
+/// The owner reference of the controller of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ControllerReference<'o> {
-    /// Its API group.
     pub(crate) group: &'o str,
-    /// Its kind.
     pub(crate) kind: &'o str,
-    /// Its name.
     pub(crate) name: &'o str,
-    /// Its identity.
+    /// The owner's uid: it tells a recreated owner from its predecessor.
     pub(crate) uid: &'o str,
 }
 
 impl ControllerReference<'_> {
-    /// Whether it is a ModelDeployment.
+    /// Whether this is a ModelDeployment in one of the known API groups.
     pub(crate) fn is_deployment(&self) -> bool {
         self.kind == wire::KIND && ApiGroup::find(self.group).is_some()
     }
@@ -234,7 +238,7 @@ impl ControllerReference<'_> {
 mod tests {
     use super::*;
 
-    fn live(texts: &[&str]) -> ClusterSnapshot {
+    fn read(texts: &[&str]) -> ClusterSnapshot {
         let mut sources = SourceSet::default();
         for (index, text) in texts.iter().enumerate() {
             sources.add_for(Purpose::ClusterSnapshot, format!("{index}.yaml"), *text);
@@ -242,51 +246,51 @@ mod tests {
         ClusterSnapshot::read(&sources, Purpose::ClusterSnapshot)
     }
 
-    fn names(live: &ClusterSnapshot) -> Vec<String> {
-        live.objects.iter().map(|object| format!("{} {}", object.object.api_version, object.object)).collect()
+    fn names(snapshot: &ClusterSnapshot) -> Vec<String> {
+        snapshot.objects.iter().map(|object| format!("{} {}", object.object.api_version, object.object)).collect()
     }
 
     #[test]
-    fn lists_are_their_items() {
+    fn splits_lists_into_their_items() {
         let typed =
             "{apiVersion: ray.io/v1, kind: RayServiceList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}";
         let nested = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items: \
                       [{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ml}}]\n";
-        let live = live(&[typed, nested, "apiVersion: v1\nitems: []\nkind: List\n"]);
-        assert_eq!(names(&live), ["ray.io/v1 RayService a", "ray.io/v1 RayService b", "v1 Service ml/s"]);
-        assert!(live.diagnostics.is_empty());
+        let snapshot = read(&[typed, nested, "apiVersion: v1\nitems: []\nkind: List\n"]);
+        assert_eq!(names(&snapshot), ["ray.io/v1 RayService a", "ray.io/v1 RayService b", "v1 Service ml/s"]);
+        assert!(snapshot.diagnostics.is_empty());
     }
 
-    /// With and without `--show-managed-fields` it is one state; two moments are two.
+    /// A dump with and one without `--show-managed-fields` show the same state; dumps of two moments do not.
     #[test]
-    fn an_object_has_one_state() {
+    fn reports_an_object_in_two_states() {
         let object = |more: &str| format!("{{apiVersion: v1, kind: Service, metadata: {{name: s{more}}}}}");
-        let twice = live(&[&object(""), &object(", managedFields: []"), &object("")]);
+        let twice = read(&[&object(""), &object(", managedFields: []"), &object("")]);
         assert_eq!(names(&twice), ["v1 Service s"]);
         assert!(twice.objects[0].value.pointer(MANAGERS).is_some() && twice.diagnostics.is_empty());
-        let differs = live(&[&object(""), &object(", generation: 2")]);
+        let differs = read(&[&object(""), &object(", generation: 2")]);
         let messages: Vec<_> = differs.diagnostics.iter().map(|found| found.message.as_str()).collect();
         assert_eq!(messages, ["Service s is in the cluster snapshot twice, in different states"]);
     }
 
-    /// A dump of a cluster is one document, larger than any that is written by hand.
+    /// A dump of a cluster is one document, larger than any document written by hand.
     #[test]
-    fn a_dump_may_be_large() {
+    fn reads_a_large_dump_up_to_its_limits() {
         let long = "x".repeat(5 * 1024 * 1024);
         let large =
-            live(&[&format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c}}, data: {{a: {long}}}}}")]);
+            read(&[&format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c}}, data: {{a: {long}}}}}")]);
         assert_eq!((names(&large), large.diagnostics.len()), (vec!["v1 ConfigMap c".to_owned()], 0));
         let deep = "[".repeat(120) + &"]".repeat(120);
-        let deep = live(&[&format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c}}, data: {deep}}}")]);
+        let deep = read(&[&format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c}}, data: {deep}}}")]);
         assert_eq!((deep.objects.len(), deep.diagnostics[0].code.name), (0, "limit-exceeded"));
     }
 
     #[test]
-    fn what_is_no_object_is_said() {
+    fn reports_documents_that_are_no_objects() {
         let nameless = "apiVersion: kaito.sh/v1beta1\nkind: Workspace\nmetadata: {name: 3}\n";
-        let live = live(&["a: 1\n", "No resources found\n", "kind: [\n", nameless]);
-        assert!(live.objects.is_empty());
-        let codes: Vec<_> = live.diagnostics.iter().map(|found| found.code.name).collect();
+        let snapshot = read(&["a: 1\n", "No resources found\n", "kind: [\n", nameless]);
+        assert!(snapshot.objects.is_empty());
+        let codes: Vec<_> = snapshot.diagnostics.iter().map(|found| found.code.name).collect();
         assert_eq!(codes, ["required-field", "required-field", "syntax", "required-field"]);
     }
 }

@@ -1,13 +1,13 @@
-//! Times as objects have them, RFC 3339, to the second. The core has no clock: what is now, the caller says.
+//! RFC 3339 times with a resolution of one second. Code here has no clock: callers pass the current time.
 
 use std::fmt;
 
-/// A point in time: seconds since 1970-01-01T00:00:00Z.
+/// A point in time, in seconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(pub i64);
 
 impl Time {
-    /// Reads an RFC 3339 time; fractions of a second are cut off.
+    /// Parses an RFC 3339 time and discards fractions of a second. Returns `None` for any other text.
     ///
     /// ```
     /// use kubefoundry_compiler::cluster_snapshot::time::Time;
@@ -21,20 +21,21 @@ impl Time {
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
         let (date, rest) = text.split_once(['T', 't'])?;
-        let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+        let [year, month, day] = parse_numbers(date, '-', [4, 2, 2])?;
         let zone = rest.find(['Z', 'z', '+', '-'])?;
         let (clock, zone) = rest.split_at(zone);
         let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
-        let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
-        // A leap second is the last one of its minute.
+        let [hour, minute, second] = parse_numbers(clock, ':', [2, 2, 2])?;
+        // Kubernetes writes no leap seconds, but RFC 3339 allows them: second 60 counts as 59.
         let is_time = hour < 24 && minute < 60 && second <= 60 && is_number(fraction);
-        let is_date = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
-        let offset = offset(zone)?;
-        (is_time && is_date)
-            .then(|| Self(days_before(year, month, day) * DAY + hour * 3600 + minute * 60 + second.min(59) - offset))
+        let is_date = (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
+        let offset = parse_offset(zone)?;
+        (is_time && is_date).then(|| {
+            Self(days_before(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second.min(59) - offset)
+        })
     }
 
-    /// How many seconds have gone since an earlier time; none since a later one.
+    /// Seconds since an earlier time; 0 if `earlier` is later.
     ///
     /// ```
     /// use kubefoundry_compiler::cluster_snapshot::time::Time;
@@ -45,17 +46,17 @@ impl Time {
     }
 }
 
-const DAY: i64 = 86_400;
+const SECONDS_PER_DAY: i64 = 86_400;
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (days, second) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));
+        let (days, second) = (self.0.div_euclid(SECONDS_PER_DAY), self.0.rem_euclid(SECONDS_PER_DAY));
         let (year, month, day) = date_of(days);
         write!(f, "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
     }
 }
 
-/// A time as long ago as kubectl says it: `45s`, `12m`, `3h5m`, `2d`.
+/// Formats a duration as kubectl does: `45s`, `12m`, `3h5m`, `2d`.
 ///
 /// ```
 /// use kubefoundry_compiler::cluster_snapshot::time::format_age;
@@ -66,7 +67,7 @@ pub fn format_age(seconds: u64) -> String {
     let with = |large: u64, unit: char, small: u64, rest: char| {
         if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{rest}") }
     };
-    // k8s.io/apimachinery/pkg/util/duration, HumanDuration.
+    // The ranges are those of HumanDuration in k8s.io/apimachinery/pkg/util/duration.
     match seconds {
         0..120 => format!("{seconds}s"),
         120..600 => with(minutes, 'm', seconds % 60, 's'),
@@ -82,8 +83,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Three numbers with just so many digits.
-fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
+/// Parses three numbers, each with the given number of digits.
+fn parse_numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(separator);
     let mut next = |length: usize| {
         let part = parts.next().filter(|part| part.len() == length && is_number(part))?;
@@ -94,8 +95,8 @@ fn numbers(text: &str, separator: char, digits: [usize; 3]) -> Option<[i64; 3]> 
     parts.next().is_none().then_some(numbers)
 }
 
-/// Seconds east of Greenwich.
-fn offset(zone: &str) -> Option<i64> {
+/// Parses a UTC offset in seconds, positive east of Greenwich.
+fn parse_offset(zone: &str) -> Option<i64> {
     if zone.eq_ignore_ascii_case("z") {
         return Some(0);
     }
@@ -109,7 +110,7 @@ fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-fn days_of(year: i64, month: i64) -> i64 {
+fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         2 => 28 + i64::from(is_leap(year)),
         4 | 6 | 9 | 11 => 30,
@@ -117,20 +118,21 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar. The year begins in March, so that the leap day is its last.
+/// Days from 1970-01-01 to a date of the Gregorian calendar. Years are counted from March, so that the leap day is the
+/// last day of a year.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year - 719_468
 }
 
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let (day, month) = (of_year - (153 * month + 2) / 5 + 1, (month + 2) % 12 + 1);
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let (day, month) = (day_of_year - (153 * month + 2) / 5 + 1, (month + 2) % 12 + 1);
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
@@ -138,13 +140,13 @@ fn date_of(days: i64) -> (i64, i64, i64) {
 mod tests {
     use super::*;
 
-    /// Every day of 400 years and more has its own number, and comes back from it.
+    /// Over more than 400 years, every day has its own number and converts back to its date.
     #[test]
-    fn days_are_counted_one_by_one() {
+    fn converts_every_day_both_ways() {
         let mut expected = days_before(1899, 12, 31);
         for year in 1900..2310 {
             for month in 1..=12 {
-                for day in 1..=days_of(year, month) {
+                for day in 1..=days_in_month(year, month) {
                     expected += 1;
                     assert_eq!(days_before(year, month, day), expected);
                     assert_eq!(date_of(expected), (year, month, day));
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_are_taken_into_account() {
+    fn applies_time_zones() {
         let seconds = |text: &str| Time::parse(text).map(|time| time.0);
         assert_eq!(seconds("2000-03-01T00:00:00Z"), Some(951_868_800));
         assert_eq!(seconds("2000-03-01T01:30:00+01:30"), Some(951_868_800));

@@ -1,4 +1,4 @@
-//! A rendered object against the live one: field by field of what is rendered.
+//! Compares a rendered object with the live one, field by field of the rendered one.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,22 +10,22 @@ use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::Limits;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// What a field should be, and what it is.
+/// The rendered and the live value of a field.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ValueMismatch {
-    /// What is rendered; absent when nothing is.
+    /// The rendered value; absent if the field is not rendered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Value>,
-    /// What is there; absent when nothing is.
+    /// The live value; absent if the field is not live.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<Value>,
 }
 
-/// Maps that are one value, where no schema says so (`+mapType=atomic` in `k8s.io/api/core/v1/types.go`).
+/// Maps to compare as one value when no schema declares it (`+mapType=atomic` in `k8s.io/api/core/v1/types.go`).
 const ATOMIC_MAPS: [&str; 4] = ["labelSelector", "matchLabels", "nodeSelector", "selector"];
 
-/// The fields that differ, and the live object as far as it is rendered.
+/// Returns the fields that differ, and the live values of the rendered fields.
 pub(super) fn compare(
     expected: &Value,
     found: &Value,
@@ -39,7 +39,7 @@ pub(super) fn compare(
         let found = found.get(key).unwrap_or(&Value::Null);
         let below = at.field(key);
         let value = match key.as_str() {
-            // By these it was found.
+            // The object was found by these fields, so they are equal.
             "apiVersion" | "kind" => expected.clone(),
             "metadata" => walk.metadata(expected, found, &below),
             _ => walk.optional(expected, Some(found), &below).unwrap_or_default(),
@@ -49,14 +49,14 @@ pub(super) fn compare(
     (walk.fields, Value::Object(projected))
 }
 
-/// Where the walk is.
+/// The field being compared.
 struct FieldContext<'w> {
     path: FieldPath,
-    /// The name of the field; that of the list, in an item.
+    /// The name of the field; empty for a list item.
     name: &'w str,
     schema: Option<&'w Value>,
     cursors: OwnerCursors<'w>,
-    /// Whether the value is one: then what is not rendered may not be there.
+    /// Whether the value is atomic: live fields that are not rendered are then drift.
     is_whole: bool,
 }
 
@@ -80,16 +80,16 @@ impl<'w> FieldContext<'w> {
         Self { path: self.path.index(position), name: "", schema, cursors, is_whole: self.is_whole || is_whole }
     }
 
-    /// Whether a mapping is one value.
+    /// Whether a mapping is atomic, by its schema or by its name.
     fn is_atomic(&self) -> bool {
-        let said = self.schema.and_then(|schema| schema.get("x-kubernetes-map-type")).and_then(Value::as_str);
-        self.is_whole || said.map_or_else(|| ATOMIC_MAPS.contains(&self.name), |said| said == "atomic")
+        let declared = self.schema.and_then(|schema| schema.get("x-kubernetes-map-type")).and_then(Value::as_str);
+        self.is_whole || declared.map_or_else(|| ATOMIC_MAPS.contains(&self.name), |map_type| map_type == "atomic")
     }
 }
 
 struct Comparator {
     fields: Vec<FieldDrift>,
-    /// The field whose text is being looked into.
+    /// The field whose YAML text is being compared, and the managers that wrote it.
     outer: Option<(FieldPath, Vec<managers::FieldManager>)>,
 }
 
@@ -100,7 +100,7 @@ impl Comparator {
             Some((path, writers)) => (path.to_string(), Some(at.path.to_string()), writers.clone()),
             None => (at.path.to_string(), None, managers::writers(&at.cursors)),
         };
-        // What is not there has no writer.
+        // A missing value has no writer.
         let managers = if difference.found.is_some() { managers } else { Vec::new() };
         self.fields.push(FieldDrift { path, within, difference, is_shown: true, managers });
     }
@@ -119,7 +119,7 @@ impl Comparator {
         Value::Object(projected)
     }
 
-    /// A field that may not be there: `null` and what is empty are as good as absent.
+    /// Compares a field that may be absent. `null` and empty values count as absent.
     fn optional(&mut self, expected: &Value, found: Option<&Value>, at: &FieldContext<'_>) -> Option<Value> {
         match found.filter(|found| !found.is_null()) {
             Some(found) => Some(self.value(expected, found, at)),
@@ -135,11 +135,13 @@ impl Comparator {
         match (expected, found) {
             (Value::Object(expected), Value::Object(found)) => self.object(expected, found, at),
             (Value::Array(expected), Value::Array(found)) => self.list(expected, found, at),
-            (Value::String(one), Value::String(other)) if one != other && self.looks_into(one, other, at) => {
+            (Value::String(one), Value::String(other))
+                if one != other && self.compare_embedded_yaml(one, other, at) =>
+            {
                 Value::from(other.as_str())
             }
             _ => {
-                // In text that holds YAML, words are those of another program.
+                // In embedded YAML, field names belong to another program, so the rules for quantities do not apply.
                 let is_same = match self.outer {
                     Some(_) => scalar::is_equal(expected, found),
                     None => scalar::is_same(expected, found, &at.path, at.schema),
@@ -148,7 +150,7 @@ impl Comparator {
                     self.report(at, Some(expected), Some(found));
                     return found.clone();
                 }
-                // Of two spellings of one value, the rendered one.
+                // Show the rendered spelling of an equal value.
                 expected.clone()
             }
         }
@@ -171,7 +173,7 @@ impl Comparator {
     }
 
     fn list(&mut self, expected: &[Value], found: &[Value], at: &FieldContext<'_>) -> Value {
-        let kind = if at.is_whole { ListKind::Atomic } else { lists::kind(at.schema, at.name, [expected, found]) };
+        let kind = if at.is_whole { ListKind::Atomic } else { lists::list_kind(at.schema, at.name, [expected, found]) };
         match kind {
             ListKind::Set => self.set(expected, found, at),
             ListKind::Map(keys) => self.map(expected, found, &keys, at),
@@ -203,7 +205,7 @@ impl Comparator {
         Value::Array(projected)
     }
 
-    /// A list that is one value. Of scalars that are more or fewer, or of lists that are quite other, all of it is shown.
+    /// Compares an atomic list. Scalar lists of different lengths are reported as a whole.
     fn sequence(&mut self, expected: &[Value], found: &[Value], at: &FieldContext<'_>) -> Value {
         let is_plain = |items: &[Value]| items.iter().all(|item| !item.is_object() && !item.is_array());
         if expected.len() != found.len() && is_plain(expected) && is_plain(found) {
@@ -211,13 +213,13 @@ impl Comparator {
             self.report(at, Some(&expected), Some(&found));
             return found;
         }
-        if let Some(keys) = lists::names(at.name, [expected, found]) {
+        if let Some(keys) = lists::name_keys(at.name, [expected, found]) {
             return self.named_sequence(expected, found, &keys, at);
         }
         let cursors = managers::position(&at.cursors);
         let mut projected = Vec::new();
         for position in 0..expected.len().max(found.len()) {
-            // Defaults are filled into items, too: an item itself is not one value.
+            // The API server also fills defaults into items of atomic lists, so an item is not atomic itself.
             let at = at.item(position, cursors.clone(), false);
             match (expected.get(position), found.get(position)) {
                 (Some(expected), Some(found)) => projected.push(self.value(expected, found, &at)),
@@ -230,8 +232,8 @@ impl Comparator {
         Value::Array(projected)
     }
 
-    /// A list that is one value, whose items have names all the same: each is compared with its namesake, what is more is
-    /// drift, and so is another order.
+    /// Compares an atomic list whose items nevertheless have names. Items are matched by name; extra items and another
+    /// order are drift.
     fn named_sequence(
         &mut self,
         expected: &[Value],
@@ -241,7 +243,7 @@ impl Comparator {
     ) -> Value {
         let cursors = managers::position(&at.cursors);
         let before = self.fields.len();
-        // In the order that they have there.
+        // Projected items keep their live order.
         let mut projected = found.to_vec();
         for (position, item) in expected.iter().enumerate() {
             let at = at.item(position, cursors.clone(), false);
@@ -268,13 +270,13 @@ impl Comparator {
         Value::Array(projected)
     }
 
-    /// Compares two texts that hold YAML by what they say, and answers whether they are such. All of the text is rendered,
-    /// so what is more in it is drift.
-    fn looks_into(&mut self, expected: &str, found: &str, at: &FieldContext<'_>) -> bool {
+    /// Compares two texts as YAML mappings. Returns whether both are YAML mappings. The whole text is rendered, so
+    /// extra live fields are drift.
+    fn compare_embedded_yaml(&mut self, expected: &str, found: &str, at: &FieldContext<'_>) -> bool {
         if self.outer.is_some() || !expected.contains('\n') {
             return false;
         }
-        let Some((expected, found)) = mapping(expected).zip(mapping(found)) else { return false };
+        let Some((expected, found)) = parse_mapping(expected).zip(parse_mapping(found)) else { return false };
         self.outer = Some((at.path.clone(), managers::writers(&at.cursors)));
         let inner =
             FieldContext { path: FieldPath::root(), name: "", schema: None, cursors: Vec::new(), is_whole: true };
@@ -284,8 +286,8 @@ impl Comparator {
     }
 }
 
-/// The one mapping that a text holds.
-fn mapping(text: &str) -> Option<Value> {
+/// Parses a text that is exactly one YAML mapping.
+fn parse_mapping(text: &str) -> Option<Value> {
     let parsed = yaml::parse(text, &Limits::default());
     let [document] = parsed.documents.as_slice() else { return None };
     let is_clean = parsed.failure.is_none() && document.problems.is_empty();
@@ -293,7 +295,7 @@ fn mapping(text: &str) -> Option<Value> {
     (is_clean && value.is_object()).then_some(value)
 }
 
-/// Whether a value is as good as absent.
+/// Whether a value counts as absent.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,26 +1,26 @@
-//! How the items of a list are told apart: by the CRD, when there is one, and else as Kubernetes has it for the fields of a
-//! pod (`patchMergeKey` and `listMapKey` in `k8s.io/api/core/v1/types.go`).
+//! Decides how the items of a list are matched: by the list type of the CRD if there is one, and otherwise by the merge
+//! keys of Kubernetes' own types (`patchMergeKey` and `listMapKey` in `k8s.io/api/core/v1/types.go`).
 
 use serde_json::Value;
 
 use kubefoundry_model::provider::ListKeys;
 use kubefoundry_model::providers::PROVIDERS;
 
-/// A field that tells items apart, and its default.
+/// A field that identifies items, and its default value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ItemKey {
     pub(super) name: String,
     pub(super) default: Option<Value>,
 }
 
-/// What a list is.
+/// How a list is compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ListKind {
-    /// One value: its items have an order, and there are no others.
+    /// An atomic value: order and number of items matter.
     Atomic,
-    /// Scalars without an order; others may add theirs.
+    /// Unordered scalars. Others may add some.
     Set,
-    /// Items with names; others may add theirs.
+    /// Items identified by keys. Others may add some.
     Map(Vec<ItemKey>),
 }
 
@@ -28,7 +28,7 @@ const fn row(field: &'static str, keys: &'static [&'static str]) -> ListKeys {
     ListKeys { field, keys }
 }
 
-/// The keys of lists of Kubernetes' own types. Providers know those of their objects.
+/// Keys of the lists in Kubernetes' own types. Providers declare those of their objects.
 const KUBERNETES: [ListKeys; 13] = [
     row("containers", &["name"]),
     row("env", &["name"]),
@@ -45,25 +45,25 @@ const KUBERNETES: [ListKeys; 13] = [
     row("volumeClaimTemplates", &["name"]),
 ];
 
-/// What the list in a field is. `items` are the rendered and the live ones: where their keys do not tell them apart, it is
-/// one value.
-pub(super) fn kind(schema: Option<&Value>, field: &str, items: [&[Value]; 2]) -> ListKind {
-    let said = match schema.and_then(|schema| schema.get("x-kubernetes-list-type")).and_then(Value::as_str) {
+/// Decides how to compare the list in a field. `items` are the rendered and the live items. If the keys do not identify
+/// every item, the list is atomic.
+pub(super) fn list_kind(schema: Option<&Value>, field: &str, items: [&[Value]; 2]) -> ListKind {
+    let keys = match schema.and_then(|schema| schema.get("x-kubernetes-list-type")).and_then(Value::as_str) {
         Some("set") => return ListKind::Set,
         Some("map") => schema.map(keys_of).unwrap_or_default(),
-        // A schema that says nothing of it means atomic.
+        // The default list type of a schema is atomic.
         Some(_) => Vec::new(),
         None if schema.is_some() => Vec::new(),
-        None => known(field, items),
+        None => known_keys(field, items),
     };
-    let is_told_apart = !said.is_empty() && items.iter().all(|items| are_told_apart(items, &said));
-    if is_told_apart { ListKind::Map(said) } else { ListKind::Atomic }
+    let is_identified = !keys.is_empty() && items.iter().all(|items| are_identified(items, &keys));
+    if is_identified { ListKind::Map(keys) } else { ListKind::Atomic }
 }
 
-/// The keys by which people tell the items of a list apart, though it is one value.
-pub(super) fn names(field: &str, items: [&[Value]; 2]) -> Option<Vec<ItemKey>> {
-    let keys = known(field, items);
-    (!keys.is_empty() && items.iter().all(|items| are_told_apart(items, &keys))).then_some(keys)
+/// The keys that identify the items of an atomic list for readers, if they identify every item.
+pub(super) fn name_keys(field: &str, items: [&[Value]; 2]) -> Option<Vec<ItemKey>> {
+    let keys = known_keys(field, items);
+    (!keys.is_empty() && items.iter().all(|items| are_identified(items, &keys))).then_some(keys)
 }
 
 fn keys_of(schema: &Value) -> Vec<ItemKey> {
@@ -73,10 +73,10 @@ fn keys_of(schema: &Value) -> Vec<ItemKey> {
     keys.map(|name| ItemKey { name: name.to_owned(), default: default(name) }).collect()
 }
 
-fn known(field: &str, items: [&[Value]; 2]) -> Vec<ItemKey> {
+fn known_keys(field: &str, items: [&[Value]; 2]) -> Vec<ItemKey> {
     let has = |name: &str| items.iter().flat_map(|items| *items).any(|item| item.get(name).is_some());
     if field == "ports" {
-        // Of a container, or of a Service.
+        // Ports of a container have `containerPort`, those of a Service `port`.
         let port = if has("containerPort") { "containerPort" } else { "port" };
         let protocol = ItemKey { name: "protocol".to_owned(), default: Some(Value::from("TCP")) };
         return vec![ItemKey { name: port.to_owned(), default: None }, protocol];
@@ -89,20 +89,20 @@ fn known(field: &str, items: [&[Value]; 2]) -> Vec<ItemKey> {
     keys.iter().map(|name| ItemKey { name: (*name).to_owned(), default: None }).collect()
 }
 
-/// The value of a key in an item.
-pub(super) fn part<'v>(item: &'v Value, key: &'v ItemKey) -> Option<&'v Value> {
+/// The value of a key in an item, or the key's default.
+pub(super) fn key_value<'v>(item: &'v Value, key: &'v ItemKey) -> Option<&'v Value> {
     item.get(&key.name).or(key.default.as_ref())
 }
 
-/// Whether two items are the same one.
+/// Whether two items have the same keys.
 pub(super) fn is_same(one: &Value, other: &Value, keys: &[ItemKey]) -> bool {
-    keys.iter().all(|key| part(one, key) == part(other, key))
+    keys.iter().all(|key| key_value(one, key) == key_value(other, key))
 }
 
-fn are_told_apart(items: &[Value], keys: &[ItemKey]) -> bool {
+fn are_identified(items: &[Value], keys: &[ItemKey]) -> bool {
     let mut seen = std::collections::BTreeSet::new();
     items.iter().all(|item| {
-        let parts: Option<Vec<String>> = keys.iter().map(|key| part(item, key).map(Value::to_string)).collect();
+        let parts: Option<Vec<String>> = keys.iter().map(|key| key_value(item, key).map(Value::to_string)).collect();
         parts.is_some_and(|parts| seen.insert(parts))
     })
 }

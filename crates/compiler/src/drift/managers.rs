@@ -1,4 +1,4 @@
-//! Who wrote which field: `metadata.managedFields` (meta/v1 FieldsV1,
+//! Finds who wrote a field, from `metadata.managedFields` (meta/v1 FieldsV1,
 //! `sigs.k8s.io/structured-merge-diff/fieldpath/serialize-pe.go`).
 
 use serde::Serialize;
@@ -7,33 +7,33 @@ use serde_json::Value;
 use super::lists::{self, ItemKey};
 use kubefoundry_model::status::text_or_empty;
 
-/// Somebody who wrote a field.
+/// A manager that wrote a field.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct FieldManager {
-    /// The field manager.
+    /// The name of the field manager.
     pub manager: String,
     /// `Apply` or `Update`.
     pub operation: String,
-    /// The subresource that it wrote through: `status`, `scale`.
+    /// The subresource that it wrote through, such as `status` or `scale`; empty for the object itself.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subresource: String,
-    /// When, as RFC 3339.
+    /// The time of the write, in RFC 3339.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub time: String,
 }
 
-/// The managers of an object, with the fields of each.
+/// The managers of an object, each with the tree of fields that it owns.
 #[derive(Debug, Default)]
 pub(super) struct FieldManagers<'l> {
     pub(super) entries: Vec<(FieldManager, &'l Value)>,
 }
 
-/// Where in their fields those managers are that own what is being looked at.
+/// The managers that own the current field, each with its position in the tree of its fields.
 pub(super) type OwnerCursors<'m> = Vec<(&'m FieldManager, &'m Value)>;
 
 impl<'l> FieldManagers<'l> {
-    /// The managers whose fields are those of the object's own version.
-    pub(super) fn of(live: &'l Value) -> Self {
+    /// Reads the managers whose fields are in the object's own API version.
+    pub(super) fn read(live: &'l Value) -> Self {
         let version = text_or_empty(live, "/apiVersion");
         let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
         let entries = entries.into_iter().flatten().filter_map(|entry| {
@@ -50,27 +50,27 @@ impl<'l> FieldManagers<'l> {
         Self { entries: entries.collect() }
     }
 
-    /// All of them, at the root.
+    /// Every manager, at the root of its fields.
     pub(super) fn cursors(&self) -> OwnerCursors<'_> {
         self.entries.iter().map(|(writer, fields)| (writer, *fields)).collect()
     }
 }
 
-/// Whether nothing is below: what is owned is the whole value.
+/// Whether no deeper field is listed, so that the manager owns the whole value.
 fn is_whole(fields: &Value) -> bool {
     fields.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
 fn step<'m>(cursors: &OwnerCursors<'m>, next: impl Fn(&'m Value) -> Option<&'m Value>) -> OwnerCursors<'m> {
     let down = |(writer, fields): &(&'m FieldManager, &'m Value)| {
-        // The owner of a whole list or map owns what is in it.
+        // The owner of a whole list or map owns everything in it.
         let below = if is_whole(fields) { Some(*fields) } else { next(fields) };
         below.map(|below| (*writer, below))
     };
     cursors.iter().filter_map(down).collect()
 }
 
-/// Those who own a field of a mapping, or something in it.
+/// The owners of a field of a mapping, or of something in it.
 pub(super) fn field<'m>(cursors: &OwnerCursors<'m>, name: &str) -> OwnerCursors<'m> {
     if cursors.is_empty() {
         return Vec::new();
@@ -79,24 +79,24 @@ pub(super) fn field<'m>(cursors: &OwnerCursors<'m>, name: &str) -> OwnerCursors<
     step(cursors, |fields| fields.get(&key))
 }
 
-/// Those who own an item of a list with keys.
+/// The owners of an item of a list with keys.
 pub(super) fn item<'m>(cursors: &OwnerCursors<'m>, item: &Value, keys: &[ItemKey]) -> OwnerCursors<'m> {
     step(cursors, |fields| {
         let named = |(name, below): (&'m String, &'m Value)| {
-            let said: Value = serde_json::from_str(name.strip_prefix("k:")?).ok()?;
-            let is_it = keys.iter().all(|key| lists::part(&said, key) == lists::part(item, key));
+            let key_values: Value = serde_json::from_str(name.strip_prefix("k:")?).ok()?;
+            let is_it = keys.iter().all(|key| lists::key_value(&key_values, key) == lists::key_value(item, key));
             is_it.then_some(below)
         };
         fields.as_object()?.iter().find_map(named)
     })
 }
 
-/// Those who own a list as a whole, whose items have no names.
+/// The owners of an atomic list: its items are not listed separately.
 pub(super) fn position<'m>(cursors: &OwnerCursors<'m>) -> OwnerCursors<'m> {
     step(cursors, |_| None)
 }
 
-/// Who they are.
+/// The distinct managers, sorted.
 pub(super) fn writers(cursors: &OwnerCursors<'_>) -> Vec<FieldManager> {
     let mut writers: Vec<FieldManager> = cursors.iter().map(|(writer, _)| (*writer).clone()).collect();
     writers.sort();

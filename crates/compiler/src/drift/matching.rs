@@ -1,4 +1,4 @@
-//! Which live object a rendered one is.
+//! Finds the live object that corresponds to a rendered one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_kubernetes::manifest::owner_name;
 use kubefoundry_model::status::text_or_empty;
 
-/// ClusterSnapshot objects by group, kind and name.
+/// Live objects by group, kind and name.
 pub(super) struct LiveIndex<'l> {
     objects: BTreeMap<Key<'l>, Vec<(usize, &'l LiveObject)>>,
 }
@@ -19,18 +19,18 @@ pub(super) struct LiveIndex<'l> {
 /// Group, kind and name.
 type Key<'l> = (&'l str, &'l str, &'l str);
 
-/// What there is for a rendered object.
+/// The live objects found for a rendered one. Positions are those in the snapshot.
 pub(super) enum LiveMatch<'l> {
     None,
     One(usize, &'l LiveObject),
-    /// It is there, in a version whose fields are others.
+    /// The object is live in another version, whose fields cannot be compared.
     OtherVersion(usize, &'l LiveObject),
-    /// Several could be it; why.
+    /// Several objects in different namespaces match; the text says why.
     Several(Vec<usize>, String),
 }
 
 impl<'l> LiveIndex<'l> {
-    pub(super) fn of(live: &'l [LiveObject]) -> Self {
+    pub(super) fn new(live: &'l [LiveObject]) -> Self {
         let mut objects: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (position, object) in live.iter().enumerate() {
             let key = (object.group(), &*object.object.kind, &*object.object.name);
@@ -39,7 +39,8 @@ impl<'l> LiveIndex<'l> {
         Self { objects }
     }
 
-    /// The live object that a rendered one is. One without a namespace may be in any; then its annotation tells which.
+    /// Finds the live object of a rendered one. An object rendered without a namespace may be live in any; then its
+    /// ownership annotation identifies it.
     pub(super) fn find(&self, expected: &Value) -> LiveMatch<'l> {
         let api_version = text_or_empty(expected, "/apiVersion");
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
@@ -71,21 +72,21 @@ impl<'l> LiveIndex<'l> {
     }
 }
 
-/// The deployment that the ownership annotation of a rendered object names.
+/// The deployment in the ownership annotation of a rendered object.
 pub(super) fn owner(object: &Value) -> Option<&str> {
     let annotations = object.pointer("/metadata/annotations")?;
     API_GROUPS.iter().find_map(|api_group| annotations.get(api_group.label("model-deployment"))?.as_str())
 }
 
-/// Whether a live object is of the deployment that a rendered one without a namespace names: in its words, or with the
-/// namespace that it is in, as the operator writes it.
+/// Whether a live object belongs to the deployment that a rendered one names. The annotations are equal, or the live
+/// one has the object's namespace in front, as the operator writes it.
 pub(super) fn is_owner(live: &LiveObject, expected: Option<&str>) -> bool {
     let (Some((_, found)), Some(expected)) = (live.owner_annotation(), expected) else { return false };
     let namespace = live.object.namespace.as_deref();
     found == expected || (!expected.contains('/') && found == owner_name(namespace, expected))
 }
 
-/// What a rendered object is.
+/// The reference of a rendered object.
 pub(super) fn reference(object: &Value) -> ObjectRef {
     let text = |pointer: &str| Arc::from(text_or_empty(object, pointer));
     let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).map(Arc::from);

@@ -1,11 +1,11 @@
-//! Drift: what is rendered, held against what is in a cluster.
+//! Drift: compares rendered objects with the live objects of a cluster.
 //!
 //! ```text
 //! Compilation ─ outputs ─┐
-//! dump ─ live ───────────┴─ find ─ compare (lists by their keys, amounts by value) ─ managers ─ DriftReport
+//! dump ─ snapshot ───────┴─ match ─ compare (lists by their keys, amounts by value) ─ managers ─ DriftReport
 //! ```
-//! Only fields that are rendered are looked at: what the apiserver defaults and what others add is theirs. A field that is
-//! rendered and has another value has drifted, whoever wrote it; managed fields say who that was.
+//! Only rendered fields are compared: defaults of the API server and fields that others add are ignored. A rendered
+//! field with another live value has drifted, whoever wrote it; managed fields identify the writer.
 
 mod compare;
 mod lists;
@@ -29,62 +29,62 @@ use kubefoundry_diagnostics::source::{Purpose, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef};
 use kubefoundry_model::status::text_or_empty;
 
-/// What was found.
+/// The result of comparing a compilation with a cluster snapshot.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DriftReport {
-    /// Every rendered object in the order of the output, then live ones that nothing renders.
+    /// Every rendered object in output order, then live objects that are not rendered.
     pub objects: Vec<ObjectDrift>,
-    /// What is wrong with the dump. With an error in it, nothing was compared.
+    /// Findings in the dump. If one is an error, nothing was compared.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One object and how it compares.
+/// The comparison of one object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ObjectDrift {
-    /// The object.
+    /// The rendered object, or the live one if it is not rendered.
     pub object: ObjectRef,
-    /// The ModelDeployment that it is of, as the ownership annotation has it.
+    /// The ModelDeployment in its ownership annotation; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub deployment: String,
-    /// How it compares.
+    /// The outcome of the comparison.
     pub result: Outcome,
-    /// Why, where the result alone does not say it.
+    /// The reason, where the result alone does not explain it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The fields that differ.
+    /// The drifted fields.
     pub fields: Vec<FieldDrift>,
-    /// What is rendered; nothing for an object that nothing renders.
+    /// The rendered object; `None` if the object is not rendered.
     #[serde(skip)]
     pub expected: Option<Value>,
-    /// The same fields as they are in the cluster; nothing for an object that is missing or cannot be compared.
+    /// The live values of the rendered fields; `None` if the object is missing or not comparable.
     #[serde(skip)]
     pub found: Option<Value>,
 }
 
-/// How an object compares.
+/// The outcome of comparing one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Every field that is rendered is as it is rendered.
+    /// Every rendered field has its rendered value.
     Same,
-    /// Some fields are not.
+    /// At least one field has drifted.
     Differs,
-    /// The dump does not have it.
+    /// The dump does not contain it.
     Missing,
-    /// The dump has it, with our ownership annotation, and nothing renders it.
+    /// The dump contains it with an ownership annotation, but it is not rendered.
     Extra,
-    /// It is being deleted.
+    /// It has a deletion timestamp.
     Terminating,
-    /// It cannot be compared: it is there in another version, or in several namespaces.
+    /// It cannot be compared: it is live in another version, or in several namespaces.
     NotComparable,
 }
 
 impl Outcome {
-    /// What it means, as the rest of a sentence about the object.
+    /// The outcome as the predicate of a sentence about the object.
     ///
     /// ```
     /// use kubefoundry_compiler::drift::Outcome;
@@ -102,27 +102,28 @@ impl Outcome {
     }
 }
 
-/// A field that differs.
+/// A field whose live value differs from the rendered one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FieldDrift {
-    /// The field; a position in a list is that of the rendered object, or, of what is only in the cluster, there.
+    /// The field. Indexes count in the rendered list, or in the live list for items that only the cluster has.
     pub path: String,
-    /// The field inside of it, when the field is text that holds YAML (`serveConfigV2`).
+    /// The field within it, if the field is text that contains YAML (`serveConfigV2`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
-    /// What is rendered, and what is found.
+    /// The rendered and the live value.
     #[serde(flatten)]
     pub difference: ValueMismatch,
-    /// Whether [`ObjectDrift::found`] shows it; what is only in the cluster may not be there.
+    /// Whether [`ObjectDrift::found`] includes the field. It does not include fields that are no longer rendered.
     #[serde(skip)]
     pub is_shown: bool,
-    /// Who wrote what is found, as managed fields say.
+    /// The field managers that wrote the live value.
     pub managers: Vec<FieldManager>,
 }
 
 impl DriftReport {
-    /// Compares the objects of a compilation with those of the texts given as [`Purpose::ClusterSnapshot`]. `sources` are those that
-    /// were compiled, so that list keys come from the same dump of CRDs. Nothing is compared when either has errors.
+    /// Compares the objects of a compilation with the texts given as [`Purpose::ClusterSnapshot`]. `sources` must be
+    /// those that were compiled, so that list keys come from the same dump of CRDs. If either has errors, nothing is
+    /// compared.
     ///
     /// ```
     /// use kubefoundry_compiler::drift::{Outcome, DriftReport};
@@ -154,18 +155,19 @@ impl DriftReport {
         if compilation.has_errors() || diagnostics.iter().any(is_broken) {
             return Self { objects: Vec::new(), diagnostics };
         }
-        // What is wrong with the dump of CRDs was found when it was compiled.
+        // Compiling has already reported the findings in the dump of CRDs.
         let has_crds = sources.iter().any(|(_, source)| source.purpose == Purpose::Crds);
         let crds = has_crds.then(|| Crds::from_sources(sources, crate::composition::crd_kinds()).0);
         Self { objects: compare_all(&compilation.outputs, &objects, crds.as_ref()), diagnostics }
     }
 
-    /// Whether anything has drifted.
+    /// Whether any object differs, is missing, extra, terminating or not comparable.
     pub fn has_drifted(&self) -> bool {
         self.objects.iter().any(|object| object.result != Outcome::Same)
     }
 
-    /// The report as JSON; its form is `schemas/drift.json`. `diagnostics` are the findings as every report has them.
+    /// Converts the report to JSON in the form of `schemas/drift.json`. `diagnostics` are the findings in their JSON
+    /// form.
     pub fn to_json(&self, diagnostics: Vec<Value>) -> Value {
         let mut json = Map::new();
         json.insert("version".to_owned(), Value::from(1));
@@ -177,7 +179,7 @@ impl DriftReport {
 }
 
 fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>) -> Vec<ObjectDrift> {
-    let index = matching::LiveIndex::of(live);
+    let index = matching::LiveIndex::new(live);
     let kinds: BTreeSet<&str> = live.iter().map(|object| &*object.object.kind).collect();
     let deployments: BTreeSet<&str> = outputs.iter().filter_map(|output| matching::owner(&output.object)).collect();
     let mut matched = Vec::new();
@@ -188,32 +190,32 @@ fn compare_all(outputs: &[Output], live: &[LiveObject], crds: Option<&Crds<'_>>)
             match index.find(expected) {
                 matching::LiveMatch::One(position, found) => {
                     matched.push(position);
-                    compared(expected, found, crds)
+                    compare_object(expected, found, crds)
                 }
                 matching::LiveMatch::OtherVersion(position, found) => {
                     matched.push(position);
-                    other_version(expected, found)
+                    report_other_version(expected, found)
                 }
                 matching::LiveMatch::Several(positions, message) => {
                     matched.extend(positions);
-                    outcome(expected, Outcome::NotComparable, message)
+                    without_fields(expected, Outcome::NotComparable, message)
                 }
-                matching::LiveMatch::None => missing(expected, &kinds),
+                matching::LiveMatch::None => report_missing(expected, &kinds),
             }
         })
         .collect();
     matched.sort_unstable();
     let is_extra =
-        |(position, object): &(usize, &LiveObject)| matched.binary_search(position).is_err() && is_ours(object);
+        |(position, object): &(usize, &LiveObject)| matched.binary_search(position).is_err() && was_rendered(object);
     let mut extra: Vec<ObjectDrift> =
-        live.iter().enumerate().filter(is_extra).map(|(_, object)| unexpected(object, &deployments)).collect();
+        live.iter().enumerate().filter(is_extra).map(|(_, object)| report_extra(object, &deployments)).collect();
     extra.sort_by(|one, other| one.object.cmp(&other.object));
     objects.extend(extra);
     objects
 }
 
-/// An object with a result and nothing more.
-fn outcome(expected: &Value, result: Outcome, message: String) -> ObjectDrift {
+/// An object with a result but without field comparisons.
+fn without_fields(expected: &Value, result: Outcome, message: String) -> ObjectDrift {
     ObjectDrift {
         object: matching::reference(expected),
         deployment: matching::owner(expected).unwrap_or_default().to_owned(),
@@ -225,10 +227,10 @@ fn outcome(expected: &Value, result: Outcome, message: String) -> ObjectDrift {
     }
 }
 
-fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> ObjectDrift {
-    let placed = placed(expected, live);
-    let expected = placed.as_ref().unwrap_or(expected);
-    let (fields, found) = fields(expected, &live.value, crds);
+fn compare_object(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> ObjectDrift {
+    let adjusted = with_live_owner(expected, live);
+    let expected = adjusted.as_ref().unwrap_or(expected);
+    let (fields, found) = compare_fields(expected, &live.value, crds);
     let deletion = text_or_empty(&live.value, "/metadata/deletionTimestamp");
     let result = match (deletion, fields.is_empty()) {
         ("", true) => Outcome::Same,
@@ -236,12 +238,12 @@ fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Obj
         _ => Outcome::Terminating,
     };
     let message = if deletion.is_empty() { String::new() } else { format!("since {deletion}") };
-    ObjectDrift { fields, found: Some(found), ..outcome(expected, result, message) }
+    ObjectDrift { fields, found: Some(found), ..without_fields(expected, result, message) }
 }
 
-/// The fields of a live object that are not as they are rendered, in order: another value, missing, or applied with the
-/// object once and rendered no more. What the apiserver defaults and what others add is theirs. Both are one object as JSON;
-/// with CRDs, lists are told apart by the keys that those name.
+/// Lists the fields of a live object that differ from the rendered one, in order: those with another value, those that
+/// are missing, and those that were applied earlier and are no longer rendered. Defaults of the API server and fields
+/// that others add are ignored. With CRDs, list items are matched by the keys that the CRDs declare.
 ///
 /// ```
 /// use kubefoundry_compiler::drift::drift;
@@ -262,32 +264,34 @@ fn compared(expected: &Value, live: &LiveObject, crds: Option<&Crds<'_>>) -> Obj
 /// assert_eq!(drift[0].difference.found, Some(json!("x:2")));
 /// ```
 pub fn drift(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> Vec<FieldDrift> {
-    fields(expected, live, crds).0
+    compare_fields(expected, live, crds).0
 }
 
-/// The fields that differ, and the live object as far as it is rendered.
-fn fields(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> (Vec<FieldDrift>, Value) {
+/// Returns the drifted fields, and the live values of the rendered fields.
+fn compare_fields(expected: &Value, live: &Value, crds: Option<&Crds<'_>>) -> (Vec<FieldDrift>, Value) {
     let schema = crds
         .and_then(|crds| crds.schema(text_or_empty(expected, "/apiVersion"), text_or_empty(expected, "/kind")).ok());
-    let managers = managers::FieldManagers::of(live);
+    let managers = managers::FieldManagers::read(live);
     let (mut fields, found) = compare::compare(expected, live, schema.map(kubefoundry_crd::CrdSchema::raw), &managers);
     fields.extend(unrendered_fields::find_unrendered(expected, live, &managers));
     (fields, found)
 }
 
-/// What is rendered without a namespace, with the owner that the operator names in the object's own namespace.
-fn placed(expected: &Value, live: &LiveObject) -> Option<Value> {
-    let (api_group, found) = live.owner_annotation()?;
-    let said = matching::owner(expected)?;
-    if said == found || !matching::is_owner(live, Some(said)) {
+/// Adjusts an object that was rendered without a namespace: the operator writes its owner annotation with the namespace
+/// of the live object. Returns `None` if no adjustment is needed.
+fn with_live_owner(expected: &Value, live: &LiveObject) -> Option<Value> {
+    let (api_group, live_owner) = live.owner_annotation()?;
+    let rendered_owner = matching::owner(expected)?;
+    if rendered_owner == live_owner || !matching::is_owner(live, Some(rendered_owner)) {
         return None;
     }
-    let mut placed = expected.clone();
-    *placed.pointer_mut("/metadata/annotations")?.get_mut(api_group.label("model-deployment"))? = Value::from(found);
-    Some(placed)
+    let mut adjusted = expected.clone();
+    *adjusted.pointer_mut("/metadata/annotations")?.get_mut(api_group.label("model-deployment"))? =
+        Value::from(live_owner);
+    Some(adjusted)
 }
 
-fn other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
+fn report_other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
     let (rendered, found) = (text_or_empty(expected, "/apiVersion"), &live.object.api_version);
     let (group, version) = rendered.rsplit_once('/').unwrap_or(("", rendered));
     let kind = live.object.kind.to_lowercase();
@@ -295,22 +299,22 @@ fn other_version(expected: &Value, live: &LiveObject) -> ObjectDrift {
         "it is rendered as {rendered} and dumped as {found}; dump it with kubectl get {kind}.{version}.{group} -o yaml, or \
          render {found} with --crd-version"
     );
-    outcome(expected, Outcome::NotComparable, message)
+    without_fields(expected, Outcome::NotComparable, message)
 }
 
-fn missing(expected: &Value, kinds: &BTreeSet<&str>) -> ObjectDrift {
+fn report_missing(expected: &Value, kinds: &BTreeSet<&str>) -> ObjectDrift {
     let kind = text_or_empty(expected, "/kind");
     let message = format!("the dump has no {kind} at all: were they left out?");
-    outcome(expected, Outcome::Missing, if kinds.contains(kind) { String::new() } else { message })
+    without_fields(expected, Outcome::Missing, if kinds.contains(kind) { String::new() } else { message })
 }
 
-/// Whether an object is one that was rendered once: it bears our annotation, and nobody else made it. Upstream controllers
-/// copy annotations to what they make.
-fn is_ours(object: &LiveObject) -> bool {
+/// Whether a live object was rendered earlier: it has an ownership annotation and no other controller. Upstream
+/// controllers copy annotations to the objects that they create, so the annotation alone does not suffice.
+fn was_rendered(object: &LiveObject) -> bool {
     object.owner_annotation().is_some() && object.controller().is_none_or(|owner| owner.is_deployment())
 }
 
-fn unexpected(live: &LiveObject, deployments: &BTreeSet<&str>) -> ObjectDrift {
+fn report_extra(live: &LiveObject, deployments: &BTreeSet<&str>) -> ObjectDrift {
     let deployment = live.owner_annotation().map(|(_, name)| name).unwrap_or_default().to_owned();
     let message = if deployments.contains(deployment.as_str()) {
         format!("ModelDeployment {deployment} does not become it")

@@ -1,21 +1,22 @@
-//! When two scalars are one value: amounts by what they amount to, an integer-or-string by its text.
+//! Decides whether two scalars have the same meaning: quantities by amount, an integer-or-string by its text.
 
 use serde_json::Value;
 
 use kubefoundry_kubernetes::quantity::billionths;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// Fields whose entries are amounts.
-const AMOUNTS: [&str; 4] = ["limits", "requests", "custom", "capacity"];
-/// Fields that are amounts themselves.
-const AMOUNT: [&str; 4] = ["sharedMemorySize", "sizeLimit", "divisor", "size"];
+/// Mappings whose values are quantities.
+const QUANTITY_MAPS: [&str; 4] = ["limits", "requests", "custom", "capacity"];
+/// Fields that are quantities.
+const QUANTITY_FIELDS: [&str; 4] = ["sharedMemorySize", "sizeLimit", "divisor", "size"];
 /// Fields that are an integer or a string.
-const INTEGER_OR_STRING: [&str; 5] = ["targetPort", "port", "maxSurge", "maxUnavailable", "minAvailable"];
+const INTEGER_OR_STRING_FIELDS: [&str; 5] = ["targetPort", "port", "maxSurge", "maxUnavailable", "minAvailable"];
 
-/// Maps from words to words of users, whatever their keys are called.
-const WORDS: [&str; 7] = ["annotations", "data", "labels", "matchLabels", "nodeSelector", "rayStartParams", "selector"];
+/// Maps from strings to strings of users. Their keys may equal the names above but their values are plain text.
+const STRING_MAPS: [&str; 7] =
+    ["annotations", "data", "labels", "matchLabels", "nodeSelector", "rayStartParams", "selector"];
 
-/// Whether two scalars are the same: a number however it is written, text to its letter.
+/// Whether two scalars are equal. Numbers compare by value, text byte by byte.
 pub(super) fn is_equal(expected: &Value, found: &Value) -> bool {
     let is_whole = |number: &serde_json::Number| number.is_i64() || number.is_u64();
     match (expected, found) {
@@ -26,26 +27,26 @@ pub(super) fn is_equal(expected: &Value, found: &Value) -> bool {
     }
 }
 
-/// Whether two scalars mean the same in a field.
+/// Whether two scalars have the same meaning in a field.
 pub(super) fn is_same(expected: &Value, found: &Value, path: &FieldPath, schema: Option<&Value>) -> bool {
     if is_equal(expected, found) {
         return true;
     }
-    if key(path, 1).is_some_and(|map| WORDS.contains(&map)) {
+    if key_from_end(path, 1).is_some_and(|map| STRING_MAPS.contains(&map)) {
         return false;
     }
     let is_loose =
         schema.is_some_and(|schema| schema.get("x-kubernetes-int-or-string").and_then(Value::as_bool) == Some(true));
     let texts = text(expected).zip(text(found));
-    if is_amount(path) || is_loose {
+    if is_quantity(path) || is_loose {
         return texts.is_some_and(|(one, other)| {
             one == other || billionths(&one).zip(billionths(&other)).is_some_and(|(one, other)| one == other)
         });
     }
-    is_one_of(path, &INTEGER_OR_STRING) && texts.is_some_and(|(one, other)| one == other)
+    is_one_of(path, &INTEGER_OR_STRING_FIELDS) && texts.is_some_and(|(one, other)| one == other)
 }
 
-/// A scalar as it would be written; nothing for what is no amount in any case.
+/// The text of a string or number; `None` for other values.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -54,7 +55,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-fn key(path: &FieldPath, from_end: usize) -> Option<&str> {
+fn key_from_end(path: &FieldPath, from_end: usize) -> Option<&str> {
     match path.segments().iter().rev().nth(from_end)? {
         Segment::Key(key) => Some(key),
         Segment::Index(_) => None,
@@ -62,11 +63,11 @@ fn key(path: &FieldPath, from_end: usize) -> Option<&str> {
 }
 
 fn is_one_of(path: &FieldPath, names: &[&str]) -> bool {
-    key(path, 0).is_some_and(|key| names.contains(&key))
+    key_from_end(path, 0).is_some_and(|key| names.contains(&key))
 }
 
-fn is_amount(path: &FieldPath) -> bool {
-    is_one_of(path, &AMOUNT) || key(path, 1).is_some_and(|map| AMOUNTS.contains(&map))
+fn is_quantity(path: &FieldPath) -> bool {
+    is_one_of(path, &QUANTITY_FIELDS) || key_from_end(path, 1).is_some_and(|map| QUANTITY_MAPS.contains(&map))
 }
 
 #[cfg(test)]
@@ -80,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_compared_where_amounts_stand() {
+    fn compares_quantities_by_amount_only_in_quantity_fields() {
         for path in ["spec.resources.limits.memory", "resources.requests.cpu", "spec.volumes.emptyDir.sizeLimit"] {
             assert!(same(path, json!("1"), json!("1000m")) && same(path, json!("1"), json!(1)), "{path}");
             assert!(!same(path, json!("1"), json!("2")) && !same(path, json!("1"), json!(null)), "{path}");
         }
-        // Of no amount text is what it says.
+        // Text that is no quantity compares as text.
         assert!(same("resources.limits.x", json!("lots"), json!("lots")));
         assert!(!same("resources.limits.x", json!("lots"), json!("more")));
         for path in ["spec.env.value", "metadata.labels.size", "spec.nodeSelector.size", "data.limits", "spec.replicas"]
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_or_a_string_is_compared_by_its_text() {
+    fn compares_an_integer_or_string_by_its_text() {
         assert!(same("spec.ports.targetPort", json!(80), json!("80")));
         assert!(!same("spec.ports.targetPort", json!("http"), json!(80)));
         let schema = json!({"x-kubernetes-int-or-string": true});
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_compared_by_value() {
+    fn compares_numbers_by_value() {
         assert!(same("a", json!(1), json!(1.0)));
         assert!(!same("a", json!(9_007_199_254_740_993_i64), json!(9_007_199_254_740_992_i64)));
         assert!(!same("a", json!(true), json!("true")));

@@ -1,8 +1,8 @@
-//! What whoever applies our objects applied once, and what is rendered no more.
+//! Finds fields that were applied earlier and are no longer rendered.
 //!
-//! Server-side apply keeps the fields of each applier apart. The manager that applied the ownership annotation is ours; what
-//! it owns besides what is rendered is a leftover that its next apply removes. Labels and annotations of others are left
-//! out: GitOps tools apply theirs with the object.
+//! Server-side apply tracks the fields of each applier. The manager that applied the ownership annotation is the one
+//! that applies rendered objects. A field that it owns and that is no longer rendered would be removed by its next
+//! apply. Labels and annotations with other prefixes are skipped, because GitOps tools apply their own with the object.
 
 use serde_json::Value;
 
@@ -12,17 +12,17 @@ use super::{FieldDrift, ValueMismatch};
 use kubefoundry_kubernetes::api_group::API_GROUPS;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// The fields that our appliers own and that are not rendered.
+/// Returns the fields that an applier of rendered objects owns and that are not rendered.
 pub(super) fn find_unrendered(expected: &Value, live: &Value, managers: &FieldManagers<'_>) -> Vec<FieldDrift> {
-    let ours = managers.entries.iter().filter(|(writer, fields)| {
+    let appliers = managers.entries.iter().filter(|(writer, fields)| {
         writer.operation == "Apply" && writer.subresource.is_empty() && owns_annotation(fields)
     });
-    let mut found = Vec::new();
-    for (writer, fields) in ours {
-        let mut walk = UnrenderedFieldWalk { writer, found: &mut found };
-        walk.object(fields, expected, live, &FieldPath::root());
+    let mut fields_found = Vec::new();
+    for (writer, owned) in appliers {
+        let mut walk = UnrenderedFieldWalk { writer, fields_found: &mut fields_found };
+        walk.object(owned, expected, live, &FieldPath::root());
     }
-    found
+    fields_found
 }
 
 fn owns_annotation(fields: &Value) -> bool {
@@ -36,7 +36,7 @@ fn owns_annotation(fields: &Value) -> bool {
 
 struct UnrenderedFieldWalk<'w> {
     writer: &'w FieldManager,
-    found: &'w mut Vec<FieldDrift>,
+    fields_found: &'w mut Vec<FieldDrift>,
 }
 
 impl UnrenderedFieldWalk<'_> {
@@ -44,20 +44,20 @@ impl UnrenderedFieldWalk<'_> {
         for (name, below) in fields.as_object().into_iter().flatten() {
             if let Some(key) = name.strip_prefix("f:") {
                 let path = path.key(key.to_owned());
-                if let Some(live) = live.get(key).filter(|_| !is_of_others(&path)) {
+                if let Some(live) = live.get(key).filter(|_| !belongs_to_other_tools(&path)) {
                     self.step(below, expected.get(key), live, &path);
                 }
-            } else if let Some(said) = name.strip_prefix("k:") {
-                let Ok(said) = serde_json::from_str::<Value>(said) else { continue };
-                let Some((position, live)) = item(live, &said) else { continue };
-                let expected = item(expected, &said).map(|(_, item)| item);
+            } else if let Some(key_values) = name.strip_prefix("k:") {
+                let Ok(key_values) = serde_json::from_str::<Value>(key_values) else { continue };
+                let Some((position, live)) = find_item(live, &key_values) else { continue };
+                let expected = find_item(expected, &key_values).map(|(_, item)| item);
                 self.step(below, expected, live, &path.index(position));
-            } else if let Some(said) = name.strip_prefix("v:") {
-                let Ok(said) = serde_json::from_str::<Value>(said) else { continue };
-                let position = live.as_array().and_then(|items| items.iter().position(|item| *item == said));
-                let is_rendered = expected.as_array().is_some_and(|items| items.contains(&said));
+            } else if let Some(key_values) = name.strip_prefix("v:") {
+                let Ok(key_values) = serde_json::from_str::<Value>(key_values) else { continue };
+                let position = live.as_array().and_then(|items| items.iter().position(|item| *item == key_values));
+                let is_rendered = expected.as_array().is_some_and(|items| items.contains(&key_values));
                 if let Some(position) = position.filter(|_| !is_rendered) {
-                    self.report(&said, &path.index(position));
+                    self.report(&key_values, &path.index(position));
                 }
             }
         }
@@ -68,7 +68,7 @@ impl UnrenderedFieldWalk<'_> {
         match expected {
             Some(expected) => self.object(below, expected, live, path),
             None if is_whole => self.report(live, path),
-            // It holds what is of others, too.
+            // The field also holds values of other managers: report only the owned ones below it.
             None => self.object(below, &Value::Null, live, path),
         }
     }
@@ -82,14 +82,14 @@ impl UnrenderedFieldWalk<'_> {
             is_shown: false,
             managers: vec![self.writer.clone()],
         };
-        if !self.found.iter().any(|known| known.path == drift.path) {
-            self.found.push(drift);
+        if !self.fields_found.iter().any(|known| known.path == drift.path) {
+            self.fields_found.push(drift);
         }
     }
 }
 
-/// Whether a field is one that other tools apply with the object: labels and annotations that are not of our prefix.
-fn is_of_others(path: &FieldPath) -> bool {
+/// Whether other tools apply this field with the object: labels and annotations without a known prefix.
+fn belongs_to_other_tools(path: &FieldPath) -> bool {
     let key = |position: usize| match path.segments().get(position) {
         Some(Segment::Key(key)) => Some(key.as_ref()),
         _ => None,
@@ -103,14 +103,14 @@ fn is_of_others(path: &FieldPath) -> bool {
     }
 }
 
-/// The item of a list that has the values of a key, and its position.
-fn item<'v>(list: &'v Value, said: &Value) -> Option<(usize, &'v Value)> {
+/// Finds the item of a list whose keys have the given values, and its position.
+fn find_item<'v>(list: &'v Value, key_values: &Value) -> Option<(usize, &'v Value)> {
     let has = |item: &Value| {
-        said.as_object().is_some_and(|keys| {
+        key_values.as_object().is_some_and(|keys| {
             keys.iter().all(|(name, value)| {
                 let default = (name == "protocol").then(|| Value::from("TCP"));
                 let key = lists::ItemKey { name: name.clone(), default };
-                lists::part(item, &key) == Some(value)
+                lists::key_value(item, &key) == Some(value)
             })
         })
     };

@@ -1,18 +1,18 @@
-//! What a ModelDeployment says of itself.
+//! Reads the status that a ModelDeployment itself contains.
 
 use serde_json::Value;
 
-use super::{ReportedStatus, nothing};
+use super::{ReportedStatus, empty_status};
 use kubefoundry_kubernetes::wire::{ConditionStatus, Word as _};
 use kubefoundry_model::provider::Status;
 use kubefoundry_model::status::{Condition, Replicas, UnrecognizedValue, integer_at, text_or_empty};
 use kubefoundry_model::wire::Phase;
 use kubefoundry_transform::Endpoint;
 
-/// The provider that a ModelDeployment asks for or was given.
+/// The provider that was selected for a ModelDeployment, or the one that it requests.
 pub(super) fn provider(deployment: &Value) -> Option<String> {
-    let found = ["/status/provider/name", "/spec/provider/name"].map(|pointer| text_or_empty(deployment, pointer));
-    found.into_iter().find(|name| !name.is_empty()).map(str::to_owned)
+    let names = ["/status/provider/name", "/spec/provider/name"].map(|pointer| text_or_empty(deployment, pointer));
+    names.into_iter().find(|name| !name.is_empty()).map(str::to_owned)
 }
 
 pub(super) fn reported(deployment: &Value) -> Option<ReportedStatus> {
@@ -21,16 +21,16 @@ pub(super) fn reported(deployment: &Value) -> Option<ReportedStatus> {
     (!reported.phase.is_empty() || !reported.message.is_empty()).then_some(reported)
 }
 
-/// What a ModelDeployment says of itself, where the dump has nothing that runs it.
+/// The status of a ModelDeployment without a provider object in the dump.
 pub(super) fn status(deployment: &Value) -> Status {
-    let said = text_or_empty(deployment, "/status/phase");
-    let phase = Phase::WORDS.iter().find(|(word, _)| *word == said).map(|(_, phase)| *phase);
+    let written_phase = text_or_empty(deployment, "/status/phase");
+    let phase = Phase::WORDS.iter().find(|(word, _)| *word == written_phase).map(|(_, phase)| *phase);
     let mut status = Status {
         phase,
         generation: integer_at(deployment, "/metadata/generation"),
         observed_generation: integer_at(deployment, "/status/observedGeneration"),
         conditions: conditions(deployment),
-        ..nothing()
+        ..empty_status()
     };
     let count = |field: &str| integer_at(deployment, &format!("/status/replicas/{field}"));
     if deployment.pointer("/status/replicas").is_some_and(Value::is_object) {
@@ -41,10 +41,10 @@ pub(super) fn status(deployment: &Value) -> Status {
     let port = integer_at(deployment, "/status/endpoint/port").and_then(|port| u16::try_from(port).ok());
     status.endpoint = port.filter(|_| !service.is_empty()).map(|port| Endpoint { service: service.to_owned(), port });
     text_or_empty(deployment, "/status/message").clone_into(&mut status.message);
-    if !said.is_empty() && phase.is_none() {
-        let unrecognized = UnrecognizedValue { path: "status.phase".to_owned(), value: Value::from(said) };
-        let said = [unrecognized.to_string(), status.message];
-        status.message = said.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+    if !written_phase.is_empty() && phase.is_none() {
+        let unrecognized = UnrecognizedValue { path: "status.phase".to_owned(), value: Value::from(written_phase) };
+        let sentences = [unrecognized.to_string(), status.message];
+        status.message = sentences.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
         status.unrecognized.push(unrecognized);
     }
     if !text_or_empty(deployment, "/metadata/deletionTimestamp").is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn status(deployment: &Value) -> Status {
     status
 }
 
-/// The conditions of a ModelDeployment.
+/// The conditions of a ModelDeployment; malformed ones are skipped.
 fn conditions(deployment: &Value) -> Vec<Condition> {
     let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
     let read = conditions.into_iter().flatten().filter_map(|condition| {

@@ -1,4 +1,5 @@
-//! Which provider object runs which ModelDeployment: by the ownership annotation, by the owner reference, or by name.
+//! Joins provider objects with the ModelDeployments that they run: by the ownership annotation, by the owner reference,
+//! or by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,27 +12,28 @@ use kubefoundry_model::provider::Provider;
 use kubefoundry_model::status::text_or_empty;
 use kubefoundry_model::wire;
 
-/// A ModelDeployment and an object that runs it, as far as they are there.
+/// A ModelDeployment and the provider object that runs it. One of the two may be missing.
 #[derive(Clone)]
 pub(super) struct JoinedObjects<'l> {
     pub(super) deployment: Option<&'l LiveObject>,
-    /// The deployment that the object names, when the dump does not have it.
+    /// The deployment that the object names, if the dump does not contain it.
     pub(super) named: Option<ObjectRef>,
     pub(super) resource: Option<(&'static dyn Provider, &'l LiveObject)>,
-    /// How the two were found to belong together.
+    /// What connects the two.
     pub(super) by: Option<JoinKey>,
-    /// The provider objects that the object made.
+    /// The provider objects that this one created.
     pub(super) children: Vec<(&'static dyn Provider, &'l LiveObject)>,
-    /// What does not fit together.
+    /// Contradictions between the references of the two, as sentences.
     pub(super) inconsistencies: Vec<String>,
 }
 
 type Resource<'l> = (&'static dyn Provider, &'l LiveObject);
 
-/// Objects by what they are, whatever their version.
+/// Objects by identity, whatever their version.
 type IdentityIndex<'l> = BTreeMap<Identity, &'l LiveObject>;
 
-/// Joins what a dump has.
+/// Joins the objects of a snapshot. Objects with a reference are joined first, so that a name never takes a deployment
+/// that another object refers to.
 pub(super) fn join(objects: &[LiveObject]) -> Vec<JoinedObjects<'_>> {
     let deployments: Vec<&LiveObject> = objects.iter().filter(|object| object.is_deployment()).collect();
     let by_name: IdentityIndex<'_> = deployments.iter().map(|deployment| (identity(deployment), *deployment)).collect();
@@ -52,7 +54,7 @@ pub(super) fn join(objects: &[LiveObject]) -> Vec<JoinedObjects<'_>> {
     for joined in &mut joined {
         let Some((_, resource)) = joined.resource else { continue };
         joined.children = children.remove(&identity(resource)).unwrap_or_default();
-        // An object that says whose it is, or that somebody else controls, is not joined by chance.
+        // Never join by name an object that refers to a deployment or has another controller.
         if joined.deployment.is_some() || joined.named.is_some() || resource.controller().is_some() {
             continue;
         }
@@ -81,7 +83,7 @@ fn identity(object: &LiveObject) -> Identity {
     Identity::new(api_version, kind, namespace.as_deref(), name)
 }
 
-/// What a deployment's status says that it became; or, where it says nothing, an object of its own name.
+/// The resource in a deployment's status, or a resource of the deployment's own name if the status names none.
 fn named_resource(deployment: &LiveObject) -> Identity {
     let text = |field: &str| text_or_empty(&deployment.value, field);
     let (kind, name) = (text("/status/provider/resourceKind"), text("/status/provider/resourceName"));
@@ -89,12 +91,12 @@ fn named_resource(deployment: &LiveObject) -> Identity {
     Identity::new("", kind, deployment.object.namespace.as_deref(), name)
 }
 
-/// How a deployment may name an object.
+/// The identity by which a deployment may name a resource; an empty `kind` matches any kind.
 fn named_as(resource: &LiveObject, kind: &str) -> Identity {
     Identity::new("", kind, resource.object.namespace.as_deref(), &resource.object.name)
 }
 
-/// The provider objects, each once: of one that was given in two versions the first.
+/// The provider objects, each once: of an object dumped in two versions, the first.
 fn resources(objects: &[LiveObject]) -> Vec<Resource<'_>> {
     let mut seen: BTreeSet<Identity> = BTreeSet::new();
     let mut resources = Vec::new();
@@ -107,7 +109,7 @@ fn resources(objects: &[LiveObject]) -> Vec<Resource<'_>> {
     resources
 }
 
-/// The provider object that made another one: the InferenceSet of a Workspace.
+/// The provider object that controls another one, such as the InferenceSet of a Workspace.
 fn find_parent<'l>(child: &LiveObject, resources: &IdentityIndex<'l>) -> Option<&'l LiveObject> {
     let owner = child.controller()?;
     let api_version = format!("{}/", owner.group);
@@ -117,7 +119,7 @@ fn find_parent<'l>(child: &LiveObject, resources: &IdentityIndex<'l>) -> Option<
     (uid.is_empty() || owner.uid.is_empty() || uid == owner.uid).then_some(*parent)
 }
 
-/// Joins an object by what it says itself.
+/// Joins an object with the deployment in its ownership annotation or owner reference.
 fn join_by_reference<'l>(resource: Resource<'l>, deployments: &IdentityIndex<'l>) -> JoinedObjects<'l> {
     let (_, object) = resource;
     let mut joined = JoinedObjects {
@@ -136,7 +138,7 @@ fn join_by_reference<'l>(resource: Resource<'l>, deployments: &IdentityIndex<'l>
         (None, Some(owner)) => (owner.group, owner_name(namespace.as_deref(), owner.name), JoinKey::OwnerReference),
         (None, None) => return joined,
     };
-    // Without a namespace the annotation is from a text without one, applied to wherever the object is.
+    // An annotation without a namespace was rendered without one and applied to the namespace of the object.
     let (named_in, short) = match name.split_once('/') {
         Some((namespace, short)) => (Some(Arc::from(namespace)), short),
         None => (namespace.clone(), name.as_str()),
@@ -146,7 +148,7 @@ fn join_by_reference<'l>(resource: Resource<'l>, deployments: &IdentityIndex<'l>
     joined.by = Some(by);
     match named_as(named_in.as_deref()).or_else(|| named_as(None)) {
         Some(deployment) => joined.deployment = Some(deployment),
-        None => joined.named = Some(named(group, named_in.clone(), short)),
+        None => joined.named = Some(absent_deployment(group, named_in.clone(), short)),
     }
     if let (JoinKey::Annotation, Some(owner)) = (by, owner)
         && owner.name != short
@@ -159,8 +161,9 @@ fn join_by_reference<'l>(resource: Resource<'l>, deployments: &IdentityIndex<'l>
         && owner.name == short
         && owner.uid != uid
     {
-        let doubt = "its owner reference has another uid than the ModelDeployment: the garbage collector deletes it";
-        joined.inconsistencies.push(doubt.to_owned());
+        let inconsistency =
+            "its owner reference has another uid than the ModelDeployment: the garbage collector deletes it";
+        joined.inconsistencies.push(inconsistency.to_owned());
     }
     if named_in.is_some() && namespace.is_some() && named_in != *namespace {
         joined.inconsistencies.push(format!("its annotation names {name}, which is in another namespace"));
@@ -168,8 +171,8 @@ fn join_by_reference<'l>(resource: Resource<'l>, deployments: &IdentityIndex<'l>
     joined
 }
 
-/// A deployment by its name alone.
-fn named(group: &str, namespace: Option<Arc<str>>, name: &str) -> ObjectRef {
+/// The reference of a deployment that the dump does not contain.
+fn absent_deployment(group: &str, namespace: Option<Arc<str>>, name: &str) -> ObjectRef {
     let version = kubefoundry_kubernetes::api_group::ApiGroup::find(group)
         .map_or_else(String::new, kubefoundry_kubernetes::api_group::ApiGroup::api_version);
     ObjectRef { api_version: version.into(), kind: wire::KIND.into(), namespace, name: name.into() }
@@ -190,7 +193,7 @@ mod tests {
 ---
 ";
 
-    /// The rows for one more object: `deployment resource how`.
+    /// The rows after one more object is added: `deployment join-key`.
     fn rows(object: &str) -> Vec<String> {
         let mut sources = SourceSet::default();
         sources.add_for(Purpose::ClusterSnapshot, "x.yaml", format!("{OBJECTS}{object}"));
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_surest_sign_counts() {
+    fn joins_by_the_most_reliable_key() {
         let owner = |group: &str, name: &str, uid: &str| {
             format!(
                 ", ownerReferences: [{{apiVersion: {group}/v1alpha1, kind: ModelDeployment, name: {name}, uid: {uid}, \
@@ -244,18 +247,18 @@ mod tests {
         }
     }
 
-    /// A name is a sign only for what has none of its own, and of a deployment that nothing else runs.
+    /// A name joins only an object without references and a deployment that no other object runs.
     #[test]
-    fn a_name_joins_what_is_left() {
+    fn joins_the_rest_by_name() {
         assert_eq!(rows(&workspace("b", "")), ["b: kubefoundry.ai b Name +0"]);
         assert_eq!(rows(&workspace("c", "")), ["c:  alone +0"]);
         let taken = workspace("x", ", annotations: {kubefoundry.ai/model-deployment: ml/b}");
         assert_eq!(rows(&(taken + &workspace("b", ""))), ["b:  alone +0", "x: kubefoundry.ai b Annotation +0"]);
     }
 
-    /// The Workspaces of an InferenceSet are its replicas, and a version of an object is no second object.
+    /// The Workspaces of an InferenceSet are its replicas, and another version of an object is the same object.
     #[test]
-    fn what_an_object_made_is_a_part_of_it() {
+    fn attaches_created_objects_to_their_parent() {
         let set = "{apiVersion: kaito.sh/v1beta1, kind: InferenceSet, metadata: {name: b, namespace: ml, uid: s}}\n---\n\
                    {apiVersion: kaito.sh/v1alpha1, kind: InferenceSet, metadata: {name: b, namespace: ml, uid: s}}\n---\n";
         let owner = ", ownerReferences: [{apiVersion: kaito.sh/v1beta1, kind: InferenceSet, name: b, uid: s, controller: true}]";

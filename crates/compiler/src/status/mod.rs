@@ -1,8 +1,8 @@
-//! The status of everything in a dump: provider objects and ModelDeployments, joined, in one table.
+//! Joins the ModelDeployments and provider objects of a cluster snapshot into one table of statuses.
 //!
 //! ```text
-//! dumps ─ live ─┬─ ModelDeployments ─┐
-//!               └─ provider objects ─┴─ join ─ Provider::translate_status ─ staleness ─ StatusReport
+//! dumps ─ snapshot ─┬─ ModelDeployments ─┐
+//!                   └─ provider objects ─┴─ join ─ Provider::translate_status ─ staleness ─ StatusReport
 //! ```
 
 mod deployment_status;
@@ -22,89 +22,90 @@ use kubefoundry_model::provider::{Provider, Status, StatusError};
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::status::{StatusPart, UnrecognizedValue};
 
-/// Against what statuses are judged.
+/// The time and the limit by which a status counts as stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StalenessPolicy {
-    /// What time it is; without it no status is called stale.
+    /// The current time. Without it, no status counts as stale.
     pub now: Option<Time>,
-    /// After how many seconds without news a status that should change is stale.
+    /// Seconds without a write after which a status that should change counts as stale.
     pub stale_after: u64,
 }
 
 impl Default for StalenessPolicy {
-    /// No time, and the specification's five minutes (MD-7.5).
+    /// Sets no time, and the five minutes of the specification (MD-7.5).
     fn default() -> Self {
         Self { now: None, stale_after: DEFAULT_STALE_AFTER_SECONDS }
     }
 }
 
-/// What is known of everything in a dump.
+/// The statuses of everything in a cluster snapshot.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StatusReport {
-    /// One for each provider object that runs a model, and for each ModelDeployment without one; by namespace and name.
+    /// One entry for each provider object that runs a model and for each ModelDeployment without one, sorted by
+    /// namespace and name.
     pub statuses: Vec<StatusEntry>,
-    /// What is wrong with the dump.
+    /// Findings in the dump.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A ModelDeployment, the provider object that runs it, and how that is; or one of them, when the other is not there.
+/// A ModelDeployment and the provider object that runs it, with their status. Either may be missing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StatusEntry {
-    /// The ModelDeployment; also one that the dump does not have, when the object names it.
+    /// The ModelDeployment, even if only the provider object names it and the dump does not contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<ObjectRef>,
-    /// Whether the dump has the ModelDeployment.
+    /// Whether the dump contains the ModelDeployment.
     pub deployment_in_dump: bool,
     /// The provider object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<ObjectRef>,
-    /// Its provider.
+    /// The provider of the object, or the one that the ModelDeployment names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// How the two were found to belong together.
+    /// What connects the two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_by: Option<JoinKey>,
-    /// How it is.
+    /// The status of the provider object, or that of the ModelDeployment if there is no such object.
     #[serde(flatten)]
     pub status: Status,
-    /// What the ModelDeployment's own status says, which is as old as its controller's last look.
+    /// The status in the ModelDeployment itself, which is as old as its controller's last reconciliation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<ReportedStatus>,
-    /// When the status was written, and whether that is too long ago.
+    /// When the status was written, and whether it is stale.
     #[serde(flatten)]
     pub observation: Observation,
-    /// What else is worth knowing.
+    /// Remarks, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// How a provider object and a ModelDeployment were found to belong together; the surest first.
+/// What connects a provider object and a ModelDeployment, the most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum JoinKey {
-    /// By the ownership annotation.
+    /// The ownership annotation.
     Annotation,
-    /// By the owner reference.
+    /// The owner reference.
     OwnerReference,
-    /// By the name alone.
+    /// Only the equal name.
     Name,
 }
 
-/// What a ModelDeployment's own status says.
+/// The status in a ModelDeployment itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReportedStatus {
-    /// The phase, in its word.
+    /// The phase as it is written; it may be unknown.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// The message.
+    /// The message; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
 impl StatusReport {
-    /// Reads every text given as [`Purpose::ClusterSnapshot`] and joins what is in them.
+    /// Reads every text given as [`Purpose::ClusterSnapshot`] and joins the objects.
     ///
     /// ```
     /// use kubefoundry_diagnostics::source::{Purpose, SourceSet};
@@ -121,14 +122,14 @@ impl StatusReport {
     /// assert_eq!(entry.deployment.as_ref().unwrap().to_string(), "ModelDeployment ml/phi");
     /// assert_eq!(entry.status.phase.unwrap().as_str(), "Running");
     /// ```
-    pub fn read(sources: &SourceSet, judgement: StalenessPolicy) -> Self {
+    pub fn read(sources: &SourceSet, policy: StalenessPolicy) -> Self {
         let ClusterSnapshot { objects, diagnostics } = ClusterSnapshot::read(sources, Purpose::ClusterSnapshot);
         let has_deployments = objects.iter().any(LiveObject::is_deployment);
         let mut statuses: Vec<StatusEntry> = join::join(&objects)
             .into_iter()
             .map(|joined| {
-                let mut entry = entry(&joined, judgement);
-                // Without any, nobody asked for them.
+                let mut entry = entry(&joined, policy);
+                // A dump without any ModelDeployment was not meant to contain them.
                 if has_deployments && joined.named.is_some() {
                     entry.notes.push("the dump does not have this ModelDeployment".to_owned());
                 }
@@ -144,14 +145,14 @@ impl StatusReport {
     }
 }
 
-/// The provider that an object belongs to, when its kind is one that runs a model.
+/// The provider of an object, if objects of its kind run models.
 fn provider_of(object: &LiveObject) -> Option<&'static dyn Provider> {
     PROVIDERS.iter().copied().find(|provider| {
         kubefoundry_model::conformance::crd_kinds(*provider).contains(&(object.group(), &*object.object.kind))
     })
 }
 
-fn entry(joined: &join::JoinedObjects<'_>, judgement: StalenessPolicy) -> StatusEntry {
+fn entry(joined: &join::JoinedObjects<'_>, policy: StalenessPolicy) -> StatusEntry {
     let mut notes = Vec::new();
     if joined.by == Some(JoinKey::Name) {
         notes.push("joined by name alone: the object says nothing of a ModelDeployment".to_owned());
@@ -160,27 +161,28 @@ fn entry(joined: &join::JoinedObjects<'_>, judgement: StalenessPolicy) -> Status
     let reported = joined.deployment.and_then(|deployment| deployment_status::reported(&deployment.value));
     let (status, object) = match (joined.resource, joined.deployment) {
         (Some((provider, resource)), _) => {
-            let mut status =
-                provider.translate_status(&resource.value).unwrap_or_else(|error| not_read(&error, resource));
-            status.parts.extend(joined.children.iter().map(|(provider, child)| part(*provider, child)));
+            let mut status = provider
+                .translate_status(&resource.value)
+                .unwrap_or_else(|error| untranslated_status(&error, resource));
+            status.parts.extend(joined.children.iter().map(|(provider, child)| replica_part(*provider, child)));
             (status, Some(resource))
         }
         (None, Some(deployment)) => (deployment_status::status(&deployment.value), Some(deployment)),
-        // There is no entry of nothing.
+        // `join` returns at least one of the two.
         (None, None) => (deployment_status::status(&Value::Null), None),
     };
-    if let (Some(said), Some(_), Some(phase)) = (&reported, joined.resource, status.phase)
-        && !said.phase.is_empty()
-        && said.phase != phase.as_str()
+    if let (Some(reported), Some(_), Some(phase)) = (&reported, joined.resource, status.phase)
+        && !reported.phase.is_empty()
+        && reported.phase != phase.as_str()
     {
-        notes.push(format!("the ModelDeployment's own status still says {}", said.phase));
+        notes.push(format!("the ModelDeployment's own status still says {}", reported.phase));
     }
     if let (None, Some(reported)) = (joined.resource, &reported)
         && !reported.phase.is_empty()
     {
         notes.push("no object in the dump runs it: this is what the ModelDeployment says of itself".to_owned());
     }
-    let observation = object.map(|object| staleness::observe(&object.value, &status, judgement)).unwrap_or_default();
+    let observation = object.map(|object| staleness::observe(&object.value, &status, policy)).unwrap_or_default();
     let named = joined.deployment.and_then(|deployment| deployment_status::provider(&deployment.value));
     StatusEntry {
         deployment: joined.deployment.map(|deployment| deployment.object.clone()).or_else(|| joined.named.clone()),
@@ -195,14 +197,14 @@ fn entry(joined: &join::JoinedObjects<'_>, judgement: StalenessPolicy) -> Status
     }
 }
 
-/// A version of a provider's object that is not read.
-fn not_read(error: &StatusError, resource: &LiveObject) -> Status {
+/// The status of a provider object in a version that cannot be translated.
+fn untranslated_status(error: &StatusError, resource: &LiveObject) -> Status {
     let value = Value::from(&*resource.object.api_version);
     let unrecognized = vec![UnrecognizedValue { path: "apiVersion".to_owned(), value }];
-    Status { message: error.to_string(), unrecognized, ..nothing() }
+    Status { message: error.to_string(), unrecognized, ..empty_status() }
 }
 
-fn nothing() -> Status {
+fn empty_status() -> Status {
     Status {
         phase: None,
         message: String::new(),
@@ -217,9 +219,9 @@ fn nothing() -> Status {
     }
 }
 
-/// An object that another provider object made: one replica of it.
-fn part(provider: &dyn Provider, child: &LiveObject) -> StatusPart {
-    let status = provider.translate_status(&child.value).unwrap_or_else(|error| not_read(&error, child));
+/// The status of an object that another provider object created, as a replica of that one.
+fn replica_part(provider: &dyn Provider, child: &LiveObject) -> StatusPart {
+    let status = provider.translate_status(&child.value).unwrap_or_else(|error| untranslated_status(&error, child));
     StatusPart {
         role: child.object.kind.to_string(),
         name: child.object.name.to_string(),
@@ -229,7 +231,7 @@ fn part(provider: &dyn Provider, child: &LiveObject) -> StatusPart {
     }
 }
 
-/// The report as JSON; its form is `schemas/status.json`. `diagnostics` are the findings as every report has them.
+/// Converts the report to JSON in the form of `schemas/status.json`. `diagnostics` are the findings in their JSON form.
 ///
 /// ```
 /// use kubefoundry_diagnostics::source::SourceSet;
@@ -239,12 +241,12 @@ fn part(provider: &dyn Provider, child: &LiveObject) -> StatusPart {
 ///     "version": 1, "statuses": [], "diagnostics": [],
 /// }));
 /// ```
-pub fn to_json(report: &StatusReport, judgement: StalenessPolicy, diagnostics: Vec<Value>) -> Value {
+pub fn to_json(report: &StatusReport, policy: StalenessPolicy, diagnostics: Vec<Value>) -> Value {
     let mut json = Map::new();
     json.insert("version".to_owned(), Value::from(1));
-    if let Some(now) = judgement.now {
+    if let Some(now) = policy.now {
         json.insert("now".to_owned(), Value::from(now.to_string()));
-        json.insert("staleAfterSeconds".to_owned(), Value::from(judgement.stale_after));
+        json.insert("staleAfterSeconds".to_owned(), Value::from(policy.stale_after));
     }
     json.insert("statuses".to_owned(), serde_json::to_value(&report.statuses).unwrap_or_default());
     json.insert("diagnostics".to_owned(), Value::Array(diagnostics));

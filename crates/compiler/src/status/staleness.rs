@@ -1,7 +1,7 @@
-//! How old a status is, and whether that is too old.
+//! Decides whether a status is stale.
 //!
-//! Controllers write a status when it changes. So one that is settled (`Running`, `Failed`, of the current generation) does
-//! not get stale by age; one that should go on to something else does, after five minutes without news
+//! Controllers write a status when it changes. A settled status (`Running` or `Failed` for the current generation)
+//! therefore does not become stale with age. One that should change does, after five minutes without a write
 //! (docs/specification.md MD-7.5).
 
 use serde::Serialize;
@@ -13,28 +13,29 @@ use kubefoundry_model::provider::Status;
 use kubefoundry_model::status::text_or_empty;
 use kubefoundry_model::wire::Phase;
 
-/// Seconds without news after which a status that should change is stale (docs/specification.md MD-7.5).
+/// Seconds without a write after which a status that should change counts as stale (docs/specification.md MD-7.5).
 pub const DEFAULT_STALE_AFTER_SECONDS: u64 = 300;
 
-/// When a status was written, and whether that is too long ago.
+/// When a status was written, and whether it is stale.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Observation {
-    /// When it was written last, as far as the object tells.
+    /// The last write of the status, as far as the object records it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_write: Option<LastWrite>,
-    /// Whether it is stale; absent without a time to judge by, and where nothing tells.
+    /// Whether it is stale; absent without a current time, or if the object records no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<bool>,
 }
 
-/// When something was written, and what tells it.
+/// The time of a write, and where the time comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LastWrite {
-    /// The time, as RFC 3339.
+    /// The time; serialized in RFC 3339.
     #[serde(serialize_with = "as_text")]
     pub time: Time,
-    /// `managedFields` (the write itself), `status` (a time in it: the last change), or `creation` (nothing was written).
+    /// `managedFields` (the write itself), `status` (the newest time in it, which is its last change) or `creation`
+    /// (the status was never written).
     pub from: &'static str,
 }
 
@@ -43,8 +44,8 @@ fn as_text<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S:
     serializer.collect_str(time)
 }
 
-/// Judges the status of an object, as the apiserver gives it: when it was written, and whether that is too long ago.
-/// `status` is what its provider reads from it.
+/// Decides when the status of a live object was written and whether it is stale. `status` is the provider's translation
+/// of it.
 ///
 /// ```
 /// use kubefoundry_compiler::cluster_snapshot::time::Time;
@@ -60,48 +61,48 @@ fn as_text<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S:
 /// assert_eq!(observe(&workspace, &status, at("2026-01-30T11:00:00Z")).stale, Some(true));
 /// assert_eq!(observe(&workspace, &status, StalenessPolicy::default()).stale, None);
 /// ```
-pub fn observe(object: &Value, status: &Status, judgement: StalenessPolicy) -> Observation {
+pub fn observe(object: &Value, status: &Status, policy: StalenessPolicy) -> Observation {
     let last_write = last_write(object);
-    let Some(now) = judgement.now else { return Observation { last_write, stale: None } };
+    let Some(now) = policy.now else { return Observation { last_write, stale: None } };
     let is_settled = matches!(status.phase, Some(Phase::Running | Phase::Failed));
     let stale = if status.is_outdated() {
-        // When the specification was changed, only managed fields tell; its controller had that long to see it.
-        last_change(object).map(|change| now.seconds_since(change) > judgement.stale_after)
+        // Only managed fields record when the specification changed. The controller has the same time to react to that.
+        last_change(object).map(|change| now.seconds_since(change) > policy.stale_after)
     } else if is_settled {
         Some(false)
     } else {
-        last_write.map(|write| now.seconds_since(write.time) > judgement.stale_after)
+        last_write.map(|write| now.seconds_since(write.time) > policy.stale_after)
     };
     Observation { last_write, stale }
 }
 
-/// The last write of the status.
+/// The last write of the status, by the best available source.
 fn last_write(object: &Value) -> Option<LastWrite> {
-    let written = writes(object).filter(|(of_status, _)| *of_status).map(|(_, time)| time).max();
-    let said = || object.get("status").and_then(newest);
+    let written = writes(object).filter(|(is_status, _)| *is_status).map(|(_, time)| time).max();
+    let newest_in_status = || object.get("status").and_then(newest);
     let creation = || Time::parse(text_or_empty(object, "/metadata/creationTimestamp"));
     written
         .map(|time| LastWrite { time, from: "managedFields" })
-        .or_else(|| said().map(|time| LastWrite { time, from: "status" }))
+        .or_else(|| newest_in_status().map(|time| LastWrite { time, from: "status" }))
         .or_else(|| creation().map(|time| LastWrite { time, from: "creation" }))
 }
 
-/// The last write of anything but the status.
+/// The last write of anything except the status.
 fn last_change(object: &Value) -> Option<Time> {
-    writes(object).filter(|(of_status, _)| !of_status).map(|(_, time)| time).max()
+    writes(object).filter(|(is_status, _)| !is_status).map(|(_, time)| time).max()
 }
 
-/// When managers wrote, and whether they wrote the status.
+/// The times of managed writes, each with whether it wrote the status.
 fn writes(object: &Value) -> impl Iterator<Item = (bool, Time)> {
     let managers = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     managers.into_iter().flatten().filter_map(|entry| {
-        let of_status =
+        let is_status =
             text_or_empty(entry, "/subresource") == "status" || entry.pointer("/fieldsV1/f:status").is_some();
-        Some((of_status, Time::parse(text_or_empty(entry, "/time"))?))
+        Some((is_status, Time::parse(text_or_empty(entry, "/time"))?))
     })
 }
 
-/// The newest time in a status: of its conditions, and those that upstreams write beside them.
+/// The newest time in a status: in its conditions, and in fields that upstreams add to them.
 fn newest(status: &Value) -> Option<Time> {
     const TIMES: [&str; 4] = ["lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastTrafficMigratedTime"];
     match status {
@@ -133,8 +134,8 @@ mod tests {
         let metadata = object["metadata"].as_object_mut().unwrap();
         metadata.extend(more.as_object().unwrap().clone());
         let status = providers::find("dynamo").unwrap().translate_status(&object).unwrap();
-        let judgement = StalenessPolicy { now: Time::parse(NOW), ..StalenessPolicy::default() };
-        let Observation { last_write, stale } = observe(&object, &status, judgement);
+        let policy = StalenessPolicy { now: Time::parse(NOW), ..StalenessPolicy::default() };
+        let Observation { last_write, stale } = observe(&object, &status, policy);
         (last_write.map(|write| write.from), stale)
     }
 
@@ -150,21 +151,21 @@ mod tests {
     }
 
     #[test]
-    fn what_should_change_and_does_not_is_stale() {
+    fn an_unsettled_status_becomes_stale() {
         let plain = json!({});
         for (status, more, expected) in [
             (status("pending", 2, "09:54"), &plain, (Some("status"), Some(true))),
             (status("pending", 2, "09:55"), &plain, (Some("status"), Some(false))),
-            // Its transition is old, its last write is not.
+            // The transition is old, but the last write is recent.
             (
                 status("pending", 2, "09:10"),
                 &managed(&[("status", "09:58"), ("", "09:00")]),
                 (Some("managedFields"), Some(false)),
             ),
-            // Settled: nothing is expected to be written.
+            // A settled status needs no further write.
             (status("successful", 2, "09:01"), &plain, (Some("status"), Some(false))),
             (status("failed", 2, "09:01"), &plain, (Some("status"), Some(false))),
-            // A change that nobody has seen; when it was made, only managed fields tell.
+            // A change that the controller has not observed: only managed fields record its time.
             (status("successful", 1, "09:01"), &plain, (Some("status"), None)),
             (
                 status("successful", 1, "09:01"),
@@ -176,7 +177,7 @@ mod tests {
                 &managed(&[("status", "09:01"), ("", "09:50")]),
                 (Some("managedFields"), Some(true)),
             ),
-            // No controller has looked at it in an hour.
+            // No controller has written a status in an hour.
             (json!(null), &plain, (Some("creation"), Some(true))),
             (json!(null), &json!({"creationTimestamp": "2026-01-30T09:59:00Z"}), (Some("creation"), Some(false))),
             (json!(null), &json!({"creationTimestamp": null}), (None, None)),
