@@ -85,7 +85,7 @@ fn values_of_shape(field: &str) -> (Value, Value) {
     match entry.field.map(|field| field.full_shape()) {
         Some(Shape::Integer(_)) => (json!(1), json!(3)),
         Some(Shape::Boolean) => (json!(false), json!(true)),
-        Some(Shape::Words(words)) if words.words.len() > 1 => (json!(words.words[0].0), json!(words.words[1].0)),
+        Some(Shape::Enum(words)) if words.values.len() > 1 => (json!(words.values[0].0), json!(words.values[1].0)),
         _ => {
             panic!("support::default_rows() has {field}: add two values of it to values() in tests/it/field_support.rs")
         }

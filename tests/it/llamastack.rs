@@ -404,7 +404,7 @@ fn fields(shape: Shape, at: &str, found: &mut Vec<(String, Vec<Value>)>) {
         Shape::Boolean => vec![json!(true), json!(false)],
         Shape::Integer(_) => vec![json!(7)],
         Shape::Map(_) => vec![json!({"example.com/sample": "7"})],
-        Shape::Words(words) => words.words.iter().map(|(word, _)| json!(word)).collect(),
+        Shape::Enum(words) => words.values.iter().map(|(word, _)| json!(word)).collect(),
         Shape::Any => vec![json!({"sample": true})],
         Shape::String | Shape::IntegerOrString | Shape::Timestamp | Shape::Literal(_) | Shape::OneOf(_) => {
             vec![json!("sample"), json!("7")]

@@ -8,7 +8,7 @@ use kubefoundry::registry;
 use kubefoundry_cel as cel;
 use kubefoundry_compiler::{Thoroughness, compile};
 use kubefoundry_diagnostics::source::SourceSet;
-use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::engines::profile::BooleanSetting;
 use kubefoundry_model::engines::{flags, profile};
@@ -149,7 +149,7 @@ fn every_provider_is_complete() {
 #[test]
 fn every_engine_is_told_in_its_own_flags() {
     let mut wrong = Vec::new();
-    for (word, engine) in EngineType::WORDS {
+    for (word, engine) in EngineType::VARIANTS {
         let profile = profile(*engine);
         // A provider may run the engine in a program of its own, which has flags of its own.
         let wrappers = PROVIDERS.iter().map(|provider| format!("{}-{word}", provider.name()));
@@ -202,7 +202,7 @@ fn every_engine_is_told_in_its_own_flags() {
 #[test]
 fn rules_know_every_engine() {
     let environment = rule_environment::environment(cel::Limits::default());
-    for (word, _) in EngineType::WORDS {
+    for (word, _) in EngineType::VARIANTS {
         let (_, warnings) = environment.compile(&format!("spec.engine.type == '{word}'")).unwrap();
         assert!(warnings.is_empty(), "{word}: {warnings:?}");
     }
@@ -217,8 +217,8 @@ fn every_cell_of_the_matrix_is_rendered_or_refused() {
     let mut wrong = Vec::new();
     for provider in PROVIDERS {
         let (name, display, listed) = (provider.name(), provider.display_name(), cells(*provider));
-        for (engine, _) in EngineType::WORDS {
-            for (mode, _) in ServingMode::WORDS {
+        for (engine, _) in EngineType::VARIANTS {
+            for (mode, _) in ServingMode::VARIANTS {
                 let mut sources = SourceSet::default();
                 sources.add("matrix.yaml", deployment(name, engine, mode));
                 let compilation = compile(&sources, Thoroughness::Needed);
@@ -251,10 +251,10 @@ fn every_cell_of_the_matrix_is_rendered_or_refused() {
 /// A configuration of a built-in provider's name may claim everything: what we do not render is refused all the same.
 #[test]
 fn a_permissive_configuration_renders_nothing_new() {
-    let engines = EngineType::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+    let engines = EngineType::VARIANTS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
     for provider in PROVIDERS {
-        for (engine, _) in EngineType::WORDS {
-            for (mode, _) in ServingMode::WORDS {
+        for (engine, _) in EngineType::VARIANTS {
+            for (mode, _) in ServingMode::VARIANTS {
                 for gpus in [0, 2] {
                     let everything = format!(
                         "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {{name: {}}}\nspec:\n  \

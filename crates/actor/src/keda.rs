@@ -12,7 +12,7 @@ use super::wire::ActorMetricType;
 use crate::ObjectSet;
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_kubernetes::pod::{StringMap, WithSpec};
+use kubefoundry_kubernetes::pod::{SpecBody, StringMap};
 use kubefoundry_kubernetes::wire::SecretKeySelector;
 use kubefoundry_transform::{InputObject, TransformOutput};
 use kubefoundry_yaml as yaml;
@@ -147,7 +147,7 @@ pub(super) fn scale(actor: &Actor, scales: &Scales, own: bool, set: &ObjectSet<'
     let authentication_ref = (!secrets.is_empty()).then(|| AuthenticationRef { name: authentication.clone() });
     if authentication_ref.is_some() {
         let spec = TriggerAuthenticationSpec { secret_target_ref: secrets };
-        out.manifests.push(Manifest::new(API_VERSION, "TriggerAuthentication", authentication, WithSpec { spec }));
+        out.manifests.push(Manifest::new(API_VERSION, "TriggerAuthentication", authentication, SpecBody { spec }));
     }
     let by_name = own && *kind == "Deployment";
     let formula = scaling.advanced.as_ref().is_some_and(|advanced| advanced.formula.is_some());
@@ -169,7 +169,7 @@ pub(super) fn scale(actor: &Actor, scales: &Scales, own: bool, set: &ObjectSet<'
             authentication_ref,
         }],
     };
-    out.manifests.push(Manifest::new(API_VERSION, "ScaledObject", &actor.name, WithSpec { spec }));
+    out.manifests.push(Manifest::new(API_VERSION, "ScaledObject", &actor.name, SpecBody { spec }));
 }
 
 /// How fast replicas come and go: always the same, so that they do not thrash.
@@ -197,7 +197,7 @@ fn advanced(scaling: &Scaling) -> Advanced {
 
 fn rabbitmq(actor: &Actor, it: &RabbitMq, length: String) -> (StringMap, Vec<SecretTargetRef>) {
     let (host, port) = (it.host.as_deref().unwrap_or_default(), it.port.unwrap_or_default());
-    let mut metadata = StringMap::one("queueName", actor.queue());
+    let mut metadata = StringMap::from_entry("queueName", actor.queue());
     metadata.push("mode", "QueueLength");
     metadata.push("value", length);
     metadata.push("protocol", "amqp");
@@ -216,7 +216,7 @@ fn sqs(actor: &Actor, it: &Sqs, length: String) -> (StringMap, Vec<SecretTargetR
     let region = it.region.as_deref().unwrap_or_default();
     let account = it.account_id.as_deref().unwrap_or_default();
     let base = it.endpoint.clone().unwrap_or_else(|| format!("https://sqs.{region}.amazonaws.com"));
-    let mut metadata = StringMap::one("queueLength", length);
+    let mut metadata = StringMap::from_entry("queueLength", length);
     metadata.push("awsRegion", region);
     metadata.push("queueURL", format!("{base}/{account}/{}", actor.queue()));
     if let Some(endpoint) = &it.endpoint {

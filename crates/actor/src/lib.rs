@@ -185,11 +185,11 @@ struct Nothing {}
 fn runtime_script(actor: &Actor, set: &ObjectSet<'_, '_>, out: &mut TransformOutput<'_>) {
     let name = RUNTIME_CONFIG_MAP;
     if let Some(script) = &set.settings.runtime_script {
-        let body = ConfigMap { data: StringMap::one(RUNTIME_SCRIPT, script) };
+        let body = ConfigMap { data: StringMap::from_entry(RUNTIME_SCRIPT, script) };
         let manifest = Manifest::new("v1", "ConfigMap", name, body)
-            .label("app.kubernetes.io/name", name)
-            .label("app.kubernetes.io/component", name)
-            .label("app.kubernetes.io/part-of", "asya");
+            .with_label("app.kubernetes.io/name", name)
+            .with_label("app.kubernetes.io/component", name)
+            .with_label("app.kubernetes.io/part-of", "asya");
         out.shared.push(manifest);
         return;
     }
@@ -225,7 +225,7 @@ fn service_account(actor: &Actor, out: &mut TransformOutput<'_>) {
     let role = actor.transport.as_ref().and_then(options::Transport::role);
     if let (Some(name), Some(role)) = (actor.service_account(), role) {
         let manifest = Manifest::new("v1", "ServiceAccount", name, Nothing {});
-        out.manifests.push(manifest.annotation("eks.amazonaws.com/role-arn", role));
+        out.manifests.push(manifest.with_annotation("eks.amazonaws.com/role-arn", role));
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use kubefoundry_diagnostics::{FieldRef, Findings};
-use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::wire::{Map, SecretKeySelector, Syntax};
 use kubefoundry_kubernetes::{image, names};
 use kubefoundry_kubernetes::{string_enum, wire_object};
@@ -343,7 +343,7 @@ fn secret(
     findings: &mut Findings<'_>,
 ) -> Option<SecretKeySelector> {
     let given = given?;
-    let mut part = |field: &'static str, value: Option<&str>, syntax: fn(&str) -> Checked| {
+    let mut part = |field: &'static str, value: Option<&str>, syntax: fn(&str) -> SyntaxResult| {
         let at = path.key(field);
         match value.filter(|value| !value.is_empty()) {
             Some(value) => expect(&at, value, syntax, findings),
@@ -375,7 +375,7 @@ fn operator_only(config: &TransportConfig, path: &FieldPath, findings: &mut Find
     }
 }
 
-fn expect(path: &FieldPath, value: &str, syntax: fn(&str) -> Checked, findings: &mut Findings<'_>) {
+fn expect(path: &FieldPath, value: &str, syntax: fn(&str) -> SyntaxResult, findings: &mut Findings<'_>) {
     if let Err(expected) = syntax(value) {
         let value = kubefoundry_yaml::text::shorten(value);
         findings.report(&codes::INVALID_OPTION, path, format!("{path} is {value:?}, expected {expected}"));
@@ -383,7 +383,7 @@ fn expect(path: &FieldPath, value: &str, syntax: fn(&str) -> Checked, findings: 
 }
 
 /// What stands in addresses: one word.
-fn one_word(text: &str) -> Checked {
+fn one_word(text: &str) -> SyntaxResult {
     let fits = !text.contains(|c: char| c.is_whitespace() || c.is_control());
     if fits { Ok(()) } else { Err("one word without spaces") }
 }

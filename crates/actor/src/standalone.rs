@@ -11,7 +11,7 @@ use super::target::Scales;
 use super::wire::ActorWorkloadKind;
 use super::{MODE, RUNTIME};
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_kubernetes::pod::{StringMap, WithSpec};
+use kubefoundry_kubernetes::pod::{SpecBody, StringMap};
 use kubefoundry_transform::{PodPart, TransformOutput};
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -64,7 +64,7 @@ pub(super) fn standalone(actor: &Actor, workload: &Workload, out: &mut Transform
     }
     add(&mut spec, actor, vec![pod::json(pod::sidecar(actor, &gateway, metrics_port, &volumes))], &volumes);
     let manifest = manifest(actor, workload.kind, workload.replicas, workload.metadata.clone(), spec);
-    out.manifests.push(manifest.annotation(MODE, "Standalone"));
+    out.manifests.push(manifest.with_annotation(MODE, "Standalone"));
     scales(actor, workload.kind)
 }
 
@@ -86,7 +86,7 @@ pub(super) fn detached(actor: &Actor, binding: &Binding, out: &mut TransformOutp
     let mut spec = Map::new();
     add(&mut spec, actor, containers.into(), &volumes);
     let manifest = manifest(actor, ActorWorkloadKind::Deployment, 1, Map::new(), spec);
-    out.manifests.push(manifest.annotation(MODE, "Binding"));
+    out.manifests.push(manifest.with_annotation(MODE, "Binding"));
     scales(actor, ActorWorkloadKind::Deployment)
 }
 
@@ -145,7 +145,7 @@ fn manifest(
         selector: Selector { match_labels },
         template: PodTemplate { metadata, spec },
     };
-    Manifest::new("apps/v1", kind.as_str(), &actor.name, WithSpec { spec })
+    Manifest::new("apps/v1", kind.as_str(), &actor.name, SpecBody { spec })
 }
 
 /// Adds to a list of a mapping, which is made when there is none.

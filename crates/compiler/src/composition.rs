@@ -166,7 +166,7 @@ pub fn change_annotations() -> impl Iterator<Item = &'static str> {
 mod tests {
     use crate::{Compilation, Thoroughness, compile};
     use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-    use kubefoundry_kubernetes::wire::Word as _;
+    use kubefoundry_kubernetes::wire::StringEnum as _;
     use kubefoundry_model::providers::PROVIDERS;
     use kubefoundry_model::wire::EngineType;
 
@@ -182,7 +182,7 @@ mod tests {
             ("kuberay", "trtllm", "resources: {gpu: {count: 1}}"),
             ("kuberay", "llamacpp", "image: ghcr.io/ggml-org/llama.cpp:server, resources: {cpu: \"1\"}"),
         ] {
-            let engines = EngineType::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+            let engines = EngineType::VARIANTS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
             let text = format!(
                 "apiVersion: kubefoundry.ai/v1alpha1\nkind: InferenceProviderConfig\nmetadata: {{name: {provider}}}\nspec:\n  \
                  capabilities:\n    engines: [{engines}]\n    \

@@ -164,9 +164,9 @@ impl FieldEntry {
                 let lines: Vec<String> = rules.iter().map(|rule| format!("    - {rule}")).collect();
                 let _ = writeln!(text, "\nVALUES:\n{}", lines.join("\n"));
             }
-            if let Shape::Words(words) = field.full_shape() {
+            if let Shape::Enum(words) = field.full_shape() {
                 text.push_str("\nWORDS:\n");
-                for (word, doc) in words.words {
+                for (word, doc) in words.values {
                     let _ = writeln!(text, "  {word}\n{}", indented(doc, 4));
                 }
             }
@@ -197,7 +197,7 @@ pub fn nested_object(shape: &Shape) -> Option<&'static ObjectShape> {
 pub fn type_name(shape: &Shape) -> String {
     match shape {
         Shape::Any => "any".to_owned(),
-        Shape::String | Shape::Words(_) => "string".to_owned(),
+        Shape::String | Shape::Enum(_) => "string".to_owned(),
         Shape::Timestamp => "date-time".to_owned(),
         Shape::Boolean => "boolean".to_owned(),
         Shape::Integer(_) => "integer".to_owned(),
@@ -227,16 +227,16 @@ pub fn describe_constraints(field: &FieldShape) -> Vec<String> {
         (None, None) => {}
     }
     constraints.extend(facets.syntax.map(|syntax| syntax_name(syntax).to_owned()));
-    if let Shape::Words(words) = field.full_shape() {
-        let words: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
+    if let Shape::Enum(words) = field.full_shape() {
+        let words: Vec<&str> = words.values.iter().map(|(word, _)| *word).collect();
         constraints.push(format!("one of {}", words.join(", ")));
     }
-    constraints.extend(facets.words.map(|words| format!("one of {}", words.join(", "))));
+    constraints.extend(facets.allowed_values.map(|words| format!("one of {}", words.join(", "))));
     constraints.extend(facets.max_length.map(|max| format!("at most {max} characters")));
     constraints.extend(facets.max_items.or(facets.max_entries).map(|max| format!("at most {max} entries")));
     constraints.extend(facets.list_key.map(|key| format!("{key} is unique")));
     let mut codes: Vec<&str> =
-        Facet::ALL.iter().filter_map(|facet| facets.rule_of(*facet)).map(|code| code.id).collect();
+        Facet::ALL.iter().filter_map(|facet| facets.checking_code(*facet)).map(|code| code.id).collect();
     codes.sort_unstable();
     codes.dedup();
     if !codes.is_empty() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::SchemaViolation;
 use crate::codes;
-use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::{labels, names};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
@@ -74,7 +74,7 @@ fn report_unknown_field(name: &str, known: &[&'static str], path: FieldPath, out
     });
 }
 
-fn check_text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> Checked, out: &mut Vec<SchemaViolation>) {
+fn check_text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> SyntaxResult, out: &mut Vec<SchemaViolation>) {
     let expected = match value {
         Value::String(text) => check(text).err(),
         Value::Null => None,
@@ -88,8 +88,8 @@ fn check_text(value: &Value, path: &FieldPath, check: impl Fn(&str) -> Checked, 
 fn check_string_map(
     value: &Value,
     path: &FieldPath,
-    key: impl Fn(&str) -> Checked,
-    check: impl Fn(&str) -> Checked,
+    key: impl Fn(&str) -> SyntaxResult,
+    check: impl Fn(&str) -> SyntaxResult,
     out: &mut Vec<SchemaViolation>,
 ) {
     let Some(entries) = value.as_object() else {

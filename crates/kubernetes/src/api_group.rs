@@ -1,6 +1,6 @@
-//! The API groups under which the same objects are written, and how each behaves.
+//! The API groups in which a ModelDeployment can be written, and how their semantics differ.
 
-/// One API group with its habits. They share one wire type.
+/// An API group and its semantics. All groups share one set of wire types.
 ///
 /// ```
 /// use kubefoundry_kubernetes::api_group::ApiGroup;
@@ -9,57 +9,58 @@
 /// assert!(ApiGroup::find("example.com").is_none());
 /// ```
 #[derive(Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a habit of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each flag is independent of the others")]
 pub struct ApiGroup {
-    /// The API group.
+    /// The group's name, such as `kubefoundry.ai`.
     pub name: &'static str,
-    /// The only version there is.
+    /// The version. Each group has exactly one.
     pub version: &'static str,
-    /// What `managed-by` says.
+    /// The value of the `managed-by` label on generated objects.
     pub manager: &'static str,
-    /// Prefix of the labels and annotations that are ours.
+    /// The prefix of labels and annotations that belong to this group, with its trailing slash.
     pub label_prefix: &'static str,
-    /// Whether the CRDs of the group are ours to write.
+    /// Whether this project publishes the group's CRDs.
     pub has_crds: bool,
-    /// Whether `engine.type` may be left out: the first engine is taken that a provider can run.
+    /// Whether `engine.type` may be omitted. The first engine that a ready provider can run is then used.
     pub chooses_engine: bool,
-    /// Whether a deployment without `resources` gets one GPU: in aggregated mode, with an engine that is written and is
-    /// not llama.cpp, and without an image.
+    /// Whether a deployment without `resources` gets one GPU. This applies only in aggregated mode, without an image,
+    /// and with an explicit engine other than llama.cpp.
     pub assumes_gpu: bool,
-    /// The score of a provider that can run a deployment and has no rule that is true; none keeps it out of selection.
+    /// The score of a provider that can run a deployment but none of whose selection rules is true. `None` excludes
+    /// such a provider from selection.
     pub unmatched_score: Option<i32>,
-    /// Whether prefixes are cached when nothing is said of it; absent leaves it to the engine.
+    /// The default of prefix caching. `None` leaves the choice to the engine.
     pub prefix_caching: Option<bool>,
-    /// Whether the name in the API follows from the model's id when it is not written.
+    /// Whether the served name is derived from the model's id when `servedName` is absent.
     pub derives_served_name: bool,
-    /// Whether a role of disaggregated serving must say how much memory it needs.
+    /// Whether each role of disaggregated serving must declare its memory.
     pub requires_role_memory: bool,
-    /// Whether claims get the labels of the deployment.
+    /// Whether PersistentVolumeClaims get the labels of the deployment.
     pub labels_claims: bool,
-    /// The largest amounts that are accepted.
+    /// Upper bounds on resources and replicas, if the group has any.
     pub ceilings: Option<Ceilings>,
-    /// Whether the further storage rules of the live system hold: claims of a size keep their name and are written to, one
-    /// volume of each cache, no claim twice, no system path.
+    /// Whether the storage checks of the airunway webhook apply: a claim with a size has the generated name and is
+    /// writable, each cache has one volume, no claim is used twice, and no volume is mounted over a system path.
     pub restricts_storage: bool,
 }
 
-/// The largest amounts that a deployment may ask for.
+/// Upper bounds on what a deployment may request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ceilings {
-    /// GPUs of one worker.
+    /// GPUs per worker.
     pub gpus: u32,
-    /// Replicas of one kind of worker.
+    /// Replicas per role.
     pub replicas: u32,
-    /// CPU of one worker: a quantity.
+    /// CPU per worker, as a quantity.
     pub cpu: &'static str,
-    /// Memory of one worker: a quantity.
+    /// Memory per worker, as a quantity.
     pub memory: &'static str,
 }
 
 /// The API group of kaito-project/airunway.
 pub const AIRUNWAY: &str = "airunway.ai";
 
-/// What the specification says.
+/// The semantics that docs/specification.md prescribes. The other groups are described by their differences from it.
 const SPECIFIED: ApiGroup = ApiGroup {
     name: "kubefoundry.ai",
     version: "v1alpha1",
@@ -77,11 +78,12 @@ const SPECIFIED: ApiGroup = ApiGroup {
     restricts_storage: false,
 };
 
-/// Every API group there is.
+/// All supported API groups.
 ///
-/// Habits of `airunway.ai` are those of its webhook and controller (`controller/internal/webhook/v1alpha1` and
-/// `controller/internal/controller/modeldeployment_selection.go` of kaito-project/airunway, July 2026). Its controller
-/// deletes objects that carry its own manager's name and that it does not own: ours never carry it.
+/// The semantics of `airunway.ai` follow its webhook and controller (`controller/internal/webhook/v1alpha1` and
+/// `controller/internal/controller/modeldeployment_selection.go` of kaito-project/airunway, July 2026). That controller
+/// deletes objects that have its manager's name but that it does not own, so objects rendered here never have that
+/// name.
 pub static API_GROUPS: &[ApiGroup] = &[
     SPECIFIED,
     ApiGroup { name: "kubeairunway.ai", manager: "kubeairunway", label_prefix: "kubeairunway.ai/", ..SPECIFIED },
@@ -102,21 +104,21 @@ pub static API_GROUPS: &[ApiGroup] = &[
     },
 ];
 
-/// The group in which objects are marked that come from kinds of other groups.
+/// The group whose labels mark objects that were generated from kinds of other groups, such as AsyncActor.
 pub static DEFAULT: &ApiGroup = &API_GROUPS[0];
 
 impl ApiGroup {
-    /// The API group of an API group.
+    /// Finds a supported group by its name.
     pub fn find(name: &str) -> Option<&'static Self> {
         API_GROUPS.iter().find(|api_group| api_group.name == name)
     }
 
-    /// `group/version`.
+    /// Returns `group/version`, as in the field `apiVersion`.
     pub fn api_version(&self) -> String {
         format!("{}/{}", self.name, self.version)
     }
 
-    /// A label or annotation key of ours.
+    /// Returns the full key of a label or annotation of this group.
     pub fn label(&self, name: &str) -> String {
         format!("{}{name}", self.label_prefix)
     }

@@ -1,4 +1,4 @@
-//! Codes of what reading a document and checking Kubernetes' own types report.
+//! Diagnostic codes for reading a document and for checking values of Kubernetes' own types.
 
 pub use kubefoundry_diagnostics::codes::*;
 use kubefoundry_diagnostics::declare_codes;

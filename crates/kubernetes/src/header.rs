@@ -1,4 +1,4 @@
-//! What a document says it is: apiVersion, kind, namespace and name.
+//! The identifying fields of a document: apiVersion, kind, namespace and name.
 
 use std::sync::Arc;
 
@@ -7,24 +7,25 @@ use kubefoundry_yaml::Node;
 
 use crate::api_group::ApiGroup;
 
-/// What a document says it is.
+/// The identifying fields of a document.
 ///
-/// It outlives the document in several places (input, decision, findings), which share its texts.
+/// Inputs, decisions and findings keep a header after the document is dropped. The strings are reference-counted so
+/// that these copies share them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
     /// `group/version`.
     pub api_version: Arc<str>,
-    /// The kind.
+    /// The kind, such as `ModelDeployment`.
     pub kind: Arc<str>,
-    /// The namespace, when stated.
+    /// The namespace, if the document has one.
     pub namespace: Option<Arc<str>>,
-    /// The name; empty when there is none.
+    /// The name, or an empty string if the document has none.
     pub name: Arc<str>,
 }
 
 impl Header {
-    /// Reads the header of a document; what is absent, or is no text, is empty.
-    pub fn of(root: &Node<'_>) -> Self {
+    /// Reads the header of a document. A field that is absent or not a string becomes empty.
+    pub fn from_node(root: &Node<'_>) -> Self {
         let text = |node: Option<&Node<'_>>| Arc::from(node.and_then(Node::as_str).unwrap_or_default());
         let metadata = root.get("metadata");
         let field = |name: &str| metadata.and_then(|metadata| metadata.get(name));
@@ -36,12 +37,12 @@ impl Header {
         }
     }
 
-    /// The API group.
+    /// Returns the API group. It is empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The object in messages.
+    /// Returns the reference by which findings name the object.
     pub fn object(&self) -> ObjectRef {
         ObjectRef {
             api_version: self.api_version.clone(),
@@ -51,12 +52,13 @@ impl Header {
         }
     }
 
-    /// Whether the group is one of ours.
+    /// Returns the supported API group of the document, if it belongs to one.
     pub fn api_group(&self) -> Option<&'static ApiGroup> {
         ApiGroup::find(self.group())
     }
 
-    /// Whether the document is a `List` of `v1`, or one of a kind of our groups (`ModelDeploymentList`).
+    /// Returns whether the document is a `v1` `List`, or a list kind of a supported API group such as
+    /// `ModelDeploymentList`.
     pub fn is_list(&self) -> bool {
         (&*self.api_version == "v1" && &*self.kind == "List")
             || (self.api_group().is_some() && self.kind.ends_with("List"))

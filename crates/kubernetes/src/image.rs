@@ -1,14 +1,14 @@
 //! Container image references: `registry.example.com:5000/team/vllm:v1@sha256:…`. An error completes the sentence
 //! "…, expected …".
 //!
-//! Rules: the grammar in `reference.go` of `github.com/distribution/reference`, and what its `ParseNormalizedNamed`,
-//! which the kubelet calls, takes for a registry.
+//! Source: the grammar in `reference.go` of `github.com/distribution/reference`. The kubelet calls its
+//! `ParseNormalizedNamed`, which decides whether the first component names a registry.
 
-use crate::check::Checked;
+use crate::check::SyntaxResult;
 
 const SHAPE: &str = "an image reference: [registry[:port]/]path[:tag][@digest]";
 
-/// An image reference.
+/// Checks an image reference.
 ///
 /// ```
 /// use kubefoundry_kubernetes::image::image_reference;
@@ -20,11 +20,12 @@ const SHAPE: &str = "an image reference: [registry[:port]/]path[:tag][@digest]";
 ///     assert!(image_reference(image).is_err(), "{image}");
 /// }
 /// ```
-pub fn image_reference(text: &str) -> Checked {
+pub fn image_reference(text: &str) -> SyntaxResult {
     let (rest, digest) = match text.split_once('@') {
         Some((rest, digest)) => (rest, Some(digest)),
         None => (text, None),
     };
+    // A colon marks a tag only in the last component. Before that it separates the registry's host and port.
     let last = rest.rfind('/').map_or(0, |slash| slash + 1);
     let (name, tag) = match rest.get(last..).and_then(|component| component.split_once(':')) {
         Some((component, tag)) => (rest.get(..last + component.len()).unwrap_or_default(), Some(tag)),
@@ -36,11 +37,12 @@ pub fn image_reference(text: &str) -> Checked {
     check_name(name)?;
     tag.map_or(Ok(()), check_tag)?;
     digest.map_or(Ok(()), check_digest)?;
+    // A reference of 64 hexadecimal digits fits the grammar, but container runtimes read it as an image ID.
     let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if text.len() == 64 && is_hex(text) { Err("an image reference, not an image ID") } else { Ok(()) }
 }
 
-fn check_name(name: &str) -> Checked {
+fn check_name(name: &str) -> SyntaxResult {
     let path = match name.split_once('/') {
         Some((first, rest)) if is_registry(first) => {
             check_registry(first)?;
@@ -57,32 +59,37 @@ fn check_name(name: &str) -> Checked {
     if path.split('/').all(is_component) { Ok(()) } else { Err(SHAPE) }
 }
 
-/// Whether the first component names a registry rather than a part of the path.
+/// Returns whether the first component names a registry rather than a part of the path.
 fn is_registry(component: &str) -> bool {
     component.contains(['.', ':'])
         || component == "localhost"
         || component.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-fn check_registry(registry: &str) -> Checked {
+fn check_registry(registry: &str) -> SyntaxResult {
     let bracketed = registry.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    let (host, port) = if let Some((address, rest)) = bracketed {
-        let hex = address.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':');
-        (hex && !address.is_empty(), (!rest.is_empty()).then(|| rest.strip_prefix(':').unwrap_or_default()))
+    let (is_host, port) = if let Some((address, rest)) = bracketed {
+        let is_hex = address.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':');
+        (is_hex && !address.is_empty(), (!rest.is_empty()).then(|| rest.strip_prefix(':').unwrap_or_default()))
     } else {
         let (host, port) = registry.split_once(':').map_or((registry, None), |(host, port)| (host, Some(port)));
         (host.split('.').all(is_host_part), port)
     };
-    let port = port.is_none_or(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()));
-    if host && port { Ok(()) } else { Err("an image reference whose registry is a host name with an optional :port") }
+    let is_port = port.is_none_or(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_host && is_port {
+        Ok(())
+    } else {
+        Err("an image reference whose registry is a host name with an optional :port")
+    }
 }
 
 fn is_host_part(part: &str) -> bool {
-    let inner = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    !part.is_empty() && inner && !part.starts_with('-') && !part.ends_with('-')
+    let has_valid_bytes = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    !part.is_empty() && has_valid_bytes && !part.starts_with('-') && !part.ends_with('-')
 }
 
-/// Lower-case letters and digits, joined by `.`, `_`, `__` or any number of `-`.
+/// Returns whether a path component consists of lower-case letters and digits, joined by `.`, `_`, `__` or any number
+/// of `-`.
 fn is_component(component: &str) -> bool {
     let alphanumeric = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
     component.starts_with(alphanumeric)
@@ -92,15 +99,15 @@ fn is_component(component: &str) -> bool {
             .all(|separator| matches!(separator, "" | "." | "_" | "__") || separator.bytes().all(|byte| byte == b'-'))
 }
 
-fn check_tag(tag: &str) -> Checked {
-    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+fn check_tag(tag: &str) -> SyntaxResult {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let fits = tag.len() <= 128
-        && tag.bytes().next().is_some_and(word)
-        && tag.bytes().all(|byte| word(byte) || matches!(byte, b'.' | b'-'));
+        && tag.bytes().next().is_some_and(is_word)
+        && tag.bytes().all(|byte| is_word(byte) || matches!(byte, b'.' | b'-'));
     if fits { Ok(()) } else { Err("an image tag of at most 128 letters, digits, '_', '.' and '-'") }
 }
 
-fn check_digest(digest: &str) -> Checked {
+fn check_digest(digest: &str) -> SyntaxResult {
     let length = match digest.split_once(':') {
         Some(("sha256", _)) => 64,
         Some(("sha384", _)) => 96,
@@ -112,19 +119,21 @@ fn check_digest(digest: &str) -> Checked {
     if fits { Ok(()) } else { Err("an image digest such as sha256: and 64 lower-case hexadecimal digits") }
 }
 
-/// An image with the longest matching one of these prefixes replaced.
-pub fn mirrored(images: &[(String, String)], image: &str) -> String {
-    let matching = images.iter().filter_map(|(prefix, replacement)| {
+/// Replaces the longest matching prefix of an image by that of its mirror. `mirrors` has pairs of prefix and
+/// replacement. A prefix matches whole path components only.
+pub fn apply_mirrors(mirrors: &[(String, String)], image: &str) -> String {
+    let matching = mirrors.iter().filter_map(|(prefix, replacement)| {
         let rest = image.strip_prefix(prefix.as_str())?;
-        let whole = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
-        whole.then_some((prefix.len(), replacement, rest))
+        let is_at_boundary = rest.is_empty() || rest.starts_with(['/', ':', '@']) || prefix.ends_with('/');
+        is_at_boundary.then_some((prefix.len(), replacement, rest))
     });
     matching
         .max_by_key(|(length, ..)| *length)
         .map_or_else(|| image.to_owned(), |(_, replacement, rest)| format!("{replacement}{rest}"))
 }
 
-/// The path and the tag of an image, `registry.example.com:5000/team/vllm` and `v1`; a digest is neither.
+/// Splits an image into its path and its tag, such as `registry.example.com:5000/team/vllm` and `v1`. A digest belongs
+/// to neither.
 pub fn path_and_tag(image: &str) -> (&str, Option<&str>) {
     let reference = image.split('@').next().unwrap_or(image);
     match reference.rsplit_once(':') {
@@ -138,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_and_digests_are_no_tags() {
+    fn does_not_take_ports_or_digests_for_tags() {
         for (image, expected) in [
             ("vllm", ("vllm", None)),
             ("a/vllm:1.4.0", ("a/vllm", Some("1.4.0"))),

@@ -5,7 +5,8 @@
 //! ```text
 //! text ─ yaml ─► wire (typed, as written) ─ check, names, labels, quantity, image ─► pod, manifest (typed, as emitted) ─ yaml ─► text
 //! ```
-//! Nothing here knows a ModelDeployment, a provider or an option: those declare their objects with [`wire_object!`].
+//! This crate does not know about ModelDeployments, providers or options. Crates that do declare their objects with
+//! [`wire_object!`].
 
 pub mod api_group;
 pub mod check;
@@ -20,7 +21,7 @@ pub mod pod;
 pub mod quantity;
 pub mod wire;
 
-/// What the expansions of this crate's macros name.
+/// Items that the expansions of this crate's macros refer to.
 #[doc(hidden)]
 pub mod __private {
     pub use kubefoundry_diagnostics::FieldRef;

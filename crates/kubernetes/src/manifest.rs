@@ -1,4 +1,4 @@
-//! Objects that go out: typed bodies, ownership marks, and our own order.
+//! Generated objects: typed bodies, ownership marks and emission order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use serde_json::{Map, Value};
 use crate::api_group::ApiGroup;
 use kubefoundry_yaml as yaml;
 
-/// What stands behind the metadata of an object: the fields of a struct, in order.
+/// The fields of an object that follow `metadata`, in emission order.
 ///
-/// Every serializable type is one. It is kept as it is until somebody asks for a form of it, so that text is written
-/// without a tree of values in between.
+/// Every serializable struct implements this trait. A manifest keeps the struct itself, so that YAML can be written
+/// without building a tree of JSON values first.
 pub trait Body: std::fmt::Debug + Send + Sync {
-    /// The fields as JSON; empty when it does not serialize to a JSON object.
+    /// Returns the fields as JSON, or an empty map if the value does not serialize to a JSON object.
     fn fields(&self) -> Map<String, Value>;
 
-    /// The [outline](crate::outline) of the fields, when they have one.
+    /// Returns the [outline](crate::outline) of the fields, if it can be computed.
     fn outline(&self) -> Option<u64>;
 
-    /// The fields as YAML, at no indentation; nothing when there are none.
+    /// Appends the fields as YAML without indentation. Appends nothing if there are no fields.
     fn write_yaml(&self, out: &mut String);
 }
 
@@ -37,6 +37,7 @@ impl<T: Serialize + std::fmt::Debug + Send + Sync> Body for T {
     }
 
     fn write_yaml(&self, out: &mut String) {
+        // The writer prints an empty mapping as `{}`, which would not be valid after the fields of the header.
         let start = out.len();
         yaml::to_yaml(self, out);
         if out.get(start..) == Some("{}\n") {
@@ -52,19 +53,19 @@ pub struct Manifest {
     pub api_version: String,
     /// The kind.
     pub kind: String,
-    /// Its metadata.
+    /// Name, namespace, labels, annotations and owners.
     pub metadata: Metadata,
     /// Everything after `metadata`, in order: `spec`, or `resource` and `inference`, or `data`.
     pub body: Arc<dyn Body>,
 }
 
-/// Metadata of a generated object; empty parts are left out.
+/// Metadata of a generated object. Empty parts are omitted from the output.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
     /// The name.
     pub name: String,
-    /// The namespace; absent stays absent.
+    /// The namespace. It is omitted when the input has none, so that `kubectl --namespace` decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Labels, in order.
@@ -73,13 +74,12 @@ pub struct Metadata {
     /// Annotations, in order.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub annotations: Map<String, Value>,
-    /// Owners.
+    /// The owners, by which Kubernetes deletes the object with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owner_references: Vec<OwnerReference>,
 }
 
 impl Metadata {
-    /// As JSON.
     fn into_json(self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -95,29 +95,30 @@ pub struct OwnerReference {
     pub kind: String,
     /// The name.
     pub name: String,
-    /// The identity in the cluster.
+    /// The owner's UID in the cluster.
     pub uid: String,
-    /// Always true: there is one controller.
+    /// Whether the owner is the managing controller. Always true here.
     pub controller: bool,
-    /// Always true.
+    /// Whether the owner cannot be deleted in the foreground before this object. Always true here.
     pub block_owner_deletion: bool,
 }
 
-/// What tells two objects apart. The version does not: one object has many.
+/// The fields that identify an object in a cluster. The API version is not one of them, because the API server serves
+/// the same object in several versions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
-    /// API group; empty for core.
+    /// The API group, empty for the core group.
     pub group: Arc<str>,
     /// The kind.
     pub kind: Arc<str>,
-    /// The namespace, when stated.
+    /// The namespace, if the object has one.
     pub namespace: Option<Arc<str>>,
     /// The name.
     pub name: Arc<str>,
 }
 
 impl Identity {
-    /// The identity of an object with these header fields.
+    /// Creates the identity of an object with these header fields. The version of `api_version` is dropped.
     pub fn new(api_version: &str, kind: &str, namespace: Option<&str>, name: &str) -> Self {
         let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
         Self { group: group.into(), kind: kind.into(), namespace: namespace.map(Arc::from), name: name.into() }
@@ -125,7 +126,7 @@ impl Identity {
 }
 
 impl Manifest {
-    /// An object whose parts after `metadata` are the fields of `body` (a struct).
+    /// Creates an object whose fields after `metadata` are those of the struct `body`.
     pub fn new(
         api_version: impl Into<String>,
         kind: impl Into<String>,
@@ -138,24 +139,24 @@ impl Manifest {
 
     /// Adds a label.
     #[must_use]
-    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn with_label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.labels.insert(key.into(), Value::String(value.into()));
         self
     }
 
     /// Adds an annotation.
     #[must_use]
-    pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn with_annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.annotations.insert(key.into(), Value::String(value.into()));
         self
     }
 
-    /// What tells it from others.
+    /// Returns the fields that identify the object in a cluster.
     pub fn identity(&self) -> Identity {
         Identity::new(&self.api_version, &self.kind, self.metadata.namespace.as_deref(), &self.metadata.name)
     }
 
-    /// The whole object as JSON, in emission order.
+    /// Converts the whole object to JSON, in emission order.
     pub fn into_json(self) -> Value {
         let Self { api_version, kind, metadata, body } = self;
         let body = body.fields();
@@ -167,7 +168,8 @@ impl Manifest {
         Value::Object(object)
     }
 
-    /// The whole object as a YAML document, in emission order: what its JSON would be written as.
+    /// Appends the whole object as a YAML document, in emission order. The text equals that of its JSON form written as
+    /// YAML.
     pub fn write_yaml(&self, out: &mut String) {
         let head = Head { api_version: &self.api_version, kind: &self.kind, metadata: &self.metadata };
         yaml::to_yaml(&head, out);
@@ -175,7 +177,7 @@ impl Manifest {
     }
 }
 
-/// What every object begins with.
+/// The fields with which every object begins.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Head<'m> {
@@ -184,11 +186,15 @@ struct Head<'m> {
     metadata: &'m Metadata,
 }
 
-/// Name of the annotation of what was generated from a ModelDeployment, without the prefix of the API group.
+/// The annotation that names the ModelDeployment from which an object was generated, without the prefix of the API
+/// group.
 pub const MODEL_DEPLOYMENT: &str = "model-deployment";
 
-/// Marks an object as generated from another: the manager's label (never on a claim, whose data outlives us) and
-/// the annotation that names the other (docs/design/0016).
+/// Marks an object as generated from another object, by the manager's label and the annotation that names the other
+/// object (docs/design/0016).
+///
+/// A PersistentVolumeClaim does not get the label: tools that prune by this label would delete the data, which must
+/// survive its deployment.
 pub fn mark_owned(
     manifest: &mut Manifest,
     api_group: &ApiGroup,
@@ -203,7 +209,7 @@ pub fn mark_owned(
     manifest.metadata.annotations.insert(api_group.label(annotation), Value::from(owner));
 }
 
-/// Prefixes of the annotations by which clients of KRM functions keep their books.
+/// Prefixes of the annotations in which clients of KRM functions store their own state.
 const BOOKKEEPING: [&str; 5] = [
     "config.kubernetes.io/",
     "internal.config.kubernetes.io/",
@@ -212,7 +218,7 @@ const BOOKKEEPING: [&str; 5] = [
     "kustomize.config.k8s.io/",
 ];
 
-/// Whether an annotation is a note that kustomize or kpt makes for itself, and not the user's word.
+/// Returns whether kustomize or kpt added an annotation for its own use, rather than the user.
 ///
 /// ```
 /// use kubefoundry_kubernetes::manifest::is_bookkeeping;
@@ -223,16 +229,16 @@ pub fn is_bookkeeping(key: &str) -> bool {
     BOOKKEEPING.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// How the annotation names an object: `namespace/name`, or just the name where there is no namespace.
+/// Returns how the owner annotation names an object: `namespace/name`, or only the name if there is no namespace.
 pub fn owner_name(namespace: Option<&str>, name: &str) -> String {
     namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"))
 }
 
-/// Fields whose keys are a user's words and not fields of the object.
-static FREE_KEYS: &[&str] = &["annotations", "data", "labels", "matchLabels", "nodeSelector", "stringData"];
+/// Fields that are mappings with arbitrary keys. A key `image` in one of them does not hold a container image.
+static FREE_KEY_FIELDS: &[&str] = &["annotations", "data", "labels", "matchLabels", "nodeSelector", "stringData"];
 
-/// Every container image that an object names, sorted: the value of every field `image` that is a string, for all targets
-/// call a container's image so.
+/// Returns the container images of an object, sorted. It collects the value of every field `image` that is a string,
+/// which is the name of that field in all CRDs that are rendered.
 ///
 /// ```
 /// use kubefoundry_kubernetes::manifest::images;
@@ -252,7 +258,7 @@ fn collect_images<'v>(value: &'v Value, images: &mut BTreeSet<&'v str>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect_images(item, images)),
         Value::Object(fields) => {
-            for (key, value) in fields.iter().filter(|(key, _)| !FREE_KEYS.contains(&key.as_str())) {
+            for (key, value) in fields.iter().filter(|(key, _)| !FREE_KEY_FIELDS.contains(&key.as_str())) {
                 match value {
                     Value::String(image) if key == "image" => {
                         images.insert(image);
@@ -271,9 +277,8 @@ mod tests {
 
     use super::*;
 
-    /// A label that happens to be called `image` names no image.
     #[test]
-    fn only_fields_count() {
+    fn ignores_labels_called_image() {
         let object = json!({
             "metadata": {"labels": {"image": "blue"}},
             "spec": {

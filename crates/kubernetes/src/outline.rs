@@ -1,5 +1,8 @@
-//! The outline of an object: which fields it has, and of which types of JSON their values are. Two objects with one outline
-//! differ in nothing but texts, numbers and truth values, and in how long lists of like items are.
+//! Outlines of objects. An outline covers the fields of an object and the JSON types of their values. Objects with
+//! equal outlines differ only in strings, numbers, booleans and the lengths of lists of similar items.
+//!
+//! The check of a rendered object against an upstream skeleton depends only on its outline, so its result is reused for
+//! all objects with the same one.
 
 use std::fmt;
 
@@ -8,24 +11,24 @@ use serde::ser::{
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
-/// A hash of the outline of what a value is written as in JSON; the order of fields counts. It is made without writing
-/// anything, and is no proof against somebody who looks for two outlines with one hash.
+/// Returns a hash of the outline of a value's JSON form. The order of fields matters. The hash is computed by a
+/// serializer that writes nothing. It is not collision-resistant: do not rely on it for input that an attacker chooses.
 ///
 /// ```
 /// use kubefoundry_kubernetes::outline::outline;
 /// use serde_json::json;
-/// let one = outline(&json!({"name": "a", "args": ["x"], "replicas": 1}));
-/// assert_eq!(one, outline(&json!({"name": "b", "args": ["x", "y"], "replicas": 20})));
-/// assert_ne!(one, outline(&json!({"name": "a", "args": ["x"], "replicas": "1"})));
-/// assert_ne!(one, outline(&json!({"name": "a", "arg": ["x"], "replicas": 1})));
+/// let first = outline(&json!({"name": "a", "args": ["x"], "replicas": 1}));
+/// assert_eq!(first, outline(&json!({"name": "b", "args": ["x", "y"], "replicas": 20})));
+/// assert_ne!(first, outline(&json!({"name": "a", "args": ["x"], "replicas": "1"})));
+/// assert_ne!(first, outline(&json!({"name": "a", "arg": ["x"], "replicas": 1})));
 /// ```
 ///
-/// `None` for a value that cannot be written, or that has a mapping whose keys are no texts.
+/// Returns `None` for a value that cannot be serialized, or that contains a mapping whose keys are not strings.
 pub fn outline(value: &(impl Serialize + ?Sized)) -> Option<u64> {
     value.serialize(Outline::Value).ok()
 }
 
-/// What stands for a type of JSON, or for the end of a collection.
+/// Constants that represent JSON types in the hash. Those of collections also mark their end.
 mod mark {
     pub(super) const NULL: u64 = 1;
     pub(super) const BOOLEAN: u64 = 2;
@@ -36,9 +39,9 @@ mod mark {
     pub(super) const MAPPING: u64 = 7;
 }
 
-/// Mixes a word into a hash.
+/// Mixes a 64-bit word into a hash.
 fn mix(hash: u64, word: u64) -> u64 {
-    // Odd, and with its bits well spread: the constant of Fibonacci hashing.
+    // The constant of Fibonacci hashing: it is odd and its bits are spread well.
     (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -48,14 +51,14 @@ fn mix_text(hash: u64, text: &str) -> u64 {
     words.fold(mix(hash, u64::try_from(text.len()).unwrap_or_default()), |hash, bytes| mix(hash, word(bytes)))
 }
 
-/// Computes the outline of one value, or mixes a key into the hash of its mapping.
+/// The serializer. It computes the outline of a value, or mixes a key into the hash of its mapping.
 enum Outline {
     Value,
     Key(u64),
 }
 
 impl Outline {
-    /// What a value of a type that no key has comes to.
+    /// Returns the mark of a type that a key cannot have, or an error for a key.
     fn mark(self, mark: u64) -> Result<u64, fmt::Error> {
         match self {
             Self::Value => Ok(mark),
@@ -71,18 +74,19 @@ impl Outline {
     }
 }
 
-/// A list, of which an item counts that differs from the one before it.
+/// The state of a list. An item whose outline equals that of the previous item is skipped, so the length of a list of
+/// similar items does not matter.
 struct List {
     hash: u64,
     last: Option<u64>,
-    /// The field that the list is in, when it is the content of a variant.
+    /// The name of the enum variant whose content the list is, if any.
     variant: Option<&'static str>,
 }
 
-/// A mapping.
+/// The state of a mapping.
 struct Mapping {
     hash: u64,
-    /// The field that the mapping is in, when it is the content of a variant.
+    /// The name of the enum variant whose content the mapping is, if any.
     variant: Option<&'static str>,
 }
 
@@ -115,7 +119,8 @@ impl Mapping {
     }
 }
 
-/// The outline of a mapping with one field, or of the content alone.
+/// Wraps an outline in that of a mapping with the variant as its only field, as serde writes enum variants. Without a
+/// variant it returns the content.
 fn in_variant(variant: Option<&'static str>, content: u64) -> u64 {
     match variant {
         Some(variant) => mix(mix(mix_text(mark::MAPPING, variant), content), mark::MAPPING),
@@ -166,7 +171,7 @@ impl Serializer for Outline {
         self.serialize_f64(value.into())
     }
 
-    /// A number without a fraction is an integer to a schema, however it is written.
+    /// A schema treats a number without a fraction as an integer, even when it is written as `1.0`.
     fn serialize_f64(self, value: f64) -> Result<u64, fmt::Error> {
         self.mark(if value.fract() == 0.0 { mark::INTEGER } else { mark::FRACTION })
     }
@@ -340,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_has_the_outline_of_what_it_is_written_as() {
+    fn equals_the_outline_of_the_json_form() {
         for kind in [Kind::Plain, Kind::OfOne(true), Kind::OfTwo(true, 1), Kind::Named { inner: () }] {
             for (replicas, label) in [(None, 1.0), (Some(2), 0.5)] {
                 let object = Object { name: "a", replicas, kind, labels: [("x", label)].into(), pair: (1, 'c') };
@@ -351,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_schema_tells_apart_has_another_outline() {
+    fn differs_wherever_a_schema_may_differ() {
         let all = [
             json!(null),
             json!(true),
@@ -375,15 +380,15 @@ mod tests {
             json!({"abcdefgh": 1}),
             json!({"abcdefghi": 1}),
         ];
-        for (at, one) in all.iter().enumerate() {
-            for (other, two) in all.iter().enumerate() {
-                assert_eq!(outline(one) == outline(two), at == other, "{one} {two}");
+        for (left_index, left) in all.iter().enumerate() {
+            for (right_index, right) in all.iter().enumerate() {
+                assert_eq!(outline(left) == outline(right), left_index == right_index, "{left} {right}");
             }
         }
     }
 
     #[test]
-    fn texts_numbers_and_like_items_do_not_count() {
+    fn ignores_scalars_and_repeated_items() {
         for (one, two) in [
             (json!({"a": 1, "b": false}), json!({"a": -7.0, "b": true})),
             (json!([{"name": "a"}]), json!([{"name": "b"}, {"name": "c"}])),
@@ -394,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_no_text_leaves_the_outline_open() {
+    fn has_no_outline_with_keys_that_are_not_strings() {
         assert_eq!(outline(&BTreeMap::from([(1, 2)])), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Parts of pods that generated objects share: a typed subset of `core/v1`. Absent parts are absent in the output, and
-//! maps keep the order of their entries.
+//! Parts of pods in generated objects: a typed subset of `core/v1`. Absent parts are omitted from the output, and maps
+//! keep the order of their entries.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -11,18 +11,18 @@ use crate::wire::{EnvVar, EnvVarSource, FieldSelector, LocalObjectReference, Tol
 pub struct StringMap(pub Vec<(String, String)>);
 
 impl StringMap {
-    /// Whether it has no entries.
+    /// Returns whether the mapping has no entries. Serializers skip it then.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds an entry at the end.
+    /// Appends an entry, without a check for duplicate keys.
     pub fn push(&mut self, key: impl Into<String>, value: impl Into<String>) {
         self.0.push((key.into(), value.into()));
     }
 
-    /// One entry.
-    pub fn one(key: impl Into<String>, value: impl Into<String>) -> Self {
+    /// Creates a mapping with one entry.
+    pub fn from_entry(key: impl Into<String>, value: impl Into<String>) -> Self {
         Self(vec![(key.into(), value.into())])
     }
 }
@@ -39,10 +39,10 @@ impl Serialize for StringMap {
     }
 }
 
-/// Writes pairs as a mapping in their order.
+/// Serializes pairs as a mapping, in their order.
 ///
 /// # Errors
-/// The serializer's.
+/// Returns the errors of the serializer.
 pub fn serialize_entries<K: Serialize, V: Serialize, S: Serializer>(
     entries: &[(K, V)],
     serializer: S,
@@ -57,10 +57,10 @@ pub fn serialize_entries<K: Serialize, V: Serialize, S: Serializer>(
 /// A pod with its labels and annotations (core/v1 PodTemplateSpec).
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct PodTemplate {
-    /// Labels and annotations.
+    /// Labels and annotations of the pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<PodMetadata>,
-    /// What runs.
+    /// Containers and volumes of the pod, and its constraints on nodes.
     pub spec: PodSpec,
 }
 
@@ -75,23 +75,23 @@ pub struct PodMetadata {
     pub annotations: StringMap,
 }
 
-/// What runs in a pod, and where (core/v1 PodSpec).
+/// Containers and volumes of a pod, and its constraints on nodes (core/v1 PodSpec).
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSpec {
-    /// Containers; absent where the target lists them elsewhere (Dynamo's `extraPodSpec`).
+    /// Containers. Empty where the CRD has them in another field (Dynamo's `extraPodSpec`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub containers: Vec<Container>,
     /// Volumes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<Volume>,
-    /// Labels that the node must have.
+    /// Labels that a node must have.
     #[serde(skip_serializing_if = "StringMap::is_empty")]
     pub node_selector: StringMap,
     /// Taints that are tolerated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
-    /// Secrets to pull images with.
+    /// Secrets with credentials for pulling images.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub image_pull_secrets: Vec<LocalObjectReference>,
 }
@@ -100,22 +100,22 @@ pub struct PodSpec {
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
-    /// Its name; absent where the target names it (Dynamo's `mainContainer`).
+    /// The name. Absent where the CRD fixes it (Dynamo's `mainContainer`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its image.
+    /// The image reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// When its image is pulled.
+    /// The pull policy: `Always`, `IfNotPresent` or `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_pull_policy: Option<&'static str>,
     /// The program, in exec form.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Its arguments.
+    /// Arguments of the program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Ports that it listens on.
+    /// Ports on which the container listens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<ContainerPort>,
     /// Secrets whose keys become environment variables.
@@ -124,37 +124,37 @@ pub struct Container {
     /// Environment variables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
-    /// What it needs.
+    /// Limits, requests and claims.
     #[serde(skip_serializing_if = "ResourceRequirements::is_empty")]
     pub resources: ResourceRequirements,
-    /// Where its volumes are.
+    /// Mounted volumes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_mounts: Vec<VolumeMount>,
-    /// Whether it has started.
+    /// Tells when the container has started. The other probes wait for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup_probe: Option<Probe>,
-    /// Whether it still works.
+    /// Tells when the kubelet must restart the container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub liveness_probe: Option<Probe>,
-    /// Whether it takes requests.
+    /// Tells whether the container accepts requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<Probe>,
 }
 
-/// A command that says how a container is (core/v1 Probe).
+/// A command by which the kubelet checks a container (core/v1 Probe).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Probe {
-    /// The command; it succeeds when all is well.
+    /// The command. Exit code 0 means success.
     pub exec: ExecAction,
-    /// How long it is not asked after the start, in seconds; absent means not at all.
+    /// Delay of the first check after the start, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_delay_seconds: Option<u32>,
-    /// How often it is asked, in seconds.
+    /// Interval between checks, in seconds.
     pub period_seconds: u32,
-    /// How long an answer may take, in seconds.
+    /// Timeout of one check, in seconds.
     pub timeout_seconds: u32,
-    /// After how many failures in a row it counts as failed.
+    /// Number of consecutive failures after which the probe has failed.
     pub failure_threshold: u32,
 }
 
@@ -169,9 +169,9 @@ pub struct ExecAction {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerPort {
-    /// The port.
+    /// The port number.
     pub container_port: u16,
-    /// Its name.
+    /// The port's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -180,39 +180,39 @@ pub struct ContainerPort {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvFromSource {
-    /// The Secret.
+    /// The Secret whose keys become variables.
     pub secret_ref: LocalObjectReference,
 }
 
-/// An environment variable with a value.
+/// Creates an environment variable with a literal value.
 pub fn env_value(name: &str, value: impl Into<String>) -> EnvVar {
     EnvVar { name: Some(name.to_owned()), value: Some(value.into()), value_from: None }
 }
 
-/// An environment variable with the value of a field of the pod, such as `status.podIP`.
+/// Creates an environment variable with the value of a field of the pod, such as `status.podIP`.
 pub fn env_field(name: &str, field_path: &str) -> EnvVar {
     let field = FieldSelector { api_version: None, field_path: Some(field_path.to_owned()) };
     let source = EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() };
     EnvVar { name: Some(name.to_owned()), value: None, value_from: Some(source) }
 }
 
-/// Adds an environment variable unless one of that name is there: what the user set wins.
+/// Adds an environment variable unless the list has one of that name. The user's value takes precedence.
 pub fn set_default_env(env: &mut Vec<EnvVar>, variable: EnvVar) {
     if !env.iter().any(|existing| existing.name == variable.name) {
         env.push(variable);
     }
 }
 
-/// What a container needs (core/v1 ResourceRequirements).
+/// Resources of a container (core/v1 ResourceRequirements).
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ResourceRequirements {
-    /// At most this.
+    /// Upper bounds by resource.
     #[serde(skip_serializing_if = "StringMap::is_empty")]
     pub limits: StringMap,
-    /// At least this.
+    /// Reserved amounts by resource.
     #[serde(skip_serializing_if = "StringMap::is_empty")]
     pub requests: StringMap,
-    /// Claims of the pod that it uses.
+    /// Resource claims of the pod that the container uses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ResourceClaim>,
 }
@@ -220,12 +220,12 @@ pub struct ResourceRequirements {
 /// A claim of the pod that a container uses (core/v1 ResourceClaim).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ResourceClaim {
-    /// Its name in the pod.
+    /// The claim's name in the pod.
     pub name: String,
 }
 
 impl ResourceRequirements {
-    /// Whether nothing is asked for.
+    /// Returns whether nothing is limited, requested or claimed. Serializers skip the field then.
     pub fn is_empty(&self) -> bool {
         self.limits.is_empty() && self.requests.is_empty() && self.claims.is_empty()
     }
@@ -233,8 +233,8 @@ impl ResourceRequirements {
 
 /// The body of an object that has only a `spec`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct WithSpec<T> {
-    /// What is wanted.
+pub struct SpecBody<T> {
+    /// The desired state.
     pub spec: T,
 }
 
@@ -252,19 +252,19 @@ struct ServicePort {
     target_port: u16,
 }
 
-/// A Service of cluster-internal type with one HTTP port.
-pub fn service(name: &str, selector: StringMap, port: u16, target_port: u16) -> Manifest {
+/// Creates a Service of type ClusterIP with one HTTP port.
+pub fn http_service(name: &str, selector: StringMap, port: u16, target_port: u16) -> Manifest {
     let spec = ServiceSpec { selector, ports: [ServicePort { name: "http", port, target_port }] };
-    Manifest::new("v1", "Service", name, WithSpec { spec })
+    Manifest::new("v1", "Service", name, SpecBody { spec })
 }
 
-/// A volume of a pod (core/v1 Volume): exactly one of its sources.
+/// A volume of a pod (core/v1 Volume). Exactly one of its sources is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
-    /// Its name.
+    /// The volume's name in the pod.
     pub name: String,
-    /// A claim.
+    /// A PersistentVolumeClaim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistent_volume_claim: Option<ClaimSource>,
     /// An empty directory.
@@ -279,18 +279,18 @@ pub struct Volume {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigMapSource {
-    /// The ConfigMap.
+    /// The name of the ConfigMap.
     pub name: String,
-    /// Mode of its files, such as 0o755.
+    /// Permission bits of the files, such as 0o755.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_mode: Option<u32>,
 }
 
-/// A claim as a volume.
+/// A PersistentVolumeClaim as a volume.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimSource {
-    /// The PersistentVolumeClaim.
+    /// The name of the claim.
     pub claim_name: String,
 }
 
@@ -298,10 +298,10 @@ pub struct ClaimSource {
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmptyDir {
-    /// `Memory` for one in memory.
+    /// `Memory` for a tmpfs. Absent for the node's disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub medium: Option<&'static str>,
-    /// Its largest size.
+    /// Maximum size, as a quantity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_limit: Option<String>,
 }
@@ -310,14 +310,14 @@ pub struct EmptyDir {
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeMount {
-    /// The volume.
+    /// The name of the volume.
     pub name: String,
-    /// Where.
+    /// The path in the container.
     pub mount_path: String,
-    /// A path in the volume instead of all of it.
+    /// A path in the volume, to mount only a part of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sub_path: Option<String>,
-    /// For reading only; written when true.
+    /// Whether the mount is read-only.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
 }

@@ -1,16 +1,16 @@
 //! Kubernetes resource quantities: `32Gi`, `500m`, `1.5`, `2e3`. An error completes the sentence "…, expected …".
 //!
-//! Rules: `ParseQuantity` in `k8s.io/apimachinery/pkg/api/resource/quantity.go`, and the schema pattern that CRDs give
-//! to quantities. The first also takes a number without digits, the second a fraction as an exponent; a quantity passes
-//! both.
+//! Source: `ParseQuantity` in `k8s.io/apimachinery/pkg/api/resource/quantity.go`, and the pattern of quantities in the
+//! schemas of CRDs. The function also accepts a number without digits, the pattern also accepts a fractional exponent.
+//! A text is a quantity here only if both accept it.
 
 use std::cmp::Ordering;
 
-use crate::check::Checked;
+use crate::check::SyntaxResult;
 
 const SUFFIXES: &[&str] = &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "n", "u", "m", "k", "M", "G", "T", "P", "E"];
 
-/// A quantity: a sign, a decimal number, a suffix.
+/// Checks a quantity: a sign, a decimal number and a suffix.
 ///
 /// ```
 /// use kubefoundry_kubernetes::quantity::quantity;
@@ -21,11 +21,11 @@ const SUFFIXES: &[&str] = &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "n", "u", "m
 ///     assert!(quantity(text).is_err(), "{text}");
 /// }
 /// ```
-pub fn quantity(text: &str) -> Checked {
+pub fn quantity(text: &str) -> SyntaxResult {
     if parts(text).is_some() { Ok(()) } else { Err("a quantity such as 32Gi, 500m or 4") }
 }
 
-/// A quantity above zero, as memory, CPU and volumes need it.
+/// Checks a quantity that must be above zero, such as memory, CPU or the size of a volume.
 ///
 /// ```
 /// use kubefoundry_kubernetes::quantity::positive_quantity;
@@ -34,14 +34,14 @@ pub fn quantity(text: &str) -> Checked {
 /// assert!(positive_quantity("-1").is_err());
 /// assert!(positive_quantity("lots").is_err());
 /// ```
-pub fn positive_quantity(text: &str) -> Checked {
+pub fn positive_quantity(text: &str) -> SyntaxResult {
     quantity(text)?;
-    let positive = parts(text)
+    let is_positive = parts(text)
         .is_some_and(|(negative, number)| !negative && number.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
-    if positive { Ok(()) } else { Err("a quantity above zero") }
+    if is_positive { Ok(()) } else { Err("a quantity above zero") }
 }
 
-/// Which of two quantities is more; none when either is no quantity.
+/// Compares two quantities. Returns `None` if either is not a quantity.
 ///
 /// ```
 /// use std::cmp::Ordering;
@@ -52,12 +52,13 @@ pub fn positive_quantity(text: &str) -> Checked {
 /// assert_eq!(compare("-1", "500m"), Some(Ordering::Less));
 /// assert_eq!(compare("1", "lots"), None);
 /// ```
-pub fn compare(one: &str, other: &str) -> Option<Ordering> {
-    amount(one)?.partial_cmp(&amount(other)?)
+pub fn compare(left: &str, right: &str) -> Option<Ordering> {
+    approximate(left)?.partial_cmp(&approximate(right)?)
 }
 
-/// A quantity as a number: near enough to say which is more.
-fn amount(text: &str) -> Option<f64> {
+/// Converts a quantity to a number. The rounding of `f64` is acceptable because the result is only compared with
+/// limits.
+fn approximate(text: &str) -> Option<f64> {
     let (negative, number) = parts(text)?;
     let (_, suffix) = text.trim_start_matches(['+', '-']).split_at(number.len());
     let factor = match suffix {
@@ -83,30 +84,34 @@ fn amount(text: &str) -> Option<f64> {
     Some(if negative { -number } else { number } * factor)
 }
 
-/// What was probably meant by text that is no quantity: without spaces, without the `B` of bytes.
+/// Suggests a quantity for text that is not one, by removing spaces and a trailing `B` for bytes: `64 GB` becomes
+/// `64G`.
 pub fn suggestion(text: &str) -> Option<String> {
     let compact: String = text.chars().filter(|character| !character.is_whitespace()).collect();
     let trimmed = compact.trim_end_matches(['b', 'B']);
     (trimmed != text && quantity(trimmed).is_ok()).then(|| trimmed.to_owned())
 }
 
-/// Whether there is a minus, and the number without sign and suffix.
+/// Splits a quantity into whether it is negative and its number without sign and suffix.
 fn parts(text: &str) -> Option<(bool, &str)> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
     let (number, suffix) = unsigned.split_at(end);
-    let decimal = number.matches('.').count() <= 1 && number.bytes().any(|byte| byte.is_ascii_digit());
-    let scaled = SUFFIXES.contains(&suffix) || suffix.strip_prefix(['e', 'E']).is_some_and(is_exponent);
-    (decimal && scaled).then_some((text.starts_with('-'), number))
+    let is_decimal = number.matches('.').count() <= 1 && number.bytes().any(|byte| byte.is_ascii_digit());
+    let has_valid_suffix = SUFFIXES.contains(&suffix) || suffix.strip_prefix(['e', 'E']).is_some_and(is_exponent);
+    (is_decimal && has_valid_suffix).then_some((text.starts_with('-'), number))
 }
 
-/// Quantities hold 64 bits; `ParseQuantity` itself computes for minutes on exponents such as `1e2147483648`.
+/// Returns whether a text is an exponent that fits the 64 bits of a quantity. The limit also protects users of Go
+/// clients: `ParseQuantity` computes for minutes on exponents such as `1e2147483648`.
 fn is_exponent(text: &str) -> bool {
     text.parse::<i32>().is_ok_and(|exponent| (-18..=18).contains(&exponent))
 }
 
-/// A quantity in billionths, the finest that there is; a finer one is rounded up, as the apiserver does. `None` when it is no
-/// quantity, or too large to count so.
+/// Converts a quantity to billionths, the finest unit that Kubernetes has. A finer quantity is rounded up, as the API
+/// server does. Returns `None` if the text is not a quantity or the result does not fit.
+///
+/// The result is exact, so two spellings of one amount compare equal.
 ///
 /// ```
 /// use kubefoundry_kubernetes::quantity::billionths;
@@ -155,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_amount_has_many_spellings() {
+    fn converts_all_spellings_of_an_amount_to_the_same_number() {
         for group in [
             &["1", "1.0", "1000m", "1e0", "+1", "1000000000n", "1.000"][..],
             &["2Gi", "2048Mi", "2147483648", "2097152Ki"],

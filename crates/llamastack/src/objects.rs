@@ -15,20 +15,20 @@ use super::types::{
 };
 use crate::options::Options;
 use kubefoundry_kubernetes::manifest::{Body, Manifest};
-use kubefoundry_kubernetes::pod::{PodMetadata, StringMap, WithSpec};
+use kubefoundry_kubernetes::pod::{PodMetadata, SpecBody, StringMap};
 
 /// An object with the operator's labels.
 fn object(api_version: &str, kind: &str, name: String, body: impl Body + 'static) -> Manifest {
     Manifest::new(api_version, kind, name, body)
-        .label("app.kubernetes.io/managed-by", "llama-stack-operator")
-        .label("app.kubernetes.io/part-of", "llama-stack")
-        .label("llamastack.io/watch", "true")
+        .with_label("app.kubernetes.io/managed-by", "llama-stack-operator")
+        .with_label("app.kubernetes.io/part-of", "llama-stack")
+        .with_label("llamastack.io/watch", "true")
 }
 
 /// The labels that some objects carry themselves, beside their pods.
 fn of_instance(manifest: Manifest, server: &Server) -> Manifest {
     let labels = selector(server).0;
-    labels.into_iter().fold(manifest, |manifest, (key, value)| manifest.label(key, value))
+    labels.into_iter().fold(manifest, |manifest, (key, value)| manifest.with_label(key, value))
 }
 
 fn pods(server: &Server) -> LabelSelector {
@@ -45,9 +45,9 @@ pub(super) fn claim(server: &Server) -> Option<Manifest> {
     let size = server.storage.as_ref()?;
     let spec = ClaimSpec {
         access_modes: ["ReadWriteOnce"],
-        resources: ClaimResources { requests: StringMap::one("storage", size) },
+        resources: ClaimResources { requests: StringMap::from_entry("storage", size) },
     };
-    Some(object("v1", "PersistentVolumeClaim", server.object("pvc"), WithSpec { spec }))
+    Some(object("v1", "PersistentVolumeClaim", server.object("pvc"), SpecBody { spec }))
 }
 
 /// The ServiceAccount, unless the user brings one.
@@ -74,7 +74,7 @@ pub(super) fn service(server: &Server) -> Option<Manifest> {
         selector: selector(server),
         ports: [ServicePort { name: "http", protocol: "TCP", port, target_port: port }],
     };
-    server.has_service().then(|| object("v1", "Service", server.object("service"), WithSpec { spec }))
+    server.has_service().then(|| object("v1", "Service", server.object("service"), SpecBody { spec }))
 }
 
 /// The NetworkPolicy, where options ask for one.
@@ -91,14 +91,14 @@ pub(super) fn network_policy(server: &Server, options: &Options<'_>) -> Option<M
             ports: [PolicyPort { protocol: "TCP", port: server.port() }],
         }],
     };
-    Some(object("networking.k8s.io/v1", "NetworkPolicy", server.object("network-policy"), WithSpec { spec }))
+    Some(object("networking.k8s.io/v1", "NetworkPolicy", server.object("network-policy"), SpecBody { spec }))
 }
 
 /// Who may reach the server: its own namespace, the operator's, those that are named or labelled, and the routers of
 /// OpenShift where anything is said of the network at all.
 fn peers(network: Option<&Network>, operator_namespace: &str) -> Vec<Peer> {
     let labelled = |key: &str, value: &str| {
-        Peer::Namespaces(LabelSelector { match_labels: StringMap::one(key, value), ..LabelSelector::default() })
+        Peer::Namespaces(LabelSelector { match_labels: StringMap::from_entry(key, value), ..LabelSelector::default() })
     };
     let named = |name: &str| labelled("kubernetes.io/metadata.name", name);
     if network.is_some_and(|network| network.namespaces.iter().any(|name| name == "*")) {
@@ -123,9 +123,9 @@ pub(super) fn ingress(server: &Server) -> Option<Manifest> {
     let path = HttpPath { path: "/", path_type: "Prefix", backend: Backend { service } };
     let spec = IngressSpec { rules: [HttpRule { http: HttpPaths { paths: [path] } }] };
     exposed.then(|| {
-        Manifest::new("networking.k8s.io/v1", "Ingress", server.object("ingress"), WithSpec { spec })
-            .label("app.kubernetes.io/managed-by", "llama-stack-operator")
-            .label("app.kubernetes.io/instance", &server.name)
+        Manifest::new("networking.k8s.io/v1", "Ingress", server.object("ingress"), SpecBody { spec })
+            .with_label("app.kubernetes.io/managed-by", "llama-stack-operator")
+            .with_label("app.kubernetes.io/instance", &server.name)
     })
 }
 
@@ -137,7 +137,7 @@ pub(super) fn disruption_budget(server: &Server) -> Option<Manifest> {
         max_unavailable = Some(Value::from(1));
     }
     let spec = BudgetSpec { min_available, max_unavailable, selector: pods(server) };
-    let manifest = object("policy/v1", "PodDisruptionBudget", server.object("pdb"), WithSpec { spec });
+    let manifest = object("policy/v1", "PodDisruptionBudget", server.object("pdb"), SpecBody { spec });
     Some(of_instance(manifest, server))
 }
 
@@ -156,7 +156,7 @@ pub(super) fn autoscaler(server: &Server) -> Option<Manifest> {
         max_replicas: given.max,
         metrics: metrics.into_iter().flatten().collect(),
     };
-    let manifest = object("autoscaling/v2", "HorizontalPodAutoscaler", server.object("hpa"), WithSpec { spec });
+    let manifest = object("autoscaling/v2", "HorizontalPodAutoscaler", server.object("hpa"), SpecBody { spec });
     Some(of_instance(manifest, server))
 }
 
@@ -169,5 +169,5 @@ pub(super) fn deployment(server: &Server, pod: PodSpec, annotations: StringMap) 
         strategy: server.storage.is_some().then_some(Strategy { kind: "Recreate" }),
         template,
     };
-    object("apps/v1", "Deployment", server.name.clone(), WithSpec { spec })
+    object("apps/v1", "Deployment", server.name.clone(), SpecBody { spec })
 }

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use kubefoundry_diagnostics::{FieldRef, Findings};
-use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::image::apply_mirrors;
 use kubefoundry_kubernetes::image::image_reference;
-use kubefoundry_kubernetes::image::mirrored;
 use kubefoundry_kubernetes::wire::{
-    Describe, IntegerOrString, Located, Map, Read, Reader, Shape, Syntax, ValuePath, wrong_type,
+    Describe, HasPath, IntegerOrString, Map, Read, Reader, Shape, Syntax, ValuePath, report_wrong_type,
 };
 use kubefoundry_kubernetes::{labels, names, quantity};
 use kubefoundry_kubernetes::{string_enum, wire_object};
@@ -101,14 +101,14 @@ impl Read for PreflightLevel {
             Value::Bool(false) => Some(Self(Preflight::Off)),
             Value::String(_) => Preflight::read(node, path, reader).map(Self),
             _ => {
-                wrong_type(node, path, Self::EXPECTED, reader);
+                report_wrong_type(node, path, Self::EXPECTED, reader);
                 None
             }
         }
     }
 }
 
-impl Located for PreflightLevel {
+impl HasPath for PreflightLevel {
     type Path = ValuePath;
 }
 
@@ -321,7 +321,7 @@ impl<'s> Options<'s> {
 
 /// An image as it is pulled: with its prefix replaced, where options say so.
 pub(super) fn pulled(options: &Options<'_>, image: &str) -> String {
-    mirrored(options.images, image)
+    apply_mirrors(options.images, image)
 }
 
 /// Where what does not fit is reported.
@@ -330,7 +330,7 @@ struct Check<'f, 'd> {
 }
 
 impl Check<'_, '_> {
-    fn fits(&mut self, path: &FieldPath, value: &str, checked: Checked) -> bool {
+    fn fits(&mut self, path: &FieldPath, value: &str, checked: SyntaxResult) -> bool {
         if let Err(expected) = checked {
             let message = format!("{path} is {:?}, expected {expected}", shorten(value));
             self.findings.report(&codes::INVALID_OPTION, path, message);
@@ -362,13 +362,13 @@ impl Check<'_, '_> {
 }
 
 /// A path that a script may be told, one a line.
-fn absolute_path(path: &str) -> Checked {
+fn absolute_path(path: &str) -> SyntaxResult {
     let fits = path.starts_with('/') && !path.chars().any(char::is_control) && path.split('/').all(|part| part != "..");
     if fits { Ok(()) } else { Err("an absolute path in one line, without \"..\"") }
 }
 
 /// The name of a ClusterRole: `ValidatePathSegmentName` in `k8s.io/apimachinery`.
-fn path_segment(name: &str) -> Checked {
+fn path_segment(name: &str) -> SyntaxResult {
     let fits = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']) && !name.chars().any(char::is_control);
     if fits { Ok(()) } else { Err("the name of a ClusterRole, without '/' and '%'") }
 }

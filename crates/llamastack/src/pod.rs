@@ -89,7 +89,7 @@ pub(super) fn init_names(server: &Server, options: &Options<'_>) -> Vec<String> 
 
 /// The labels by which the server's pods are found.
 pub(super) fn selector(server: &Server) -> StringMap {
-    let mut labels = StringMap::one("app", "llama-stack");
+    let mut labels = StringMap::from_entry("app", "llama-stack");
     labels.push("app.kubernetes.io/instance", &server.name);
     labels
 }
@@ -217,7 +217,7 @@ fn ensure(map: &mut StringMap, name: &str, value: &str) {
 /// All pods of the server.
 fn of_instance(server: &Server) -> LabelSelector {
     LabelSelector {
-        match_labels: StringMap::one("app.kubernetes.io/instance", &server.name),
+        match_labels: StringMap::from_entry("app.kubernetes.io/instance", &server.name),
         ..LabelSelector::default()
     }
 }

@@ -15,9 +15,9 @@ use super::server::{ContainerSpec, Network, Server};
 use super::{codes, wire};
 use crate::options::Options;
 use kubefoundry_diagnostics::FieldRef;
-use kubefoundry_kubernetes::check::Checked;
-use kubefoundry_kubernetes::check::environment::environment;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::check::environment::check_environment;
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::wire::IntegerOrString;
 use kubefoundry_kubernetes::{labels, names};
 use kubefoundry_transform::codes as shared;
@@ -33,7 +33,7 @@ pub(super) fn validate(
     check: &mut Checker<'_, '_>,
 ) -> Option<Server> {
     let name = metadata(wire, check);
-    let namespace = wire.metadata.as_ref().and_then(|metadata| text(metadata.namespace.as_deref()));
+    let namespace = wire.metadata.as_ref().and_then(|metadata| non_empty(metadata.namespace.as_deref()));
     let empty = wire::LlamaStackDistributionSpec::default();
     let spec = wire.spec.as_ref().unwrap_or(&empty);
     let nothing = wire::Server::default();
@@ -84,8 +84,8 @@ fn metadata(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) ->
     let path = FieldPath::from(wire::LlamaStackDistribution::path().metadata());
     let metadata = wire.metadata.as_ref();
     let name = metadata.and_then(|metadata| metadata.name.as_deref());
-    check.required_name(&path.join("name"), name, names::dns_1035_label);
-    let name = text(name)?;
+    check.check_required_name(&path.join("name"), name, names::dns_1035_label);
+    let name = non_empty(name)?;
     if names::dns_1035_label(name).is_ok() && name.len() > LONGEST_NAME {
         let length = name.len();
         let message = format!(
@@ -93,8 +93,8 @@ fn metadata(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) ->
         );
         check.findings.report(&shared::NAME_TOO_LONG, &path.join("name"), message);
     }
-    if let Some(namespace) = metadata.and_then(|metadata| text(metadata.namespace.as_deref())) {
-        check.name(&path.join("namespace"), namespace, names::dns_1123_label);
+    if let Some(namespace) = metadata.and_then(|metadata| non_empty(metadata.namespace.as_deref())) {
+        check.check_name(&path.join("namespace"), namespace, names::dns_1123_label);
     }
     Some(name.to_owned())
 }
@@ -102,7 +102,7 @@ fn metadata(wire: &wire::LlamaStackDistribution, check: &mut Checker<'_, '_>) ->
 fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut Checker<'_, '_>) -> ContainerSpec {
     let empty = wire::ContainerSpec::default();
     let wire = wire.unwrap_or(&empty);
-    let name = text(wire.name.as_deref());
+    let name = non_empty(wire.name.as_deref());
     let port = wire.port.and_then(|port| {
         let fits = u16::try_from(port).ok().filter(|port| *port != 0);
         if fits.is_none() {
@@ -112,7 +112,7 @@ fn container(wire: Option<&wire::ContainerSpec>, path: &FieldPath, check: &mut C
         fits
     });
     let env = wire.env.clone().unwrap_or_default();
-    environment(&wire::LlamaStackDistribution::path().spec().server().container_spec().env(), &env, check);
+    check_environment(&wire::LlamaStackDistribution::path().spec().server().container_spec().env(), &env, check);
     ContainerSpec {
         name: name.unwrap_or("llama-stack").to_owned(),
         port,
@@ -128,8 +128,8 @@ fn storage(wire: Option<&wire::Storage>, path: &FieldPath, check: &mut Checker<'
     const MOUNT_PATH: &str = "/.llama";
     let Some(wire::Storage { size, mount_path }) = wire else { return (None, MOUNT_PATH.to_owned()) };
     let size = size.as_ref().map_or("10Gi", |IntegerOrString(size)| size);
-    let mount_path = text(mount_path.as_deref()).unwrap_or(MOUNT_PATH);
-    check.expect(&shared::INVALID_VOLUME, &path.join("mountPath"), mount_path, pod::mount_path(mount_path));
+    let mount_path = non_empty(mount_path.as_deref()).unwrap_or(MOUNT_PATH);
+    check.check_syntax(&shared::INVALID_VOLUME, &path.join("mountPath"), mount_path, pod::mount_path(mount_path));
     (Some(size.to_owned()), mount_path.to_owned())
 }
 
@@ -139,12 +139,12 @@ fn network(wire: Option<&wire::Network>, check: &mut Checker<'_, '_>) -> Option<
     let allowed = wire.allowed_from.as_ref();
     let namespaces = allowed.and_then(|allowed| allowed.namespaces.clone()).unwrap_or_default();
     for (index, namespace) in namespaces.iter().enumerate().filter(|(_, namespace)| *namespace != "*") {
-        check.name(&path.join("namespaces").index(index), namespace, names::dns_1123_label);
+        check.check_name(&path.join("namespaces").index(index), namespace, names::dns_1123_label);
     }
     let keys = allowed.and_then(|allowed| allowed.labels.clone()).unwrap_or_default();
     for (index, key) in keys.iter().enumerate() {
         let path = path.join("labels").index(index);
-        check.expect(&shared::INVALID_LABEL, &path, key, labels::label_key(key));
+        check.check_syntax(&shared::INVALID_LABEL, &path, key, labels::label_key(key));
     }
     Some(Network { expose_route: wire.expose_route.unwrap_or_default(), namespaces, labels: keys })
 }
@@ -230,6 +230,6 @@ const TOLD: [(&str, &str, &str); 6] = [
 ];
 
 /// The answer of a check.
-fn expect(fits: bool, expected: &'static str) -> Checked {
+fn expect(fits: bool, expected: &'static str) -> SyntaxResult {
     if fits { Ok(()) } else { Err(expected) }
 }

@@ -171,9 +171,9 @@ wire_object! {
         /// For reading only.
         read_only: bool = "readOnly",
         /// Whether what is mounted below is for reading only, too.
-        recursive_read_only: String = "recursiveReadOnly" [words(&["Disabled", "IfPossible", "Enabled"])],
+        recursive_read_only: String = "recursiveReadOnly" [allowed_values(&["Disabled", "IfPossible", "Enabled"])],
         /// How mounts reach the node and back.
-        mount_propagation: String = "mountPropagation" [words(&["None", "HostToContainer", "Bidirectional"])],
+        mount_propagation: String = "mountPropagation" [allowed_values(&["None", "HostToContainer", "Bidirectional"])],
     }
 }
 wire_object! {

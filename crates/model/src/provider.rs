@@ -186,7 +186,7 @@ impl TranslationContext<'_> {
     /// assert_eq!(context.image("nvcr.iofake/x:1"), "nvcr.iofake/x:1");
     /// ```
     pub fn image(&self, image: &str) -> String {
-        kubefoundry_kubernetes::image::mirrored(self.images, image)
+        kubefoundry_kubernetes::image::apply_mirrors(self.images, image)
     }
 }
 

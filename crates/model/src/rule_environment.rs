@@ -41,8 +41,8 @@ fn type_of(shape: &Shape, path: &str) -> Type {
         Shape::String | Shape::Timestamp => Type::String,
         Shape::Boolean => Type::Bool,
         Shape::Integer(_) => Type::Int,
-        Shape::Words(words) => {
-            Type::Enum(Box::leak(words.words.iter().map(|(word, _)| *word).collect::<Vec<_>>().into_boxed_slice()))
+        Shape::Enum(words) => {
+            Type::Enum(Box::leak(words.values.iter().map(|(word, _)| *word).collect::<Vec<_>>().into_boxed_slice()))
         }
         Shape::List(item) => Type::List(Box::leak(Box::new(type_of(item, &format!("{path}[]"))))),
         Shape::Map(value) => Type::Map(Box::leak(Box::new(type_of(value, &format!("{path}[]"))))),

@@ -14,7 +14,7 @@ use kubefoundry_cel as cel;
 use kubefoundry_cel::EvaluationErrorKind;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::api_group::ApiGroup;
-use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_kubernetes::wire::StringEnum as _;
 pub use kubefoundry_transform::{CandidateAssessment, PriorChoice, RuleValue, Selection, StepBudget};
 use kubefoundry_yaml::text::closest;
 
@@ -156,7 +156,7 @@ pub fn default_engine(wire: &wire::ModelDeployment, api_group: &ApiGroup, catalo
         (uses_gpu || !profile(*engine).requires_gpu)
             && ready().any(|candidate| candidate.closed_gate_for(engine.as_str(), mode, uses_gpu).is_none())
     };
-    EngineType::WORDS.iter().map(|(_, engine)| *engine).find(runs)
+    EngineType::VARIANTS.iter().map(|(_, engine)| *engine).find(runs)
 }
 
 /// The value of a rule, or why it has none; without a reason, no step is left for it.

@@ -124,7 +124,7 @@ impl Transform for ModelDeployments {
     }
 
     fn check_patch(&self, kind: &str, root: &Node<'_>, findings: &mut Findings<'_>) {
-        let (path, mut reader) = (FieldPath::root(), Reader::of_patch(findings));
+        let (path, mut reader) = (FieldPath::root(), Reader::for_patch(findings));
         if kind == KIND {
             ModelDeployment::read(root, &path, &mut reader);
         } else {

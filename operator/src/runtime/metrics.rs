@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::wire::Phase;
 use prometheus::{
     GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
@@ -241,7 +241,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The static string of a phase; an unknown phase becomes `Unknown`.
 fn known_phase(phase: &str) -> &'static str {
-    Phase::WORDS.iter().map(|(word, _)| *word).find(|word| *word == phase).unwrap_or("Unknown")
+    Phase::VARIANTS.iter().map(|(word, _)| *word).find(|word| *word == phase).unwrap_or("Unknown")
 }
 
 /// The longest prefix of a label value that the limit allows.

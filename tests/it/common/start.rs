@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use kubefoundry_cel as cel;
-use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::engines::profile;
 use kubefoundry_model::engines::profile::Examples;
@@ -53,8 +53,9 @@ pub(crate) fn testing(provider: &str) -> Result<&'static Testing, &'static Strin
 pub(crate) fn cells(provider: &dyn Provider) -> Vec<(&'static str, &'static str)> {
     let catalog = Catalog::with_builtin(cel::Limits::default());
     let own = catalog.builtin_candidate(provider.name());
-    let all =
-        EngineType::WORDS.iter().flat_map(|(engine, _)| ServingMode::WORDS.iter().map(move |mode| (*engine, mode)));
+    let all = EngineType::VARIANTS
+        .iter()
+        .flat_map(|(engine, _)| ServingMode::VARIANTS.iter().map(move |mode| (*engine, mode)));
     let runs = |engine: &str, mode: &ServingMode| {
         let engines = own.into_iter().flat_map(|candidate| &candidate.engines);
         engines.into_iter().any(|support| support.name == engine && support.modes.contains(mode))
@@ -90,7 +91,7 @@ fn read(provider: &dyn Provider) -> Result<Testing, String> {
         };
         starts.iter().map(start).collect()
     });
-    let known = |start: &Start| EngineType::WORDS.iter().any(|(word, _)| *word == start.engine);
+    let known = |start: &Start| EngineType::VARIANTS.iter().any(|(word, _)| *word == start.engine);
     let starts = starts.filter(|starts| starts.iter().all(known)).ok_or_else(|| {
         format!("{file}: `starts` must be a list of mappings with engine and mode, each an engine that is known")
     })?;
@@ -145,5 +146,5 @@ impl Start {
 
 /// The engine that a word means.
 pub(crate) fn engine_of(word: &str) -> EngineType {
-    EngineType::WORDS.iter().find(|(known, _)| *known == word).map(|(_, engine)| *engine).unwrap()
+    EngineType::VARIANTS.iter().find(|(known, _)| *known == word).map(|(_, engine)| *engine).unwrap()
 }

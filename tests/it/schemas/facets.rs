@@ -94,7 +94,7 @@ fn break_facet(facet: Facet, place: &Place, object: &mut Value) {
             value.as_array_mut().unwrap().push(copy);
         }
         // No syntax has it, and no word is it.
-        Facet::Syntax | Facet::Words => *value = json!("="),
+        Facet::Syntax | Facet::AllowedValues => *value = json!("="),
     }
 }
 
@@ -179,13 +179,15 @@ fn check(
         // The length of a text with a syntax is limited where the reader checks it, and in a CRD.
         let is_limited = refuses(&place.steps, &objects[0]).is_some() && facets.syntax.is_some();
         let is_declared = |facet: &Facet| {
-            facets.declares(*facet) || facets.is_read(*facet) || *facet == Facet::MaxLength && is_limited
+            facets.declares(*facet) || facets.is_checked_by_reader(*facet) || *facet == Facet::MaxLength && is_limited
         };
         for facet in Facet::ALL.into_iter().filter(is_declared).filter(|facet| !is_exempt(kind, place, *facet)) {
             let what = format!("{kind}: {facet:?} of {:?}", place.steps);
             // A value that is replaced as a whole need not be there.
-            let is_replaced =
-                matches!(facet, Facet::Minimum | Facet::Maximum | Facet::MaxLength | Facet::Syntax | Facet::Words);
+            let is_replaced = matches!(
+                facet,
+                Facet::Minimum | Facet::Maximum | Facet::MaxLength | Facet::Syntax | Facet::AllowedValues
+            );
             let parent = &place.steps[..place.steps.len() - 1];
             let has = |steps: &[Step]| objects.iter().find(|object| at(&mut (*object).clone(), steps).is_some());
             let Some(object) = has(&place.steps).or_else(|| has(parent).filter(|_| is_replaced)) else {
@@ -197,7 +199,7 @@ fn check(
             break_facet(facet, place, &mut object);
             broken += 1;
             let mut errors = errors(purpose, &object);
-            let rule = place.field.facets.rule_of(facet);
+            let rule = place.field.facets.checking_code(facet);
             if errors.len() > 1 {
                 errors.retain(|found| !is_consequence(place, found));
             }

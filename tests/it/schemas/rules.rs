@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kubefoundry_compiler::Compilation;
 use kubefoundry_diagnostics::Severity;
 use kubefoundry_diagnostics::source::{Purpose, SourceSet};
-use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire::EngineType;
 use kubefoundry_yaml as yaml;
@@ -120,7 +120,7 @@ fn beyond_capabilities() -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for group in ["kubefoundry", "kubeairunway"] {
         for provider in PROVIDERS {
-            for (engine, _) in EngineType::WORDS {
+            for (engine, _) in EngineType::VARIANTS {
                 for (mode, gpus) in [("aggregated", 1), ("aggregated", 0), ("disaggregated", 1)] {
                     let mut spec = json!({
                         "model": {"id": "a/b"}, "image": "a/b:1", "engine": {"type": engine},

@@ -1,6 +1,6 @@
 //! The regular expressions of the schemas against the checks that they stand for.
 
-use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::{image, labels, names, quantity};
 use proptest::prelude::*;
 use regex::Regex;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::schema_file;
 
 /// A check of the engine, and a field that has it.
-type Row = (&'static str, fn(&str) -> Checked, Accepts);
+type Row = (&'static str, fn(&str) -> SyntaxResult, Accepts);
 
 /// Whether the expression says just what the check says, or leaves something to the engine.
 #[derive(Clone, Copy, PartialEq)]

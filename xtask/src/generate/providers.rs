@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kubefoundry_cel as cel;
-use kubefoundry_kubernetes::wire::Word;
+use kubefoundry_kubernetes::wire::StringEnum;
 use kubefoundry_model::catalog::{Candidate, Catalog, EngineSupport};
 use kubefoundry_model::provider::{Provider, Reaction};
 use kubefoundry_model::providers::PROVIDERS;
@@ -208,8 +208,8 @@ fn comparison_page(catalog: &Catalog) -> Result<String, Failure> {
     };
 
     let mut engines = head(&["engine", "mode"]);
-    for (engine, _) in EngineType::WORDS {
-        for (word, mode) in ServingMode::WORDS {
+    for (engine, _) in EngineType::VARIANTS {
+        for (word, mode) in ServingMode::VARIANTS {
             let cells =
                 candidates.iter().map(|it| hardware(it.engines.iter().find(|entry| entry.name == *engine), *mode));
             engines.row(&[*engine, *word].into_iter().chain(cells).collect::<Vec<_>>());

@@ -50,8 +50,8 @@ fn page(kind: &DocumentedKind) -> Result<String, Failure> {
                 sections.push((inner, at));
             }
             let mut doc = cell(field.doc);
-            if let Shape::Words(words) = shape {
-                for (word, meaning) in words.words {
+            if let Shape::Enum(words) = shape {
+                for (word, meaning) in words.values {
                     let _ = write!(doc, "<br>`{word}`: {}", cell(meaning));
                 }
             }

@@ -6,7 +6,7 @@ use crate::url::Url;
 use crate::wire::AsyncActor;
 use crate::wire::{ActorRuntime, ActorStrategy, ActorWorkloadReference, AsyncActorSpec};
 use kubefoundry_diagnostics::FieldRef;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
@@ -15,7 +15,7 @@ use kubefoundry_yaml::text::shorten;
 pub(super) fn misplaced(check: &mut Checker<'_, '_>) {
     for field in ["runtime", "strategy"] {
         let path = FieldPath::from(AsyncActor::path().spec()).key(field);
-        if check.given(&path) {
+        if check.is_present(&path) {
             let message = format!("{path} is for actors with spec.workloadRef, but this one has spec.workload");
             check
                 .findings
@@ -29,22 +29,22 @@ pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mu
     let strategy = spec.strategy.unwrap_or(ActorStrategy::Inject);
     let reference = spec.workload_ref.as_ref().and_then(|reference| self::reference(reference, namespace, check));
     let path = FieldPath::from(AsyncActor::path().spec().runtime());
-    if check.absent(&path) {
+    if check.is_absent(&path) {
         check
             .findings
             .report(&RUNTIME_MISPLACED, FieldRef::key(&path), "spec.runtime is required with spec.workloadRef")
             .help("set runtime.image and runtime.handler for the adapter that calls the workload");
     }
     let ActorRuntime { image, handler, target_url } = spec.runtime.clone()?;
-    check.one_line(&path.key("handler"), handler.as_deref().unwrap_or_default());
-    let target_url = text(target_url.as_deref()).map(str::to_owned);
+    check.check_single_line(&path.key("handler"), handler.as_deref().unwrap_or_default());
+    let target_url = non_empty(target_url.as_deref()).map(str::to_owned);
     let at = path.key("targetURL");
     if let Some(url) = &target_url {
         if Url::parse(url).is_none() {
             let message = format!("{at} is {:?}, expected an address such as http://model:8000/v1", shorten(url));
             check.findings.report(&TARGET_URL, &at, message);
         }
-    } else if strategy == ActorStrategy::Detached && check.absent_or_empty(&at) {
+    } else if strategy == ActorStrategy::Detached && check.is_absent_or_empty(&at) {
         let message = format!("{at} is required with strategy: detached, because the adapter runs in its own pods");
         check.findings.report(&codes::REQUIRED_FIELD, &at, message);
     }
@@ -54,7 +54,7 @@ pub(super) fn binding(spec: &AsyncActorSpec, namespace: Option<&str>, check: &mu
 fn reference(wire: &ActorWorkloadReference, actors: Option<&str>, check: &mut Checker<'_, '_>) -> Option<Reference> {
     let path = FieldPath::from(AsyncActor::path().spec().workload_ref());
     let ActorWorkloadReference { api_version, kind, name, namespace } = wire;
-    if let Some(namespace) = text(namespace.as_deref())
+    if let Some(namespace) = non_empty(namespace.as_deref())
         && Some(namespace) != actors
     {
         let at = path.key("namespace");

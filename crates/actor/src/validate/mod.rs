@@ -13,8 +13,8 @@ use super::options::{Settings, Transport, TransportKind};
 use super::wire::{ActorResources, ActorSidecar, AsyncActor, AsyncActorSpec, ImagePullPolicy};
 use super::{DEFAULT_SIDECAR_IMAGE, RESERVED_ENVIRONMENT, codes};
 use kubefoundry_diagnostics::{FieldRef, Findings};
-use kubefoundry_kubernetes::check::{Checked, environment};
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::{Checker, non_empty};
+use kubefoundry_kubernetes::check::{SyntaxResult, environment};
 use kubefoundry_kubernetes::pod::{ResourceClaim, ResourceRequirements, StringMap};
 use kubefoundry_kubernetes::wire::{IntegerOrString, Map};
 use kubefoundry_kubernetes::{names, quantity};
@@ -33,13 +33,13 @@ pub(super) fn validate(
     let mut check = Checker { api_group: None, findings };
     let metadata = wire.metadata.clone().unwrap_or_default();
     let name = metadata.name.unwrap_or_default();
-    check.required_name(
+    check.check_required_name(
         &AsyncActor::path().metadata().name(),
         Some(name.as_str()).filter(|name| !name.is_empty()),
         actor_name,
     );
-    if let Some(namespace) = text(metadata.namespace.as_deref()) {
-        check.name(&AsyncActor::path().metadata().namespace(), namespace, names::dns_1123_label);
+    if let Some(namespace) = non_empty(metadata.namespace.as_deref()) {
+        check.check_name(&AsyncActor::path().metadata().namespace(), namespace, names::dns_1123_label);
     }
     let spec = wire.spec.as_ref()?;
     let transport = transport(spec, &name, settings, check.findings);
@@ -62,7 +62,7 @@ pub(super) fn validate(
 }
 
 /// The name is also the value of a label, of which no more than 63 characters are taken.
-fn actor_name(name: &str) -> Checked {
+fn actor_name(name: &str) -> SyntaxResult {
     if name.len() > 63 { names::dns_1123_label(name) } else { names::dns_1123_subdomain(name) }
 }
 
@@ -74,7 +74,7 @@ fn transport(
     findings: &mut Findings<'_>,
 ) -> Option<Transport> {
     let path = FieldPath::from(AsyncActor::path().spec().transport());
-    let name = text(spec.transport.as_deref())?;
+    let name = non_empty(spec.transport.as_deref())?;
     let Some(transport) = settings.transports.get(name) else {
         let message = format!("transport '{}' not found in operator configuration", shorten(name));
         let known: Vec<&str> = settings.transports.keys().map(String::as_str).collect();
@@ -114,7 +114,7 @@ fn mode(
         FieldPath::from(AsyncActor::path().spec().workload()),
         FieldPath::from(AsyncActor::path().spec().workload_ref()),
     );
-    match (check.given(&workload), check.given(&reference)) {
+    match (check.is_present(&workload), check.is_present(&reference)) {
         (true, false) => {
             binding::misplaced(check);
             workload::workload(spec.workload.as_ref()?, name, scales, spec.timeout.as_ref(), check)
@@ -148,14 +148,14 @@ fn sidecar(
 ) -> Sidecar {
     let wire = wire.cloned().unwrap_or_default();
     let path = FieldPath::from(AsyncActor::path().spec().sidecar());
-    let own = text(wire.image.as_deref());
+    let own = non_empty(wire.image.as_deref());
     let default = || match &settings.sidecar_image {
         Some(configured) => configured.clone(),
-        None => kubefoundry_kubernetes::image::mirrored(images, DEFAULT_SIDECAR_IMAGE),
+        None => kubefoundry_kubernetes::image::apply_mirrors(images, DEFAULT_SIDECAR_IMAGE),
     };
     let env = wire.env.unwrap_or_default();
     let at = AsyncActor::path().spec().sidecar().env();
-    environment::environment(&at, &env, check);
+    environment::check_environment(&at, &env, check);
     for (index, variable) in env.iter().enumerate() {
         let name = variable.name.as_deref().unwrap_or_default();
         if RESERVED_ENVIRONMENT.contains(&name) {
@@ -177,7 +177,7 @@ fn resources(wire: ActorResources, path: &FieldPath, check: &mut Checker<'_, '_>
         let mut read = StringMap::default();
         for (name, IntegerOrString(value)) in map.unwrap_or_default().0 {
             let at = path.key(field).key(name.clone());
-            check.expect(&shared::INVALID_QUANTITY, &at, &value, quantity::quantity(&value));
+            check.check_syntax(&shared::INVALID_QUANTITY, &at, &value, quantity::quantity(&value));
             read.push(name, value);
         }
         read

@@ -9,7 +9,7 @@ use crate::pod::{Volumes, own_labels};
 use crate::wire::{ActorTimeout, ActorWorkload, ActorWorkloadKind};
 use crate::{END_ACTORS, RUNTIME, RUNTIME_SCRIPT_PATH, SIDECAR, SOCKET_DIR};
 use kubefoundry_diagnostics::FieldRef;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_transform::codes;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
@@ -29,8 +29,8 @@ pub(super) fn workload(
         let message = format!("{at} has no effect while scaling is enabled: KEDA sets the replicas");
         check.findings.report(&FIELD_REPLACED, FieldRef::key(&at), message).help("remove it");
     }
-    let python = text(wire.python_executable.as_deref()).unwrap_or("python3").to_owned();
-    check.one_line(&path.key("pythonExecutable"), &python);
+    let python = non_empty(wire.python_executable.as_deref()).unwrap_or("python3").to_owned();
+    check.check_single_line(&path.key("pythonExecutable"), &python);
     let at = path.key("template");
     let template = wire.template.clone()?;
     if let Some(metadata) = &template.metadata {
@@ -38,7 +38,7 @@ pub(super) fn workload(
     }
     let at = at.key("spec");
     let Some(spec) = &template.spec else {
-        check.required(&at);
+        check.report_missing(&at);
         return None;
     };
     if !is_mapping(spec, &at, check) {

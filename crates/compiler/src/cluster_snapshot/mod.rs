@@ -86,7 +86,7 @@ struct SnapshotReader {
 
 impl SnapshotReader {
     fn read_document(&mut self, id: SourceId, source: &Source, document: &yaml::Document<'_>) {
-        let object = Header::of(&document.root).object();
+        let object = Header::from_node(&document.root).object();
         let object = (!object.kind.is_empty()).then_some(object);
         let (index, root) = (document.index, &document.root);
         let mut findings =
@@ -107,7 +107,7 @@ impl SnapshotReader {
         path: &FieldPath,
         findings: &mut Findings<'_>,
     ) {
-        let mut header = Header::of(node);
+        let mut header = Header::from_node(node);
         if let Some(item_type) = item_type
             && header.kind.is_empty()
         {

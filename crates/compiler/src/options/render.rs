@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use kubefoundry_kubernetes::wire::{
-    Describe, FieldShape, Located, Map, ObjectMeta, ObjectShape, Read, Reader, Shape, ValuePath,
+    Describe, FieldShape, HasPath, Map, ObjectMeta, ObjectShape, Read, Reader, Shape, ValuePath,
 };
 use kubefoundry_kubernetes::{string_enum, wire_object};
 use kubefoundry_model::wire::InferenceProviderConfig;
@@ -139,14 +139,14 @@ impl Read for CodeSeverity {
             Value::Bool(false) => Some(Self(SeverityOrOff::Off)),
             Value::String(_) => SeverityOrOff::read(node, path, reader).map(Self),
             _ => {
-                kubefoundry_kubernetes::wire::wrong_type(node, path, Self::EXPECTED, reader);
+                kubefoundry_kubernetes::wire::report_wrong_type(node, path, Self::EXPECTED, reader);
                 None
             }
         }
     }
 }
 
-impl Located for CodeSeverity {
+impl HasPath for CodeSeverity {
     type Path = ValuePath;
 }
 

@@ -98,7 +98,7 @@ pub(super) fn configure_inline(
             for (position, provider) in providers.iter().enumerate() {
                 configured.insert(id);
                 let (text, root) = (source.text.as_str(), &document.root);
-                let object = Some(Header::of(provider).object());
+                let object = Some(Header::from_node(provider).object());
                 let scope = DocumentScope { source: id, text, document: document.index, root, object };
                 let mut findings = Findings::new(scope);
                 let at = FieldPath::parse("providers").index(position);
@@ -114,7 +114,7 @@ pub(super) fn configure_inline(
 
 /// Whether an inline configuration says that it is one.
 fn is_provider_config(node: &yaml::Node<'_>, at: &FieldPath, findings: &mut Findings<'_>) -> bool {
-    let header = Header::of(node);
+    let header = Header::from_node(node);
     let fine = crate::composition::configured_by(&header).is_some();
     if !fine {
         let (version, kind) = (&header.api_version, &header.kind);

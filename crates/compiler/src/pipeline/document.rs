@@ -36,14 +36,14 @@ impl<'t> Document<'t> {
     /// A document of a text.
     pub(super) fn new(id: SourceId, source: &'t Source, document: yaml::Document<'t>) -> Self {
         let yaml::Document { root, span, index, problems } = document;
-        let header = Header::of(&root);
+        let header = Header::from_node(&root);
         let object = InputObject { source: id, text: &source.text, document: index, header, root, problems };
         Self { object, span, item: false }
     }
 
     /// A document that is in no text.
     pub(super) fn without_text(source: SourceId, root: Node<'t>) -> Self {
-        let (span, header) = (root.span, Header::of(&root));
+        let (span, header) = (root.span, Header::from_node(&root));
         let object = InputObject { source, text: "", document: 0, header, root, problems: Vec::new() };
         Self { object, span, item: false }
     }
@@ -108,7 +108,7 @@ impl Document<'_> {
         let Some(Value::Sequence(items)) = items else { return };
         for item in items {
             let problems = problems.iter().filter(|problem| inside(&item, problem)).cloned().collect();
-            let mut own = Header::of(&item);
+            let mut own = Header::from_node(&item);
             if let Some(kind) = &kind
                 && own.api_version.is_empty()
                 && own.kind.is_empty()

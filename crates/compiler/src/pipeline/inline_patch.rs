@@ -84,7 +84,7 @@ impl InlinePatch<'_, '_> {
         let failures: Vec<Failure> = parsed.failure.into_iter().chain(parsed.later_failures).collect();
         add(reading::report(source, patch, index, &failures));
         for yaml::Document { root, span, problems, .. } in parsed.documents {
-            let header = Header::of(&root);
+            let header = Header::from_node(&root);
             if let (Value::Sequence(_), Some(target)) = (&root.value, &self.target) {
                 add(operations::check(&root, target, operations::PatchSource { source, text: patch, document: index }));
                 continue;

@@ -230,7 +230,7 @@ impl<'p> InputDeployment<'p> {
     /// Runs it with another tree.
     pub(crate) fn attempt(&self, root: Node<'_>, thoroughness: Thoroughness, steps: &mut StepBudget) -> Attempt {
         let InputObject { source, text, document, header, .. } = &self.document.object;
-        let own = Header::of(&root);
+        let own = Header::from_node(&root);
         // An item of a typed list may leave its type to the list.
         let keep = |own: std::sync::Arc<str>, listed: &std::sync::Arc<str>| {
             if own.is_empty() { listed.clone() } else { own }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::trace::change::{FieldChange, edited, other_mode, shape_at};
 use kubefoundry_cel::{Comparison, Holds};
-use kubefoundry_kubernetes::wire::{Shape, Syntax, Word as _};
+use kubefoundry_kubernetes::wire::{Shape, StringEnum as _, Syntax};
 use kubefoundry_model::catalog::Catalog;
 use kubefoundry_model::engines::profile;
 use kubefoundry_model::wire::{self, EngineType, ModelDeployment};
@@ -107,7 +107,7 @@ fn mode_of<'n>(root: &'n Node<'_>) -> &'n str {
 /// Every engine in every mode, with and without GPUs. Those that no engine could run are found when they are judged.
 fn bases() -> Vec<Node<'static>> {
     let mut bases = Vec::new();
-    for (word, engine) in EngineType::WORDS {
+    for (word, engine) in EngineType::VARIANTS {
         let profile = profile(*engine);
         for disaggregated in [false, true] {
             for gpus in [1, 0] {
@@ -250,7 +250,7 @@ fn sample(field: &FieldPath) -> Option<Value> {
         Shape::Boolean => Some(json!(true)),
         Shape::Integer(_) => Some(json!(1)),
         Shape::String | Shape::IntegerOrString => Some(json!(text)),
-        Shape::Words(words) => words.words.first().map(|(word, _)| json!(word)),
+        Shape::Enum(words) => words.values.first().map(|(word, _)| json!(word)),
         Shape::Map(_) => Some(json!({"x": "x"})),
         _ => None,
     }

@@ -10,7 +10,7 @@ use crate::trace::DocumentChange;
 use crate::trace::change::{FieldChange, edited};
 use kubefoundry_diagnostics::source::{SourceId, SourceSet};
 use kubefoundry_diagnostics::{Diagnostic, ObjectRef, Severity};
-use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::catalog::Candidate;
 use kubefoundry_model::engines::profile;
 use kubefoundry_model::select::{CandidateAssessment, Selection, StepBudget};
@@ -191,7 +191,7 @@ impl<'p> ChangeSearch<'p> {
 
     /// What no change of a deployment gets past.
     fn obstacle(&self) -> Option<Obstacle> {
-        let known = |name: &str| EngineType::WORDS.iter().any(|(word, _)| *word == name);
+        let known = |name: &str| EngineType::VARIANTS.iter().any(|(word, _)| *word == name);
         if self.candidate.ready == Some(false) {
             Some(Obstacle::NotReady)
         } else if !self.candidate.engines.iter().any(|engine| known(&engine.name)) {
@@ -227,7 +227,7 @@ impl<'p> ChangeSearch<'p> {
         let root = self.subject.root();
         let spec = || ModelDeployment::path().spec();
         let mut changes: Vec<Vec<FieldChange>> = Vec::new();
-        for (engine, _) in EngineType::WORDS {
+        for (engine, _) in EngineType::VARIANTS {
             changes.push(vec![FieldChange::set(spec().engine().engine_type(), *engine)]);
         }
         changes.extend(crate::trace::change::other_mode(root));
@@ -244,7 +244,7 @@ impl<'p> ChangeSearch<'p> {
                 changes.push(vec![FieldChange::remove(dimension.field.clone())]);
             }
         }
-        for image in EngineType::WORDS.iter().filter_map(|(_, engine)| profile(*engine).examples.image) {
+        for image in EngineType::VARIANTS.iter().filter_map(|(_, engine)| profile(*engine).examples.image) {
             changes.push(vec![FieldChange::set(spec().image(), image)]);
         }
         changes.push(vec![FieldChange::remove(spec().image())]);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{ReportedStatus, empty_status};
-use kubefoundry_kubernetes::wire::{ConditionStatus, Word as _};
+use kubefoundry_kubernetes::wire::{ConditionStatus, StringEnum as _};
 use kubefoundry_model::provider::Status;
 use kubefoundry_model::status::{Condition, Replicas, UnrecognizedValue, integer_at, text_or_empty};
 use kubefoundry_model::wire::Phase;
@@ -24,7 +24,7 @@ pub(super) fn reported(deployment: &Value) -> Option<ReportedStatus> {
 /// The status of a ModelDeployment without a provider object in the dump.
 pub(super) fn status(deployment: &Value) -> Status {
     let written_phase = text_or_empty(deployment, "/status/phase");
-    let phase = Phase::WORDS.iter().find(|(word, _)| *word == written_phase).map(|(_, phase)| *phase);
+    let phase = Phase::VARIANTS.iter().find(|(word, _)| *word == written_phase).map(|(_, phase)| *phase);
     let mut status = Status {
         phase,
         generation: integer_at(deployment, "/metadata/generation"),
@@ -61,7 +61,7 @@ fn conditions(deployment: &Value) -> Vec<Condition> {
     let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
     let read = conditions.into_iter().flatten().filter_map(|condition| {
         let text = |field: &str| text_or_empty(condition, field).to_owned();
-        let status = ConditionStatus::WORDS.iter().find(|(word, _)| *word == text_or_empty(condition, "/status"));
+        let status = ConditionStatus::VARIANTS.iter().find(|(word, _)| *word == text_or_empty(condition, "/status"));
         Some(Condition {
             condition_type: text("/type"),
             status: status?.1,

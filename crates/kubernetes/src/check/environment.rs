@@ -1,9 +1,10 @@
-//! Environment variables of the engine's containers.
+//! Checks of environment variables of containers.
 //!
-//! Rules: `ValidateEnv` and `validateEnvVarValueFrom` in `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
-//! Two variables of one name, of which a container takes the last, are an error here: it is never meant.
+//! Source: `ValidateEnv` and `validateEnvVarValueFrom` in `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
+//! Kubernetes accepts two variables with one name and uses the last. Here they are an error, because this is never
+//! intended.
 
-use super::{Checked, Checker, text};
+use super::{Checker, SyntaxResult, non_empty};
 use crate::codes;
 use crate::wire::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, ListPath, PathOf,
@@ -13,8 +14,8 @@ use crate::{labels, names, quantity};
 use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Fields of a pod that a variable may show, besides single labels and annotations.
-const FIELDS: &[&str] = &[
+/// Fields of a pod that the downward API offers, besides single labels and annotations.
+const POD_FIELDS: &[&str] = &[
     "metadata.name",
     "metadata.namespace",
     "metadata.uid",
@@ -25,45 +26,46 @@ const FIELDS: &[&str] = &[
     "status.podIP",
     "status.podIPs",
 ];
-const FIELD: &str = "metadata.name, metadata.namespace, metadata.uid, metadata.labels['<key>'], \
+const EXPECTED_FIELD: &str = "metadata.name, metadata.namespace, metadata.uid, metadata.labels['<key>'], \
                      metadata.annotations['<key>'], spec.nodeName, spec.serviceAccountName, status.hostIP, \
                      status.hostIPs, status.podIP or status.podIPs";
-const RESOURCE: &str = "limits or requests, '.', and cpu, memory, ephemeral-storage or hugepages-<size>";
+const EXPECTED_RESOURCE: &str = "limits or requests, '.', and cpu, memory, ephemeral-storage or hugepages-<size>";
 
 /// Checks all variables of the list at `path`.
-pub fn environment(path: &ListPath<PathOf<EnvVar>>, variables: &[EnvVar], check: &mut Checker<'_, '_>) {
+pub fn check_environment(path: &ListPath<PathOf<EnvVar>>, variables: &[EnvVar], check: &mut Checker<'_, '_>) {
     for (index, variable) in variables.iter().enumerate() {
-        variable_at(&path.clone().index(index), variable, check);
+        check_variable(&path.clone().index(index), variable, check);
     }
     let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_deref().unwrap_or_default()).collect();
-    check.unique(path, "name", &names);
+    check.check_unique(path, "name", &names);
 }
 
-fn variable_at(path: &PathOf<EnvVar>, variable: &EnvVar, check: &mut Checker<'_, '_>) {
+fn check_variable(path: &PathOf<EnvVar>, variable: &EnvVar, check: &mut Checker<'_, '_>) {
     let EnvVar { name, value, value_from } = variable;
     let name_path = path.clone().name();
-    if check.missing(name.as_deref(), &name_path) {
-        check.required(&name_path);
+    if check.is_missing(name.as_deref(), &name_path) {
+        check.report_missing(&name_path);
     } else if let Some(name) = name {
-        check.environment_variable(&name_path, name);
+        check.check_environment_variable(&name_path, name);
     }
-    let value = text(value.as_deref());
+    let value = non_empty(value.as_deref());
     if let Some(value) = value {
-        check.lines(&path.clone().value(), value);
+        check.check_multi_line(&path.clone().value(), value);
     }
     let source_path = path.clone().value_from();
-    if value.is_some() && check.given(&source_path) {
+    if value.is_some() && check.is_present(&source_path) {
         let message = format!("{path} has both value and valueFrom, expected one of them");
         check.findings.report(&codes::INVALID_ENVIRONMENT, &source_path, message);
     }
     if let Some(source) = value_from {
-        source_at(&source_path, source, check);
+        check_source(&source_path, source, check);
     }
 }
 
-fn source_at(path: &PathOf<EnvVarSource>, source: &EnvVarSource, check: &mut Checker<'_, '_>) {
+fn check_source(path: &PathOf<EnvVarSource>, source: &EnvVarSource, check: &mut Checker<'_, '_>) {
     let EnvVarSource { field_ref, resource_field_ref, config_map_key_ref, secret_key_ref, file_key_ref } = source;
-    // Counted in the document, so that a source that is misspelt or could not be read draws no second finding.
+    // Count in the document rather than in `source`: a source that is misspelled or could not be read has its finding
+    // already.
     let node = check.findings.scope().root.at(path);
     let sources = node.map_or(0, |node| node.entries().iter().filter(|entry| entry.node.value != Value::Null).count());
     if sources != 1 {
@@ -72,82 +74,94 @@ fn source_at(path: &PathOf<EnvVarSource>, source: &EnvVarSource, check: &mut Che
         check.findings.report(&codes::INVALID_ENVIRONMENT, path, message);
     }
     if let Some(field) = field_ref {
-        field_reference(&path.clone().field_ref(), field, check);
+        check_field_ref(&path.clone().field_ref(), field, check);
     }
     if let Some(resource) = resource_field_ref {
-        resource_reference(&path.clone().resource_field_ref(), resource, check);
+        check_resource_ref(&path.clone().resource_field_ref(), resource, check);
     }
     if let Some(ConfigMapKeySelector { name, key, optional: _ }) = config_map_key_ref {
         let at = path.clone().config_map_key_ref();
-        key_reference([at.clone().name(), at.key()], name.as_deref(), key.as_deref(), check);
+        check_key_ref([at.clone().name(), at.key()], name.as_deref(), key.as_deref(), check);
     }
     if let Some(secret) = secret_key_ref {
         let at = path.clone().secret_key_ref();
-        key_reference([at.clone().name(), at.key()], secret.name.as_deref(), secret.key.as_deref(), check);
+        check_key_ref([at.clone().name(), at.key()], secret.name.as_deref(), secret.key.as_deref(), check);
     }
     if let Some(file) = file_key_ref {
-        file_reference(&path.clone().file_key_ref(), file, check);
+        check_file_ref(&path.clone().file_key_ref(), file, check);
     }
 }
 
-fn key_reference(at: [ValuePath; 2], name: Option<&str>, key: Option<&str>, check: &mut Checker<'_, '_>) {
+fn check_key_ref(at: [ValuePath; 2], name: Option<&str>, key: Option<&str>, check: &mut Checker<'_, '_>) {
     let [name_path, key_path] = at;
-    check.required_name(&name_path, name, names::dns_1123_subdomain);
-    required(&key_path, key, names::config_key, check);
+    check.check_required_name(&name_path, name, names::dns_1123_subdomain);
+    check_required(&key_path, key, names::config_key, check);
 }
 
-fn file_reference(path: &PathOf<FileKeySelector>, file: &FileKeySelector, check: &mut Checker<'_, '_>) {
-    check.required_name(&path.clone().volume_name(), file.volume_name.as_deref(), names::dns_1123_label);
-    required(&path.clone().path(), file.path.as_deref(), relative_path, check);
-    required(&path.clone().key(), file.key.as_deref(), names::environment_variable, check);
+fn check_file_ref(path: &PathOf<FileKeySelector>, file: &FileKeySelector, check: &mut Checker<'_, '_>) {
+    check.check_required_name(&path.clone().volume_name(), file.volume_name.as_deref(), names::dns_1123_label);
+    check_required(&path.clone().path(), file.path.as_deref(), relative_path, check);
+    check_required(&path.clone().key(), file.key.as_deref(), names::environment_variable, check);
 }
 
-fn relative_path(path: &str) -> Checked {
+fn relative_path(path: &str) -> SyntaxResult {
     let fits =
         !path.starts_with('/') && path.split('/').all(|part| part != "..") && !path.chars().any(char::is_control);
     if fits { Ok(()) } else { Err("a relative path without \"..\"") }
 }
 
-fn field_reference(path: &PathOf<FieldSelector>, field: &FieldSelector, check: &mut Checker<'_, '_>) {
-    required(&path.clone().field_path(), field.field_path.as_deref(), field_path, check);
-    if let Some(version) = text(field.api_version.as_deref()) {
-        check.word(&codes::INVALID_ENVIRONMENT, &path.clone().api_version(), version, &["v1"]);
+fn check_field_ref(path: &PathOf<FieldSelector>, field: &FieldSelector, check: &mut Checker<'_, '_>) {
+    check_required(&path.clone().field_path(), field.field_path.as_deref(), field_path, check);
+    if let Some(version) = non_empty(field.api_version.as_deref()) {
+        check.check_allowed_value(&codes::INVALID_ENVIRONMENT, &path.clone().api_version(), version, &["v1"]);
     }
 }
 
-/// `metadata.labels['<key>']` and `metadata.annotations['<key>']` name one label or annotation.
-fn field_path(path: &str) -> Checked {
+/// Checks the path of a pod field. `metadata.labels['<key>']` and `metadata.annotations['<key>']` name one label or
+/// annotation.
+fn field_path(path: &str) -> SyntaxResult {
     let key_in = |map: &str| path.strip_prefix(map)?.strip_prefix("['")?.strip_suffix("']");
-    let label = key_in("metadata.labels").is_some_and(|key| labels::label_key(key).is_ok());
-    let annotation = key_in("metadata.annotations").is_some_and(|key| labels::annotation_key(key).is_ok());
-    if FIELDS.contains(&path) || label || annotation { Ok(()) } else { Err(FIELD) }
+    let is_label = key_in("metadata.labels").is_some_and(|key| labels::label_key(key).is_ok());
+    let is_annotation = key_in("metadata.annotations").is_some_and(|key| labels::annotation_key(key).is_ok());
+    if POD_FIELDS.contains(&path) || is_label || is_annotation { Ok(()) } else { Err(EXPECTED_FIELD) }
 }
 
-fn resource_reference(
+fn check_resource_ref(
     path: &PathOf<ResourceFieldSelector>,
     resource: &ResourceFieldSelector,
     check: &mut Checker<'_, '_>,
 ) {
-    required(&path.clone().resource(), resource.resource.as_deref(), container_resource, check);
-    if let Some(container) = text(resource.container_name.as_deref()) {
-        check.name(&path.clone().container_name(), container, names::dns_1123_label);
+    check_required(&path.clone().resource(), resource.resource.as_deref(), container_resource, check);
+    if let Some(container) = non_empty(resource.container_name.as_deref()) {
+        check.check_name(&path.clone().container_name(), container, names::dns_1123_label);
     }
     if let Some(divisor) = &resource.divisor {
-        check.expect(&codes::INVALID_QUANTITY, &path.clone().divisor(), &divisor.0, quantity::quantity(&divisor.0));
+        check.check_syntax(
+            &codes::INVALID_QUANTITY,
+            &path.clone().divisor(),
+            &divisor.0,
+            quantity::quantity(&divisor.0),
+        );
     }
 }
 
-fn container_resource(resource: &str) -> Checked {
+fn container_resource(resource: &str) -> SyntaxResult {
     let name = resource.strip_prefix("limits.").or_else(|| resource.strip_prefix("requests."));
-    let known = |name: &str| matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
-    if name.is_some_and(known) { Ok(()) } else { Err(RESOURCE) }
+    let is_known =
+        |name: &str| matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
+    if name.is_some_and(is_known) { Ok(()) } else { Err(EXPECTED_RESOURCE) }
 }
 
-/// Reports a text that is missing, or is not what it must be.
-fn required(path: &FieldPath, value: Option<&str>, syntax: fn(&str) -> Checked, check: &mut Checker<'_, '_>) {
-    if check.missing(value, path) {
-        check.required(path);
+/// Reports a required text that is missing or invalid.
+fn check_required(
+    path: &FieldPath,
+    value: Option<&str>,
+    syntax: fn(&str) -> SyntaxResult,
+    check: &mut Checker<'_, '_>,
+) {
+    if check.is_missing(value, path) {
+        check.report_missing(path);
     } else if let Some(value) = value {
-        check.expect(&codes::INVALID_ENVIRONMENT, path, value, syntax(value));
+        check.check_syntax(&codes::INVALID_ENVIRONMENT, path, value, syntax(value));
     }
 }

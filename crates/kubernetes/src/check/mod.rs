@@ -1,11 +1,12 @@
 //! Checks of values as Kubernetes makes them.
 //!
-//! What the syntax of a value must be is the subject of small functions ([`names`], [`labels`], [`quantity`],
-//! [`image`](crate::image)) that anything may call; [`Checker`] alone turns their answers into findings.
+//! Small functions without side effects check the syntax of a value ([`names`], [`labels`], [`quantity`],
+//! [`image`](crate::image)). [`Checker`] turns their results into findings.
 
 pub mod environment;
 pub mod facets;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::api_group::ApiGroup;
@@ -16,31 +17,33 @@ use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 use kubefoundry_yaml::text::{closest, shorten};
 
-/// The answer of a syntax check; the error completes the sentence "…, expected …".
-pub type Checked = Result<(), &'static str>;
+/// The result of a syntax check. The error completes the sentence "…, expected …".
+pub type SyntaxResult = Result<(), &'static str>;
 
-/// What every check is handed: whose habits apply, and where findings go.
+/// The context of a check: the API group whose semantics apply, and the collection that receives findings.
 #[derive(Debug)]
 pub struct Checker<'f, 'd> {
-    /// The document's API group; none for kinds of other groups.
+    /// The document's API group. `None` for kinds of groups such as `asya.sh`.
     pub api_group: Option<&'static ApiGroup>,
-    /// Where findings go.
+    /// The findings of the document.
     pub findings: &'f mut Findings<'d>,
 }
 
-/// A text field; empty means absent, as it does to Kubernetes' own types (the specification writes `image: ""`).
-pub fn text(field: Option<&str>) -> Option<&str> {
+/// Returns a text field unless it is empty. Kubernetes' own types do not distinguish an empty text from an absent one,
+/// and the specification writes `image: ""`.
+pub fn non_empty(field: Option<&str>) -> Option<&str> {
     field.filter(|text| !text.is_empty())
 }
 
 impl Checker<'_, '_> {
-    /// The habits that apply: those of the specification where no API group does.
+    /// Returns the API group whose semantics apply: the document's, or the default one for other kinds.
     pub fn effective_api_group(&self) -> &'static ApiGroup {
         self.api_group.unwrap_or(api_group::DEFAULT)
     }
 
-    /// Whether the document says nothing at `path`. What is there and could not be read is not absent.
-    pub fn absent(&self, path: &FieldPath) -> bool {
+    /// Returns whether the document has no value at `path`. A value that is present but could not be read is not
+    /// absent, so that it does not get a second finding.
+    pub fn is_absent(&self, path: &FieldPath) -> bool {
         let mut node = self.findings.scope().root;
         for segment in path.segments() {
             let next = match (&node.value, segment) {
@@ -55,48 +58,47 @@ impl Checker<'_, '_> {
         node.value == Value::Null
     }
 
-    /// Whether the document says something at `path`, readable or not. Below what could not be read a field is
-    /// neither given nor absent.
-    pub fn given(&self, path: &FieldPath) -> bool {
+    /// Returns whether the document has a value at `path`, readable or not. A field below a value of the wrong type is
+    /// neither present nor absent.
+    pub fn is_present(&self, path: &FieldPath) -> bool {
         self.findings.scope().root.at(path).is_some_and(|node| node.value != Value::Null)
     }
 
-    /// Whether the document says nothing at `path`, or gives an empty string.
-    pub fn absent_or_empty(&self, path: &FieldPath) -> bool {
-        self.absent(path) || self.is_empty_text(path)
+    /// Returns whether the document has no value at `path`, or an empty string.
+    pub fn is_absent_or_empty(&self, path: &FieldPath) -> bool {
+        self.is_absent(path) || self.is_empty_text(path)
     }
 
-    /// Whether the document gives an empty string at `path`.
+    /// Returns whether the document has an empty string at `path`.
     pub fn is_empty_text(&self, path: &FieldPath) -> bool {
         self.findings.scope().root.at(path).is_some_and(|node| node.as_str() == Some(""))
     }
 
-    /// Whether a text field is missing: empty, or absent from the document.
-    pub fn missing(&self, field: Option<&str>, path: &FieldPath) -> bool {
-        field.map_or_else(|| self.absent(path), str::is_empty)
+    /// Returns whether a text field is empty, or absent from the document.
+    pub fn is_missing(&self, field: Option<&str>, path: &FieldPath) -> bool {
+        field.map_or_else(|| self.is_absent(path), str::is_empty)
     }
 
-    /// Reports a value that does not have the syntax it must have; whether it has.
-    pub fn expect(&mut self, code: &'static Code, path: &FieldPath, value: &str, checked: Checked) -> bool {
-        if let Err(expected) = checked {
+    /// Reports a value whose syntax check failed. Returns whether it is valid.
+    pub fn check_syntax(&mut self, code: &'static Code, path: &FieldPath, value: &str, result: SyntaxResult) -> bool {
+        if let Err(expected) = result {
             let value = shorten(value);
             self.findings.report(code, path, format!("{path} is {value:?}, expected {expected}"));
         }
-        checked.is_ok()
+        result.is_ok()
     }
 
-    /// The same for the key of an entry of a mapping, `path` being the mapping's.
-    pub fn expect_key(&mut self, code: &'static Code, path: &FieldPath, key: &str, checked: Checked) {
-        if let Err(expected) = checked {
+    /// Reports a key of the mapping at `path` whose syntax check failed.
+    pub fn check_key(&mut self, code: &'static Code, path: &FieldPath, key: &str, result: SyntaxResult) {
+        if let Err(expected) = result {
             let place = FieldRef::key(&path.key(key.to_owned()));
             let key = shorten(key);
             self.findings.report(code, place, format!("{path} has the key {key:?}, expected {expected}"));
         }
     }
 
-    /// Reports a name that does not have the syntax it must have; the fix is lower case where that is enough. Returns
-    /// whether it has.
-    pub fn name(&mut self, path: &FieldPath, name: &str, syntax: fn(&str) -> Checked) -> bool {
+    /// Reports an invalid name, with a fix if lower case makes it valid. Returns whether the name is valid.
+    pub fn check_name(&mut self, path: &FieldPath, name: &str, syntax: fn(&str) -> SyntaxResult) -> bool {
         let Err(expected) = syntax(name) else { return true };
         let lower = name.to_ascii_lowercase();
         let replacement = syntax(&lower).ok().and_then(|()| self.replacement(&FieldRef::value(path), name, &lower));
@@ -109,7 +111,7 @@ impl Checker<'_, '_> {
     }
 
     /// Checks the name of an environment variable. Returns whether a container accepts it.
-    pub fn environment_variable(&mut self, path: &FieldPath, name: &str) -> bool {
+    pub fn check_environment_variable(&mut self, path: &FieldPath, name: &str) -> bool {
         let Err(expected) = names::environment_variable(name) else { return true };
         let message = format!("{path} is {:?}, expected {expected}", shorten(name));
         self.findings
@@ -118,39 +120,41 @@ impl Checker<'_, '_> {
         false
     }
 
-    /// Checks a required name: reports it when it is missing, or when its syntax is wrong.
-    pub fn required_name(&mut self, path: &FieldPath, name: Option<&str>, syntax: fn(&str) -> Checked) {
-        if self.missing(name, path) {
-            self.required(path);
+    /// Reports a required name that is missing or invalid.
+    pub fn check_required_name(&mut self, path: &FieldPath, name: Option<&str>, syntax: fn(&str) -> SyntaxResult) {
+        if self.is_missing(name, path) {
+            self.report_missing(path);
         } else if let Some(name) = name {
-            self.name(path, name, syntax);
+            self.check_name(path, name, syntax);
         }
     }
 
-    /// Reports a number above the API group's ceiling.
-    pub fn most(&mut self, path: &FieldPath, value: u32, most: Option<u32>) {
-        if let Some(most) = most.filter(|most| value > *most) {
-            let message = format!("{path} is {value}, expected at most {most} in {}", self.effective_api_group().name);
+    /// Reports a number above the maximum of the API group.
+    pub fn check_maximum(&mut self, path: &FieldPath, value: u32, maximum: Option<u32>) {
+        if let Some(maximum) = maximum.filter(|maximum| value > *maximum) {
+            let message =
+                format!("{path} is {value}, expected at most {maximum} in {}", self.effective_api_group().name);
             self.findings.report(&codes::OUT_OF_RANGE, path, message);
         }
     }
 
-    /// Reports a quantity above the API group's ceiling.
-    pub fn most_quantity(&mut self, path: &FieldPath, value: &str, most: Option<&'static str>) {
-        if let Some(most) = most.filter(|most| quantity::compare(value, most) == Some(std::cmp::Ordering::Greater)) {
-            let message =
-                format!("{path} is {value:?}, expected at most {most} in {}", self.effective_api_group().name);
+    /// Reports a quantity above the maximum of the API group.
+    pub fn check_maximum_quantity(&mut self, path: &FieldPath, value: &str, maximum: Option<&'static str>) {
+        let is_above = |maximum: &&str| quantity::compare(value, maximum) == Some(Ordering::Greater);
+        if let Some(maximum) = maximum.filter(is_above) {
+            let group = self.effective_api_group().name;
+            let message = format!("{path} is {value:?}, expected at most {maximum} in {group}");
             self.findings.report(&codes::OUT_OF_RANGE, path, message);
         }
     }
 
     /// Reports a missing field.
-    pub fn required(&mut self, path: &FieldPath) {
+    pub fn report_missing(&mut self, path: &FieldPath) {
         self.findings.report(&codes::REQUIRED_FIELD, path, format!("{path} is required"));
     }
 
-    /// Checks a quantity that must be above zero; whether it is.
-    pub fn quantity(&mut self, path: &FieldPath, value: &str) -> bool {
+    /// Reports a text that is not a quantity above zero. Returns whether it is valid.
+    pub fn check_quantity(&mut self, path: &FieldPath, value: &str) -> bool {
         let checked = quantity::positive_quantity(value);
         let Err(expected) = checked else { return true };
         let message = format!("{path} is {:?}, expected {expected}", shorten(value));
@@ -161,41 +165,47 @@ impl Checker<'_, '_> {
         false
     }
 
-    /// Checks a word against the allowed ones.
-    pub fn word(&mut self, code: &'static Code, path: &FieldPath, word: &str, allowed: &'static [&'static str]) {
-        if allowed.contains(&word) {
+    /// Reports a text that is not one of the allowed values.
+    pub fn check_allowed_value(
+        &mut self,
+        code: &'static Code,
+        path: &FieldPath,
+        value: &str,
+        allowed: &'static [&'static str],
+    ) {
+        if allowed.contains(&value) {
             return;
         }
-        let message = format!("{path} is {:?}, expected one of {}", shorten(word), allowed.join(", "));
+        let message = format!("{path} is {:?}, expected one of {}", shorten(value), allowed.join(", "));
         let reported = self.findings.report(code, path, message);
-        if let Some(meant) = closest(word, allowed.iter().copied()) {
-            reported.help(format!("did you mean {meant:?}?"));
+        if let Some(suggestion) = closest(value, allowed.iter().copied()) {
+            reported.help(format!("did you mean {suggestion:?}?"));
         }
     }
 
-    /// Refuses control characters.
-    pub fn one_line(&mut self, path: &FieldPath, value: &str) {
-        self.without(path, value, char::is_control, "one line of text without control characters");
+    /// Reports control characters, including line breaks.
+    pub fn check_single_line(&mut self, path: &FieldPath, value: &str) {
+        self.check_characters(path, value, char::is_control, "one line of text without control characters");
     }
 
-    /// Refuses control characters other than tabs and line ends.
-    pub fn lines(&mut self, path: &FieldPath, value: &str) {
-        let refused = |character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t');
-        self.without(path, value, refused, "text without control characters");
+    /// Reports control characters other than tabs and line breaks.
+    pub fn check_multi_line(&mut self, path: &FieldPath, value: &str) {
+        let is_refused = |character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t');
+        self.check_characters(path, value, is_refused, "text without control characters");
     }
 
-    /// Values may be secrets: the message names the character and not the value.
-    fn without(&mut self, path: &FieldPath, value: &str, refused: impl Fn(char) -> bool, expected: &str) {
-        if let Some(character) = value.chars().find(|character| refused(*character)) {
+    /// Reports the first refused character. The value may be a secret, so the message names only the character.
+    fn check_characters(&mut self, path: &FieldPath, value: &str, is_refused: impl Fn(char) -> bool, expected: &str) {
+        if let Some(character) = value.chars().find(|character| is_refused(*character)) {
             let code = u32::from(character);
             let message = format!("{path} has the character U+{code:04X}, expected {expected}");
             self.findings.report(&codes::INVALID_VALUE, path, message);
         }
     }
 
-    /// Reports every entry of a list whose `field` repeats that of an earlier one; whether none does. Empty values are
-    /// no values.
-    pub fn unique(&mut self, list: &FieldPath, field: &'static str, values: &[&str]) -> bool {
+    /// Reports every entry of a list whose `field` has the value of an earlier entry. Returns whether the values are
+    /// unique. Empty values are ignored.
+    pub fn check_unique(&mut self, list: &FieldPath, field: &'static str, values: &[&str]) -> bool {
         let before = self.findings.len();
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         for (index, value) in values.iter().enumerate().filter(|(_, value)| !value.is_empty()) {
@@ -210,28 +220,28 @@ impl Checker<'_, '_> {
         self.findings.len() == before
     }
 
-    /// Checks labels, or a node selector.
-    pub fn labels(&mut self, path: &FieldPath, labels: &[(String, String)]) {
+    /// Checks the keys and values of labels, or of a node selector.
+    pub fn check_labels(&mut self, path: &FieldPath, labels: &[(String, String)]) {
         for (key, value) in labels {
-            self.expect_key(&codes::INVALID_LABEL, path, key, labels::label_key(key));
+            self.check_key(&codes::INVALID_LABEL, path, key, labels::label_key(key));
             let at = path.key(key.clone());
-            self.expect(&codes::INVALID_LABEL, &at, value, labels::label_value(value));
+            self.check_syntax(&codes::INVALID_LABEL, &at, value, labels::label_value(value));
         }
     }
 
-    /// Checks annotations.
-    pub fn annotations(&mut self, path: &FieldPath, annotations: &[(String, String)]) {
+    /// Checks the keys, the values and the total size of annotations.
+    pub fn check_annotations(&mut self, path: &FieldPath, annotations: &[(String, String)]) {
         for (key, value) in annotations {
-            self.expect_key(&codes::INVALID_LABEL, path, key, labels::annotation_key(key));
-            self.lines(&path.key(key.clone()), value);
+            self.check_key(&codes::INVALID_LABEL, path, key, labels::annotation_key(key));
+            self.check_multi_line(&path.key(key.clone()), value);
         }
         if let Err(expected) = labels::annotations_size(annotations) {
             self.findings.report(&codes::INVALID_LABEL, path, format!("{path} is too large, expected {expected}"));
         }
     }
 
-    /// Refuses the labels and annotations that say what we made and why.
-    pub fn reserved(&mut self, path: &FieldPath, names: &[&str], entries: &[(String, String)]) {
+    /// Reports labels and annotations that only the renderer sets, to mark the objects that it generates.
+    pub fn check_reserved_keys(&mut self, path: &FieldPath, names: &[&str], entries: &[(String, String)]) {
         let Some(api_group) = self.api_group else { return };
         for name in names {
             let reserved = api_group.label(name);
@@ -243,8 +253,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The text that turns one scalar of the source into another one, quoted as the first was; none where the source
-    /// does not spell the scalar out (an alias, an escape, a block scalar).
+    /// Returns the text that replaces a scalar in the source, quoted if needed. Returns `None` if the source does not
+    /// contain the scalar literally, because of an alias, an escape sequence or a block scalar.
     pub fn replacement(&self, place: &FieldRef, old: &str, new: &str) -> Option<String> {
         let span = self.findings.scope().locate(place).span;
         let source = self.findings.scope().text.get(span.start..span.end)?;
@@ -256,7 +266,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether every YAML reader takes this for a string without quotes.
+/// Returns whether every YAML reader, of YAML 1.1 too, reads this as a string when it is not quoted.
 fn is_plain(text: &str) -> bool {
     const WORDS: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     text.starts_with(|character: char| character.is_ascii_alphabetic())

@@ -14,28 +14,28 @@ impl Describe for Timestamp {
 wire_object! {
     /// One aspect of an object's state (meta/v1 Condition).
     pub struct Condition {
-        /// Its type, in CamelCase.
+        /// The condition's type, in CamelCase.
         condition_type: String = "type" [required()],
         /// `True`, `False` or `Unknown`.
         status: ConditionStatus = "status" [required()],
-        /// The generation that it is about.
+        /// The generation of the object that the condition describes.
         observed_generation: i64 = "observedGeneration" [minimum(0)],
-        /// When `status` changed last, as RFC 3339.
+        /// The time of the last change of `status`, as RFC 3339.
         last_transition_time: String = "lastTransitionTime" [required(), shape(Timestamp::SHAPE)],
-        /// Why, as one CamelCase word.
+        /// The reason for the status, as one CamelCase word.
         reason: String = "reason" [required()],
-        /// Why, for people.
+        /// The reason for the status, in prose.
         message: String = "message" [required()],
     }
 }
 string_enum! {
     /// Whether a condition holds.
     pub enum ConditionStatus {
-        /// It holds.
+        /// The condition holds.
         True = "True",
-        /// It does not hold.
+        /// The condition does not hold.
         False = "False",
-        /// Nobody knows.
+        /// The controller cannot tell.
         Unknown = "Unknown",
     }
 }

@@ -1,8 +1,9 @@
-//! How wire types are declared: a table of fields, or of words, from which type, reader and description are made.
+//! Macros that declare wire types. From a table of fields or strings they generate the type, its reader and its
+//! description.
 
-/// Declares a wire object: a struct whose fields are all `Option`, its field names, how it is read, and what it looks
-/// like. Documentation is what editors show. After a key may stand, in brackets, what else is known of the value, in
-/// the words of [`Facets`](crate::wire::Facets): `replicas: i32 = "replicas" [minimum(0)]`.
+/// Declares a wire object: a struct whose fields are all `Option`, with its field names, reader and description.
+/// Editors show the documentation of types and fields. Brackets after a key hold calls of the methods of
+/// [`Facets`](crate::wire::Facets): `replicas: i32 = "replicas" [minimum(0)]`.
 #[macro_export]
 macro_rules! wire_object {
     (
@@ -16,10 +17,10 @@ macro_rules! wire_object {
         $vis struct $name { $($(#[doc = $field_doc])* pub $field: Option<$ty>),* }
 
         impl $name {
-            /// The fields as they are written in YAML.
+            /// The keys of the fields in YAML.
             pub const FIELDS: &'static [&'static str] = &[$($key),*];
 
-            /// Reads the object without the fields `elsewhere`: they belong to it, and are read by their owners.
+            /// Reads the object except for the known fields `elsewhere`, which other code reads.
             pub fn read_except(
                 node: &$crate::__private::Node<'_>,
                 path: &$crate::__private::FieldPath,
@@ -27,7 +28,7 @@ macro_rules! wire_object {
                 reader: &mut $crate::wire::Reader<'_, '_>,
             ) -> Option<Self> {
                 let $crate::__private::Value::Mapping(entries) = &node.value else {
-                    $crate::wire::wrong_type(node, path, <Self as $crate::wire::Read>::EXPECTED, reader);
+                    $crate::wire::report_wrong_type(node, path, <Self as $crate::wire::Read>::EXPECTED, reader);
                     return None;
                 };
                 let mut object = Self::default();
@@ -41,9 +42,9 @@ macro_rules! wire_object {
                             if entry.node.value != $crate::__private::Value::Null {
                                 let at = path.key($key);
                                 if const { !FACETS.not_in.is_empty() } {
-                                    $crate::wire::refuse_absent_in_group(&FACETS, &at, reader);
+                                    $crate::wire::report_field_outside_group(&FACETS, &at, reader);
                                 }
-                                if !const { FACETS.has_read_checks() }
+                                if !const { FACETS.has_reader_checks() }
                                     || $crate::check::facets::check_value(&FACETS, &entry.node, &at, reader)
                                 {
                                     object.$field = $crate::wire::Read::read(&entry.node, &at, reader);
@@ -51,7 +52,7 @@ macro_rules! wire_object {
                             }
                         })*
                         key if elsewhere.contains(&key) => {}
-                        key => $crate::wire::unknown_field(node, key, path, &[Self::FIELDS, elsewhere].concat(), reader),
+                        key => $crate::wire::report_unknown_field(node, key, path, &[Self::FIELDS, elsewhere].concat(), reader),
                     }
                 }
                 if const { Self::OBJECT.has_required_fields() } {
@@ -80,14 +81,14 @@ macro_rules! wire_object {
             const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Object(&Self::OBJECT);
         }
 
-        // The type has no name outside: it is reached by the methods of other paths.
+        // The type is anonymous: code gets one from `path()` or from the methods of other paths.
         const _: () = {
             /// The path of an object.
             #[derive(Debug, Clone, PartialEq, Eq)]
             $vis struct Path($crate::__private::FieldPath);
 
             impl $name {
-                /// The path of the whole object where it is the document.
+                /// Returns the root path, for an object that is a whole document.
                 #[allow(dead_code, reason = "few objects are documents")]
                 #[must_use]
                 $vis fn path() -> Path {
@@ -99,12 +100,12 @@ macro_rules! wire_object {
             impl Path {
                 $($(#[doc = $field_doc])*
                 #[must_use]
-                $vis fn $field(self) -> <$ty as $crate::wire::Located>::Path {
+                $vis fn $field(self) -> <$ty as $crate::wire::HasPath>::Path {
                     self.0.with_key($key).into()
                 })*
             }
 
-            impl $crate::wire::Located for $name {
+            impl $crate::wire::HasPath for $name {
                 type Path = Path;
             }
 
@@ -161,7 +162,8 @@ macro_rules! wire_object {
     };
 }
 
-/// Declares an enum of words, how it is read and printed, and what its words mean. Documentation is what editors show.
+/// Declares an enum that is a string in YAML, with its reader, its output and its description. Editors show the
+/// documentation.
 #[macro_export]
 macro_rules! string_enum {
     (
@@ -173,25 +175,25 @@ macro_rules! string_enum {
         $vis enum $name { $($(#[doc = $variant_doc])* $variant),* }
 
         impl $name {
-            /// The word as it is written in YAML.
+            /// Returns the string in YAML.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),* }
             }
         }
 
-        impl $crate::wire::Word for $name {
-            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
+        impl $crate::wire::StringEnum for $name {
+            const VARIANTS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),*];
         }
 
         impl $crate::wire::Describe for $name {
-            const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Words(&$crate::wire::WordsShape {
+            const SHAPE: $crate::wire::Shape = $crate::wire::Shape::Enum(&$crate::wire::EnumShape {
                 name: stringify!($name),
                 doc: concat!($($doc, "\n"),*),
-                words: &[$(($word, concat!($($variant_doc, "\n"),*))),*],
+                values: &[$(($word, concat!($($variant_doc, "\n"),*))),*],
             });
         }
 
-        impl $crate::wire::Located for $name {
+        impl $crate::wire::HasPath for $name {
             type Path = $crate::wire::ValuePath;
         }
 
@@ -215,7 +217,7 @@ macro_rules! string_enum {
                 path: &$crate::__private::FieldPath,
                 reader: &mut $crate::wire::Reader<'_, '_>,
             ) -> Option<Self> {
-                $crate::wire::read_word(node, path, reader)
+                $crate::wire::read_string_enum(node, path, reader)
             }
         }
     };

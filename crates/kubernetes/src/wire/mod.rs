@@ -1,4 +1,4 @@
-//! Objects as they are written: how a type of the input is declared, read and described.
+//! Wire types: declaring, reading and describing objects as users write them.
 
 mod condition;
 mod facets;
@@ -14,8 +14,9 @@ pub use objects::{
     ConfigMapKeySelector, EnvVar, EnvVarSource, FieldSelector, FileKeySelector, LocalObjectReference, ObjectMeta,
     ResourceFieldSelector, SecretKeySelector, Toleration, metadata,
 };
-pub use path::{ListPath, Located, MapPath, PathOf, Pattern, ValuePath, located_at};
+pub use path::{HasPath, ListPath, MapPath, PathOf, Pattern, ValuePath, typed_path};
 pub use reader::{
-    IntegerOrString, Map, Read, Reader, Word, read_word, refuse_absent_in_group, unknown_field, wrong_type,
+    IntegerOrString, Map, Read, Reader, StringEnum, read_string_enum, report_field_outside_group, report_unknown_field,
+    report_wrong_type,
 };
-pub use shape::{Describe, FieldShape, ObjectShape, Shape, WordsShape};
+pub use shape::{Describe, EnumShape, FieldShape, ObjectShape, Shape};

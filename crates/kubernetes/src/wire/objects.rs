@@ -1,4 +1,4 @@
-//! The parts of Kubernetes' own types that a ModelDeployment carries. They are written out as they were read.
+//! Wire types for the parts of Kubernetes' own types that inputs contain. They are emitted as they were read.
 
 use serde::Serialize;
 
@@ -10,33 +10,34 @@ use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
 wire_object! {
-    /// Object metadata. What only the apiserver fills in is accepted, so that `kubectl get -o yaml` can be read.
+    /// Object metadata. Fields that only the API server sets are accepted, so that you can use the output of
+    /// `kubectl get -o yaml`.
     pub struct ObjectMeta {
         /// The name: lower-case letters, digits and `-`, at most 63.
         name: String = "name" [syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_NAME)],
-        /// The namespace; absent stays absent.
+        /// The namespace. Generated objects have none if you omit it.
         namespace: String = "namespace" [syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_NAME)],
-        /// Labels. Only those of our own group are copied to generated objects.
+        /// Labels. Only those of the object's own API group are copied to generated objects.
         labels: Map<String> = "labels",
         /// Annotations.
         annotations: Map<String> = "annotations",
-        /// The identity in a cluster.
+        /// The UID. Set by the API server.
         uid: String = "uid",
-        /// A name prefix that only the apiserver can complete.
+        /// A prefix from which the API server generates a name. Give a `name` instead.
         generate_name: String = "generateName",
-        /// Set by the apiserver.
+        /// Set by the API server.
         creation_timestamp: Node<'static> = "creationTimestamp",
-        /// Set by the apiserver.
+        /// Set by the API server.
         deletion_timestamp: Node<'static> = "deletionTimestamp",
-        /// Set by the apiserver.
+        /// Set by the API server.
         deletion_grace_period_seconds: Node<'static> = "deletionGracePeriodSeconds",
-        /// Set by the apiserver.
+        /// Set by the API server.
         generation: Node<'static> = "generation",
-        /// Set by the apiserver.
+        /// Set by the API server.
         resource_version: Node<'static> = "resourceVersion",
-        /// Set by the apiserver.
+        /// Set by the API server.
         self_link: Node<'static> = "selfLink",
-        /// Set by the apiserver.
+        /// Set by the API server.
         managed_fields: Node<'static> = "managedFields",
         /// Set by controllers.
         finalizers: Node<'static> = "finalizers",
@@ -45,7 +46,7 @@ wire_object! {
     }
 }
 
-/// The path of the metadata of an object of any kind.
+/// Returns the path of the metadata of an object of any kind.
 ///
 /// ```
 /// use kubefoundry_kubernetes::wire::metadata;
@@ -56,7 +57,7 @@ pub fn metadata() -> PathOf<ObjectMeta> {
     FieldPath::root().with_key("metadata").into()
 }
 
-/// Gives wire objects their Kubernetes form on output: present fields only, keys as written in YAML.
+/// Implements [`Serialize`] for wire objects as Kubernetes expects them: only present fields, with their keys in YAML.
 macro_rules! serialize_present {
     ($($name:ident { $($field:ident = $key:literal),* })*) => {
         $(impl Serialize for $name {
@@ -75,16 +76,16 @@ macro_rules! serialize_present {
 wire_object! {
     /// An environment variable of a container (core/v1 EnvVar).
     pub struct EnvVar {
-        /// Its name; unique in the list.
+        /// The variable's name, unique in the list.
         name: String = "name" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::EnvironmentVariable), checked_by(&codes::INVALID_ENVIRONMENT), max_length(1024)],
-        /// Its value; `$(NAME)` is expanded by the kubelet, as in any pod.
+        /// The variable's value. The kubelet expands `$(NAME)`.
         value: String = "value",
-        /// Where its value comes from, instead of `value`: exactly one source.
+        /// The source of the value, instead of `value`. Set exactly one source.
         value_from: EnvVarSource = "valueFrom",
     }
 }
 wire_object! {
-    /// Where the value of an environment variable comes from: exactly one of these.
+    /// The source of the value of an environment variable. Set exactly one field.
     pub struct EnvVarSource {
         /// A field of the pod.
         field_ref: FieldSelector = "fieldRef",
@@ -101,8 +102,8 @@ wire_object! {
 wire_object! {
     /// A field of the pod.
     pub struct FieldSelector {
-        /// Version of the path's schema, `v1` by default.
-        api_version: String = "apiVersion" [words(&["v1"]), checked_by(&codes::INVALID_ENVIRONMENT)],
+        /// The API version of the path, `v1` by default.
+        api_version: String = "apiVersion" [allowed_values(&["v1"]), checked_by(&codes::INVALID_ENVIRONMENT)],
         /// The path, such as `status.podIP`.
         field_path: String = "fieldPath" [required(), checked_by(&codes::REQUIRED_FIELD)],
     }
@@ -110,11 +111,11 @@ wire_object! {
 wire_object! {
     /// A resource of a container.
     pub struct ResourceFieldSelector {
-        /// The container, when not this one.
+        /// The container, if not this one.
         container_name: String = "containerName" [syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_NAME)],
         /// The resource, such as `limits.memory`.
         resource: String = "resource" [required(), checked_by(&codes::REQUIRED_FIELD)],
-        /// The unit that the value is given in, such as `1Mi`; 1 by default.
+        /// The unit of the value, such as `1Mi`; 1 by default.
         divisor: IntegerOrString = "divisor",
     }
 }
@@ -125,7 +126,7 @@ wire_object! {
         name: String = "name" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::DnsSubdomain), checked_by(&codes::INVALID_NAME)],
         /// The key.
         key: String = "key" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::ConfigKey), checked_by(&codes::INVALID_ENVIRONMENT)],
-        /// Whether it may be absent.
+        /// Whether the key may be absent.
         optional: bool = "optional",
     }
 }
@@ -136,7 +137,7 @@ wire_object! {
         name: String = "name" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::DnsSubdomain), checked_by(&codes::INVALID_NAME)],
         /// The key.
         key: String = "key" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::ConfigKey), checked_by(&codes::INVALID_ENVIRONMENT)],
-        /// Whether it may be absent.
+        /// Whether the key may be absent.
         optional: bool = "optional",
     }
 }
@@ -145,26 +146,26 @@ wire_object! {
     pub struct FileKeySelector {
         /// The volume that holds the file.
         volume_name: String = "volumeName" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::DnsLabel), checked_by(&codes::INVALID_NAME)],
-        /// The file's path in it.
+        /// The path of the file in the volume.
         path: String = "path" [required(), checked_by(&codes::REQUIRED_FIELD)],
         /// The key.
         key: String = "key" [required(), checked_by(&codes::REQUIRED_FIELD), syntax(Syntax::EnvironmentVariable), checked_by(&codes::INVALID_ENVIRONMENT), max_length(1024)],
-        /// Whether it may be absent.
+        /// Whether the key may be absent.
         optional: bool = "optional",
     }
 }
 wire_object! {
     /// A toleration of a pod (core/v1 Toleration).
     pub struct Toleration {
-        /// The taint's key; empty with `Exists` means every taint.
+        /// The taint's key. With `Exists`, an empty key matches every taint.
         key: String = "key" [syntax(Syntax::LabelKey), checked_by(&codes::INVALID_TOLERATION)],
-        /// How the key and value are compared: `Exists`, `Equal` (default), `Lt` or `Gt`.
-        operator: String = "operator" [words(&["Exists", "Equal", "Lt", "Gt"]), checked_by(&codes::INVALID_TOLERATION)],
+        /// The comparison of key and value: `Exists`, `Equal` (default), `Lt` or `Gt`.
+        operator: String = "operator" [allowed_values(&["Exists", "Equal", "Lt", "Gt"]), checked_by(&codes::INVALID_TOLERATION)],
         /// The taint's value.
         value: String = "value" [max_length(253), checked_by(&codes::INVALID_TOLERATION)],
-        /// The taint's effect; empty means every effect.
-        effect: String = "effect" [words(&["NoSchedule", "PreferNoSchedule", "NoExecute"]), checked_by(&codes::INVALID_TOLERATION)],
-        /// How long a `NoExecute` taint is tolerated, in seconds.
+        /// The taint's effect. An empty one matches every effect.
+        effect: String = "effect" [allowed_values(&["NoSchedule", "PreferNoSchedule", "NoExecute"]), checked_by(&codes::INVALID_TOLERATION)],
+        /// The time for which a `NoExecute` taint is tolerated, in seconds.
         toleration_seconds: i64 = "tolerationSeconds",
     }
 }

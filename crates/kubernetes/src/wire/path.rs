@@ -1,5 +1,5 @@
-//! Typed paths: [`wire_object!`](crate::wire_object) makes a path type for every object, with a method for each field. A
-//! path to a field that does not exist does not compile.
+//! Typed paths. [`wire_object!`](crate::wire_object) declares a path type for every object, with a method for each
+//! field, so that a path to a field that does not exist does not compile.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -10,48 +10,48 @@ use kubefoundry_yaml::field_path::FieldPath;
 
 use super::reader::{IntegerOrString, Map};
 
-/// A type whose values have paths of a type of their own.
+/// A wire type with a path type.
 ///
 /// ```
 /// use kubefoundry_kubernetes::wire::EnvVar;
 /// let source = EnvVar::path().value_from().secret_key_ref();
 /// assert_eq!(source.key().to_string(), "valueFrom.secretKeyRef.key");
 /// ```
-pub trait Located {
-    /// The path of a value of this type.
+pub trait HasPath {
+    /// The type of a path to a value of this type.
     type Path: From<FieldPath>;
 }
 
 /// The type of the path of a `T`: `PathOf<EnvVar>` has a method for each field of an environment variable.
-pub type PathOf<T> = <T as Located>::Path;
+pub type PathOf<T> = <T as HasPath>::Path;
 
-/// The path of an object that stands at a path, with a method for each of its fields.
+/// Converts the path of an object to a typed path, with a method for each field of `T`.
 ///
 /// ```
-/// use kubefoundry_kubernetes::wire::{EnvVar, located_at};
+/// use kubefoundry_kubernetes::wire::{EnvVar, typed_path};
 /// use kubefoundry_yaml::field_path::FieldPath;
-/// let variable = located_at::<EnvVar>(&FieldPath::parse("env").index(0));
+/// let variable = typed_path::<EnvVar>(&FieldPath::parse("env").index(0));
 /// assert_eq!(variable.value_from().secret_key_ref().key().to_string(), "env[0].valueFrom.secretKeyRef.key");
 /// ```
 #[must_use]
-pub fn located_at<T: Located>(path: &FieldPath) -> T::Path {
+pub fn typed_path<T: HasPath>(path: &FieldPath) -> T::Path {
     path.clone().into()
 }
 
-/// The path of a value without fields of its own.
+/// The path of a scalar, or of a value whose fields are not declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValuePath(FieldPath);
 
-/// The path of a list; `P` is that of an entry.
+/// The path of a list. `P` is the path type of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPath<P>(FieldPath, PhantomData<fn() -> P>);
 
-/// The path of a mapping with free keys; `P` is that of a value.
+/// The path of a mapping with arbitrary keys. `P` is the path type of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapPath<P>(FieldPath, PhantomData<fn() -> P>);
 
 impl<P: From<FieldPath>> ListPath<P> {
-    /// The path of an entry, counted from 0.
+    /// Returns the path of an item, counted from 0.
     #[must_use]
     pub fn index(self, index: usize) -> P {
         self.0.with_index(index).into()
@@ -59,16 +59,16 @@ impl<P: From<FieldPath>> ListPath<P> {
 }
 
 impl<P: From<FieldPath>> MapPath<P> {
-    /// The path of the value of a key.
+    /// Returns the path of the value of a key.
     #[must_use]
     pub fn key(self, key: impl Into<std::borrow::Cow<'static, str>>) -> P {
         self.0.with_key(key).into()
     }
 }
 
-/// The path of a field as tables of fields show it.
+/// A path that can be shown as a pattern in tables of fields.
 pub trait Pattern {
-    /// The path, with `*` for any key of a mapping and `[]` for any item of a list.
+    /// Returns the path, with `*` for any key of a mapping and `[]` for any item of a list.
     ///
     /// ```
     /// use kubefoundry_kubernetes::wire::{ObjectMeta, Pattern as _};
@@ -96,8 +96,8 @@ impl<P> Pattern for MapPath<P> {
     }
 }
 
-/// Makes a path type interchangeable with a [`FieldPath`].
-macro_rules! convert {
+/// Implements the conversions between a path type and a [`FieldPath`].
+macro_rules! impl_conversions {
     ($([$($generic:ident)?] $name:ty, $path:ident => $new:expr;)*) => {$(
         impl<$($generic)?> From<FieldPath> for $name {
             fn from($path: FieldPath) -> Self {
@@ -134,22 +134,22 @@ macro_rules! convert {
     )*};
 }
 
-convert! {
+impl_conversions! {
     [] ValuePath, path => Self(path);
     [P] ListPath<P>, path => Self(path, PhantomData);
     [P] MapPath<P>, path => Self(path, PhantomData);
 }
 
-macro_rules! located_as_value {
-    ($($name:ty),*) => {$(impl Located for $name { type Path = ValuePath; })*};
+macro_rules! impl_value_path {
+    ($($name:ty),*) => {$(impl HasPath for $name { type Path = ValuePath; })*};
 }
 
-located_as_value! { String, bool, i32, i64, IntegerOrString, Node<'static> }
+impl_value_path! { String, bool, i32, i64, IntegerOrString, Node<'static> }
 
-impl<T: Located> Located for Vec<T> {
+impl<T: HasPath> HasPath for Vec<T> {
     type Path = ListPath<T::Path>;
 }
 
-impl<T: Located> Located for Map<T> {
+impl<T: HasPath> HasPath for Map<T> {
     type Path = MapPath<T::Path>;
 }

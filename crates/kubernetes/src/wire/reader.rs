@@ -1,7 +1,8 @@
-//! Reading a [`Node`] tree into wire types: strict, and never stopping at the first mistake.
+//! Reading a [`Node`] tree into wire types. The reader is strict, and it reports all errors of a document rather than
+//! the first.
 //!
-//! A wire type is as close to the YAML as it can be: every field optional, nothing resolved. `null` means absent, as it
-//! does to the apiserver.
+//! A wire type is as close to the YAML as possible: every field is optional and no default is applied. `null` means
+//! absent, as for the API server.
 
 use super::facets::Facets;
 use crate::api_group::{self, ApiGroup};
@@ -11,47 +12,54 @@ use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
 use kubefoundry_yaml::{Node, Value};
 
-/// What a value is read with: where findings go, and what an unknown field is.
+/// The context in which a value is read.
 #[derive(Debug)]
 pub struct Reader<'r, 'd> {
-    /// Where findings go.
+    /// The findings of the document.
     pub findings: &'r mut Findings<'d>,
-    /// The code for a field that does not exist: an error in our kinds, a warning in provider overrides.
-    pub unknown_field: &'static Code,
-    /// Whether this is a patch, which may hold directives (`$patch: delete`) beside fields.
-    pub patch: bool,
-    /// The API group of the object, where groups differ in their fields.
+    /// The code for an unknown field: an error in input kinds, a warning in provider overrides.
+    pub unknown_field_code: &'static Code,
+    /// Whether the value is a patch, which may contain directives such as `$patch: delete` and lack required fields.
+    pub is_patch: bool,
+    /// The API group of the object, if groups differ in the fields of its kind.
     pub api_group: Option<&'static ApiGroup>,
-    /// Fields of the outermost object that have a new name: old and new. The old one is an error that names the new one.
+    /// Pairs of the old and the new name of renamed fields of the outermost object. The old name is an error that names
+    /// the new one.
     pub renamed_fields: &'static [(&'static str, &'static str)],
 }
 
 impl<'r, 'd> Reader<'r, 'd> {
-    /// A strict reader: unknown fields are errors.
+    /// Creates a reader for which unknown fields are errors.
     pub fn strict(findings: &'r mut Findings<'d>) -> Self {
-        Self { findings, unknown_field: &codes::UNKNOWN_FIELD, patch: false, api_group: None, renamed_fields: &[] }
+        Self {
+            findings,
+            unknown_field_code: &codes::UNKNOWN_FIELD,
+            is_patch: false,
+            api_group: None,
+            renamed_fields: &[],
+        }
     }
 
-    /// A strict reader of a patch: a part of an object, with the directives of a strategic merge.
-    pub fn of_patch(findings: &'r mut Findings<'d>) -> Self {
-        Self { patch: true, ..Self::strict(findings) }
+    /// Creates a strict reader for a patch: a part of an object, with the directives of a strategic merge.
+    pub fn for_patch(findings: &'r mut Findings<'d>) -> Self {
+        Self { is_patch: true, ..Self::strict(findings) }
     }
 
-    /// The same for an object of an API group: a field that the group does not have is refused.
+    /// Sets the API group of the object. Fields that do not exist in the group are reported.
     #[must_use]
     pub fn in_group(self, api_group: &'static ApiGroup) -> Self {
         Self { api_group: Some(api_group), ..self }
     }
 
-    /// A reader of provider overrides: unknown fields are warnings.
-    pub fn of_overrides(findings: &'r mut Findings<'d>) -> Self {
-        Self { unknown_field: &codes::UNKNOWN_OVERRIDE, ..Self::strict(findings) }
+    /// Creates a reader for provider overrides, in which unknown fields are warnings.
+    pub fn for_overrides(findings: &'r mut Findings<'d>) -> Self {
+        Self { unknown_field_code: &codes::UNKNOWN_OVERRIDE, ..Self::strict(findings) }
     }
 }
 
-/// Reports a field that the API group of the object does not have. Its value is read all the same, so that whatever else
-/// is wrong with it is found in the same run.
-pub fn refuse_absent_in_group(facets: &Facets, path: &FieldPath, reader: &mut Reader<'_, '_>) {
+/// Reports a field that does not exist in the API group of the object. The caller still reads its value, so that other
+/// errors in it are found in the same run.
+pub fn report_field_outside_group(facets: &Facets, path: &FieldPath, reader: &mut Reader<'_, '_>) {
     let Some(api_group) = reader.api_group.filter(|api_group| facets.not_in.contains(&api_group.name)) else { return };
     let group = api_group.name;
     let message = format!("{path} is not a field of {group}, and the API server drops it");
@@ -61,38 +69,38 @@ pub fn refuse_absent_in_group(facets: &Facets, path: &FieldPath, reader: &mut Re
         .help(format!("remove it, or write the object in the group {}", api_group::DEFAULT.name));
 }
 
-/// A type that can be read from a tree. `None` means that a finding says why not.
+/// A type that can be read from a YAML tree.
 pub trait Read: Sized {
-    /// What is expected, for messages: `a string`.
+    /// The expected type, for messages: `a string`.
     const EXPECTED: &'static str;
 
-    /// Reads the value at `path`.
+    /// Reads the value at `path`. Returns `None` after reporting the reason.
     fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self>;
 }
 
-/// Reports that a value has another type than its field.
-pub fn wrong_type(node: &Node<'_>, path: &FieldPath, expected: &str, reader: &mut Reader<'_, '_>) {
+/// Reports a value of the wrong type. If a string is expected, it offers to quote the value.
+pub fn report_wrong_type(node: &Node<'_>, path: &FieldPath, expected: &str, reader: &mut Reader<'_, '_>) {
     let text = reader.findings.scope().text.get(node.span.start..node.span.end).unwrap_or_default();
-    let scalar = !matches!(node.value, Value::Sequence(_) | Value::Mapping(_));
+    let is_scalar = !matches!(node.value, Value::Sequence(_) | Value::Mapping(_));
     let found = match &node.value {
         Value::String(value) => format!("{} ({:?})", node.describe(), shorten(value)),
-        _ if scalar && !text.is_empty() => format!("{} ({})", node.describe(), shorten(text)),
+        _ if is_scalar && !text.is_empty() => format!("{} ({})", node.describe(), shorten(text)),
         _ => node.describe().to_owned(),
     };
     let quoted = quote(text);
     let reported = reader.findings.report(&codes::WRONG_TYPE, path, format!("{path} is {found}, expected {expected}"));
-    if scalar && expected == String::EXPECTED && !text.is_empty() && !matches!(node.value, Value::Null) {
-        let reads = node.describe();
+    if is_scalar && expected == String::EXPECTED && !text.is_empty() && !matches!(node.value, Value::Null) {
+        let actual = node.describe();
         let reported = if text.starts_with('*') {
-            reported.help(format!("write the value here, in quotes: the alias stands for {reads}"))
+            reported.help(format!("write the value here, in quotes: the alias stands for {actual}"))
         } else {
-            reported.help(format!("quote it: {quoted} (unquoted, YAML reads it as {reads})"))
+            reported.help(format!("quote it: {quoted} (unquoted, YAML reads it as {actual})"))
         };
         reported.replace_with("quote the value", quoted);
     }
 }
 
-/// Text in double quotes, as YAML and JSON both read it.
+/// Returns a text in double quotes, in the syntax that YAML and JSON share.
 fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -104,7 +112,7 @@ impl Read for String {
         if let Value::String(text) = &node.value {
             Some(text.clone().into_owned())
         } else {
-            wrong_type(node, path, Self::EXPECTED, reader);
+            report_wrong_type(node, path, Self::EXPECTED, reader);
             None
         }
     }
@@ -117,7 +125,7 @@ impl Read for bool {
         if let Value::Bool(value) = node.value {
             Some(value)
         } else {
-            wrong_type(node, path, Self::EXPECTED, reader);
+            report_wrong_type(node, path, Self::EXPECTED, reader);
             None
         }
     }
@@ -146,7 +154,7 @@ fn read_integer<T: TryFrom<i128>>(
     reader: &mut Reader<'_, '_>,
 ) -> Option<T> {
     let Value::Integer(value) = node.value else {
-        wrong_type(node, path, expected, reader);
+        report_wrong_type(node, path, expected, reader);
         return None;
     };
     let read = T::try_from(value).ok();
@@ -161,7 +169,8 @@ fn read_integer<T: TryFrom<i128>>(
     read
 }
 
-/// A quantity as it was written: CRDs declare some as strings and some as integer-or-string.
+/// A string, or an integer that is kept as a string. CRDs declare some quantities as strings and some as
+/// integer-or-string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntegerOrString(pub String);
 
@@ -173,14 +182,14 @@ impl Read for IntegerOrString {
             Value::String(text) => Some(Self(text.clone().into_owned())),
             Value::Integer(value) => Some(Self(value.to_string())),
             _ => {
-                wrong_type(node, path, Self::EXPECTED, reader);
+                report_wrong_type(node, path, Self::EXPECTED, reader);
                 None
             }
         }
     }
 }
 
-/// A value of any shape, kept as it is; who knows its shape reads it later.
+/// A value of any shape. Code that knows its shape reads it later.
 impl Read for Node<'static> {
     const EXPECTED: &'static str = "a value";
 
@@ -194,7 +203,7 @@ impl<T: Read> Read for Vec<T> {
 
     fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
         let Value::Sequence(items) = &node.value else {
-            wrong_type(node, path, Self::EXPECTED, reader);
+            report_wrong_type(node, path, Self::EXPECTED, reader);
             return None;
         };
         let read: Vec<Option<T>> =
@@ -203,7 +212,7 @@ impl<T: Read> Read for Vec<T> {
     }
 }
 
-/// A mapping with free keys, in the order in which it was written.
+/// A mapping with arbitrary keys, in the order of the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map<T>(pub Vec<(String, T)>);
 
@@ -218,7 +227,7 @@ impl<T: Read> Read for Map<T> {
 
     fn read(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<Self> {
         let Value::Mapping(entries) = &node.value else {
-            wrong_type(node, path, Self::EXPECTED, reader);
+            report_wrong_type(node, path, Self::EXPECTED, reader);
             return None;
         };
         let mut map = Vec::with_capacity(entries.len());
@@ -234,52 +243,54 @@ impl<T: Read> Read for Map<T> {
     }
 }
 
-/// One of a fixed set of words.
-pub trait Word: Sized + Copy + 'static {
-    /// Every value with its word.
-    const WORDS: &'static [(&'static str, Self)];
+/// An enum that is a string in YAML, declared by [`string_enum!`](crate::string_enum).
+pub trait StringEnum: Sized + Copy + 'static {
+    /// Every string with its variant.
+    const VARIANTS: &'static [(&'static str, Self)];
 }
 
-/// Reads a word.
-pub fn read_word<T: Word>(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<T> {
+/// Reads a string enum.
+pub fn read_string_enum<T: StringEnum>(node: &Node<'_>, path: &FieldPath, reader: &mut Reader<'_, '_>) -> Option<T> {
     let text = String::read(node, path, reader)?;
-    let found = T::WORDS.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-    if found.is_none() {
-        let words: Vec<&str> = T::WORDS.iter().map(|(word, _)| *word).collect();
-        let message = format!("{path} is {:?}, expected one of {}", shorten(&text), words.join(", "));
+    let variant = T::VARIANTS.iter().find(|(name, _)| *name == text).map(|(_, variant)| *variant);
+    if variant.is_none() {
+        let names: Vec<&str> = T::VARIANTS.iter().map(|(name, _)| *name).collect();
+        let message = format!("{path} is {:?}, expected one of {}", shorten(&text), names.join(", "));
         let reported = reader.findings.report(&codes::INVALID_VALUE, path, message);
-        if let Some(word) = closest(&text, words.iter().copied()) {
-            reported.help(format!("did you mean {word:?}?"));
+        if let Some(name) = closest(&text, names.iter().copied()) {
+            reported.help(format!("did you mean {name:?}?"));
         }
     }
-    found
+    variant
 }
 
-/// More fields than any of our objects has: beyond, who is meant by a misspelt one is nobody's guess, nor worth the time.
-const MOST_FIELDS: usize = 64;
+/// Maximum number of fields of a mapping in which a misspelled key gets a fix. Every supported object has fewer. The
+/// limit bounds the work on a hostile mapping, because each unknown key is compared with all others.
+const MAX_FIELDS_FOR_FIX: usize = 64;
 
-/// Whether just one key of a mapping may be meant to be `field`. Of two no machine can say which.
-fn is_only_one_for(field: &str, node: &Node<'_>, known: &[&'static str]) -> bool {
+/// Returns whether exactly one unknown key of a mapping looks like `field`. With two, a fix would have to guess.
+fn is_only_candidate(field: &str, node: &Node<'_>, known: &[&'static str]) -> bool {
     let entries = node.entries();
     let unknown = entries.iter().map(|entry| entry.key.as_ref()).filter(|key| !known.contains(key));
-    entries.len() <= MOST_FIELDS
+    entries.len() <= MAX_FIELDS_FOR_FIX
         && unknown.filter(|key| closest(key, known.iter().copied()) == Some(field)).count() == 1
 }
 
-/// Reports a field that does not exist, with what may have been meant; a rename is a fix unless that field is there too.
-pub fn unknown_field(
+/// Reports an unknown field and suggests a known one. The rename is also a fix, unless the suggested field is present
+/// too.
+pub fn report_unknown_field(
     node: &Node<'_>,
     key: &str,
     path: &FieldPath,
     known: &[&'static str],
     reader: &mut Reader<'_, '_>,
 ) {
-    if reader.patch && key.starts_with('$') {
+    if reader.is_patch && key.starts_with('$') {
         return;
     }
     if reader.findings.is_full() {
-        // Looking for its place and for what was meant takes a look at every other key.
-        reader.findings.report(reader.unknown_field, path, String::new());
+        // The finding is only counted. Searching for a suggestion would compare the key with all others.
+        reader.findings.report(reader.unknown_field_code, path, String::new());
         return;
     }
     let at = path.key(key.to_owned());
@@ -290,16 +301,17 @@ pub fn unknown_field(
         Some((old, new)) => format!("field {old:?} has been renamed to {new:?}"),
         None => format!("unknown field {:?}{parent}", shorten(key)),
     };
-    // A quoted key stays quoted: in JSON it must.
-    let written = node.entry(key).map(|entry| entry.key_span).unwrap_or_default();
-    let quoted = reader.findings.scope().text.get(written.start..written.end).is_some_and(|text| text.starts_with('"'));
-    let reported = reader.findings.report(reader.unknown_field, FieldRef::key(&at), message);
+    // A quoted key stays quoted, which JSON requires.
+    let key_span = node.entry(key).map(|entry| entry.key_span).unwrap_or_default();
+    let is_quoted =
+        reader.findings.scope().text.get(key_span.start..key_span.end).is_some_and(|text| text.starts_with('"'));
+    let reported = reader.findings.report(reader.unknown_field_code, FieldRef::key(&at), message);
     match suggestion {
         Some(field) if node.get(field).is_none() => {
             let help = if renamed.is_some() { format!("write {field:?}") } else { format!("did you mean {field:?}?") };
             let reported = reported.help(help);
-            if renamed.is_some() || is_only_one_for(field, node, known) {
-                let name = if quoted { quote(field) } else { field.to_owned() };
+            if renamed.is_some() || is_only_candidate(field, node, known) {
+                let name = if is_quoted { quote(field) } else { field.to_owned() };
                 reported.replace_with(format!("rename it to {field}"), name);
             }
         }

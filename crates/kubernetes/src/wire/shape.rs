@@ -1,6 +1,6 @@
-//! What wire types look like, as data: [`wire_object!`] and [`string_enum!`] make it from the very declaration that they make
-//! the reader from, so that a schema cannot say something else than the reader does. `cargo xtask generate` writes the
-//! schemas from it; nothing here is used while reading.
+//! Descriptions of wire types as data. [`wire_object!`] and [`string_enum!`] derive them from the same declaration as
+//! the reader, so that a schema cannot contradict the reader. `cargo xtask generate` writes the schemas from them. Only
+//! facets are also used while reading.
 //!
 //! [`wire_object!`]: crate::wire_object
 //! [`string_enum!`]: crate::string_enum
@@ -10,14 +10,14 @@ use super::reader::{IntegerOrString, Map};
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::{FieldPath, Segment};
 
-/// A type that can say what it looks like.
+/// A type that describes the shape of its values.
 ///
 /// ```
 /// use kubefoundry_kubernetes::wire::{Describe as _, Shape};
 /// kubefoundry_kubernetes::wire_object! {
 ///     /// GPUs of one worker.
 ///     struct Gpu {
-///         /// How many GPUs a worker has.
+///         /// The number of GPUs.
 ///         count: i32 = "count" [minimum(0)],
 ///     }
 /// }
@@ -27,11 +27,11 @@ use kubefoundry_yaml::field_path::{FieldPath, Segment};
 /// assert!(gpu.fields[0].doc.contains("GPUs"));
 /// ```
 pub trait Describe {
-    /// What a value looks like.
+    /// The shape of a value.
     const SHAPE: Shape;
 }
 
-/// What a value looks like.
+/// The shape of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// Any value.
@@ -42,66 +42,66 @@ pub enum Shape {
     Timestamp,
     /// `true` or `false`.
     Boolean,
-    /// A whole number of so many bits, with a sign.
+    /// A signed integer of the given number of bits.
     Integer(u32),
-    /// Text, or a whole number that stands for it.
+    /// Text, or an integer that is read as text.
     IntegerOrString,
-    /// One value, as JSON text.
+    /// A constant, as JSON text.
     Literal(&'static str),
     /// A list of values of one shape.
     List(&'static Shape),
-    /// A mapping with free keys and values of one shape.
+    /// A mapping with arbitrary keys and values of one shape.
     Map(&'static Shape),
-    /// A mapping with these fields.
+    /// A mapping with declared fields.
     Object(&'static ObjectShape),
-    /// One of these words.
-    Words(&'static WordsShape),
-    /// One of several shapes, told apart by their types.
+    /// One of a fixed set of strings.
+    Enum(&'static EnumShape),
+    /// One of several shapes, distinguished by their JSON types.
     OneOf(&'static [Shape]),
 }
 
-/// A mapping with known fields.
+/// A mapping with declared fields.
 #[derive(Debug, Clone, Copy)]
 pub struct ObjectShape {
-    /// The Rust type's name.
+    /// The name of the Rust type.
     pub name: &'static str,
-    /// The Rust type's documentation, line by line as it was written.
+    /// The documentation of the Rust type, with its line breaks.
     pub doc: &'static str,
-    /// The fields, in the order in which they are declared.
+    /// The fields, in order of declaration.
     pub fields: &'static [FieldShape],
 }
 
 /// A field of a mapping.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldShape {
-    /// Its key in YAML.
+    /// The key in YAML.
     pub key: &'static str,
-    /// Its documentation, line by line as it was written.
+    /// The documentation, with its line breaks.
     pub doc: &'static str,
-    /// What its value looks like.
+    /// The shape of the value as it is read.
     pub shape: Shape,
-    /// What else is known of its value.
+    /// Constraints and other facts about the value.
     pub facets: Facets,
 }
 
-/// A closed set of words.
+/// A fixed set of strings.
 #[derive(Debug, Clone, Copy)]
-pub struct WordsShape {
-    /// The Rust type's name.
+pub struct EnumShape {
+    /// The name of the Rust type.
     pub name: &'static str,
-    /// The Rust type's documentation, line by line as it was written.
+    /// The documentation of the Rust type, with its line breaks.
     pub doc: &'static str,
-    /// Every word with its documentation.
-    pub words: &'static [(&'static str, &'static str)],
+    /// Every string with its documentation.
+    pub values: &'static [(&'static str, &'static str)],
 }
 
 impl ObjectShape {
-    /// Whether the reader checks that a field is there.
+    /// Returns whether any field is required and the reader checks it.
     #[must_use]
     pub const fn has_required_fields(&self) -> bool {
         let mut rest = self.fields;
         while let [field, after @ ..] = rest {
-            if field.facets.is_read(Facet::Required) {
+            if field.facets.is_checked_by_reader(Facet::Required) {
                 return true;
             }
             rest = after;
@@ -109,7 +109,8 @@ impl ObjectShape {
         false
     }
 
-    /// The fields, at any depth, that an API group does not have: their paths, without the indexes of lists.
+    /// Returns the paths of the fields, at any depth, that do not exist in an API group. The paths have no list
+    /// indexes.
     pub fn absent_in(&self, group: &str) -> Vec<FieldPath> {
         let mut absent = Vec::new();
         self.add_absent(group, &FieldPath::root(), &mut absent);
@@ -127,7 +128,7 @@ impl ObjectShape {
         }
     }
 
-    /// The field at a path, at any depth.
+    /// Returns the field at a path, at any depth. List indexes are ignored.
     pub fn field_at(&self, path: &FieldPath) -> Option<&'static FieldShape> {
         let mut keys = path.segments().iter().filter_map(Segment::as_key);
         let mut field = self.field(keys.next()?)?;
@@ -137,14 +138,14 @@ impl ObjectShape {
         Some(field)
     }
 
-    /// The field with a key.
+    /// Returns the field with a key.
     pub fn field(&self, key: &str) -> Option<&'static FieldShape> {
         self.fields.iter().find(|field| field.key == key)
     }
 }
 
 impl Shape {
-    /// The object that a value is, or that the items of a list or the values of a mapping are.
+    /// Returns the shape of the object that a value is, or of the items of a list or the values of a mapping.
     pub fn object(&self) -> Option<&'static ObjectShape> {
         match self {
             Self::Object(object) => Some(object),
@@ -156,7 +157,7 @@ impl Shape {
 }
 
 impl FieldShape {
-    /// What the field's value looks like, also where it is kept as it is while reading.
+    /// Returns the shape of the value, including that of a value which the reader keeps as a [`Node`].
     pub fn full_shape(&self) -> Shape {
         self.facets.shape.unwrap_or(self.shape)
     }

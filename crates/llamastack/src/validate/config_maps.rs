@@ -2,7 +2,7 @@
 
 use crate::server::CaBundle;
 use crate::{codes, wire};
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
@@ -14,7 +14,7 @@ pub(super) fn user_config(
     check: &mut Checker<'_, '_>,
 ) -> Option<String> {
     let wire::UserConfig { config_map_name, config_map_namespace } = wire?;
-    if let Some(namespace) = text(config_map_namespace.as_deref())
+    if let Some(namespace) = non_empty(config_map_namespace.as_deref())
         && own != Some(namespace)
     {
         let path = path.join("configMapNamespace");
@@ -31,7 +31,7 @@ pub(super) fn user_config(
             .report(&codes::UNUSABLE_USER_CONFIG, &path, message)
             .help("copy the ConfigMap to that namespace, and remove configMapNamespace");
     }
-    text(config_map_name.as_deref()).map(str::to_owned)
+    non_empty(config_map_name.as_deref()).map(str::to_owned)
 }
 
 /// The key of a ConfigMap that holds certificates, where none is named.
@@ -40,7 +40,7 @@ const CA_KEY: &str = "ca-bundle.crt";
 pub(super) fn ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Checker<'_, '_>) -> Option<CaBundle> {
     let wire = wire?.ca_bundle.as_ref()?;
     let path = FieldPath::from(wire::LlamaStackDistribution::path().spec().server().tls_config().ca_bundle());
-    let namespace = text(wire.config_map_namespace.as_deref());
+    let namespace = non_empty(wire.config_map_namespace.as_deref());
     let mut keys = wire.config_map_keys.clone().unwrap_or_default();
     let path = path.join("configMapKeys");
     for (index, key) in keys.iter().enumerate() {
@@ -54,7 +54,7 @@ pub(super) fn ca_bundle(wire: Option<&wire::TlsConfig>, check: &mut Checker<'_, 
     if keys.is_empty() {
         keys.push(CA_KEY.to_owned());
     }
-    let config_map = text(wire.config_map_name.as_deref())?.to_owned();
+    let config_map = non_empty(wire.config_map_name.as_deref())?.to_owned();
     Some(CaBundle { config_map, namespace: namespace.map(str::to_owned), keys })
 }
 

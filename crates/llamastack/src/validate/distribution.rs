@@ -3,7 +3,7 @@
 use crate::options::Chosen;
 use crate::options::Options;
 use crate::{codes, options, wire};
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::{closest, shorten};
@@ -15,8 +15,8 @@ pub(super) fn distribution(
     options: &Options<'_>,
     check: &mut Checker<'_, '_>,
 ) -> Option<String> {
-    let name = wire.and_then(|wire| text(wire.name.as_deref()));
-    let image = wire.and_then(|wire| text(wire.image.as_deref()));
+    let name = wire.and_then(|wire| non_empty(wire.name.as_deref()));
+    let image = wire.and_then(|wire| non_empty(wire.image.as_deref()));
     match (name, image) {
         (Some(_), Some(_)) => {
             let message = "Only one of name or image can be specified, found both in spec.server.distribution";
@@ -27,7 +27,7 @@ pub(super) fn distribution(
             None
         }
         (None, None) => {
-            if check.absent_or_empty(&path.join("name")) && check.absent_or_empty(&path.join("image")) {
+            if check.is_absent_or_empty(&path.join("name")) && check.is_absent_or_empty(&path.join("image")) {
                 let message = "spec.server.distribution has neither name nor image, expected one of them";
                 let known = options.settings.distributions().join(", ");
                 check

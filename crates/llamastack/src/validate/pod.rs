@@ -6,10 +6,10 @@ use super::expect;
 use crate::options::Options;
 use crate::server::Server;
 use crate::{codes, pod, wire};
-use kubefoundry_kubernetes::check::Checked;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::names;
-use kubefoundry_kubernetes::wire::{Reader, unknown_field, wrong_type};
+use kubefoundry_kubernetes::wire::{Reader, report_unknown_field, report_wrong_type};
 use kubefoundry_transform::codes as shared;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
@@ -27,7 +27,7 @@ pub(super) struct Overrides {
 /// Checks `podOverrides`.
 pub(super) fn overrides(wire: Option<&wire::PodOverrides>, path: &FieldPath, check: &mut Checker<'_, '_>) -> Overrides {
     let Some(wire) = wire else { return Overrides::default() };
-    let service_account = text(wire.service_account_name.as_deref());
+    let service_account = non_empty(wire.service_account_name.as_deref());
     let grace_period = wire.termination_grace_period_seconds;
     let volumes = wire.volumes.as_deref().unwrap_or_default();
     let mounts = wire.volume_mounts.clone().unwrap_or_default();
@@ -50,7 +50,7 @@ fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, 
             check.findings.report(&shared::WRONG_TYPE, &path, message);
             continue;
         }
-        check.required_name(&path.join("name"), volume.get("name").and_then(Node::as_str), names::dns_1123_label);
+        check.check_required_name(&path.join("name"), volume.get("name").and_then(Node::as_str), names::dns_1123_label);
         is_text(volume, "name", &path, check);
         known_fields(volume, &path, &VOLUME, check);
         let sources: Vec<&str> =
@@ -62,32 +62,32 @@ fn volumes(volumes: &[Node<'static>], path: &FieldPath, check: &mut Checker<'_, 
     }
     let names: Vec<&str> =
         volumes.iter().map(|volume| volume.get("name").and_then(Node::as_str).unwrap_or_default()).collect();
-    check.unique(path, "name", &names);
+    check.check_unique(path, "name", &names);
 }
 
 fn mounts(mounts: &[wire::VolumeMount], path: &FieldPath, check: &mut Checker<'_, '_>) {
     for (index, mount) in mounts.iter().enumerate() {
         let path = path.index(index);
-        if let Some(given) = text(mount.mount_path.as_deref()) {
-            check.expect(&shared::INVALID_VOLUME, &path.join("mountPath"), given, mount_path(given));
+        if let Some(given) = non_empty(mount.mount_path.as_deref()) {
+            check.check_syntax(&shared::INVALID_VOLUME, &path.join("mountPath"), given, mount_path(given));
         }
         for (field, given) in [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)] {
-            let given = text(given.as_deref()).unwrap_or_default();
+            let given = non_empty(given.as_deref()).unwrap_or_default();
             let fits = !given.starts_with('/') && given.split('/').all(|part| part != "..");
             let checked = expect(fits, "a path in the volume, without \"..\"");
-            check.expect(&shared::INVALID_VOLUME, &path.join(field), given, checked);
+            check.check_syntax(&shared::INVALID_VOLUME, &path.join(field), given, checked);
         }
-        if text(mount.sub_path.as_deref()).is_some() && text(mount.sub_path_expr.as_deref()).is_some() {
+        if non_empty(mount.sub_path.as_deref()).is_some() && non_empty(mount.sub_path_expr.as_deref()).is_some() {
             let message = format!("{path} has both subPath and subPathExpr, expected one of them");
             check.findings.report(&shared::INVALID_VOLUME, &path, message);
         }
     }
     let paths: Vec<&str> = mounts.iter().map(|mount| mount.mount_path.as_deref().unwrap_or_default()).collect();
-    check.unique(path, "mountPath", &paths);
+    check.check_unique(path, "mountPath", &paths);
 }
 
 /// Where a volume may be mounted.
-pub(super) fn mount_path(path: &str) -> Checked {
+pub(super) fn mount_path(path: &str) -> SyntaxResult {
     let fits = path.starts_with('/') && !path.contains(':') && !path.chars().any(char::is_control);
     expect(fits && !parts(path).is_empty(), "an absolute path below / without ':'")
 }
@@ -105,7 +105,7 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
         }
         for field in ["maxSkew", "topologyKey", "whenUnsatisfiable"] {
             if constraint.get(field).is_none_or(|node| node.value == Value::Null) {
-                check.required(&path.join(field));
+                check.report_missing(&path.join(field));
             }
         }
         is_text(constraint, "topologyKey", &path, check);
@@ -120,7 +120,7 @@ pub(super) fn spread(wire: Option<&[Node<'static>]>, check: &mut Checker<'_, '_>
         }
         if let Some(word) = constraint.get("whenUnsatisfiable").and_then(Node::as_str) {
             let known = &["DoNotSchedule", "ScheduleAnyway"];
-            check.word(&shared::INVALID_VALUE, &path.join("whenUnsatisfiable"), word, known);
+            check.check_allowed_value(&shared::INVALID_VALUE, &path.join("whenUnsatisfiable"), word, known);
         }
     }
     constraints.iter().map(Node::to_json).collect()
@@ -193,14 +193,14 @@ fn parts(path: &str) -> Vec<&str> {
 fn is_text(node: &Node<'_>, field: &'static str, path: &FieldPath, check: &mut Checker<'_, '_>) {
     let other = node.get(field).filter(|given| !matches!(given.value, Value::String(_) | Value::Null));
     if let Some(other) = other {
-        wrong_type(other, &path.join(field), "a string", &mut Reader::strict(check.findings));
+        report_wrong_type(other, &path.join(field), "a string", &mut Reader::strict(check.findings));
     }
 }
 
 /// Refuses fields that there are none of: what is passed on as it was written would be refused, or dropped, by the cluster.
 fn known_fields(node: &Node<'_>, path: &FieldPath, known: &[&'static str], check: &mut Checker<'_, '_>) {
     for entry in node.entries().iter().filter(|entry| !known.contains(&&*entry.key)) {
-        unknown_field(node, &entry.key, path, known, &mut Reader::strict(check.findings));
+        report_unknown_field(node, &entry.key, path, known, &mut Reader::strict(check.findings));
     }
 }
 

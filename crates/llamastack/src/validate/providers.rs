@@ -8,7 +8,7 @@ use crate::server::Provider;
 use crate::wire::{Api, ExternalProvider, ExternalProviders, ImagePullPolicy};
 use crate::{codes, options};
 use kubefoundry_diagnostics::FieldRef;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::image::image_reference;
 use kubefoundry_kubernetes::image::path_and_tag;
 use kubefoundry_kubernetes::names;
@@ -51,7 +51,7 @@ fn provider(
     check: &mut Checker<'_, '_>,
 ) -> Option<Provider> {
     let id_path = path.join("providerId");
-    let id = text(wire.provider_id.as_deref());
+    let id = non_empty(wire.provider_id.as_deref());
     if let Some(id) = id.filter(|id| id.len() > LONGEST_ID && names::dns_1123_label(id).is_ok()) {
         let message = format!(
             "{id_path} has {} characters, expected at most {LONGEST_ID}: its init container is named external-provider-{id}",
@@ -60,7 +60,7 @@ fn provider(
         check.findings.report(&shared::NAME_TOO_LONG, &id_path, message);
     }
     let image_path = path.join("image");
-    let image = text(wire.image.as_deref());
+    let image = non_empty(wire.image.as_deref());
     if let Some(image) = image.filter(|image| image_reference(image).is_ok()) {
         mutable_image(id.unwrap_or_default(), image, &image_path, check);
     }

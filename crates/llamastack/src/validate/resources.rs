@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::expect;
 use crate::types::{ResourceClaim, Resources};
 use crate::wire;
-use kubefoundry_kubernetes::check::Checked;
 use kubefoundry_kubernetes::check::Checker;
+use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::wire::{IntegerOrString, Map};
 use kubefoundry_kubernetes::{labels, quantity};
 use kubefoundry_transform::codes as shared;
@@ -25,9 +25,9 @@ pub(super) fn resources(wire: Option<&wire::Resources>, path: &FieldPath, check:
     {
         let path = path.join(field);
         for (name, IntegerOrString(amount)) in given.iter().flat_map(|Map(given)| given) {
-            check.expect_key(&shared::INVALID_LABEL, &path, name, labels::label_key(name));
+            check.check_key(&shared::INVALID_LABEL, &path, name, labels::label_key(name));
             let at = path.key(name.clone());
-            check.expect(&shared::INVALID_QUANTITY, &at, amount, not_negative(amount));
+            check.check_syntax(&shared::INVALID_QUANTITY, &at, amount, not_negative(amount));
             amounts.push(name, amount);
         }
     }
@@ -36,7 +36,7 @@ pub(super) fn resources(wire: Option<&wire::Resources>, path: &FieldPath, check:
 }
 
 /// An amount, as containers ask for it: none is fine, less is not.
-fn not_negative(amount: &str) -> Checked {
+fn not_negative(amount: &str) -> SyntaxResult {
     quantity::quantity(amount)?;
     expect(quantity::compare(amount, "0") != Some(Ordering::Less), "a quantity that is not negative")
 }

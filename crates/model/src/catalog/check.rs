@@ -8,7 +8,7 @@ use kubefoundry_cel::{Environment, WarningKind};
 use kubefoundry_diagnostics::{FieldRef, Findings};
 use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::names;
-use kubefoundry_kubernetes::wire::{Word as _, located_at};
+use kubefoundry_kubernetes::wire::{StringEnum as _, typed_path};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::closest;
 use kubefoundry_yaml::{Node, Span};
@@ -22,10 +22,14 @@ const MAX_RULES: usize = 1024;
 /// Checks the provider's name and the names of its engines in the configuration at `at`.
 pub(super) fn check_names(config: &InferenceProviderConfig, at: &FieldPath, findings: &mut Findings<'_>) {
     let name = config.metadata.as_ref().and_then(|metadata| metadata.name.as_ref());
-    let path = located_at::<InferenceProviderConfig>(at);
+    let path = typed_path::<InferenceProviderConfig>(at);
     require_field(name, &path.clone().metadata().name(), findings);
     if let Some(name) = name {
-        Checker { api_group: None, findings }.name(&path.clone().metadata().name(), name, names::dns_1123_subdomain);
+        Checker { api_group: None, findings }.check_name(
+            &path.clone().metadata().name(),
+            name,
+            names::dns_1123_subdomain,
+        );
     }
     let capabilities = config.spec.as_ref().and_then(|spec| spec.capabilities.as_ref());
     let mut seen = BTreeSet::new();
@@ -43,10 +47,10 @@ pub(super) fn check_names(config: &InferenceProviderConfig, at: &FieldPath, find
             let message = format!("{path} is {name:?}, which an earlier entry has already");
             findings.report(&codes::DUPLICATE_ENTRY, &path, message);
         }
-        if !EngineType::WORDS.iter().any(|(word, _)| word == name) {
+        if !EngineType::VARIANTS.iter().any(|(word, _)| word == name) {
             let message = format!("engine {name:?} is unknown, so no ModelDeployment can request it");
             let reported = findings.report(&codes::UNKNOWN_ENGINE_IN_CONFIG, &path, message);
-            let known: Vec<&str> = EngineType::WORDS.iter().map(|(word, _)| *word).collect();
+            let known: Vec<&str> = EngineType::VARIANTS.iter().map(|(word, _)| *word).collect();
             match closest(name, known.iter().copied()) {
                 Some(meant) => reported.help(format!("did you mean {meant:?}?")),
                 None => reported.help(format!("known engines: {}", known.join(", "))),
@@ -67,7 +71,7 @@ pub(super) fn check_rules(
 ) -> Vec<Option<Span>> {
     let rules = config.spec.as_ref().and_then(|spec| spec.selection_rules.as_ref());
     let count = rules.map_or(0, Vec::len);
-    let list = located_at::<InferenceProviderConfig>(at).spec().selection_rules();
+    let list = typed_path::<InferenceProviderConfig>(at).spec().selection_rules();
     if count > MAX_RULES_PER_CONFIG {
         let message = format!("{list} has {count} rules, expected at most {MAX_RULES_PER_CONFIG}");
         findings.report(&codes::LIMIT_EXCEEDED, &list, message);

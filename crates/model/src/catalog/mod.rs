@@ -17,7 +17,7 @@ use kubefoundry_cel as cel;
 use kubefoundry_cel::Environment;
 use kubefoundry_diagnostics::source::SourceId;
 use kubefoundry_diagnostics::{DocumentScope, Findings};
-use kubefoundry_kubernetes::wire::{Read as _, Reader, located_at};
+use kubefoundry_kubernetes::wire::{Read as _, Reader, typed_path};
 use kubefoundry_transform::Configuration;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
@@ -85,7 +85,7 @@ impl Catalog {
             let message = format!("the input has more than {MAX_CONFIGURATIONS} provider configurations");
             findings.report(
                 &codes::LIMIT_EXCEEDED,
-                located_at::<InferenceProviderConfig>(at).metadata().name(),
+                typed_path::<InferenceProviderConfig>(at).metadata().name(),
                 message,
             );
             return;
@@ -101,7 +101,7 @@ impl Catalog {
             self.failed.insert(name);
             return;
         }
-        let path = located_at::<InferenceProviderConfig>(at).metadata().name();
+        let path = typed_path::<InferenceProviderConfig>(at).metadata().name();
         let scope = findings.scope();
         let span = root.locate(&path, yaml::FieldPart::Value);
         let location = ConfigLocation { source: scope.source, document: scope.document, span };

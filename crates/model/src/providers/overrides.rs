@@ -4,12 +4,12 @@ use crate::codes;
 use crate::ir::{Deployment, ProviderRequest};
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::quantity::positive_quantity;
-use kubefoundry_kubernetes::wire::{Located, PathOf, Read, Reader};
+use kubefoundry_kubernetes::wire::{HasPath, PathOf, Read, Reader};
 use kubefoundry_yaml::Value;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Where the overrides of a provider stand: its folder calls this with its own type.
-pub(super) fn path<T: Located>() -> PathOf<T> {
+pub(super) fn path<T: HasPath>() -> PathOf<T> {
     ProviderRequest::overrides_path().into()
 }
 
@@ -17,7 +17,7 @@ pub(super) fn path<T: Located>() -> PathOf<T> {
 /// Unknown keys are reported.
 pub(super) fn read<T: Default + Read>(deployment: &Deployment, findings: &mut Findings<'_>) -> T {
     let overrides = deployment.provider.overrides.as_ref().and_then(|node| {
-        let mut reader = Reader::of_overrides(findings);
+        let mut reader = Reader::for_overrides(findings);
         T::read(node, &ProviderRequest::overrides_path(), &mut reader)
     });
     overrides.unwrap_or_default()

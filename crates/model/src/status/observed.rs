@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Condition, Replicas, Status, StatusError, StatusPart, UnrecognizedValue};
 use crate::wire::Phase;
-use kubefoundry_kubernetes::wire::{ConditionStatus, Word as _};
+use kubefoundry_kubernetes::wire::{ConditionStatus, StringEnum as _};
 use kubefoundry_transform::Endpoint;
 use kubefoundry_yaml::text::one_line;
 
@@ -88,7 +88,7 @@ impl<'o> ObservedObject<'o> {
         for (position, condition) in conditions.and_then(Value::as_array).into_iter().flatten().enumerate() {
             let text = |field: &str| text_or_empty(condition, field).to_owned();
             let word = condition.get("status").cloned().unwrap_or_default();
-            let known = ConditionStatus::WORDS.iter().find(|(known, _)| word.as_str() == Some(known));
+            let known = ConditionStatus::VARIANTS.iter().find(|(known, _)| word.as_str() == Some(known));
             let Some((_, status)) = known else {
                 self.note_unrecognized(format!("status.conditions[{position}].status"), word);
                 continue;
@@ -138,7 +138,7 @@ impl<'o> ObservedObject<'o> {
     }
 
     /// A word of the status. A value that is no string is not known.
-    pub(crate) fn read_word(&mut self, field: &str) -> Option<&'o str> {
+    pub(crate) fn read_string_enum(&mut self, field: &str) -> Option<&'o str> {
         let value = self.object.get("status")?.get(field)?;
         match value {
             Value::String(word) => Some(word),

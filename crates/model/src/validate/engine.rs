@@ -7,7 +7,7 @@ use crate::ir::{Engine, EngineType, FieldOrigin, Leaf};
 use crate::wire;
 use kubefoundry_diagnostics::FieldRef;
 use kubefoundry_kubernetes::check::Checker;
-use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_yaml::field_path::FieldPath;
 
 /// Checks the engine; `default` is the one that runs when none is named. None without a type.
@@ -20,8 +20,8 @@ pub(super) fn engine(
     let wire = wire.unwrap_or(&empty);
     let path = wire::ModelDeployment::path().spec().engine();
     let type_path = path.clone().engine_type();
-    let default = default.filter(|_| check.absent(&type_path));
-    if wire.engine_type.is_none() && default.is_none() && check.absent(&type_path) {
+    let default = default.filter(|_| check.is_absent(&type_path));
+    if wire.engine_type.is_none() && default.is_none() && check.is_absent(&type_path) {
         let message = if check.effective_api_group().chooses_engine {
             "engine.type is not set, and no ready provider has an engine for this mode and these resources"
         } else {
@@ -29,7 +29,7 @@ pub(super) fn engine(
         };
         check.findings.report(&codes::ENGINE_TYPE_REQUIRED, &type_path, message).help(format!(
             "set it to one of {}",
-            EngineType::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
+            EngineType::VARIANTS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
         ));
     }
     let context_length = wire.context_length.and_then(|length| context_length(length, check));
@@ -129,6 +129,6 @@ fn extra_arguments(elements: &[String], check: &mut Checker<'_, '_>) {
         } else {
             Ok(())
         };
-        check.expect(&codes::INVALID_EXTRA_ARGUMENT, &path.index(index), element, checked);
+        check.check_syntax(&codes::INVALID_EXTRA_ARGUMENT, &path.index(index), element, checked);
     }
 }

@@ -3,7 +3,7 @@
 use crate::codes;
 use crate::ir::Metadata;
 use crate::wire::ModelDeployment;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::names;
 use kubefoundry_kubernetes::wire::{Map, ObjectMeta};
 use kubefoundry_yaml::field_path::FieldPath;
@@ -17,21 +17,21 @@ pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -
     let wire = wire.unwrap_or(&empty);
     let path = || ModelDeployment::path().metadata();
     let name = name(wire, &path().name(), check);
-    let namespace = text(wire.namespace.as_deref());
+    let namespace = non_empty(wire.namespace.as_deref());
     if let Some(namespace) = namespace {
-        check.name(&path().namespace(), namespace, names::dns_1123_label);
+        check.check_name(&path().namespace(), namespace, names::dns_1123_label);
     }
-    let uid = text(wire.uid.as_deref());
+    let uid = non_empty(wire.uid.as_deref());
     if let Some(uid) = uid {
-        check.one_line(&path().uid(), uid);
+        check.check_single_line(&path().uid(), uid);
     }
     let labels = pairs(wire.labels.as_ref());
-    check.labels(&path().labels(), labels);
-    check.reserved(&path().labels(), RESERVED, labels);
+    check.check_labels(&path().labels(), labels);
+    check.check_reserved_keys(&path().labels(), RESERVED, labels);
     let annotations = pairs(wire.annotations.as_ref());
-    check.annotations(&path().annotations(), annotations);
+    check.check_annotations(&path().annotations(), annotations);
     // A ModelDeployment that was passed on says why it was; passed on again, it does still.
-    check.reserved(&path().annotations(), &["managed-by", "model-deployment"], annotations);
+    check.check_reserved_keys(&path().annotations(), &["managed-by", "model-deployment"], annotations);
     Some(Metadata {
         name: name?.to_owned(),
         namespace: namespace.map(str::to_owned),
@@ -42,7 +42,7 @@ pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -
 }
 
 fn name<'w>(wire: &'w ObjectMeta, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<&'w str> {
-    if check.missing(wire.name.as_deref(), path) {
+    if check.is_missing(wire.name.as_deref(), path) {
         let reported = check.findings.report(&codes::REQUIRED_FIELD, path, "metadata.name is required");
         if wire.generate_name.is_some() {
             reported.help("set metadata.name: manifests are rendered before an API server can complete generateName");
@@ -50,7 +50,7 @@ fn name<'w>(wire: &'w ObjectMeta, path: &FieldPath, check: &mut Checker<'_, '_>)
         return None;
     }
     let name = wire.name.as_deref()?;
-    check.name(path, name, names::dns_1123_label);
+    check.check_name(path, name, names::dns_1123_label);
     Some(name)
 }
 

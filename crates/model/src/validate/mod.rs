@@ -59,7 +59,7 @@ pub fn validate_with_default_engine(
     let engine = engine::engine(spec.engine.as_ref(), engine, &mut check);
     let workload = workload::workload(spec, &mut check);
     let pod = pod::pod(spec, &mut check);
-    if check.given(&wire::ModelDeployment::path().spec().gateway()) {
+    if check.is_present(&wire::ModelDeployment::path().spec().gateway()) {
         let place = FieldRef::key(&wire::ModelDeployment::path().spec().gateway());
         check
             .findings
@@ -91,9 +91,9 @@ fn provider(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Pr
     let Some(wire::Provider { name, overrides }) = &spec.provider else {
         return ProviderRequest::default();
     };
-    let name = kubefoundry_kubernetes::check::text(name.as_deref());
+    let name = kubefoundry_kubernetes::check::non_empty(name.as_deref());
     if let Some(name) = name {
-        check.one_line(&wire::ModelDeployment::path().spec().provider().name(), name);
+        check.check_single_line(&wire::ModelDeployment::path().spec().provider().name(), name);
     }
     ProviderRequest { name: name.map(str::to_owned), overrides: overrides.clone() }
 }

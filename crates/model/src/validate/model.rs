@@ -4,8 +4,8 @@ use super::storage;
 use crate::codes;
 use crate::ir::{Leaf, Model, ModelSource, Volume};
 use crate::wire;
-use kubefoundry_kubernetes::check::Checked;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_yaml::field_path::FieldPath;
 
 const ID: &str = "org/name, org/name/file.gguf, a bare name, or an absolute path on a volume of model.storage";
@@ -23,11 +23,11 @@ pub(super) fn model(
     let wire = spec.model.as_ref().unwrap_or(&empty);
     let volumes = storage::volumes(wire.storage.as_ref(), deployment, check);
     let source_path = FieldPath::from(wire::ModelDeployment::path().spec().model().source());
-    if wire.source.is_none() && !check.absent(&source_path) {
+    if wire.source.is_none() && !check.is_absent(&source_path) {
         return None;
     }
     let source = Leaf::or_default(wire.source, ModelSource::HuggingFace);
-    let id = text(wire.id.as_deref());
+    let id = non_empty(wire.id.as_deref());
     let served_name = match source.value {
         ModelSource::HuggingFace => {
             hugging_face_id(wire, &volumes, check);
@@ -45,20 +45,20 @@ pub(super) fn model(
 fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
     let image = FieldPath::from(wire::ModelDeployment::path().spec().image());
     if !has_image
-        && check.absent_or_empty(&image)
-        && check.absent_or_empty(&wire::ModelDeployment::path().spec().engine().image())
+        && check.is_absent_or_empty(&image)
+        && check.is_absent_or_empty(&wire::ModelDeployment::path().spec().engine().image())
     {
         check.findings.report(&codes::IMAGE_REQUIRED, &image, "image is required when source is custom");
     }
-    if let Some(id) = text(wire.id.as_deref()) {
+    if let Some(id) = non_empty(wire.id.as_deref()) {
         let checked = if id.starts_with('/') {
             absolute_path(id)
         } else {
             Err("an absolute path inside the image, or no id, when source is custom")
         };
-        check.expect(&codes::INVALID_MODEL_ID, &wire::ModelDeployment::path().spec().model().id(), id, checked);
+        check.check_syntax(&codes::INVALID_MODEL_ID, &wire::ModelDeployment::path().spec().model().id(), id, checked);
     }
-    if text(wire.served_name.as_deref()).is_some() {
+    if non_empty(wire.served_name.as_deref()).is_some() {
         let path = FieldPath::from(wire::ModelDeployment::path().spec().model().served_name());
         check
             .findings
@@ -69,27 +69,27 @@ fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
 
 fn hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut Checker<'_, '_>) {
     let path = FieldPath::from(wire::ModelDeployment::path().spec().model().id());
-    if check.missing(wire.id.as_deref(), &path) {
+    if check.is_missing(wire.id.as_deref(), &path) {
         check.findings.report(&codes::MODEL_ID_REQUIRED, &path, "model.id is required when source is huggingface");
     }
-    let Some(id) = text(wire.id.as_deref()) else { return };
+    let Some(id) = non_empty(wire.id.as_deref()) else { return };
     if !id.starts_with('/') {
-        check.expect(&codes::INVALID_MODEL_ID, &path, id, repository(id));
+        check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, repository(id));
         return;
     }
     // A volume without a mountPath has a finding of its own, and so does what could not be read.
     let volumes_unread = volumes.iter().any(|volume| volume.mount_path.value.is_empty())
-        || volumes.is_empty() && !check.absent(&wire::ModelDeployment::path().spec().model().storage().volumes());
-    if check.expect(&codes::INVALID_MODEL_ID, &path, id, absolute_path(id)) && !volumes_unread {
+        || volumes.is_empty() && !check.is_absent(&wire::ModelDeployment::path().spec().model().storage().volumes());
+    if check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, absolute_path(id)) && !volumes_unread {
         let mounted = volumes.iter().any(|volume| storage::holds(&volume.mount_path.value, id));
         let checked = if mounted { Ok(()) } else { Err("a path under the mountPath of a volume in model.storage") };
-        check.expect(&codes::INVALID_MODEL_ID, &path, id, checked);
+        check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, checked);
     }
 }
 
 /// `org/name`, `org/name/file.gguf` or a bare name. What the parts may be is what `validate_repo_id` of
 /// `huggingface_hub` accepts, since the engines call it.
-fn repository(id: &str) -> Checked {
+fn repository(id: &str) -> SyntaxResult {
     if id.starts_with('-') || id.chars().any(|character| character.is_whitespace() || character.is_control()) {
         return Err("a model id that does not start with '-' and has no spaces");
     }
@@ -126,7 +126,7 @@ fn is_id_part(part: &str) -> bool {
 }
 
 /// A path below `/`, without spaces and without steps up.
-fn absolute_path(path: &str) -> Checked {
+fn absolute_path(path: &str) -> SyntaxResult {
     if path.chars().any(|character| character.is_whitespace() || character.is_control()) {
         return Err("a path without spaces and control characters");
     }
@@ -144,8 +144,8 @@ fn basename(id: &str) -> Option<&str> {
 /// The name in the API: the one given, or the last part of the id (docs/specification.md MD-1.3).
 fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<String>> {
     let path = FieldPath::from(wire::ModelDeployment::path().spec().model().served_name());
-    if let Some(name) = text(wire.served_name.as_deref()) {
-        check.expect(&codes::INVALID_SERVED_NAME, &path, name, check_served_name(name));
+    if let Some(name) = non_empty(wire.served_name.as_deref()) {
+        check.check_syntax(&codes::INVALID_SERVED_NAME, &path, name, check_served_name(name));
         return Some(Leaf::written(name.to_owned()));
     }
     if !check.effective_api_group().derives_served_name {
@@ -153,7 +153,7 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
     }
     let name = wire.id.as_deref().and_then(basename)?;
     let from_path = wire.id.as_deref().is_some_and(|id| id.starts_with('/') && absolute_path(id).is_ok());
-    if from_path && check_served_name(name).is_err() && check.missing(wire.served_name.as_deref(), &path) {
+    if from_path && check_served_name(name).is_err() && check.is_missing(wire.served_name.as_deref(), &path) {
         let id = FieldPath::from(wire::ModelDeployment::path().spec().model().id());
         let message = "the last part of spec.model.id cannot be the name in the API, expected spec.model.servedName";
         check.findings.report(&codes::INVALID_SERVED_NAME, &id, message);
@@ -162,7 +162,7 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
 }
 
 /// Engines split served names at commas and spaces, and read a leading `-` as a flag (docs/design/0010).
-fn check_served_name(name: &str) -> Checked {
+fn check_served_name(name: &str) -> SyntaxResult {
     let refused = |character: char| character == ',' || character.is_whitespace() || character.is_control();
     if name.len() > 253 {
         Err("a name of at most 253 characters")

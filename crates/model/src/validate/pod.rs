@@ -6,7 +6,7 @@ use crate::codes;
 use crate::ir::{EnvVar, Toleration};
 use crate::wire;
 use kubefoundry_kubernetes::check::environment;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -24,20 +24,20 @@ pub(super) struct Pod {
 /// Checks everything but the image.
 pub(super) fn pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Pod {
     let env = spec.env.as_deref().unwrap_or_default();
-    environment::environment(&wire::ModelDeployment::path().spec().env(), env, check);
+    environment::check_environment(&wire::ModelDeployment::path().spec().env(), env, check);
     let metadata = spec.pod_template.as_ref().and_then(|template| template.metadata.as_ref());
     let labels = pairs(metadata.and_then(|metadata| metadata.labels.as_ref()));
     let labels_path = FieldPath::from(wire::ModelDeployment::path().spec().pod_template().metadata().labels());
-    check.labels(&labels_path, labels);
-    check.reserved(&labels_path, RESERVED, labels);
+    check.check_labels(&labels_path, labels);
+    check.check_reserved_keys(&labels_path, RESERVED, labels);
     let annotations = pairs(metadata.and_then(|metadata| metadata.annotations.as_ref()));
     let annotations_path =
         FieldPath::from(wire::ModelDeployment::path().spec().pod_template().metadata().annotations());
-    check.annotations(&annotations_path, annotations);
-    check.reserved(&annotations_path, RESERVED, annotations);
-    let token = spec.secrets.as_ref().and_then(|secrets| text(secrets.hugging_face_token.as_deref()));
+    check.check_annotations(&annotations_path, annotations);
+    check.check_reserved_keys(&annotations_path, RESERVED, annotations);
+    let token = spec.secrets.as_ref().and_then(|secrets| non_empty(secrets.hugging_face_token.as_deref()));
     let node_selector = pairs(spec.node_selector.as_ref());
-    check.labels(&wire::ModelDeployment::path().spec().node_selector(), node_selector);
+    check.check_labels(&wire::ModelDeployment::path().spec().node_selector(), node_selector);
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
     tolerations::tolerations(tolerations, check);
     Pod {
@@ -53,8 +53,8 @@ pub(super) fn pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>)
 
 /// The image and the field that gives it: `spec.image`, or `spec.engine.image` alone.
 pub(super) fn image(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Option<(String, FieldPath)> {
-    let of_spec = (text(spec.image.as_deref()), FieldPath::from(wire::ModelDeployment::path().spec().image()));
-    let of_engine = spec.engine.as_ref().and_then(|engine| text(engine.image.as_deref()));
+    let of_spec = (non_empty(spec.image.as_deref()), FieldPath::from(wire::ModelDeployment::path().spec().image()));
+    let of_engine = spec.engine.as_ref().and_then(|engine| non_empty(engine.image.as_deref()));
     let of_engine = (of_engine, FieldPath::from(wire::ModelDeployment::path().spec().engine().image()));
     if let ((Some(one), first), (Some(other), second)) = (&of_spec, &of_engine)
         && one != other

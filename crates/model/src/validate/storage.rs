@@ -7,8 +7,8 @@ use crate::codes;
 use crate::ir::{AccessMode, Leaf, NewClaim, Volume, VolumePurpose};
 use crate::wire::{Storage, StorageVolume};
 use kubefoundry_diagnostics::{Code, FieldRef};
-use kubefoundry_kubernetes::check::Checked;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::wire::{ListPath, PathOf};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
@@ -36,10 +36,10 @@ pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut C
         .iter()
         .map(|volume| if volume.new_claim.is_some() { volume.claim_name.value.as_str() } else { "" })
         .collect();
-    let named = check.unique(&path, "name", &names);
-    check.unique(&path, "mountPath", &mounts);
+    let named = check.check_unique(&path, "name", &names);
+    check.check_unique(&path, "mountPath", &mounts);
     if named {
-        check.unique(&path, "claimName", &claims);
+        check.check_unique(&path, "claimName", &claims);
     }
     if check.effective_api_group().restricts_storage {
         restrict(&volumes, deployment, &path, check);
@@ -101,7 +101,7 @@ pub(super) fn holds(mount: &str, path: &str) -> bool {
 
 fn volume(wire: &StorageVolume, path: &PathOf<StorageVolume>, deployment: &str, check: &mut Checker<'_, '_>) -> Volume {
     let name = wire.name.clone().unwrap_or_default();
-    let purpose_unread = wire.purpose.is_none() && !check.absent(&path.clone().purpose());
+    let purpose_unread = wire.purpose.is_none() && !check.is_absent(&path.clone().purpose());
     let purpose = Leaf::or_default(wire.purpose, VolumePurpose::Custom);
     let mount_path = mount_path(wire, path, (!purpose_unread).then_some(purpose.value), check);
     let new_claim = new_claim(wire, path, check);
@@ -116,15 +116,15 @@ fn mount_path(
     check: &mut Checker<'_, '_>,
 ) -> Leaf<String> {
     let path = path.clone().mount_path();
-    if let Some(mount_path) = text(wire.mount_path.as_deref()) {
-        check.expect(&codes::INVALID_VOLUME, &path, mount_path, check_mount_path(mount_path));
+    if let Some(mount_path) = non_empty(wire.mount_path.as_deref()) {
+        check.check_syntax(&codes::INVALID_VOLUME, &path, mount_path, check_mount_path(mount_path));
         return Leaf::written(mount_path.to_owned());
     }
     let default = match purpose {
         Some(VolumePurpose::ModelCache) => "/model-cache",
         Some(VolumePurpose::CompilationCache) => "/compilation-cache",
         Some(VolumePurpose::Custom) => {
-            if check.missing(wire.mount_path.as_deref(), &path) {
+            if check.is_missing(wire.mount_path.as_deref(), &path) {
                 let message = format!("{path} is required when purpose is custom");
                 check.findings.report(&codes::REQUIRED_FIELD, &path, message);
             }
@@ -135,7 +135,7 @@ fn mount_path(
     Leaf::defaulted(default.to_owned())
 }
 
-fn check_mount_path(path: &str) -> Checked {
+fn check_mount_path(path: &str) -> SyntaxResult {
     if !path.starts_with('/') || path.trim_end_matches('/').is_empty() {
         Err("an absolute path below \"/\"")
     } else if path.split('/').any(|part| part == "..") {
@@ -155,10 +155,10 @@ fn claim_name(
     check: &mut Checker<'_, '_>,
 ) -> Leaf<String> {
     let path_to_name = path.clone().claim_name();
-    if let Some(claim) = text(wire.claim_name.as_deref()) {
+    if let Some(claim) = non_empty(wire.claim_name.as_deref()) {
         return Leaf::written(claim.to_owned());
     }
-    if check.absent(&path.clone().size()) && check.missing(wire.claim_name.as_deref(), &path_to_name) {
+    if check.is_absent(&path.clone().size()) && check.is_missing(wire.claim_name.as_deref(), &path_to_name) {
         check
             .findings
             .report(&codes::REQUIRED_FIELD, &path_to_name, format!("{path_to_name} is required without a size"))
@@ -169,7 +169,7 @@ fn claim_name(
 
 fn new_claim(wire: &StorageVolume, path: &PathOf<StorageVolume>, check: &mut Checker<'_, '_>) -> Option<NewClaim> {
     let class = wire.storage_class_name.as_deref();
-    if check.absent(&path.clone().size()) {
+    if check.is_absent(&path.clone().size()) {
         only_with_size(&codes::INVALID_VOLUME, &path.clone().storage_class_name(), check);
         only_with_size(&codes::INVALID_VOLUME, &path.clone().access_mode(), check);
         return None;
@@ -183,7 +183,7 @@ fn new_claim(wire: &StorageVolume, path: &PathOf<StorageVolume>, check: &mut Che
 }
 
 fn only_with_size(code: &'static Code, path: &FieldPath, check: &mut Checker<'_, '_>) {
-    if check.given(path) {
+    if check.is_present(path) {
         let message = format!("{path} is for a new claim, which needs a size");
         check.findings.report(code, FieldRef::key(path), message);
     }

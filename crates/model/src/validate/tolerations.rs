@@ -5,8 +5,8 @@
 use crate::codes;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::FieldRef;
-use kubefoundry_kubernetes::check::Checked;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::SyntaxResult;
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::labels;
 use kubefoundry_kubernetes::wire::PathOf;
 use kubefoundry_kubernetes::wire::Toleration;
@@ -25,20 +25,20 @@ pub(super) fn tolerations(tolerations: &[Toleration], check: &mut Checker<'_, '_
 fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Checker<'_, '_>) {
     let Toleration { key, operator, value, effect, toleration_seconds } = toleration;
     let code = &codes::INVALID_TOLERATION;
-    let operator_unread = operator.is_none() && !check.absent(&path.clone().operator());
-    let operator = text(operator.as_deref());
+    let operator_unread = operator.is_none() && !check.is_absent(&path.clone().operator());
+    let operator = non_empty(operator.as_deref());
     if let Some(operator) = operator {
-        check.word(code, &path.clone().operator(), operator, OPERATORS);
+        check.check_allowed_value(code, &path.clone().operator(), operator, OPERATORS);
     }
-    if let Some(key) = text(key.as_deref()) {
-        check.expect(code, &path.clone().key(), key, labels::label_key(key));
-    } else if operator != Some("Exists") && !operator_unread && check.missing(key.as_deref(), &path.clone().key()) {
+    if let Some(key) = non_empty(key.as_deref()) {
+        check.check_syntax(code, &path.clone().key(), key, labels::label_key(key));
+    } else if operator != Some("Exists") && !operator_unread && check.is_missing(key.as_deref(), &path.clone().key()) {
         let message = format!("{path} has no key, which only operator Exists allows");
         check.findings.report(code, path, message);
     }
     let value_path = path.clone().value();
-    let missing = check.missing(value.as_deref(), &value_path);
-    match (operator, text(value.as_deref())) {
+    let missing = check.is_missing(value.as_deref(), &value_path);
+    match (operator, non_empty(value.as_deref())) {
         (Some("Exists"), Some(_)) => {
             let message = format!("{value_path} is set, but operator Exists takes no value");
             check.findings.report(code, FieldRef::key(&value_path), message);
@@ -48,17 +48,17 @@ fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Ch
             check.findings.report(code, &value_path, message);
         }
         (Some("Lt" | "Gt"), Some(value)) => {
-            check.expect(code, &value_path, value, integer(value));
+            check.check_syntax(code, &value_path, value, integer(value));
         }
         (None | Some("Equal"), Some(value)) if !operator_unread => {
-            check.expect(code, &value_path, value, labels::label_value(value));
+            check.check_syntax(code, &value_path, value, labels::label_value(value));
         }
         _ => {}
     }
-    if let Some(effect) = text(effect.as_deref()) {
-        check.word(code, &path.clone().effect(), effect, EFFECTS);
+    if let Some(effect) = non_empty(effect.as_deref()) {
+        check.check_allowed_value(code, &path.clone().effect(), effect, EFFECTS);
     }
-    let effect_unread = effect.is_none() && !check.absent(&path.clone().effect());
+    let effect_unread = effect.is_none() && !check.is_absent(&path.clone().effect());
     if toleration_seconds.is_some() && !effect_unread && effect.as_deref() != Some("NoExecute") {
         let seconds = path.clone().toleration_seconds();
         let message = format!("{seconds} is set, but applies only to effect NoExecute");
@@ -67,7 +67,7 @@ fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Ch
 }
 
 /// What `Lt` and `Gt` compare with: an integer of 64 bits, written the shortest way.
-fn integer(value: &str) -> Checked {
+fn integer(value: &str) -> SyntaxResult {
     let fits = value.parse::<i64>().is_ok_and(|number| number.to_string() == value);
     if fits { Ok(()) } else { Err("an integer with operator Lt or Gt") }
 }

@@ -5,7 +5,7 @@ use crate::engines::profile;
 use crate::ir::{EngineType, FieldOrigin, Leaf, NVIDIA_GPU, Role, ServingMode, Worker, Workload};
 use crate::wire;
 use kubefoundry_diagnostics::FieldRef;
-use kubefoundry_kubernetes::check::{Checker, text};
+use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::labels;
 use kubefoundry_yaml::field_path::FieldPath;
 
@@ -28,7 +28,8 @@ pub(super) fn workload(
     let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
     let scaling = spec.scaling.as_ref();
     let written_mode = spec.serving.as_ref().and_then(|serving| serving.mode);
-    let mode_unread = written_mode.is_none() && !check.absent(&wire::ModelDeployment::path().spec().serving().mode());
+    let mode_unread =
+        written_mode.is_none() && !check.is_absent(&wire::ModelDeployment::path().spec().serving().mode());
     let mode = Leaf::or_default(written_mode, ServingMode::Aggregated);
 
     let all = worker(Role::Aggregated, &aggregated(spec, assumed_gpus(spec, mode.value, check)), check);
@@ -63,7 +64,7 @@ fn assumed_gpus(spec: &wire::ModelDeploymentSpec, mode: ServingMode, check: &Che
     let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
     let image = [spec.image.as_ref(), spec.engine.as_ref().and_then(|engine| engine.image.as_ref())];
     let assumed = check.effective_api_group().assumes_gpu
-        && check.absent(&wire::ModelDeployment::path().spec().resources())
+        && check.is_absent(&wire::ModelDeployment::path().spec().resources())
         && mode == ServingMode::Aggregated
         && engine.is_some_and(|engine| profile(engine).requires_gpu)
         && image.into_iter().flatten().all(String::is_empty);
@@ -98,27 +99,27 @@ fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Opt
         replicas: Leaf::defaulted(1),
         gpu_count: Leaf::defaulted(0),
         gpu_type: Leaf::defaulted(NVIDIA_GPU.to_owned()),
-        memory: text(written.memory).map(str::to_owned),
-        cpu: text(written.cpu).map(str::to_owned),
+        memory: non_empty(written.memory).map(str::to_owned),
+        cpu: non_empty(written.cpu).map(str::to_owned),
     };
     let ceilings = check.effective_api_group().ceilings.as_ref();
     let replicas = count(written.replicas, &worker.replicas_path(), 1, check);
     let gpu_count =
         count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_path().count(), written.assumed_gpus, check);
-    if let Some(gpu_type) = written.gpu.and_then(|gpu| text(gpu.gpu_type.as_deref())) {
+    if let Some(gpu_type) = written.gpu.and_then(|gpu| non_empty(gpu.gpu_type.as_deref())) {
         worker.gpu_type = Leaf::written(gpu_type.to_owned());
     }
     if let Some(memory) = &worker.memory {
-        check.most_quantity(&worker.memory_path(), memory, ceilings.map(|most| most.memory));
+        check.check_maximum_quantity(&worker.memory_path(), memory, ceilings.map(|most| most.memory));
     }
     if let Some(cpu) = &worker.cpu {
-        check.most_quantity(&worker.cpu_path(), cpu, ceilings.map(|most| most.cpu));
+        check.check_maximum_quantity(&worker.cpu_path(), cpu, ceilings.map(|most| most.cpu));
     }
     if let Some(replicas) = &replicas {
-        check.most(&worker.replicas_path(), replicas.value, ceilings.map(|most| most.replicas));
+        check.check_maximum(&worker.replicas_path(), replicas.value, ceilings.map(|most| most.replicas));
     }
     if let Some(count) = &gpu_count {
-        check.most(&worker.gpu_path().count(), count.value, ceilings.map(|most| most.gpus));
+        check.check_maximum(&worker.gpu_path().count(), count.value, ceilings.map(|most| most.gpus));
     }
     Some(Worker { replicas: replicas?, gpu_count: gpu_count?, ..worker })
 }
@@ -126,7 +127,7 @@ fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Opt
 /// A count that may be zero; none when it is negative or could not be read.
 fn count(written: Option<i32>, path: &FieldPath, default: u32, check: &mut Checker<'_, '_>) -> Option<Leaf<u32>> {
     let Some(written) = written else {
-        return check.absent(path).then_some(Leaf::defaulted(default));
+        return check.is_absent(path).then_some(Leaf::defaulted(default));
     };
     let count = u32::try_from(written).ok();
     if count.is_none() {
@@ -152,7 +153,7 @@ fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, 
 /// Warns of scaling that the mode does not use.
 fn ignored(paths: &[FieldPath], mode: ServingMode, check: &mut Checker<'_, '_>) {
     for path in paths {
-        if check.given(path) {
+        if check.is_present(path) {
             let help = match mode {
                 ServingMode::Aggregated => "remove it, or set serving.mode: disaggregated",
                 ServingMode::Disaggregated => "remove it, and set scaling.prefill.replicas and scaling.decode.replicas",
@@ -167,13 +168,13 @@ fn ignored(paths: &[FieldPath], mode: ServingMode, check: &mut Checker<'_, '_>) 
 
 fn refuse_resources(check: &mut Checker<'_, '_>) {
     let gpu = FieldPath::from(wire::ModelDeployment::path().spec().resources().gpu());
-    if check.given(&gpu) {
+    if check.is_present(&gpu) {
         let message = "Cannot specify both resources.gpu and scaling.prefill/decode";
         check.findings.report(&codes::RESOURCES_AND_ROLES, FieldRef::key(&gpu), message);
     }
     let resources = wire::ModelDeployment::path().spec().resources();
     for (field, path) in [("memory", resources.clone().memory()), ("cpu", resources.cpu())] {
-        if check.given(&path) && !check.is_empty_text(&path) {
+        if check.is_present(&path) && !check.is_empty_text(&path) {
             let message = format!(
                 "Cannot specify resources.{field} in disaggregated mode (set scaling.prefill and scaling.decode)"
             );
@@ -187,7 +188,7 @@ fn require_roles(check: &mut Checker<'_, '_>) {
     let roles = [("prefill", scaling.clone().prefill()), ("decode", scaling.clone().decode())];
     let mut incomplete = false;
     for (role, path) in roles {
-        if check.absent(&path) {
+        if check.is_absent(&path) {
             incomplete = true;
             continue;
         }
@@ -195,7 +196,7 @@ fn require_roles(check: &mut Checker<'_, '_>) {
             if check.effective_api_group().requires_role_memory { &["gpu.count", "memory"] } else { &["gpu.count"] };
         for field in fields.iter().copied() {
             let path = path.join(field);
-            if check.absent_or_empty(&path) {
+            if check.is_absent_or_empty(&path) {
                 let message = format!("Disaggregated mode requires scaling.{role}.{field}");
                 check.findings.report(&codes::ROLE_FIELD_REQUIRED, &path, message);
             }

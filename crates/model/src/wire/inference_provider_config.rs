@@ -1,7 +1,7 @@
 //! `InferenceProviderConfig` v1alpha1 (docs/specification.md, MD-8): what a provider can do and when it is selected.
 //! `capabilities.engines` comes flat (the specification) or per engine (airunway).
 
-use kubefoundry_kubernetes::wire::{Condition, Describe, Located, ObjectMeta, Read, Reader, Shape, Timestamp};
+use kubefoundry_kubernetes::wire::{Condition, Describe, HasPath, ObjectMeta, Read, Reader, Shape, Timestamp};
 use kubefoundry_kubernetes::wire_object;
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::{Node, Value};
@@ -114,8 +114,8 @@ impl Read for EngineEntry {
     }
 }
 
-impl Located for EngineEntry {
-    type Path = <EngineCapability as Located>::Path;
+impl HasPath for EngineEntry {
+    type Path = <EngineCapability as HasPath>::Path;
 }
 
 impl Describe for EngineEntry {

@@ -6,7 +6,7 @@ use kubefoundry_actor as actor;
 use kubefoundry_actor::AsyncActor;
 use kubefoundry_compiler::options::render::API_VERSION as RENDER_API_VERSION;
 use kubefoundry_kubernetes::api_group::{API_GROUPS, ApiGroup};
-use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, Word as _};
+use kubefoundry_kubernetes::wire::{Describe as _, Facets, FieldShape, ObjectShape, Shape, StringEnum as _};
 use kubefoundry_model::providers::PROVIDERS;
 use kubefoundry_model::wire::{CONFIGURATION_KIND, EngineType, InferenceProviderConfig, KIND, ModelDeployment};
 use kubefoundry_yaml::field_path::Segment;
@@ -211,8 +211,8 @@ fn or_null(kind: &str, nullable: bool) -> Value {
 fn property(field: &FieldShape) -> Result<Value, Failure> {
     let inner = value(&field.full_shape(), &field.facets, !field.facets.required)?;
     let mut text = description(field.doc);
-    if let Shape::Words(words) = field.full_shape() {
-        for (word, doc) in words.words {
+    if let Shape::Enum(words) = field.full_shape() {
+        for (word, doc) in words.values {
             text = format!("{text}\n\n- `{word}`: {}", description(doc));
         }
     }
@@ -227,7 +227,7 @@ fn value(shape: &Shape, facets: &Facets, nullable: bool) -> Result<Value, Failur
     Ok(match shape {
         Shape::Any => json!({}),
         Shape::Literal(text) => json!({"enum": [parse(text)?]}),
-        Shape::String => match facets.words {
+        Shape::String => match facets.allowed_values {
             Some(words) => json!({"type": "string", "enum": ([words, &[""]].concat())}),
             None => text(&["string"], facets, nullable),
         },
@@ -255,9 +255,9 @@ fn value(shape: &Shape, facets: &Facets, nullable: bool) -> Result<Value, Failur
             .into(),
         Shape::Object(shape) => object(shape, nullable)?,
         // An empty string is refused here, so that the editor marks a value that is not finished yet.
-        Shape::Words(words) => {
-            let list: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
-            let docs: Vec<String> = words.words.iter().map(|(_, doc)| description(doc)).collect();
+        Shape::Enum(words) => {
+            let list: Vec<&str> = words.values.iter().map(|(word, _)| *word).collect();
+            let docs: Vec<String> = words.values.iter().map(|(_, doc)| description(doc)).collect();
             let plain: Vec<String> = docs.iter().map(|doc| doc.replace('`', "")).collect();
             let markdown = (plain != docs).then_some(docs);
             Object::default()
@@ -309,7 +309,7 @@ fn conditions(object: &str) -> Result<Option<Value>, Failure> {
     let when = |field: &str, words: &[&str]| json!({"required": [field], "properties": {field: {"enum": words}}});
     let list = match object {
         "Model" => vec![json!({"if": when("source", &["custom"]), "then": {}, "else": {"required": ["id"]}})],
-        "Engine" => EngineType::WORDS
+        "Engine" => EngineType::VARIANTS
             .iter()
             .map(|(word, engine)| {
                 json!({"if": when("type", &[word]), "then": {"properties": {"args": arguments::schema(*engine)}}})

@@ -89,8 +89,8 @@ fn value(shape: &Shape, facets: &Facets, api_group: &ApiGroup) -> Result<Value, 
             "additionalProperties": value(values, &Facets::NONE, api_group)?,
         }),
         Shape::Object(shape) => object(shape, api_group)?,
-        Shape::Words(words) => {
-            let list: Vec<&str> = words.words.iter().map(|(word, _)| *word).collect();
+        Shape::Enum(words) => {
+            let list: Vec<&str> = words.values.iter().map(|(word, _)| *word).collect();
             json!({"type": "string", "enum": list})
         }
         // A structural schema cannot express "string or object". It can preserve unknown fields and require the fields that
@@ -115,7 +115,7 @@ fn limit(declared: Option<usize>, facet: &str) -> Result<usize, Failure> {
 }
 
 fn text(facets: &Facets) -> Value {
-    let words = facets.words.map(|words| [&[""], words].concat());
+    let words = facets.allowed_values.map(|words| [&[""], words].concat());
     Object::default()
         .with("type", "string")
         // An empty string counts as absent.

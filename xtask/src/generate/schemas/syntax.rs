@@ -1,7 +1,7 @@
 //! Regular expressions for the syntax checks of the core, in the common subset of RE2, Rust and ECMAScript.
 //! `tests/it/schemas/` compares the expressions with the checks.
 
-use kubefoundry_kubernetes::check::Checked;
+use kubefoundry_kubernetes::check::SyntaxResult;
 use kubefoundry_kubernetes::wire::Syntax;
 use kubefoundry_kubernetes::{image, labels, names, quantity};
 
@@ -26,7 +26,7 @@ pub(super) fn checks(syntax: Syntax) -> Vec<SyntaxCheck> {
     let subdomain = format!("{LABEL}(\\.{LABEL})*");
     let number = "([0-9]+(\\.[0-9]*)?|\\.[0-9]+)";
     let positive = "(0*[1-9][0-9]*(\\.[0-9]*)?|0*\\.0*[1-9][0-9]*)";
-    let one = |pattern: String, max_length, says: Checked| {
+    let one = |pattern: String, max_length, says: SyntaxResult| {
         vec![SyntaxCheck { pattern, max_length, expected: expected(says) }]
     };
     match syntax {
@@ -64,6 +64,6 @@ pub(super) fn pattern(syntax: Syntax) -> Option<String> {
     checks(syntax).pop().map(|check| format!("^$|{}", check.pattern))
 }
 
-fn expected(says: Checked) -> &'static str {
+fn expected(says: SyntaxResult) -> &'static str {
     says.err().unwrap_or("a value that fits")
 }

@@ -100,7 +100,7 @@ pub(crate) fn changes(
         changes.extend(other_mode(root).map(|edits| Variant { edits, is_word: true, is_around: false }));
     } else {
         let (shape, facets) = shape_at(path, provider);
-        is_word = facets.words.is_some() || matches!(shape, Shape::Words(_));
+        is_word = facets.allowed_values.is_some() || matches!(shape, Shape::Enum(_));
         values.extend(other_values(shape, facets, value));
     }
     values.retain(|other| other != value);
@@ -175,11 +175,11 @@ pub(crate) fn shape_at(path: &FieldPath, provider: Option<&str>) -> (Shape, Face
 }
 
 fn other_values(shape: Shape, facets: Facets, value: &Json) -> Vec<Json> {
-    if let Some(words) = facets.words {
+    if let Some(words) = facets.allowed_values {
         return words.iter().map(|word| json!(word)).collect();
     }
     match (shape, value) {
-        (Shape::Words(words), _) => words.words.iter().map(|(word, _)| json!(word)).collect(),
+        (Shape::Enum(words), _) => words.values.iter().map(|(word, _)| json!(word)).collect(),
         (_, Json::Bool(value)) => vec![json!(!value)],
         (_, Json::Number(number)) => match number.as_i64() {
             Some(number) => numbers(number),

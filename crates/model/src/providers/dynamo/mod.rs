@@ -39,7 +39,7 @@ use crate::provider::{
 };
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_kubernetes::pod::WithSpec;
+use kubefoundry_kubernetes::pod::SpecBody;
 use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
 
@@ -106,10 +106,10 @@ impl Provider for Dynamo {
         let name = &deployment.metadata.name;
         let written = if context.crd_version == V1BETA1 {
             let spec = v1beta1::Spec::from(graph);
-            Manifest::new(V1BETA1, "DynamoGraphDeployment", name, WithSpec { spec })
+            Manifest::new(V1BETA1, "DynamoGraphDeployment", name, SpecBody { spec })
         } else {
             let spec = v1alpha1::Spec::from(graph);
-            Manifest::new(V1ALPHA1, "DynamoGraphDeployment", name, WithSpec { spec })
+            Manifest::new(V1ALPHA1, "DynamoGraphDeployment", name, SpecBody { spec })
         };
         let mut manifests = pod::claims(deployment);
         manifests.push(written);

@@ -38,7 +38,7 @@ pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
 }
 
 fn phase(observed: &mut ObservedObject<'_>) -> Option<Phase> {
-    let state = observed.read_word("state");
+    let state = observed.read_string_enum("state");
     let phase = match state {
         Some("initializing" | "pending") => Phase::Deploying,
         Some("successful") => Phase::Running,

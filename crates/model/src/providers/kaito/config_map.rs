@@ -102,7 +102,7 @@ pub(super) fn manifest(deployment: &str, settings: Settings) -> Manifest {
     let mut text = String::new();
     yaml::to_yaml(&Value::Object(Map::from_iter([("vllm".to_owned(), Value::Object(settings))])), &mut text);
     let name = format!("{deployment}-inference-{:016x}", fnv1a_64(text.as_bytes()));
-    Manifest::new("v1", "ConfigMap", name, ConfigMap { data: StringMap::one("inference_config.yaml", text) })
+    Manifest::new("v1", "ConfigMap", name, ConfigMap { data: StringMap::from_entry("inference_config.yaml", text) })
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ use crate::provider::{
 use crate::providers::pod;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_kubernetes::pod::{StringMap, WithSpec};
+use kubefoundry_kubernetes::pod::{SpecBody, StringMap};
 use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
 use nodes::Nodes;
@@ -199,19 +199,19 @@ fn assemble(
         }
         Kind::InferenceSet => {
             let service = format!("{name}-inference");
-            let mut selector = StringMap::one("inferenceset.kaito.sh/created-by", name);
+            let mut selector = StringMap::from_entry("inferenceset.kaito.sh/created-by", name);
             selector.push("apps.kubernetes.io/pod-index", "0");
-            manifests.push(kubefoundry_kubernetes::pod::service(&service, selector, 80, template::PORT));
+            manifests.push(kubefoundry_kubernetes::pod::http_service(&service, selector, 80, template::PORT));
             let resource = instance_type.map(|instance_type| InferenceSetResource { instance_type });
             let spec = InferenceSet {
                 replicas: worker.replicas.value,
                 label_selector,
                 template: InferenceSetTemplate { resource, inference },
             };
-            (Manifest::new(target::API_VERSION, kind.as_str(), name, WithSpec { spec }), service)
+            (Manifest::new(target::API_VERSION, kind.as_str(), name, SpecBody { spec }), service)
         }
     };
     let source = deployment.model.source.value.as_str();
-    manifests.push(main.label(deployment.api_group.label("model-source"), source));
+    manifests.push(main.with_label(deployment.api_group.label("model-source"), source));
     Translation { manifests, endpoint: Endpoint { service, port: 80 } }
 }

@@ -60,7 +60,7 @@ impl Nodes {
                 .help("remove it, and select nodes by your own labels");
         }
         let match_labels = if deployment.node_selector.is_empty() {
-            StringMap::one("kubernetes.io/os", "linux")
+            StringMap::from_entry("kubernetes.io/os", "linux")
         } else {
             deployment.node_selector.as_slice().into()
         };

@@ -31,7 +31,7 @@ pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
 
 fn workspace(observed: &mut ObservedObject<'_>) -> ProviderState {
     const SUCCEEDED: &str = "WorkspaceSucceeded";
-    let phase = match observed.read_word("state") {
+    let phase = match observed.read_string_enum("state") {
         Some("Ready" | "Succeeded") => Some(Phase::Running),
         // Of a tuning job, Running says that the job does.
         Some("NotReady" | "Running") => Some(Phase::Deploying),

@@ -35,7 +35,7 @@ use crate::provider::{
 };
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_kubernetes::pod::WithSpec;
+use kubefoundry_kubernetes::pod::SpecBody;
 use kubefoundry_kubernetes::wire::Describe as _;
 use kubefoundry_transform::Endpoint;
 
@@ -104,7 +104,7 @@ impl Provider for KubeRay {
             ray_cluster_config: cluster(deployment, &groups, &runtime, &settings),
         };
         let mut manifests = pod::claims(deployment);
-        manifests.push(Manifest::new(V1, "RayService", name, WithSpec { spec }));
+        manifests.push(Manifest::new(V1, "RayService", name, SpecBody { spec }));
         let service = format!("{name}-serve-svc");
         Some(Translation { manifests, endpoint: Endpoint { service, port: head::SERVE_PORT } })
     }

@@ -50,7 +50,7 @@ fn phase(
     let failed = applications.iter().any(|application| application.state == "DEPLOY_FAILED");
     let suspended = observed.is_true("Suspended") || observed.is_true("Suspending");
     let Some(ready) = observed.condition("Ready").cloned() else {
-        let service_status = observed.read_word("serviceStatus").unwrap_or_default();
+        let service_status = observed.read_string_enum("serviceStatus").unwrap_or_default();
         return match service_status {
             _ if suspended => Some(Phase::Pending),
             "Running" => Some(Phase::Running),

@@ -7,7 +7,7 @@ use crate::wire::AccessMode;
 use crate::wire::ModelDeployment;
 use kubefoundry_diagnostics::Findings;
 use kubefoundry_kubernetes::manifest::Manifest;
-use kubefoundry_kubernetes::pod::{ClaimSource, EmptyDir, StringMap, Volume, VolumeMount, WithSpec, env_value};
+use kubefoundry_kubernetes::pod::{ClaimSource, EmptyDir, SpecBody, StringMap, Volume, VolumeMount, env_value};
 use kubefoundry_kubernetes::wire::EnvVar;
 
 /// `spec.model.storage.volumes` as volumes of a pod.
@@ -133,10 +133,10 @@ pub(crate) fn claims(deployment: &Deployment) -> Vec<Manifest> {
     let claim = |name: &str, new: &NewClaim| {
         let spec = ClaimSpec {
             access_modes: [new.access_mode.value],
-            resources: ClaimResources { requests: StringMap::one("storage", &new.size) },
+            resources: ClaimResources { requests: StringMap::from_entry("storage", &new.size) },
             storage_class_name: new.storage_class_name.clone(),
         };
-        Manifest::new("v1", "PersistentVolumeClaim", name, WithSpec { spec })
+        Manifest::new("v1", "PersistentVolumeClaim", name, SpecBody { spec })
     };
     let volumes = deployment.model.volumes.iter();
     volumes.filter_map(|volume| Some(claim(&volume.claim_name.value, volume.new_claim.as_ref()?))).collect()

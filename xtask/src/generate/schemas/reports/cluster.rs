@@ -1,6 +1,6 @@
 //! Schemas of the reports about a cluster: `status` and `drift`.
 
-use kubefoundry_kubernetes::wire::{ConditionStatus, Word as _};
+use kubefoundry_kubernetes::wire::{ConditionStatus, StringEnum as _};
 use kubefoundry_model::wire::Phase;
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{flag, list, number, object as object_schema, reference, text};
 
 /// Returns the schema of one entry of `status`.
 pub(super) fn status() -> Value {
-    let phases: Vec<&str> = Phase::WORDS.iter().map(|(word, _)| *word).collect();
+    let phases: Vec<&str> = Phase::VARIANTS.iter().map(|(word, _)| *word).collect();
     let unrecognized = object_schema(
         "An unknown value of a status field.",
         vec![("path", text("The field, such as `status.state`.")), ("value", json!({"description": "The value."}))],
@@ -113,7 +113,7 @@ fn endpoint() -> Value {
 }
 
 fn condition() -> Value {
-    let statuses: Vec<&str> = ConditionStatus::WORDS.iter().map(|(word, _)| *word).collect();
+    let statuses: Vec<&str> = ConditionStatus::VARIANTS.iter().map(|(word, _)| *word).collect();
     object_schema(
         "A condition.",
         vec![

@@ -1,7 +1,7 @@
 //! Rules on serving mode, replicas and GPUs, and on the capabilities of the built-in providers (docs/specification.md, MD-2).
 
 use kubefoundry_cel::Limits;
-use kubefoundry_kubernetes::wire::Word as _;
+use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_model::catalog::{Candidate, Catalog};
 use kubefoundry_model::ir::ServingMode;
 use kubefoundry_model::providers::PROVIDERS;
@@ -103,7 +103,7 @@ pub(super) fn provider_rules() -> Vec<Rule> {
         let is = format!("has(self.provider) && has(self.provider.name) && self.provider.name == '{name}'");
         let refuse = |what: &str, message: String| Rule::new(format!("!({is}) || !({what})"), message);
         let display = provider.display_name();
-        for (engine, _) in EngineType::WORDS {
+        for (engine, _) in EngineType::VARIANTS {
             if candidate.engines.iter().all(|support| support.name != *engine) {
                 rules.push(refuse(&engine_is(engine), format!("{display} does not support {engine} engine")));
             }
