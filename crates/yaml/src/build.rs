@@ -1,4 +1,4 @@
-//! The parser's events of one document to a tree, with an explicit stack.
+//! Builds the tree of one document from the parser's events, with an explicit stack instead of recursion.
 
 mod leaf;
 
@@ -13,28 +13,28 @@ use super::strict::{self, GapContext};
 use super::token_position::token_start;
 use super::{Failure, FailureKind, Limits, Node, Span, Value};
 
-/// Whether to go on with the document.
+/// Tells the reader whether to pass on further events of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParseFlow {
     Continue,
     Stop,
 }
 
-/// At most so many problems are kept for one document.
+/// Maximum number of problems kept per document. Exceeded limits are kept regardless.
 const MAX_PROBLEMS: usize = 1000;
 
-/// A finished node with what its parent must know about it.
+/// A finished node and what its parent needs to know about it.
 #[derive(Debug, Clone)]
 pub(super) struct FinishedNode<'t> {
     pub(super) node: Node<'t>,
-    /// What a scalar resolved to, which decides how it looks as a key.
+    /// The resolved scalar, which decides the text of a key. `None` for a collection.
     pub(super) scalar: Option<Scalar>,
     pub(super) is_alias: bool,
     pub(super) is_merge: bool,
     weight: Weight,
 }
 
-/// How much a subtree holds.
+/// Size of a subtree, charged again for each alias of it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weight {
     nodes: usize,
@@ -59,21 +59,21 @@ pub(super) struct Builder<'t> {
     text: &'t str,
     limits: Limits,
     start: usize,
-    /// The end of the last token.
+    /// End of the last token; the gap up to the next one is checked when it arrives.
     cursor: usize,
     stack: Vec<Frame<'t>>,
     root: Option<FinishedNode<'t>>,
     is_empty: bool,
-    /// Finished nodes by anchor; none for those that are not finished or were left out.
+    /// Finished nodes by anchor id. `None` while the collection that bears the anchor is still open.
     anchors: BTreeMap<usize, Option<FinishedNode<'t>>>,
     anchored_nodes: usize,
     nodes: usize,
     alias_weight: Weight,
-    /// Whether gaps and scalars must be looked at for what YAML 1.1 refuses.
+    /// Whether gaps and scalars must be checked for characters that YAML 1.1 refuses.
     is_suspicious: bool,
     /// Whether the last token was a plain scalar.
     after_plain: bool,
-    /// Open collections below the one that is too deep, itself included.
+    /// Number of open collections at and below the first one that is too deep; 0 when nothing is skipped.
     skipped_depth: usize,
     problems: Vec<Failure>,
 }
@@ -99,7 +99,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Takes the next event of the document.
+    /// Handles the next event of the document.
     pub(super) fn handle_event(&mut self, event: Event<'t>, parser_span: ParserSpan) -> ParseFlow {
         let span = byte_span(parser_span);
         let opens = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
@@ -127,6 +127,7 @@ impl<'t> Builder<'t> {
             return ParseFlow::Continue;
         }
         if !closes {
+            // Anchors and collection ends are not nodes of their own, so only the other events count.
             self.nodes += 1;
             if self.nodes > self.limits.nodes {
                 self.push_limit_problem(
@@ -169,7 +170,7 @@ impl<'t> Builder<'t> {
         ParseFlow::Continue
     }
 
-    /// Notes that the document is nested too deeply at `span`.
+    /// Reports once per document that it is nested too deeply.
     pub(super) fn report_too_deep(&mut self, span: Span) {
         if !self.problems.iter().any(|problem| problem.kind == FailureKind::TooDeep) {
             self.push_limit_problem(
@@ -181,7 +182,8 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// The tree and its problems, unless the document is empty. Collections that are still open are closed.
+    /// Returns the tree and its problems, or `None` for an empty document. Closes collections that are still open,
+    /// because reading may have stopped at a limit.
     pub(super) fn finish(mut self, end: usize) -> Option<(Node<'t>, Vec<Failure>)> {
         if !self.problems.iter().any(|problem| problem.kind.is_limit()) {
             self.advance_to_token(Span { start: end, end }, false);
@@ -207,7 +209,7 @@ impl<'t> Builder<'t> {
         self.push_problem(limit_exceeded(kind, span, what, limit));
     }
 
-    /// Goes on to a token, past the gap before it.
+    /// Moves the cursor past a token and checks the gap before it.
     fn advance_to_token(&mut self, span: Span, plain: bool) {
         if self.is_suspicious && span.start > self.cursor {
             let gap = Span { start: self.cursor, end: span.start };
@@ -233,7 +235,7 @@ impl<'t> Builder<'t> {
         let in_mapping = matches!(self.stack.last(), Some(Frame { contents: OpenCollection::Mapping(_), .. }));
         let mut start = span.start;
         if !flow && in_mapping && matches!(contents, OpenCollection::Sequence(_)) {
-            // For a list at its key's own indentation the parser gives the place behind the first dash.
+            // For a list at its key's own indentation the parser reports the position after the first dash.
             start = token_start(self.text, self.cursor, true).min(start);
         }
         if flow {
@@ -283,7 +285,7 @@ impl<'t> Builder<'t> {
         );
     }
 
-    /// Hands a finished node to its parent.
+    /// Attaches a finished node to the innermost open collection, or makes it the root.
     fn attach_node(&mut self, done: FinishedNode<'t>, anchor: usize) {
         if anchor != 0 {
             self.store_anchor(&done, anchor);

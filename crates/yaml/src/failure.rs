@@ -1,23 +1,23 @@
-//! What can be wrong with a text before anyone looks at what it says.
+//! Problems of a text as YAML, independent of its content.
 
 use granit_parser::{ErrorKind, ScanError};
 
 use super::Span;
 
-/// Why reading refused something.
+/// The kind of a [`Failure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureKind {
     /// The text is not YAML.
     Syntax,
-    /// A key stands twice in one mapping.
+    /// A key occurs twice in one mapping.
     DuplicateKey,
     /// A key is both merged through `<<` and set, or merged twice.
     MergeOverride,
     /// The value of `<<` is neither a mapping nor a list of mappings.
     BadMerge,
-    /// An alias names no anchor before it, or the collection it stands in.
+    /// An alias names no earlier anchor, or names the collection that contains it.
     UnknownAlias,
-    /// A value or key that JSON has no form for: `.nan`, `.inf`, a collection or null as a key.
+    /// A value or key that JSON cannot represent: `.nan`, `.inf`, a collection or null as a key.
     NotJson,
     /// A tag that contradicts its scalar, such as `!!int abc`.
     BadTag,
@@ -29,13 +29,13 @@ pub enum FailureKind {
     TooDeep,
     /// The document is longer than [`Limits::document_bytes`](super::Limits::document_bytes).
     TooLarge,
-    /// The aliases of the document stand for more than [`Limits::alias_nodes`](super::Limits::alias_nodes)
-    /// nodes, or for more text than a document may have.
+    /// The aliases of the document expand to more than [`Limits::alias_nodes`](super::Limits::alias_nodes) nodes, or to
+    /// more than [`Limits::document_bytes`](super::Limits::document_bytes).
     TooManyAliases,
 }
 
 impl FailureKind {
-    /// Whether one of the [`Limits`](super::Limits) was passed.
+    /// Whether one of the [`Limits`](super::Limits) was exceeded. The rest of the document is then not read.
     pub fn is_limit(self) -> bool {
         matches!(
             self,
@@ -44,21 +44,21 @@ impl FailureKind {
     }
 }
 
-/// One thing that is wrong, and where.
+/// A problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What kind of thing.
+    /// The kind of problem.
     pub kind: FailureKind,
-    /// One line: what was found and what is expected.
+    /// One line without its verb: `a tab as indentation; expected spaces`. See [`Failure::sentence`].
     pub message: String,
-    /// Where it was found.
+    /// The bytes to underline.
     pub span: Span,
-    /// Another place that has to do with it, such as the first of two equal keys, and a few words about it.
+    /// A second location that explains the problem, such as the first of two equal keys, and a short note about it.
     pub related: Option<(Span, String)>,
 }
 
 impl Failure {
-    /// A failure without a second place.
+    /// Creates a failure without a related location.
     pub fn new(kind: FailureKind, span: Span, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), span, related: None }
     }
@@ -77,7 +77,7 @@ impl Failure {
         self
     }
 
-    /// The failure that a parser error stands for.
+    /// Translates a parser error.
     pub(crate) fn from_scan(text: &str, error: &ScanError) -> Self {
         let start = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
         let width = text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, |found| match found {
@@ -109,7 +109,7 @@ fn syntax_message(kind: &ErrorKind) -> String {
         ErrorKind::UnexpectedEofFlowSequence | ErrorKind::ExpectedFlowSequenceSeparator => {
             "a `[` list that is not closed; expected `,` or `]`".to_owned()
         }
-        // Inside a list, too, the parser may have begun a mapping: `[a: 1`.
+        // Inside a list, the parser may also have begun a mapping: `[a: 1`.
         ErrorKind::UnexpectedEofFlowMapping | ErrorKind::ExpectedFlowMappingSeparator => {
             "a `{` mapping or `[` list that is not closed; expected `,` or its closing bracket".to_owned()
         }

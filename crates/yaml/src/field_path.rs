@@ -1,4 +1,5 @@
-//! The one way to name a field: `spec.engine.args["tensor-parallel-size"]`, `spec.env[0].name`.
+//! Paths of fields in a document, in one notation for all messages: `spec.engine.args["tensor-parallel-size"]`,
+//! `spec.env[0].name`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +16,7 @@ pub enum Segment {
 }
 
 impl Segment {
-    /// The key, if it is one.
+    /// Returns the key, or `None` for an index.
     pub fn as_key(&self) -> Option<&str> {
         match self {
             Self::Key(key) => Some(key),
@@ -24,7 +25,7 @@ impl Segment {
     }
 }
 
-/// A path from the root of a document to one of its fields, written as Kubernetes writes it.
+/// A path from the root of a document to one of its fields, displayed in the notation of Kubernetes.
 ///
 /// ```
 /// use kubefoundry_yaml::field_path::FieldPath;
@@ -36,21 +37,21 @@ impl Segment {
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldPath(SmallVec<[Segment; INLINE]>);
 
-/// So many steps need no allocation. Most paths are made, looked up and dropped without a finding.
+/// Number of segments stored without an allocation. Most paths are built, looked up and dropped without a finding.
 const INLINE: usize = 5;
 
 impl FieldPath {
-    /// The root of a document.
+    /// Returns the path of the document itself, which has no segments.
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// A path of plain keys joined by dots, as they are written in code: `FieldPath::parse("spec.model.id")`.
+    /// Parses a path of plain keys joined by dots, as written in code: `FieldPath::parse("spec.model.id")`.
     pub fn parse(dotted: &'static str) -> Self {
         Self(Self::steps(dotted).collect())
     }
 
-    /// Reads a path as it is written; none when it is not written that way.
+    /// Parses the notation that `Display` writes. Returns `None` for any other text.
     ///
     /// ```
     /// use kubefoundry_yaml::field_path::FieldPath;
@@ -65,7 +66,7 @@ impl FieldPath {
         let mut rest = text;
         while !rest.is_empty() {
             if let Some(quoted) = rest.strip_prefix("[\"") {
-                // A key may hold quotes and brackets; they are escaped as Rust does, as are those in what is read.
+                // A key may contain `"]`. `Display` escapes its quotes, so a quote after a backslash does not end it.
                 let end = quoted
                     .match_indices("\"]")
                     .map(|(at, _)| at)
@@ -89,7 +90,7 @@ impl FieldPath {
     }
 
     fn steps(dotted: &'static str) -> impl Iterator<Item = Segment> {
-        // Byte by byte: on words as short as these, what searches long texts takes twice as long.
+        // Byte by byte: on words this short, `str::split` takes twice as long.
         let mut rest = Some(dotted);
         let parts = std::iter::from_fn(move || {
             let text = rest?;
@@ -101,33 +102,33 @@ impl FieldPath {
         parts.filter(|part| !part.is_empty()).map(|part| Segment::Key(Cow::Borrowed(part)))
     }
 
-    /// This path and one more key.
+    /// Returns this path extended by a key.
     #[must_use]
     pub fn key(&self, key: impl Into<Cow<'static, str>>) -> Self {
         self.clone().with_key(key)
     }
 
-    /// This path and one more index.
+    /// Returns this path extended by an index.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.clone().with_index(index)
     }
 
-    /// This path with one more key; what is before it is moved, not copied.
+    /// Like [`FieldPath::key`], but moves the path instead of copying it.
     #[must_use]
     pub fn with_key(mut self, key: impl Into<Cow<'static, str>>) -> Self {
         self.0.push(Segment::Key(key.into()));
         self
     }
 
-    /// This path with one more index; what is before it is moved, not copied.
+    /// Like [`FieldPath::index`], but moves the path instead of copying it.
     #[must_use]
     pub fn with_index(mut self, index: usize) -> Self {
         self.0.push(Segment::Index(index));
         self
     }
 
-    /// This path followed by the plain keys of `dotted`.
+    /// Returns this path extended by the plain keys of `dotted`.
     #[must_use]
     pub fn join(&self, dotted: &'static str) -> Self {
         let mut path = self.clone();
@@ -135,7 +136,7 @@ impl FieldPath {
         path
     }
 
-    /// The path as a JSON pointer (RFC 6901).
+    /// Returns the path as a JSON pointer (RFC 6901).
     ///
     /// ```
     /// use kubefoundry_yaml::field_path::FieldPath;
@@ -150,12 +151,12 @@ impl FieldPath {
         self.0.iter().map(step).collect()
     }
 
-    /// The steps from the root.
+    /// Returns the segments, from the root on.
     pub fn segments(&self) -> &[Segment] {
         &self.0
     }
 
-    /// The path without its last step; the root's parent is the root.
+    /// Returns the path without its last segment. The parent of the root is the root.
     #[must_use]
     pub fn parent(&self) -> Self {
         Self(self.0.split_last().map(|(_, init)| init.iter().cloned().collect()).unwrap_or_default())

@@ -1,10 +1,11 @@
-//! A short name for a text, the same on every machine and in every version.
+//! Hashes that are the same on every machine and in every version.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-/// FNV-1a of 64 bits. The standard library's hasher may change from one release to the next; this one is a definition.
+/// Returns the 64-bit FNV-1a hash. The standard library's hasher may change between releases; FNV-1a is fixed by its
+/// definition.
 ///
 /// ```
 /// assert_eq!(kubefoundry_yaml::fingerprint::fnv1a_64(b"foobar"), 0x8594_4171_f739_67e8);
@@ -13,7 +14,7 @@ pub fn fnv1a_64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// SHA-256 in hexadecimal: a name that nobody can give to another text on purpose.
+/// Returns the SHA-256 in hexadecimal, for names that must resist deliberate collisions.
 ///
 /// ```
 /// let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -31,7 +32,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 mod tests {
     use super::fnv1a_64;
 
-    /// The published test vectors: names of live objects end in this hash, so it may never change.
+    /// The published test vectors. Names of live objects end in this hash, so it must never change.
     #[test]
     fn hash_is_fnv_1a() {
         assert_eq!(fnv1a_64(b""), 0xcbf2_9ce4_8422_2325);

@@ -1,8 +1,9 @@
-//! Reading and writing YAML: text to [`Node`] trees with spans, and JSON values to canonical YAML.
+//! Reads YAML into [`Node`] trees with spans, and writes JSON values as canonical YAML.
 //!
-//! Reading gives the values that `sigs.k8s.io/yaml` in strict mode gives (what kubectl and the apiserver use): booleans and
-//! numbers of YAML 1.1, merge keys applied, duplicate keys reported. Every node knows the bytes that it was read from, so
-//! that a message can underline them and an edit can replace them. Documents, nodes, depth and aliases are limited.
+//! Reading gives the same values as `sigs.k8s.io/yaml` in strict mode, which kubectl and the API server use: booleans
+//! and numbers of YAML 1.1, merge keys applied, duplicate keys reported. Every node has the span of bytes that it was
+//! read from, so that a message can underline it and an edit can replace it. The number of documents and nodes, the
+//! depth and the expansion of aliases are limited.
 //!
 //! ```
 //! use kubefoundry_yaml::field_path::FieldPath;
@@ -17,9 +18,9 @@
 //! assert_eq!(&text[span.start..span.end], "1");
 //! ```
 //!
-//! [`to_yaml`] writes what every reader of YAML 1.1 or 1.2 takes for the same value; [`edit`] changes a text and keeps its
-//! comments and layout. The crate knows nothing of Kubernetes objects, and is internal: only the package `kubefoundry`
-//! promises a stable interface.
+//! [`to_yaml`] writes a text that YAML 1.1 and 1.2 readers resolve to the same value. [`edit`] changes a text and keeps
+//! its comments and layout. The crate does not depend on Kubernetes types. It is internal: only the package
+//! `kubefoundry` promises a stable interface.
 
 mod build;
 pub mod edit;

@@ -1,4 +1,4 @@
-//! A mapping while it is read: keys to strings, duplicates, and `<<`.
+//! A mapping under construction: conversion of keys to strings, duplicates, and merge keys (`<<`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use super::build::FinishedNode;
 use super::scalar;
 use super::{Failure, FailureKind, MappingEntry, Node, Span, Value};
 
-/// From so many keys on, looking one up goes through an index.
+/// Number of keys from which lookups use an index instead of a linear search.
 const MIN_INDEXED_KEYS: usize = 16;
 
-/// A key that waits for its value.
+/// A key whose value has not been read yet.
 pub(super) struct PendingKey<'t> {
     span: Span,
     role: KeyRole<'t>,
@@ -19,12 +19,12 @@ pub(super) struct PendingKey<'t> {
 enum KeyRole<'t> {
     Name(Cow<'t, str>),
     Merge,
-    /// It was refused; its value is dropped.
+    /// The key was refused, so its value is dropped.
     Refused,
 }
 
 impl<'t> PendingKey<'t> {
-    /// Makes a key of a finished node.
+    /// Converts a finished node to a key. A key that JSON cannot represent is reported and refused.
     pub(super) fn new(done: FinishedNode<'t>, found: &mut Vec<Failure>) -> Self {
         let span = done.node.span;
         if done.is_merge {
@@ -45,12 +45,12 @@ impl<'t> PendingKey<'t> {
     }
 }
 
-/// A mapping that is not finished.
+/// A mapping whose end has not been reached.
 #[derive(Default)]
 pub(super) struct MappingFrame<'t> {
     entries: Vec<MappingEntry<'t>>,
     index: BTreeMap<Cow<'t, str>, usize>,
-    /// The entries that came through `<<`, in order.
+    /// Sorted indexes of the entries that came from `<<`.
     merged: Vec<usize>,
     pending: Option<PendingKey<'t>>,
     first_start: Option<usize>,
@@ -62,17 +62,15 @@ impl<'t> MappingFrame<'t> {
         self.pending.is_none()
     }
 
-    /// Where the key ends whose value comes next.
+    /// Returns the end of the key whose value comes next.
     pub(super) fn key_end(&self) -> Option<usize> {
         self.pending.as_ref().map(|key| key.span.end)
     }
 
-    /// Where the first key starts.
     pub(super) fn first_start(&self) -> Option<usize> {
         self.first_start
     }
 
-    /// Where the last key or value ends.
     pub(super) fn last_end(&self) -> Option<usize> {
         self.last_end
     }
@@ -87,7 +85,7 @@ impl<'t> MappingFrame<'t> {
         self.pending = Some(key);
     }
 
-    /// Takes the value of the pending key.
+    /// Stores the value of the pending key.
     pub(super) fn finish_entry(&mut self, done: FinishedNode<'t>, found: &mut Vec<Failure>) {
         let Some(key) = self.pending.take() else { return };
         self.last_end = Some(done.node.span.end.max(key.span.end));
@@ -105,6 +103,7 @@ impl<'t> MappingFrame<'t> {
             self.push(entry);
             return;
         };
+        // A key that is set explicitly replaces a merged one, as in go-yaml; strict mode reports it.
         let merged = self.merged.binary_search(&at);
         let Some(earlier) = self.entries.get_mut(at) else { return };
         if let Ok(position) = merged {
@@ -125,7 +124,7 @@ impl<'t> MappingFrame<'t> {
         };
         match done.node.value {
             Value::Mapping(entries) => self.merge_entries(key_span, entries, found),
-            // As in go-yaml, only a list that is written out counts, not an alias of one.
+            // As in go-yaml, a list must be written out; an alias of a list is refused.
             Value::Sequence(items) if !done.is_alias => {
                 for item in items {
                     if let Value::Mapping(entries) = item.value {
@@ -135,7 +134,7 @@ impl<'t> MappingFrame<'t> {
                     }
                 }
             }
-            // Already reported.
+            // An unknown alias, which is already reported.
             Value::Null if done.scalar.is_none() => {}
             _ => found.push(refuse(&done.node)),
         }

@@ -1,4 +1,4 @@
-//! The tree that a document is read into: every node with its place in the text.
+//! The tree of a document, whose nodes know their span in the text.
 
 use std::borrow::Cow;
 
@@ -13,25 +13,26 @@ pub struct Span {
     pub end: usize,
 }
 
-/// A value and where it stands. Strings borrow from the text where YAML lets them.
+/// A value and its span. Strings borrow from the text unless they contain escapes or folded lines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node<'t> {
-    /// What it is.
+    /// The resolved value.
     pub value: Value<'t>,
-    /// Where it is. For a block collection, from its first key or dash to the end of its last entry.
+    /// The bytes of the value. For a block collection, from its first key or dash to the end of its last entry. An
+    /// absent value has an empty span.
     pub span: Span,
 }
 
-/// A YAML value after the resolution that `sigs.k8s.io/yaml` does (YAML 1.1 booleans and octals).
+/// A YAML value, resolved as `sigs.k8s.io/yaml` does (YAML 1.1 booleans and octals).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'t> {
-    /// `~`, `null`, or nothing at all.
+    /// `~`, `null`, or an absent value.
     Null,
     /// `true`, `yes`, `on` and their opposites, unquoted.
     Bool(bool),
-    /// Any integer that fits 64 bits, signed or unsigned.
+    /// An integer that fits in 64 bits, signed or unsigned.
     Integer(i128),
-    /// Any other number. Never NaN or infinite: JSON has no such value, so reading refuses them.
+    /// Any other number. Never NaN or infinite: JSON cannot represent them, so reading refuses them.
     Float(f64),
     /// A string.
     String(Cow<'t, str>),
@@ -41,22 +42,22 @@ pub enum Value<'t> {
     Mapping(Vec<MappingEntry<'t>>),
 }
 
-/// One key of a mapping with its value.
+/// A key of a mapping with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappingEntry<'t> {
-    /// The key; a key that is not a string is written as JSON would write it.
+    /// The key. One that is not a string has the text that `sigs.k8s.io/yaml` converts it to.
     pub key: Cow<'t, str>,
-    /// Where the key stands.
+    /// The bytes of the key.
     pub key_span: Span,
     /// The value.
     pub node: Node<'t>,
 }
 
 impl<'t> Node<'t> {
-    /// A null that stands nowhere.
+    /// A null without a position.
     pub(super) const NULL: Self = Self { value: Value::Null, span: Span { start: 0, end: 0 } };
 
-    /// The entry with this key, when this is a mapping that has it.
+    /// Returns the entry with this key, or `None` if this is not a mapping or has no such key.
     pub fn entry(&self, key: &str) -> Option<&MappingEntry<'t>> {
         match &self.value {
             Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key),
@@ -64,12 +65,12 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The value under this key, when this is a mapping that has it.
+    /// Returns the value of this key, or `None` if this is not a mapping or has no such key.
     pub fn get(&self, key: &str) -> Option<&Node<'t>> {
         self.entry(key).map(|entry| &entry.node)
     }
 
-    /// The string, when this is one.
+    /// Returns the string, or `None` for any other type.
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
             Value::String(text) => Some(text),
@@ -77,7 +78,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The entries, when this is a mapping; otherwise none.
+    /// Returns the entries of a mapping; empty for any other type.
     pub fn entries(&self) -> &[MappingEntry<'t>] {
         match &self.value {
             Value::Mapping(entries) => entries,
@@ -85,7 +86,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The items, when this is a sequence; otherwise none.
+    /// Returns the items of a sequence; empty for any other type.
     pub fn items(&self) -> &[Node<'t>] {
         match &self.value {
             Value::Sequence(items) => items,
@@ -93,13 +94,13 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The node at `path`, when there is one.
+    /// Returns the node at `path`, if it exists.
     pub fn at(&self, path: &FieldPath) -> Option<&Node<'t>> {
         path.segments().iter().try_fold(self, |node, segment| node.step(segment))
     }
 
-    /// The place to point at for `path`: the key or the value there, or the nearest ancestor's key when the
-    /// field is absent (a missing `spec.engine.type` is shown at `engine`).
+    /// Returns the span to underline for `path`: its key or its value, or the key of the nearest existing ancestor if
+    /// the field is absent (a missing `spec.engine.type` is reported at `engine`).
     pub fn locate(&self, path: &FieldPath, part: FieldPart) -> Span {
         let mut node = self;
         let mut span = self.first_span();
@@ -140,12 +141,12 @@ impl<'t> Node<'t> {
         self.span.start == self.span.end
     }
 
-    /// What stands for "the document" in a message: its first key, or all of it.
+    /// Returns the span that represents the whole document in a message: its first key, or else all of it.
     fn first_span(&self) -> Span {
         self.entries().first().map_or(self.span, |entry| entry.key_span)
     }
 
-    /// A copy that borrows nothing.
+    /// Returns a copy that borrows nothing from the text.
     pub fn to_owned_node(&self) -> Node<'static> {
         let value = match &self.value {
             Value::Null => Value::Null,
@@ -159,7 +160,7 @@ impl<'t> Node<'t> {
         Node { value, span: self.span }
     }
 
-    /// This value as JSON.
+    /// Converts this value to JSON.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
         match &self.value {
@@ -178,7 +179,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// What kind of value this is, for messages: `a string`, `an integer`.
+    /// Returns the type for messages, with an article: `a string`, `an integer`.
     pub fn describe(&self) -> &'static str {
         match &self.value {
             Value::Null => "null",
@@ -202,7 +203,7 @@ impl MappingEntry<'_> {
     }
 }
 
-/// A value that is in no text: every place in it is the start of one.
+/// Converts a value that has no text: all of its spans are empty.
 ///
 /// ```
 /// use kubefoundry_yaml::Node;
@@ -237,12 +238,12 @@ impl<'v> From<&'v serde_json::Value> for Node<'v> {
     }
 }
 
-/// Whether a message points at a field's key or at its value.
+/// The part of a field that a message underlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum FieldPart {
-    /// The key: an unknown or misplaced field.
+    /// The key, for an unknown or misplaced field.
     Key,
-    /// The value: what was written there is wrong.
+    /// The value, when the value is wrong.
     #[default]
     Value,
 }

@@ -1,4 +1,4 @@
-//! Text to documents.
+//! Splits a text into documents and reads each of them.
 
 use granit_parser::{ErrorKind, Event, Parser, ScanError, Span as ParserSpan, StrInput};
 
@@ -7,18 +7,18 @@ use super::strict::is_suspicious;
 use super::token_position::{content_start, next_marker};
 use super::{Failure, FailureKind, Node, Span};
 
-/// How much a document may hold. What passes a limit is reported in bounded time and memory.
+/// Limits on a text and its documents. Exceeding one is reported in bounded time and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Documents of one text; empty ones do not count.
+    /// Maximum number of documents in one text; empty ones do not count.
     pub documents: usize,
-    /// Bytes of one document, and bytes that the aliases of one document may stand for.
+    /// Maximum number of bytes in one document, and of bytes that its aliases expand to.
     pub document_bytes: usize,
-    /// Nodes of one document: every key, every value and every collection.
+    /// Maximum number of nodes in one document: keys, values and collections.
     pub nodes: usize,
-    /// Collections inside one another.
+    /// Maximum nesting of collections.
     pub depth: usize,
-    /// Nodes that the aliases of one document may stand for, all together.
+    /// Maximum number of nodes that all aliases of one document expand to.
     pub alias_nodes: usize,
 }
 
@@ -28,29 +28,27 @@ impl Default for Limits {
     }
 }
 
-/// What a text was read into.
+/// The documents of a text and its syntax errors.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ParsedText<'t> {
-    /// The documents that could be read, in order; empty ones are left out.
+    /// The documents that could be read, in order, without empty ones.
     pub documents: Vec<Document<'t>>,
-    /// The first place where the text is not YAML, or has more documents than the limit. Documents after it are read
-    /// where they can be found again.
+    /// The first syntax error, or an exceeded limit on documents. Later documents are read if the parser can resume.
     pub failure: Option<Failure>,
-    /// Further such places, at most one for each document.
+    /// Further syntax errors, at most one per document.
     pub later_failures: Vec<Failure>,
 }
 
 /// One document of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document<'t> {
-    /// The tree. When [`Document::problems`] names a limit, it holds what was read before that.
+    /// The tree. If [`Document::problems`] contains an exceeded limit, it is what was read up to that point.
     pub root: Node<'t>,
-    /// The document's own text: no `---` or `...`, but the comments between those.
+    /// The bytes between the `---` and `...` markers, including comments.
     pub span: Span,
-    /// Its position in the text, counted from 0; empty documents, and comments that stand alone before a `---`,
-    /// count too.
+    /// Position in the text, counted from 0. Empty documents, and comments alone before a `---`, count too.
     pub index: usize,
-    /// What a strict reader refuses in it.
+    /// Everything that a strict reader refuses in the document.
     pub problems: Vec<Failure>,
 }
 
@@ -71,7 +69,7 @@ pub fn parse<'t>(text: &'t str, limits: &Limits) -> ParsedText<'t> {
     ParsedText { documents, failure: failures.next(), later_failures: failures.collect() }
 }
 
-/// The same, a document at a time, so that each can be let go before the next one is read.
+/// Like [`parse`], but reads one document at a time, so that each can be dropped before the next one is read.
 ///
 /// ```
 /// use kubefoundry_yaml::{Limits, documents};
@@ -82,7 +80,7 @@ pub fn parse<'t>(text: &'t str, limits: &Limits) -> ParsedText<'t> {
 /// assert_eq!(reader.into_failures().len(), 1);
 /// ```
 pub fn documents<'t>(text: &'t str, limits: &Limits) -> Documents<'t> {
-    // Collections that pass our own depth are skipped; the parser's limit only bounds its memory.
+    // The builder skips collections beyond `limits.depth`. The parser's own limit only bounds its memory.
     let nesting = limits.depth.max(254) + 1;
     let mut options = granit_parser::options! {
         emit_unresolved_aliases: true,
@@ -106,19 +104,19 @@ pub fn documents<'t>(text: &'t str, limits: &Limits) -> Documents<'t> {
     }
 }
 
-/// The documents of a text, one after the other; made by [`documents`].
+/// Iterator over the documents of a text; see [`documents`].
 pub struct Documents<'t> {
     text: &'t str,
     limits: Limits,
     parser: Parser<'t, StrInput<'t>>,
-    /// The document that was read last, until it is handed out.
+    /// The last document read, until `next` returns it.
     ready: Option<Document<'t>>,
     failures: Vec<Failure>,
-    /// Where the next document starts if it starts without `---`; unknown after a failure.
+    /// Start of the next document if it has no `---`; unknown after a failure.
     boundary: Option<usize>,
     next_index: usize,
     is_suspicious: bool,
-    /// How many documents were read that are not empty.
+    /// Number of documents read that are not empty.
     document_count: usize,
     is_ended: bool,
 }
@@ -135,12 +133,12 @@ impl<'t> Iterator for Documents<'t> {
 }
 
 impl<'t> Documents<'t> {
-    /// The places up to here where the text is not YAML, in order, at most one for each document.
+    /// Returns the syntax errors up to this point, in order, at most one per document.
     pub fn into_failures(self) -> Vec<Failure> {
         self.failures
     }
 
-    /// Reads on, at most to the end of a document; whether there may be more.
+    /// Reads at most to the end of the next document. Returns whether there may be more.
     fn read_next(&mut self) -> bool {
         match self.parser.next_event() {
             Some(Ok((Event::DocumentStart(_, _), parser_span))) if self.document_count >= self.limits.documents => {
@@ -157,7 +155,7 @@ impl<'t> Documents<'t> {
         }
     }
 
-    /// Reads one document; whether there may be another one.
+    /// Reads one document. Returns whether there may be another one.
     fn read_document(&mut self, explicit: bool, parser_span: ParserSpan) -> bool {
         let marker = byte_span(parser_span);
         let start = if explicit {
@@ -203,7 +201,7 @@ impl<'t> Documents<'t> {
         }
     }
 
-    /// Keeps what was read of a document that passed a limit, and goes on behind it.
+    /// Stores the part of a document that was read before it exceeded a limit, and skips the rest.
     fn finish_truncated(&mut self, builder: Builder<'t>, start: usize, index: usize) -> bool {
         let more = self.parser.proceed_next_document().unwrap_or(false);
         let end = match self.parser.peek() {
@@ -222,14 +220,14 @@ impl<'t> Documents<'t> {
         }
     }
 
-    /// Notes that the text has more documents than are read.
+    /// Reports that the text has too many documents.
     fn report_too_many_documents(&mut self, document_start: Span) {
         let at = Span { start: document_start.start, end: document_start.start };
         let what = "a text of too many documents";
         self.failures.push(limit_exceeded(FailureKind::TooManyDocuments, at, what, self.limits.documents));
     }
 
-    /// Notes a syntax error and looks for the next document; whether there is one.
+    /// Reports a syntax error and skips to the next document. Returns whether there is one.
     fn report_syntax_error(&mut self, error: &ScanError) -> bool {
         self.failures.push(Failure::from_scan(self.text, error));
         self.boundary = None;
@@ -237,13 +235,13 @@ impl<'t> Documents<'t> {
     }
 }
 
-/// The byte range of an event. Parsing a `&str` gives every marker its offset.
+/// Returns the byte range of an event. The parser sets byte offsets because its input is a `&str`.
 pub(super) fn byte_span(parser_span: ParserSpan) -> Span {
     let start = parser_span.start.byte_offset().unwrap_or(0);
     Span { start, end: parser_span.end.byte_offset().unwrap_or(start).max(start) }
 }
 
-/// The problem of a passed limit.
+/// Returns the problem of an exceeded limit.
 pub(super) fn limit_exceeded(kind: FailureKind, span: Span, what: &str, limit: usize) -> Failure {
     Failure::new(kind, span, format!("{what}; expected at most {limit}"))
 }

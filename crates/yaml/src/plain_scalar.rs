@@ -1,24 +1,24 @@
-//! Strings that need no quotes, known at a glance: what most strings of a manifest are.
+//! A fast check for strings that need no quotes, as most strings of a manifest do not.
 //!
-//! Only a "yes" is an answer. Whatever is not plainly a string, to readers of YAML 1.1 and 1.2 alike, is left to
-//! serde-saphyr, which knows all their rules.
+//! Only a positive answer is definite. Everything that is not clearly a string in both YAML 1.1 and 1.2 is left to
+//! serde-saphyr, which implements all of their rules.
 
-/// Words that some reader takes for a boolean, a null or a number.
+/// Words that some reader resolves to a boolean, a null or a number.
 static RESERVED_WORDS: [&str; 12] =
     ["y", "n", "on", "no", "yes", "nan", "inf", "off", "true", "null", "false", "infinity"];
 
-/// Whether a value needs no quotes behind `key:` or `-`.
+/// Whether a value needs no quotes after `key:` or `-`.
 pub(super) fn is_plain_value(text: &str) -> bool {
     starts_like_string(text) && has_only_inner_colons(text)
 }
 
-/// Whether a value is digits and dots, which always need quotes.
+/// Whether a value consists of digits and dots, which always need quotes.
 pub(super) fn is_decimal(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// Whether a key needs no quotes. A long one may need a `?` before it.
+/// Whether a key needs no quotes. Long keys are excluded because they may need a `?` before them.
 pub(super) fn is_plain_key(text: &str) -> bool {
     text.len() <= MAX_PLAIN_KEY_BYTES && starts_like_string(text) && text.bytes().all(is_key_byte)
 }
@@ -27,10 +27,12 @@ fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/')
 }
 
+/// YAML allows at most 1024 characters for a key without `?`; this is well below.
 const MAX_PLAIN_KEY_BYTES: usize = 128;
 
-/// Printable ASCII without `#`, no space at an end, and a start that no other type has: a letter, a `/`, the `--` of a
-/// flag, or a digit where a letter follows that is in no number and no date (`32Gi`).
+/// Whether a text is printable ASCII without `#` and without a space at its end, and starts like no other type: with a
+/// letter, a `/`, the `--` of a flag, or a digit that is followed by a letter which occurs in no number or date
+/// (`32Gi`).
 fn starts_like_string(text: &str) -> bool {
     let bytes = text.as_bytes();
     let starts = match bytes {
@@ -43,18 +45,19 @@ fn starts_like_string(text: &str) -> bool {
     starts && bytes.last() != Some(&b' ') && bytes.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'#')
 }
 
+/// Length of the longest of [`RESERVED_WORDS`].
 const MAX_RESERVED_WORD_BYTES: usize = 8;
 
 fn is_reserved_word(text: &str) -> bool {
     RESERVED_WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
-/// A letter that stands in no hexadecimal, octal or binary number, exponent, date or time.
+/// Whether a letter occurs in no hexadecimal, octal or binary number, exponent, date or time.
 fn is_never_in_number(byte: u8) -> bool {
     matches!(byte.to_ascii_lowercase(), b'g'..=b'n' | b'p'..=b's' | b'u'..=b'w' | b'y')
 }
 
-/// Whether no colon stands before a space or at the end, where it would end a key.
+/// Whether no colon is followed by a space or the end of the text, where it would end a key.
 fn has_only_inner_colons(text: &str) -> bool {
     let mut after_colon = false;
     for byte in text.bytes() {

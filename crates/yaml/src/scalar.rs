@@ -1,8 +1,8 @@
-//! What an unquoted or tagged scalar means: the resolution of go-yaml v2, which `sigs.k8s.io/yaml` is built on.
+//! Resolution of unquoted and tagged scalars, as in go-yaml v2, on which `sigs.k8s.io/yaml` is built.
 
 use std::borrow::Cow;
 
-/// The meaning of a scalar.
+/// The type, and for most types the value, that a scalar resolves to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Scalar {
     Null,
@@ -10,12 +10,12 @@ pub(crate) enum Scalar {
     Integer(i128),
     /// May be infinite or NaN: the caller refuses those, except as keys.
     Float(f64),
-    /// The text itself.
+    /// A string, whose value is the text of the scalar.
     Text,
 }
 
 impl Scalar {
-    /// The noun for messages.
+    /// Returns the type for messages, with an article.
     fn noun(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -27,10 +27,10 @@ impl Scalar {
     }
 }
 
-/// The prefix of YAML's own tags, written `!!`.
+/// The prefix of YAML's core tags, abbreviated `!!`.
 pub(crate) const CORE_TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
-/// What a plain (unquoted, untagged) scalar means.
+/// Resolves a plain scalar, that is, one without quotes and tag.
 pub(crate) fn resolve_plain(text: &str) -> Scalar {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
@@ -47,9 +47,9 @@ pub(crate) fn resolve_plain(text: &str) -> Scalar {
     }
 }
 
-/// What a scalar with a tag means, quoted or not; an error says what was found and what the tag expects.
+/// Resolves a tagged scalar, quoted or not. The error names the value and the type that the tag expects.
 ///
-/// `kind` is the tag without [`CORE_TAG_PREFIX`]. A tag that says nothing about scalars leaves the text as it is.
+/// `kind` is the tag without [`CORE_TAG_PREFIX`]. Any other tag resolves to the text itself.
 pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scalar, Cow<'t, str>), String> {
     let found = resolve_plain(&text);
     let accepted = match (kind, found) {
@@ -57,7 +57,7 @@ pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scal
         | ("int", Scalar::Integer(_))
         | ("float", Scalar::Float(_))
         | ("null", Scalar::Null) => Some(found),
-        // go-yaml takes a signed integer under `!!float`, but not one that needs the 64th bit.
+        // go-yaml accepts a signed integer under `!!float`, but not one that needs the 64th bit.
         #[expect(clippy::cast_precision_loss, reason = "as Go converts")]
         ("float", Scalar::Integer(value)) if i64::try_from(value).is_ok() => Some(Scalar::Float(value as f64)),
         ("timestamp", Scalar::Text) if looks_like_a_date(&text) => Some(Scalar::Text),
@@ -71,7 +71,7 @@ pub(crate) fn resolve_tagged<'t>(kind: &str, text: Cow<'t, str>) -> Result<(Scal
     }
 }
 
-/// A finite float as the number JSON would show: an integer when it is one that fits 64 bits.
+/// Returns the integer that a finite float equals, if it fits in 64 bits and JSON writes it without an exponent.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
 pub(crate) fn to_integer(value: f64) -> Option<i128> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -81,13 +81,13 @@ pub(crate) fn to_integer(value: f64) -> Option<i128> {
     let integer = if value.abs() <= EXACT {
         value as i128
     } else {
-        // Past 2^53 JSON writers print the shortest digits that read back as the same float.
+        // Above 2^53, JSON writers print the shortest digits that parse to the same float.
         value.to_string().parse().ok()?
     };
     (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&integer).then_some(integer)
 }
 
-/// The string that a key of another type becomes, or why it cannot be a key.
+/// Converts a scalar to the string of a key, or returns why it cannot be a key.
 pub(crate) fn scalar_to_key(scalar: Scalar, text: Cow<'_, str>) -> Result<Cow<'_, str>, &'static str> {
     Ok(match scalar {
         Scalar::Text => text,
@@ -100,7 +100,7 @@ pub(crate) fn scalar_to_key(scalar: Scalar, text: Cow<'_, str>) -> Result<Cow<'_
     })
 }
 
-/// A float key as `sigs.k8s.io/yaml` writes it: single precision, shortest digits, exponent from 1e+06 on.
+/// Formats a float key as `sigs.k8s.io/yaml` does: single precision, shortest digits, an exponent from 1e+06 on.
 fn float_key(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
     let single = value as f32;
@@ -120,7 +120,7 @@ fn float_key(value: f64) -> String {
     }
 }
 
-/// A scalar that starts like a number with a sign or a digit.
+/// Resolves a scalar that starts with a sign or a digit.
 fn resolve_number(text: &str) -> Scalar {
     let plain: Cow<'_, str> = if text.contains('_') { text.replace('_', "").into() } else { text.into() };
     if let Some(value) = parse_integer(&plain) {
@@ -135,7 +135,7 @@ fn resolve_number(text: &str) -> Scalar {
     parse_signed_binary(&plain).map_or(Scalar::Text, Scalar::Integer)
 }
 
-/// A scalar that starts with a dot: here an underscore must stand between two digits.
+/// Resolves a scalar that starts with a dot. Unlike in other numbers, an underscore must be between two digits.
 fn resolve_after_dot(text: &str) -> Scalar {
     let bytes = text.as_bytes();
     let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
@@ -151,7 +151,7 @@ fn resolve_after_dot(text: &str) -> Scalar {
     }
 }
 
-/// An integer by Go's base-0 rules: `0x`, `0o`, `0b` and a leading `0` for octal; 64 bits.
+/// Parses an integer by Go's base-0 rules: `0x`, `0o`, `0b` and a leading `0` for octal; 64 bits.
 fn parse_integer(text: &str) -> Option<i128> {
     let (signed, negative, rest) = match text.as_bytes().first()? {
         b'-' => (true, true, text.get(1..)?),
@@ -170,7 +170,7 @@ fn parse_integer(text: &str) -> Option<i128> {
     apply_sign(magnitude, signed, negative)
 }
 
-/// `0b` followed by its own sign, which go-yaml takes too.
+/// Parses `0b` followed by a sign, which go-yaml accepts, too.
 fn parse_signed_binary(text: &str) -> Option<i128> {
     if let Some(rest) = text.strip_prefix("0b") {
         return match rest.as_bytes().first()? {
@@ -183,7 +183,7 @@ fn parse_signed_binary(text: &str) -> Option<i128> {
 }
 
 fn parse_magnitude(digits: &str, base: u32) -> Option<i128> {
-    // The check keeps out a second sign, which `from_str_radix` would take.
+    // The check refuses a second sign, which `from_str_radix` would accept.
     let valid = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(base));
     valid.then(|| i128::from_str_radix(digits, base).ok()).flatten()
 }
@@ -194,7 +194,7 @@ fn apply_sign(magnitude: i128, signed: bool, negative: bool) -> Option<i128> {
     (i128::from(i64::MIN)..=max).contains(&value).then_some(value)
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
+/// Matches `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
 fn is_decimal(text: &str) -> bool {
     let text = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = match text.find(['e', 'E']) {
@@ -213,7 +213,7 @@ fn is_decimal(text: &str) -> bool {
     mantissa_holds && exponent_holds
 }
 
-/// The shape of a date with or without a time; the calendar is not checked.
+/// Whether a text has the shape of a date with or without a time. The calendar is not checked.
 fn looks_like_a_date(text: &str) -> bool {
     let (date, time) =
         text.find(['T', 't', ' ']).map_or((text, None), |at| (text.get(..at).unwrap_or(""), text.get(at..)));
@@ -226,7 +226,7 @@ fn looks_like_a_date(text: &str) -> bool {
     year && month && day && parts.next().is_none() && time.is_none_or(|time| time.contains(':'))
 }
 
-/// Standard base64 with padding; line breaks are skipped. Bytes that are not UTF-8 become U+FFFD one by one.
+/// Decodes standard base64 with padding and skips line breaks. Each byte that is not UTF-8 becomes U+FFFD.
 fn decode_base64(text: &str) -> Result<String, String> {
     let bad = || "`!!binary` on text that is not base64; expected standard base64 with padding".to_owned();
     let symbols: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();

@@ -1,27 +1,29 @@
-//! What the parser lets pass and go-yaml refuses or reads differently: tabs, anchor names, YAML 1.1 line breaks.
+//! Checks for what the parser accepts but go-yaml refuses or reads differently: tabs, anchor names, line breaks of YAML
+//! 1.1.
 
 use super::Span;
 
 /// U+0085, U+2028 and U+2029 break lines in YAML 1.1 only.
 const SEPARATORS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Whether a text holds anything that [`find_refused_in_gap`] or [`find_refused_in_scalar`] could refuse.
+/// Whether a text contains anything that [`find_refused_in_gap`] or [`find_refused_in_scalar`] could refuse.
 pub(super) fn is_suspicious(text: &str) -> bool {
     text.contains('\t') || (!text.is_ascii() && text.contains(SEPARATORS))
 }
 
-/// What stands before a gap.
+/// The context of a gap between two tokens.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GapContext {
-    /// Inside `[]` or `{}` tabs are blanks like any other.
+    /// The gap is inside `[]` or `{}`, where tabs are allowed.
     pub(super) in_flow: bool,
-    /// The gap starts a line.
+    /// The gap starts at the beginning of a line.
     pub(super) at_line_start: bool,
-    /// A plain scalar ends there, which tabs could continue that are indented more than this place.
+    /// Start of the collection that holds the plain scalar before the gap, if there is one. Tabs that are indented
+    /// deeper may continue that scalar.
     pub(super) plain_scalar_start: Option<usize>,
 }
 
-/// The first character between two tokens that a YAML 1.1 reader refuses, with a message.
+/// Returns the first character in the gap that a YAML 1.1 reader refuses, with a message.
 pub(super) fn find_refused_in_gap(text: &str, gap: Span, before: GapContext) -> Option<(Span, &'static str)> {
     let content = text.get(gap.start..gap.end)?;
     let (mut line_start, mut indicator, mut comment, mut property) = (before.at_line_start, false, false, false);
@@ -65,7 +67,7 @@ pub(super) fn find_refused_in_gap(text: &str, gap: Span, before: GapContext) -> 
     None
 }
 
-/// A separator in a scalar that a YAML 1.1 reader would fold or take for the end of a line.
+/// Returns the first separator in a scalar that a YAML 1.1 reader would fold or treat as a line end, with a message.
 pub(super) fn find_refused_in_scalar(text: &str, span: Span, quoted: bool) -> Option<(Span, &'static str)> {
     let content = text.get(span.start..span.end)?;
     let (at, found) = content.char_indices().find(|(at, found)| {
@@ -81,12 +83,13 @@ pub(super) fn find_refused_in_scalar(text: &str, span: Span, quoted: bool) -> Op
     Some((span, "a line separator character, which YAML readers disagree on; expected an escape in double quotes"))
 }
 
-/// Whether YAML 1.1 readers take this as the name of an anchor.
+/// Whether YAML 1.1 readers accept this name of an anchor.
 pub(super) fn is_anchor_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// The column, in bytes, at which `at` stands. It looks back only so far: nobody indents deeper.
+/// Returns the column of `at` in bytes, looking back at most 1024 bytes, so that a very long line is not scanned for
+/// every gap.
 fn column(text: &str, at: usize) -> usize {
     const MAX_LOOKBACK_BYTES: usize = 1024;
     let before = text.as_bytes().get(at.saturating_sub(MAX_LOOKBACK_BYTES)..at).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! What messages need of texts: what was probably meant, and no more of a text than fits.
+//! Helpers for messages: spelling suggestions, and input text made short and printable.
 
-/// The candidate that was probably meant: close in spelling, or equal but for case, `-` and `_`. At most one slip in three
-/// characters, and no more than four, make a resemblance; of equally close ones the first in the alphabet is meant.
+/// Returns the candidate that `given` is probably a misspelling of: equal except for case, `-` and `_`, or close by
+/// Damerau-Levenshtein distance. At most one edit per three characters, and at most four, are tolerated. Among equally
+/// close candidates, the alphabetically first is returned.
 ///
 /// ```
 /// use kubefoundry_yaml::text::closest;
@@ -20,7 +21,7 @@ pub fn closest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -
     candidates
         .into_iter()
         .map(|candidate| (folded(candidate), candidate))
-        // Names differ at least by as much as their lengths do; comparing long ones is not cheap.
+        // The distance is at least the difference of the lengths, which is cheaper to compute.
         .filter(|(folded, _)| folded.chars().count().abs_diff(length) <= tolerated(folded))
         .map(|(folded, candidate)| (strsim::damerau_levenshtein(&given, &folded), folded, candidate))
         .filter(|(distance, folded, _)| *distance <= tolerated(folded) && *distance < folded.chars().count())
@@ -28,12 +29,12 @@ pub fn closest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -
         .map(|(.., candidate)| candidate)
 }
 
-/// At most 40 characters of a text.
+/// Shortens a text to at most 40 characters.
 pub fn shorten(text: &str) -> String {
     if text.chars().nth(40).is_none() { text.to_owned() } else { text.chars().take(37).chain("...".chars()).collect() }
 }
 
-/// Text without control characters: what a document says may stand in a message, and may not end its line or talk to a
+/// Escapes control characters, so that text from a document can neither break the line of a message nor control the
 /// terminal.
 pub fn one_line(text: &str) -> String {
     if !text.contains(char::is_control) {

@@ -1,7 +1,7 @@
-//! Places that the parser's events do not carry, found again in the text.
+//! Positions of tokens that the parser's events do not carry, found by scanning the text.
 
-/// Where the token that follows `cursor` starts: past blanks, line breaks, comments, tags, anchors and the
-/// indicators between nodes. With `at_dash`, the dash of a list's first entry counts as that token.
+/// Returns the start of the token after `cursor`, past blanks, line breaks, comments, tags, anchors and the indicators
+/// between nodes. With `at_dash`, the dash of a list's first item counts as a token.
 pub(crate) fn token_start(text: &str, cursor: usize, at_dash: bool) -> usize {
     let bytes = text.as_bytes();
     let mut at = cursor;
@@ -24,7 +24,7 @@ pub(crate) fn token_start(text: &str, cursor: usize, at_dash: bool) -> usize {
     at
 }
 
-/// The place right behind the colon of the key that ends at `key_end`, when there is a colon.
+/// Returns the position directly after the colon of the key that ends at `key_end`, if it has a colon.
 pub(crate) fn after_colon(text: &str, key_end: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = key_end;
@@ -38,8 +38,8 @@ pub(crate) fn after_colon(text: &str, key_end: usize) -> Option<usize> {
     }
 }
 
-/// Where the content behind a `---` that ends at `marker_end` starts: on the next line, or on this one when
-/// something follows.
+/// Returns the start of the content after a `---` that ends at `marker_end`: on this line if content follows, otherwise
+/// on the next one.
 pub(crate) fn content_start(text: &str, marker_end: usize) -> usize {
     let rest = text.get(marker_end..).unwrap_or("");
     let content = rest.trim_start_matches([' ', '\t']);
@@ -52,7 +52,7 @@ pub(crate) fn content_start(text: &str, marker_end: usize) -> usize {
     marker_end + skipped + line_break
 }
 
-/// The first line from `from` on that starts with `---`, or the end of the text.
+/// Returns the start of the first line from `from` on that begins with `---`, or the end of the text.
 pub(crate) fn next_marker(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;

@@ -1,4 +1,4 @@
-//! Values of any serializable type straight to block-style YAML: no tree in between.
+//! Serializes any type directly to block-style YAML, without a tree of values in between.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::emit::{LeafPosition, write_key, write_leaf, write_string};
 
-/// Something that only serde-saphyr, or JSON, knows how to write. Nothing that we write for a cluster has it.
+/// A value that only serde-saphyr or serde_json can write. Manifests contain none.
 #[derive(Debug, thiserror::Error)]
 #[error("not a value that the writer knows")]
 pub(super) struct UnsupportedValue;
@@ -21,17 +21,17 @@ impl serde::ser::Error for UnsupportedValue {
 
 type WriteResult = Result<(), UnsupportedValue>;
 
-/// Spaces of one level.
+/// Indentation of one level, in spaces.
 const INDENT: usize = 2;
 
-/// What a value stands behind.
+/// The token that precedes a value.
 #[derive(Clone, Copy, PartialEq)]
 enum WriteContext {
-    /// Nothing: it is the document.
+    /// Nothing: the value is the document.
     Root,
-    /// `key:`, which is indented by so much.
+    /// `key:` at this indentation.
     Key(usize),
-    /// `- `, which is indented by so much.
+    /// `- ` at this indentation.
     Dash(usize),
 }
 
@@ -41,7 +41,7 @@ pub(super) struct ValueWriter<'o> {
     context: WriteContext,
 }
 
-/// Writes a document; a scalar alone is none.
+/// Writes a document. A scalar at the root is not supported.
 pub(super) fn write_document<T: Serialize + ?Sized>(value: &T, out: &mut String) -> WriteResult {
     value.serialize(ValueWriter { out, context: WriteContext::Root })
 }
@@ -57,7 +57,7 @@ fn push_spaces(indent: usize, out: &mut String) {
 }
 
 impl<'o> ValueWriter<'o> {
-    /// Where a scalar goes, behind what stands before it.
+    /// Writes the space before a scalar, and returns where and how to write the scalar.
     fn begin_leaf(self) -> Result<(&'o mut String, LeafPosition, usize), UnsupportedValue> {
         match self.context {
             WriteContext::Root => Err(UnsupportedValue),
@@ -82,11 +82,11 @@ impl<'o> ValueWriter<'o> {
     }
 }
 
-/// Writes the entries of a mapping or the items of a list.
+/// Writes the entries of a mapping or the items of a sequence.
 pub(super) struct CollectionWriter<'o> {
     out: &'o mut String,
     at: WriteContext,
-    /// Indentation of the entries.
+    /// Indentation of the entries, in spaces.
     indent: usize,
     is_empty: bool,
     is_list: bool,
@@ -96,17 +96,17 @@ impl<'o> CollectionWriter<'o> {
     fn new(ValueWriter { out, context: at }: ValueWriter<'o>, is_list: bool) -> Self {
         let indent = match at {
             WriteContext::Root => 0,
-            // Dashes stand at their key's indentation.
+            // Dashes are at their key's indentation.
             WriteContext::Key(indent) if is_list => indent,
             WriteContext::Key(indent) | WriteContext::Dash(indent) => indent + INDENT,
         };
         Self { out, at, indent, is_empty: true, is_list }
     }
 
-    /// Begins an entry.
+    /// Starts the line of an entry.
     fn begin_entry(&mut self) {
         match (self.is_empty, self.at) {
-            // The first is on the line that is begun already.
+            // The first entry of a document, or after a dash, is on the current line.
             (true, WriteContext::Root | WriteContext::Dash(_)) => {}
             (true, WriteContext::Key(_)) => {
                 self.out.push('\n');
@@ -324,10 +324,10 @@ impl SerializeStruct for CollectionWriter<'_> {
     }
 }
 
-/// A key, which is a string, as in JSON.
+/// Serializes a key, which must be a string, as in JSON.
 struct KeyWriter<'e, 'o>(&'e mut CollectionWriter<'o>);
 
-/// Everything that a key is not.
+/// Refuses the scalar types that a key cannot have.
 macro_rules! no_key {
     ($($name:ident($($argument:ty),*))*) => {
         $(fn $name(self $(, _: $argument)*) -> WriteResult {
@@ -336,7 +336,7 @@ macro_rules! no_key {
     };
 }
 
-/// Every collection that a key is not.
+/// Refuses collections as keys.
 macro_rules! no_keys {
     ($($name:ident($($argument:ty),*) $kind:ident)*) => {
         $(fn $name(self $(, _: $argument)*) -> Result<Self::$kind, UnsupportedValue> {

@@ -1,4 +1,4 @@
-//! Scalars and aliases: the nodes that open nothing.
+//! Scalars and aliases, the nodes without children.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ impl<'t> Builder<'t> {
         let absent = style == ScalarStyle::Plain && span.start == span.end;
         let text = match text {
             _ if absent => Cow::Borrowed(""),
-            // Like go-yaml, add no line break that the text does not have.
+            // Like go-yaml, do not add a line break that is missing at the end of the text.
             text if is_block(style) && span.end == self.text.len() && ends_inside_line(self.text) => {
                 strip_last_line_break(text)
             }
@@ -89,7 +89,7 @@ impl<'t> Builder<'t> {
         matches!(self.stack.last(), Some(Frame { contents: OpenCollection::Mapping(frame), .. }) if frame.awaits_key())
     }
 
-    /// The parser places block scalars behind their header, and absent values before their colon.
+    /// Corrects the parser's span: it puts block scalars after their header and absent values before their colon.
     fn scalar_span(&self, style: ScalarStyle, span: Span, absent: bool) -> Span {
         if absent {
             let key_end = match self.stack.last() {
@@ -108,12 +108,13 @@ impl<'t> Builder<'t> {
         Span { start, end: start + length }
     }
 
-    /// Whether the plain scalar that ends at `end` is a key in a flow collection whose colon touches an indicator.
+    /// Whether a plain scalar in a flow collection is followed by a colon that touches an indicator, as in `{a:[1]}`.
     fn has_ambiguous_colon(&self, end: usize) -> bool {
         self.stack.last().is_some_and(|frame| frame.is_flow)
             && matches!(self.text.as_bytes().get(end..), Some([b':', b',' | b'[' | b']' | b'{' | b'}', ..]))
     }
 
+    /// Expands an alias into a copy of its anchor's node, within the limits on depth, nodes and bytes.
     pub(super) fn add_alias(&mut self, id: usize, span: Span) -> ParseFlow {
         self.advance_to_token(span, false);
         let Some(Some(done)) = self.anchors.get(&id) else {
@@ -155,14 +156,15 @@ impl<'t> Builder<'t> {
         self.add_null(span);
     }
 
-    /// A null in place of what could not be read.
+    /// Adds a null in place of a node that could not be read.
     fn add_null(&mut self, span: Span) {
         let node = Node { value: Value::Null, span };
         let weight = Weight { nodes: 1, ..Weight::default() };
         self.attach_node(FinishedNode { node, scalar: None, is_alias: true, is_merge: false, weight }, 0);
     }
 
-    /// Keeps a copy for the aliases to come. Copies inside copies are bounded like the document itself.
+    /// Stores a copy for later aliases. Copies of nested anchors count again, so their sum is limited like the document
+    /// itself.
     pub(super) fn store_anchor(&mut self, done: &FinishedNode<'t>, anchor: usize) {
         self.anchored_nodes = self.anchored_nodes.saturating_add(done.weight.nodes);
         if self.anchored_nodes <= self.limits.nodes {
@@ -181,8 +183,8 @@ fn is_block(style: ScalarStyle) -> bool {
     matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
 }
 
-/// Where a block scalar ends, blank lines included: they are its content, tabs too. The parser stops behind the spaces
-/// that indent the line after it, which are no part of it.
+/// Returns the end of a block scalar, including blank lines and tabs, which are content. The parser's end includes the
+/// indentation of the next line, which is not.
 fn block_scalar_end(text: &str, end: usize) -> usize {
     if end == text.len() {
         return end;

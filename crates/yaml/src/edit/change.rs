@@ -1,4 +1,4 @@
-//! What is to change in a tree, kept apart from the tree and from its text.
+//! Pending changes of a tree, separate from the tree and from its text.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,34 @@ use super::{EditError, Placement};
 use crate::field_path::{FieldPath, Segment};
 use crate::{Node, Value as Read};
 
-/// What becomes of a node.
+/// The change of one node.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Change {
-    /// Another value takes its place.
+    /// The node gets another value.
     Replace(Value),
-    /// It is removed from its collection.
+    /// The node is removed from its collection.
     Remove,
-    /// Something changes inside it. A null becomes a collection.
+    /// Children of the node change. A null becomes a collection.
     Within(CollectionChange),
 }
 
-/// Changes in a collection.
+/// The changes of a collection's children.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CollectionChange {
-    /// By the position of the child in the tree as it was read.
+    /// Keyed by the child's position in the tree as it was read.
     pub(super) children: BTreeMap<usize, ChildChange>,
     pub(super) added: Additions,
 }
 
-/// What becomes of a child.
+/// The change of one child.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ChildChange {
     pub(super) change: Option<Change>,
-    /// The new key.
+    /// The new key, if the entry is renamed.
     pub(super) key: Option<String>,
 }
 
-/// New children, in the order in which they were added.
+/// New children, in the order in which they are added.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Additions {
     Entries(Map<String, Value>),
@@ -58,12 +58,11 @@ impl Additions {
 }
 
 impl CollectionChange {
-    /// Whether this child is removed.
     pub(super) fn removes_child(&self, position: usize) -> bool {
         self.children.get(&position).is_some_and(|child| child.change == Some(Change::Remove))
     }
 
-    /// Whether one of `count` children stays.
+    /// Whether at least one of the collection's `count` original children stays.
     pub(super) fn keeps_any_child(&self, count: usize) -> bool {
         (0..count).any(|position| !self.removes_child(position))
     }
@@ -73,7 +72,7 @@ impl CollectionChange {
     }
 }
 
-/// The changes inside a node that is not replaced.
+/// Returns the changes inside a node, or `None` if the node is replaced or removed.
 fn collection_change(change: &mut Option<Change>) -> Option<&mut CollectionChange> {
     match change.get_or_insert_with(|| Change::Within(CollectionChange::default())) {
         Change::Within(inside) => Some(inside),
@@ -81,13 +80,13 @@ fn collection_change(change: &mut Option<Change>) -> Option<&mut CollectionChang
     }
 }
 
-/// A request for a change at a path.
+/// A change at a path, which the errors name.
 pub(super) struct ChangeRequest<'p> {
     pub(super) path: &'p FieldPath,
 }
 
 impl ChangeRequest<'_> {
-    /// Gives the field a value. Mappings above it that are absent are added.
+    /// Sets the field to `value` and adds absent mappings above it. `rest` is the path from `node` to the field.
     pub(super) fn set(
         &self,
         change: &mut Option<Change>,
@@ -96,7 +95,7 @@ impl ChangeRequest<'_> {
         value: Value,
     ) -> Result<(), EditError> {
         let Some((segment, rest)) = rest.split_first() else {
-            // What was removed before is written anew, even with the same value.
+            // A field that was removed before is written again, even with the same value.
             let is_same = *change != Some(Change::Remove) && node.to_json() == value;
             *change = (!is_same).then_some(Change::Replace(value));
             return Ok(());
@@ -126,7 +125,7 @@ impl ChangeRequest<'_> {
         }
     }
 
-    /// Makes a change of a field that is there; sets one that is not.
+    /// Records a change of an existing field. A replacement also adds an absent field.
     pub(super) fn apply(
         &self,
         change: &mut Option<Change>,
@@ -148,7 +147,7 @@ impl ChangeRequest<'_> {
         }
     }
 
-    /// Gives a field a value in a value that is new.
+    /// Sets a field inside a value that is itself new and so has no text.
     fn set_in_new_value(
         &self,
         at: &mut Value,
@@ -173,7 +172,7 @@ impl ChangeRequest<'_> {
         Ok(())
     }
 
-    /// A value below mappings that are new.
+    /// Wraps a value in one new mapping per key.
     fn wrap_in_mappings(&self, keys: &[Segment], value: Value) -> Result<Value, EditError> {
         keys.iter().rev().try_fold(value, |value, segment| match segment {
             Segment::Key(key) => Ok(Value::Object(Map::from_iter([(key.clone().into_owned(), value)]))),
@@ -181,7 +180,7 @@ impl ChangeRequest<'_> {
         })
     }
 
-    /// Removes the field; whether it was there.
+    /// Removes the field and returns whether it existed.
     pub(super) fn remove(
         &self,
         change: &mut Option<Change>,
@@ -213,7 +212,7 @@ impl ChangeRequest<'_> {
         }
     }
 
-    /// Adds items to the end of the list. A list that is absent is added.
+    /// Appends items to the list, which is added if it is absent.
     pub(super) fn append(
         &self,
         change: &mut Option<Change>,
@@ -248,7 +247,7 @@ impl ChangeRequest<'_> {
         }
     }
 
-    /// Gives the entry another key, in its place.
+    /// Gives the entry another key and keeps its position.
     pub(super) fn rename(
         &self,
         change: &mut Option<Change>,
@@ -274,7 +273,7 @@ impl ChangeRequest<'_> {
     }
 }
 
-/// The value at a path, when it is new.
+/// Returns the value at a path if an earlier change added it.
 fn new_value_at<'c>(change: &'c mut Change, node: &Node<'_>, rest: &[Segment]) -> Option<&'c mut Value> {
     let inside = match change {
         Change::Replace(new) => return value_at(new, rest),
@@ -299,7 +298,7 @@ fn value_at<'v>(value: &'v mut Value, rest: &[Segment]) -> Option<&'v mut Value>
     })
 }
 
-/// Removes a field of a value that is new; whether it was there.
+/// Removes a field of a value that is itself new and returns whether it existed.
 fn remove_in_new_value(at: &mut Value, segment: &Segment, rest: &[Segment]) -> bool {
     if let Some((last, init)) = rest.split_last() {
         let parent = value_at(at, std::slice::from_ref(segment)).and_then(|inner| value_at(inner, init));
@@ -325,11 +324,12 @@ fn find_child<'n, 't>(node: &'n Node<'t>, segment: &Segment) -> Option<(usize, &
     }
 }
 
-/// The fewest changes that make a node `new`: entries that stay keep their places, and items that stay keep their order. A
-/// collection in brackets is replaced as soon as something in it changes. None where nothing changes.
+/// Returns the smallest change that turns a node into `new`, or `None` if they are equal. Entries that stay keep their
+/// positions, and items that stay keep their order. A flow collection is replaced as a whole when anything in it
+/// changes.
 ///
 /// # Errors
-/// The name of what is in the way: an alias of a collection in which something would have to change.
+/// The description of the obstacle: an alias of a collection in which something would have to change.
 pub(super) fn minimal_change(text: &str, node: &Node<'_>, new: &Value) -> Result<Option<Change>, &'static str> {
     if node.to_json() == *new {
         return Ok(None);
@@ -355,6 +355,8 @@ pub(super) fn minimal_change(text: &str, node: &Node<'_>, new: &Value) -> Result
             inside.added = Additions::Entries(added.map(|(key, value)| (key.clone(), value.clone())).collect());
         }
         (Read::Sequence(items), Value::Array(values)) => {
+            // Greedy matching in order: an item stays when it equals the next wanted value, and is removed otherwise.
+            // Wanted values without a match are appended.
             let mut kept = 0;
             for (position, item) in items.iter().enumerate() {
                 if values.get(kept).is_some_and(|value| *value == item.to_json()) {
@@ -370,7 +372,7 @@ pub(super) fn minimal_change(text: &str, node: &Node<'_>, new: &Value) -> Result
     Ok(Some(Change::Within(inside)))
 }
 
-/// What a node is after a change.
+/// Returns the value of a node after a change. [`super::TextEditor::finish`] compares the edited text with it.
 pub(super) fn apply_to_value(node: &Node<'_>, change: Option<&Change>, place: Placement) -> Value {
     let inside = match change {
         None => return node.to_json(),

@@ -1,4 +1,4 @@
-//! Changes of a tree as edits of its text.
+//! Translates the changes of a tree into edits of its text.
 
 use serde_json::Value;
 
@@ -11,23 +11,23 @@ use super::{EditStyle, Placement, TextEdit, ValueStyle};
 use crate::token_position::after_colon;
 use crate::{MappingEntry, Node, Span, Value as Read};
 
-/// Where a node stands.
+/// The position of a node in its parent, which decides how it is rewritten.
 #[derive(Clone, Copy)]
 enum NodePosition<'n, 't> {
-    /// It is the document, whose bytes end here.
+    /// The root of a document that ends at `end`.
     Root { end: usize },
-    /// It is the value of an entry of a block-style mapping.
+    /// The value of an entry of a block-style mapping.
     Entry { mapping: &'n Node<'t>, key: Span },
-    /// It is an item of a block-style sequence.
+    /// An item of a block-style sequence.
     Item { dash: usize },
-    /// It is the value of an entry of a mapping in braces.
+    /// The value of an entry of a flow mapping.
     FlowEntry { key: Span, notation: FlowNotation },
-    /// It is an item of a list in brackets.
+    /// An item of a flow sequence.
     FlowItem { notation: FlowNotation },
 }
 
 impl NodePosition<'_, '_> {
-    /// How values are written around it, when that is in brackets.
+    /// Returns the notation of the flow collection that holds the node, if one does.
     fn notation(self) -> Option<FlowNotation> {
         match self {
             Self::FlowEntry { notation, .. } | Self::FlowItem { notation } => Some(notation),
@@ -36,17 +36,19 @@ impl NodePosition<'_, '_> {
     }
 }
 
-/// An edit, and whether its replacement is whole lines, which must not start in the middle of one.
+/// An edit that is not yet ordered among the others. A replacement that `is_lines` consists of whole lines and must
+/// start at the beginning of a line.
 struct PendingEdit {
     edit: TextEdit,
     is_lines: bool,
 }
 
+/// Collects the edits for one [`Change`].
 pub(super) struct ChangeWriter<'t> {
     text: &'t str,
     line_break: &'static str,
     style: EditStyle,
-    /// Whether blank lines behind a part always belong to it.
+    /// Whether blank lines after a part always belong to it.
     takes_blank_lines: bool,
     pending: Vec<PendingEdit>,
 }
@@ -57,8 +59,8 @@ impl<'t> ChangeWriter<'t> {
         Self { text, line_break, style, takes_blank_lines, pending: Vec::new() }
     }
 
-    /// The edits that make the change in the document at `span`, in the order of the text. None where the text has no
-    /// place for one.
+    /// Returns the edits that apply the change to the document at `span`, in text order, or `None` if the text does not
+    /// allow one of them.
     pub(super) fn into_edits(mut self, root: &Node<'_>, span: Span, change: &Change) -> Option<Vec<TextEdit>> {
         self.write_change(NodePosition::Root { end: span.end }, root, change)?;
         self.pending.sort_by_key(|piece| piece.edit.range);
@@ -84,7 +86,7 @@ impl<'t> ChangeWriter<'t> {
     fn write_change(&mut self, place: NodePosition<'_, '_>, node: &Node<'_>, change: &Change) -> Option<()> {
         let inside = match change {
             Change::Replace(value) => return self.replace_node(place, node, value),
-            // A collection removes its children itself.
+            // The parent collection handles the removal of its children.
             Change::Remove => return None,
             Change::Within(inside) => inside,
         };
@@ -97,7 +99,7 @@ impl<'t> ChangeWriter<'t> {
         }
         let is_flow = own.starts_with(['{', '[']);
         if !inside.keeps_any_child(count) {
-            // New items take the place of all the old ones: one by one, comments above the old ones stay.
+            // New items replace all old ones. Removing the old ones one by one keeps the comments above them.
             if !is_flow && count > 0 && matches!(node.value, Read::Sequence(_)) && !inside.added.is_empty() {
                 let before = self.pending.len();
                 if self.write_block_sequence(node, inside).is_some() {
@@ -156,7 +158,7 @@ impl<'t> ChangeWriter<'t> {
                     let end = self.end_of(&entry.node, entry_end(entry), column(self.text, start) + 1);
                     self.push_edit(line_start(self.text, start).max(removed_until), end.max(removed_until), "");
                 } else if start >= removed_until {
-                    // A dash stands before the key: the next entry that stays moves up to it.
+                    // The key follows a dash, so the next entry that stays moves up to the dash.
                     let mut later = entries.iter().enumerate().skip(*position);
                     removed_until = later.find(|(position, _)| !inside.removes_child(*position))?.1.key_span.start;
                     self.push_edit(start, removed_until, "");
@@ -187,7 +189,7 @@ impl<'t> ChangeWriter<'t> {
         };
         let below = line_after(self.text, header);
         if below <= node.span.start && header < node.span.start {
-            // Above comments that belong to the first entry.
+            // Insert above the comments that belong to the first entry.
             self.insert_lines(below, &lines, indent);
         } else {
             let mut text = String::new();
@@ -198,7 +200,7 @@ impl<'t> ChangeWriter<'t> {
         Some(())
     }
 
-    /// Adds the lines of a new entry of a block-style mapping, as at column 0.
+    /// Appends the lines of a new block-style mapping entry at column 0.
     fn push_entry(&self, lines: &mut String, mapping: &Node<'_>, key: &str, value: &Value) {
         if self.style.values == ValueStyle::Flow {
             lines.extend([&render::render_key(key), ": ", &render::render_flow(value, FlowNotation::Plain), "\n"]);
@@ -207,8 +209,8 @@ impl<'t> ChangeWriter<'t> {
         }
     }
 
-    /// How much deeper than its key a value stands: as much as values of its kind do in the same mapping; otherwise as
-    /// much as in canonical YAML.
+    /// Returns the indentation of a value relative to its key: that of the first value of its kind in the same mapping,
+    /// or else that of canonical YAML.
     fn child_indent(&self, mapping: &Node<'_>, value: &Value) -> usize {
         let is_alike = |node: &Node<'_>| match (&node.value, value) {
             (Read::Sequence(items), Value::Array(_)) => !items.is_empty(),
@@ -242,7 +244,7 @@ impl<'t> ChangeWriter<'t> {
                 let end = self.end_of(item, item.span.end.max(dash + 1), column(self.text, dash) + 1);
                 self.push_edit(line_start(self.text, dash).max(removed_until), end.max(removed_until), "");
             } else if dash >= removed_until {
-                // Another dash stands before this one: the next item that stays moves up to it.
+                // Another dash precedes this one (`- - 1`), so the next item that stays moves up to it.
                 let mut later = extents.iter().enumerate().skip(*position);
                 removed_until = later.find(|(position, _)| !inside.removes_child(*position))?.1.dash;
                 self.push_edit(dash, removed_until, "");
@@ -307,7 +309,7 @@ impl<'t> ChangeWriter<'t> {
         self.add_flow_children(&spans, &added, Placement::Last)
     }
 
-    /// Removes children with the comma behind them, or, at the end, with the one before them.
+    /// Removes children with the comma after them, or with the one before them at the end of the collection.
     fn remove_flow_children(&mut self, spans: &[Span], inside: &CollectionChange) -> Option<()> {
         let mut position = 0;
         while position < spans.len() {
@@ -356,7 +358,7 @@ impl<'t> ChangeWriter<'t> {
         Some(())
     }
 
-    /// Puts another value in the place of a node.
+    /// Replaces the value of a node.
     fn replace_node(&mut self, place: NodePosition<'_, '_>, node: &Node<'_>, value: &Value) -> Option<()> {
         let span = node.span;
         if let Some(notation) = place.notation() {
@@ -393,7 +395,7 @@ impl<'t> ChangeWriter<'t> {
                         let mut text = String::new();
                         let start = self.value_start(dash + 1, span);
                         push_indented(&mut text, &body, column(self.text, start), self.line_break);
-                        // What is said behind the old value may not become a part of the new one.
+                        // A comment after the old value must not become part of the new one.
                         let end = self.text.get(span.end..)?.find(['\r', '\n']);
                         let end = end.map_or(self.text.len(), |length| span.end + length);
                         self.push_edit(start, end, text.trim_start_matches(' ').trim_end_matches(self.line_break));
@@ -424,7 +426,7 @@ impl<'t> ChangeWriter<'t> {
         }
     }
 
-    /// Puts another value behind a colon or a dash that ends at `header`. A comment on that line stays there.
+    /// Replaces the value after a colon or dash that ends at `header`. A comment on that line stays.
     fn replace_after(&mut self, header: usize, node: &Node<'_>, rendered: RenderedBlock, indent: usize) {
         let span = node.span;
         let is_absent = span.start == span.end;
@@ -449,19 +451,19 @@ impl<'t> ChangeWriter<'t> {
         }
     }
 
-    /// Where a value starts, with the anchor and the tag that stand before it on its line.
+    /// Returns the start of a value, including the anchor and the tag before it on its line.
     fn value_start(&self, header: usize, span: Span) -> usize {
         let at = skip_blanks(self.text, header);
         let has_property = self.text.get(at..span.start).is_some_and(|between| between.starts_with(['&', '!']));
         if has_property { at } else { span.start }
     }
 
-    /// A string in the quotes of the one that it replaces.
+    /// Renders a string in the quotes of the one that it replaces.
     fn quoted_like_old(&self, span: Span, value: &Value) -> Option<String> {
         render::quote_like(self.text.get(span.start..span.end)?, value.as_str()?)
     }
 
-    /// How new values are written in a collection in brackets.
+    /// Returns the notation of new values inside a flow collection.
     fn notation(&self, place: NodePosition<'_, '_>, node: &Node<'_>) -> FlowNotation {
         let key = node.entries().first().and_then(|entry| self.text.get(entry.key_span.start..));
         let is_json = self.style.values == ValueStyle::Block
@@ -475,7 +477,7 @@ fn entry_end(entry: &MappingEntry<'_>) -> usize {
     entry.node.span.end.max(entry.key_span.end)
 }
 
-/// An item of a list in brackets; a string has the quotes of the item before it, if any.
+/// Renders an item of a flow sequence; a string gets the quotes of the item before it.
 fn render_like_sibling(last: &str, item: &Value, notation: FlowNotation) -> String {
     match item.as_str() {
         Some(text) if !last.starts_with('"') => {

@@ -1,21 +1,21 @@
-//! Where the parts of a block-style text start and end.
+//! Positions of the parts of a block-style text.
 
 use std::ops::Range;
 
 use crate::{Node, Value};
 
-/// An item of a block-style sequence with what belongs to it.
+/// An item of a block-style sequence with the comments that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockItem {
-    /// Its bytes: from the end of the item before it (comments above the dash are its own) to the end of its last line,
-    /// of deeper comments below it and of blank lines.
+    /// Bytes from the end of the previous item, so comments above the dash are included, to the end of its last line,
+    /// including deeper comments and blank lines after it.
     pub range: Range<usize>,
-    /// Where its dash stands.
+    /// Offset of the dash.
     pub dash: usize,
 }
 
-/// The items of the block-style sequence `list`, which together cover the text from byte `from` to the end of the list.
-/// The result ends early where the text has no dash in the expected place.
+/// Returns the items of the block-style sequence `list`. Together they cover the text from byte `from` to the end of
+/// the list. The result ends early if a dash is not where it is expected.
 ///
 /// ```
 /// use kubefoundry_yaml::{Limits, edit::block_items, parse};
@@ -39,18 +39,18 @@ pub fn block_items(text: &str, list: &Node<'_>, from: usize) -> Vec<BlockItem> {
     items
 }
 
-/// The number of bytes between the start of its line and a place.
+/// Returns the number of bytes between the start of the line and `at`.
 pub(super) fn column(text: &str, at: usize) -> usize {
     at - line_start(text, at)
 }
 
-/// The start of a line; the first one starts behind a byte order mark.
+/// Returns the start of the line of `at`. The first line starts after a byte order mark.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     text.get(..at).and_then(|before| before.rfind('\n')).map_or(mark.min(at), |newline| newline + 1)
 }
 
-/// The start of the next line; `at` itself where a line starts there.
+/// Returns the start of the next line, or `at` if a line starts there.
 pub(super) fn line_after(text: &str, at: usize) -> usize {
     if at > 0 && text.get(..at).is_some_and(|before| before.ends_with('\n')) {
         return at;
@@ -58,19 +58,19 @@ pub(super) fn line_after(text: &str, at: usize) -> usize {
     text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |newline| at + newline + 1)
 }
 
-/// The first byte from `at` on that is no blank.
+/// Returns the first position from `at` on that is neither a space nor a tab.
 pub(super) fn skip_blanks(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     at + rest.len() - rest.trim_start_matches([' ', '\t']).len()
 }
 
-/// Whether nothing but spaces stands before a place on its line.
+/// Whether only spaces precede `at` on its line.
 pub(super) fn is_first_on_line(text: &str, at: usize) -> bool {
     text.get(line_start(text, at)..at).is_some_and(|before| before.bytes().all(|byte| byte == b' '))
 }
 
-/// Where the line of `end` ends, and the comments below it that are indented by at least `indent`, without the blank
-/// lines that follow, unless they may be a part of the block scalar at the end of `node`.
+/// Like [`content_end`], but without trailing blank lines, unless `node` ends in a block scalar, whose content they may
+/// be.
 pub(super) fn part_end(text: &str, node: &Node<'_>, end: usize, indent: usize) -> usize {
     let (least, most) = (line_after(text, end), content_end(text, end, indent));
     if ends_in_block_scalar(text, node) {
@@ -81,7 +81,7 @@ pub(super) fn part_end(text: &str, node: &Node<'_>, end: usize, indent: usize) -
     most - blank.map(str::len).sum::<usize>()
 }
 
-/// The end of the line of `end`, of comments below it that are indented by at least `indent`, and of blank lines.
+/// Returns the end of the line of `end`, plus the blank lines and the comments indented by at least `indent` below it.
 pub(super) fn content_end(text: &str, end: usize, indent: usize) -> usize {
     let mut at = line_after(text, end);
     for line in text.get(at..).unwrap_or_default().split_inclusive('\n') {
@@ -95,7 +95,7 @@ pub(super) fn content_end(text: &str, end: usize, indent: usize) -> usize {
     at
 }
 
-/// The next dash that starts a line, past blank lines and comments.
+/// Returns the next dash that starts a line, after blank lines and comments only.
 fn next_dash(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     for line in text.get(from..)?.split_inclusive('\n') {

@@ -1,8 +1,9 @@
-//! Changes of a YAML text that keep everything else in it: comments, quotes, the order of keys, line ends.
+//! Edits a YAML text and keeps everything else in it: comments, quotes, the order of keys and line endings.
 //!
 //! [`TextEditor`] takes changes by field path, as `toml_edit` does for TOML. It computes replacements of bytes
-//! ([`TextEdit`]), makes them, and reads the result again: unless that is the tree with the same changes, the caller gets an
-//! error and no text. So anchors and aliases, merge keys and unusual notations can make a change impossible, but not wrong.
+//! ([`TextEdit`]), applies them and parses the result. If the result is not the original tree with the same changes,
+//! the caller gets an error and no text. So anchors, aliases, merge keys and unusual notations can make a change
+//! impossible, but never wrong.
 
 mod change;
 mod change_writer;
@@ -29,7 +30,7 @@ use change_writer::ChangeWriter;
 pub enum Placement {
     /// Before the other fields; in block style above the comments that belong to the first of them.
     First,
-    /// Behind the other fields and the comments that are indented as they are.
+    /// After the other fields and the comments at their indentation.
     #[default]
     Last,
 }
@@ -37,54 +38,54 @@ pub enum Placement {
 /// How new values are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ValueStyle {
-    /// In block style; inside brackets as JSON.
+    /// In block style; as JSON inside a flow collection.
     #[default]
     Block,
-    /// In one line; as JSON inside a mapping whose keys are quoted as JSON quotes them.
+    /// On one line; as JSON inside a mapping whose keys are in double quotes.
     Flow,
 }
 
-/// How an editor writes what is new.
+/// How an editor writes new values and fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EditStyle {
-    /// How values are written.
+    /// The notation of new values.
     pub values: ValueStyle,
-    /// Where fields are added.
+    /// The position of new fields.
     pub placement: Placement,
 }
 
-/// Why a text cannot be changed.
+/// The reason why a text cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// The path leads through something that is no collection of the right kind, or to an item that is not there.
+    /// The path leads through a value that is not a collection of the right kind, or to an item that does not exist.
     #[error("{path} has no place in the document: found {found} on the way there")]
     InvalidPath {
-        /// Where the change was to be made.
+        /// The path of the requested change.
         path: Box<FieldPath>,
-        /// What is in the way.
+        /// The value in the way, such as `a string`.
         found: &'static str,
     },
-    /// The changed text would not be the document with the changes: an anchor or an alias, for example, makes one place of
-    /// the text stand for several fields.
+    /// The edited text does not parse to the expected value. For example, an anchor makes one place in the text stand
+    /// for several fields.
     #[error("the text cannot be changed in this place, expected a document whose fields are written one by one")]
     RoundTripMismatch,
 }
 
-/// A text that was changed, and the edits that change it.
+/// The edited text and the edits that produced it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EditedText {
-    /// The whole text.
+    /// The complete new text.
     pub text: String,
-    /// The replacements that [`apply_edits`] makes of the original text.
+    /// The replacements, for [`apply_edits`] on the original text.
     pub edits: Vec<TextEdit>,
 }
 
 /// Collects changes of one document of a text.
 ///
-/// Paths name fields of the document as it was read: an index counts the items that were there, whatever is removed or
-/// appended. A later change of the same field takes the place of an earlier one.
+/// Paths name fields of the document as it was read: an index counts the original items, whatever is removed or
+/// appended. A later change of the same field replaces an earlier one.
 ///
 /// ```
 /// use kubefoundry_yaml::field_path::FieldPath;
@@ -115,25 +116,25 @@ pub struct TextEditor<'n, 't> {
 }
 
 impl<'n, 't> TextEditor<'n, 't> {
-    /// An editor of `documents[position]`, which [`parse`] read from `text`. A text without documents is edited as one that
-    /// ends with an empty one.
+    /// Creates an editor for `documents[position]`, which [`parse`] read from `text`. A text without documents is
+    /// edited as if it ended with an empty one.
     pub fn new(text: &'t str, documents: &'n [Document<'t>], position: usize) -> Self {
         Self { text, documents, position, style: EditStyle::default(), change: None }
     }
 
-    /// The same editor with another style for what is new.
+    /// Sets the style of new values and fields.
     #[must_use]
     pub fn with_style(mut self, style: EditStyle) -> Self {
         self.style = style;
         self
     }
 
-    /// Gives the field at `path` a value, unless it has that value already. A scalar keeps the quotes of the one that it
-    /// replaces. Mappings above the field that are absent or null are added; list items are not. An alias on the way is
-    /// replaced by what it stands for.
+    /// Sets the field at `path`, unless it has that value already. A scalar keeps the quotes of the one that it
+    /// replaces. Absent or null mappings above the field are added; list items are not. An alias on the path is
+    /// replaced by a copy of its anchor's value.
     ///
     /// # Errors
-    /// [`EditError::InvalidPath`] when the path leads through a scalar, or through an item that is not there.
+    /// [`EditError::InvalidPath`] when the path leads through a scalar or through an item that does not exist.
     pub fn set(&mut self, path: &FieldPath, value: impl Into<Value>) -> Result<(), EditError> {
         let mut change = self.change.take();
         let done = ChangeRequest { path }.set(&mut change, self.root(), path.segments(), normalize_value(value.into()));
@@ -141,12 +142,11 @@ impl<'n, 't> TextEditor<'n, 't> {
         done
     }
 
-    /// Makes the field at `path` equal to `value` by the fewest changes: entries that stay the same keep their bytes, items
-    /// that stay are kept and the others follow them. A collection in brackets in which something changes is written as a
-    /// whole.
+    /// Makes the field at `path` equal to `value` with the smallest change: equal entries keep their bytes, equal items
+    /// stay and new ones follow them. A flow collection is rewritten as a whole when anything in it changes.
     ///
     /// # Errors
-    /// [`EditError::InvalidPath`] as for [`TextEditor::set`], and where something changes in a collection that is an alias.
+    /// [`EditError::InvalidPath`] as for [`TextEditor::set`], and when the change is inside an alias of a collection.
     pub fn update(&mut self, path: &FieldPath, value: impl Into<Value>) -> Result<(), EditError> {
         let value = normalize_value(value.into());
         let change = match self.root().at(path) {
@@ -161,10 +161,11 @@ impl<'n, 't> TextEditor<'n, 't> {
         done
     }
 
-    /// Removes the field or the item at `path`. Whether it was there. A collection that loses its last child is left empty.
+    /// Removes the field or item at `path` and returns whether it existed. A collection that loses its last child
+    /// stays, empty.
     ///
     /// # Errors
-    /// [`EditError::InvalidPath`] when the path is the whole document.
+    /// [`EditError::InvalidPath`] when the path is the root of the document.
     pub fn remove(&mut self, path: &FieldPath) -> Result<bool, EditError> {
         let mut change = self.change.take();
         let done = ChangeRequest { path }.remove(&mut change, self.root(), path.segments());
@@ -172,10 +173,10 @@ impl<'n, 't> TextEditor<'n, 't> {
         done
     }
 
-    /// Appends items to the list at `path`, which is added where it is absent or null.
+    /// Appends items to the list at `path`. An absent or null list is added.
     ///
     /// # Errors
-    /// [`EditError::InvalidPath`] when there is something else than a list.
+    /// [`EditError::InvalidPath`] when the value at `path` is not a list.
     pub fn append(&mut self, path: &FieldPath, values: impl IntoIterator<Item = Value>) -> Result<(), EditError> {
         let values = values.into_iter().map(normalize_value).collect();
         let mut change = self.change.take();
@@ -184,10 +185,10 @@ impl<'n, 't> TextEditor<'n, 't> {
         done
     }
 
-    /// Gives the entry at `path` another key; its place among the others and its value stay.
+    /// Renames the key of the entry at `path`. Its position and value stay.
     ///
     /// # Errors
-    /// [`EditError::InvalidPath`] when there is no such entry.
+    /// [`EditError::InvalidPath`] when the entry does not exist.
     pub fn rename(&mut self, path: &FieldPath, key: impl Into<String>) -> Result<(), EditError> {
         let mut change = self.change.take();
         let done = ChangeRequest { path }.rename(&mut change, self.root(), path.segments(), key.into());
@@ -195,17 +196,17 @@ impl<'n, 't> TextEditor<'n, 't> {
         done
     }
 
-    /// The changed text. `limits` are those that the text was read with.
+    /// Returns the edited text. `limits` must be those that the text was read with.
     ///
     /// # Errors
-    /// [`EditError::RoundTripMismatch`] when the text with the edits does not read as the documents with the changes.
+    /// [`EditError::RoundTripMismatch`] when the edited text does not parse to the documents with the changes.
     pub fn finish(self, limits: &Limits) -> Result<EditedText, EditError> {
         let Some(change) = &self.change else {
             return Ok(EditedText { text: self.text.to_owned(), edits: Vec::new() });
         };
         let end = Span { start: self.text.len(), end: self.text.len() };
         let span = self.documents.get(self.position).map_or(end, |document| document.span);
-        // Blank lines may be a part of the text before them, which is only known by trying.
+        // Blank lines may belong to a block scalar before them. Trying both readings is simpler than finding out.
         for takes_blank_lines in [false, true] {
             let writer = ChangeWriter::new(self.text, self.style, takes_blank_lines);
             let edits = writer.into_edits(self.root(), span, change).ok_or(EditError::RoundTripMismatch)?;
@@ -217,7 +218,7 @@ impl<'n, 't> TextEditor<'n, 't> {
         Err(EditError::RoundTripMismatch)
     }
 
-    /// Whether a text holds the documents of the original, one of them changed, and no problem that those do not have.
+    /// Whether a text parses to the original documents with this one changed, and without new problems.
     fn reads_as_intended(&self, text: &str, change: &Change, limits: &Limits) -> bool {
         let parsed = parse(text, limits);
         let count = self.documents.len().max(self.position + 1);

@@ -1,4 +1,4 @@
-//! New values as text.
+//! Rendering of new values.
 
 use std::fmt::Write as _;
 
@@ -6,24 +6,26 @@ use serde_json::{Map, Value};
 
 use crate::{Limits, parse, to_yaml};
 
-/// A value in block style.
+/// A value rendered in block style.
 pub(super) enum RenderedBlock {
-    /// On the line of its key or dash.
+    /// On the line of the key or dash.
     Inline(String),
-    /// In lines of its own. The head, such as `|`, stands on the line of the key or dash; it is empty for a collection.
+    /// On lines below the key or dash. The head, such as `|`, is on the line of the key or dash; it is empty for a
+    /// collection.
     Lines { head: String, body: String },
 }
 
-/// How values are written in brackets.
+/// The notation inside a flow collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlowNotation {
-    /// Strings and keys have quotes only where they need them.
+    /// Strings and keys are quoted only where necessary.
     Plain,
     /// JSON.
     Json,
 }
 
-/// A value as reading gives it back: numbers in their one form.
+/// Returns the value that parsing its YAML gives, so that two values compare equal exactly when their texts mean the
+/// same. For example, `2.0` becomes `2`.
 ///
 /// ```
 /// use kubefoundry_yaml::edit::normalize_value;
@@ -43,11 +45,11 @@ pub fn normalize_value(value: Value) -> Value {
     }
 }
 
-/// Deeper than serde_json reads, so that every value that was read can be written.
+/// Deeper than the recursion limit of serde_json (128), so that every value that it parsed can be rendered.
 const MAX_DEPTH: usize = 512;
 
-/// A value as JSON in one line that a YAML reader takes for the same: control characters beyond those of ASCII, and
-/// characters that YAML does not allow, are escaped, too.
+/// Renders a value as one line of JSON that is also valid YAML: non-ASCII control characters and characters that YAML
+/// does not allow are escaped, too.
 ///
 /// ```
 /// use kubefoundry_yaml::edit::to_json_line;
@@ -66,7 +68,7 @@ pub fn to_json_line(value: &Value) -> String {
     line
 }
 
-/// A value in block style.
+/// A value rendered in block style.
 pub(super) fn render_block(value: &Value) -> RenderedBlock {
     if has_text_ending_in_blank_lines(value) {
         return render_block_quoted(value);
@@ -82,7 +84,7 @@ pub(super) fn render_block(value: &Value) -> RenderedBlock {
     }
 }
 
-/// A value in block style, in which texts that end in blank lines are in quotes wherever they stand.
+/// Renders a value in block style with every string that ends in blank lines in quotes.
 fn render_block_quoted(value: &Value) -> RenderedBlock {
     let mut body = String::new();
     match value {
@@ -97,8 +99,9 @@ fn render_block_quoted(value: &Value) -> RenderedBlock {
     RenderedBlock::Lines { head: String::new(), body }
 }
 
-/// Whether block style would end a text in the value with blank lines. At the end of the value, those that follow would
-/// become a part of it; elsewhere they would not, but the same text is written in the same way in both places.
+/// Whether a block scalar in the value would end with blank lines. At the end of the value, blank lines of the
+/// surrounding text would become part of it. Elsewhere they would not, but the same string is written the same way
+/// everywhere.
 fn has_text_ending_in_blank_lines(value: &Value) -> bool {
     match value {
         Value::String(text) => text.ends_with("\n\n") || text == "\n",
@@ -108,13 +111,13 @@ fn has_text_ending_in_blank_lines(value: &Value) -> bool {
     }
 }
 
-/// How much deeper than its key a value stands in canonical YAML: mappings by two columns, lists not at all, and texts,
-/// whose lines are indented already, not at all.
+/// Returns the indentation of a value relative to its key in canonical YAML: 2 for mappings, 0 for lists and for
+/// strings, whose lines are already indented.
 pub(super) fn child_indent(value: &Value) -> usize {
     if value.is_object() { 2 } else { 0 }
 }
 
-/// Adds the lines of an entry of a block-style mapping, as at column 0, with its value `indent` columns deeper.
+/// Appends the lines of a block-style mapping entry at column 0, with its value indented by `indent`.
 pub(super) fn push_entry(lines: &mut String, name: &str, value: &Value, indent: usize) {
     let key = render_key(name);
     match render_block(value) {
@@ -127,7 +130,7 @@ pub(super) fn push_entry(lines: &mut String, name: &str, value: &Value, indent: 
     }
 }
 
-/// Adds the lines of an item of a block-style sequence, as at column 0.
+/// Appends the lines of a block-style sequence item at column 0.
 pub(super) fn push_item(lines: &mut String, item: &Value) {
     match render_block(item) {
         RenderedBlock::Inline(text) => lines.extend(["- ", &text, "\n"]),
@@ -140,7 +143,6 @@ pub(super) fn push_item(lines: &mut String, item: &Value) {
     }
 }
 
-/// Whether a value is a collection that holds something.
 pub(super) fn is_nonempty_collection(value: &Value) -> bool {
     match value {
         Value::Array(items) => !items.is_empty(),
@@ -149,14 +151,14 @@ pub(super) fn is_nonempty_collection(value: &Value) -> bool {
     }
 }
 
-/// A value as canonical YAML.
+/// Renders a value as canonical YAML.
 pub(super) fn render_canonical(value: &Value) -> String {
     let mut text = String::new();
     to_yaml(value, &mut text);
     text
 }
 
-/// A key without its colon.
+/// Renders a key without its colon.
 pub(super) fn render_key(key: &str) -> String {
     let entry = render_canonical(&Value::Object(Map::from_iter([(key.to_owned(), Value::Bool(true))])));
     match entry.strip_suffix(": true\n") {
@@ -165,7 +167,7 @@ pub(super) fn render_key(key: &str) -> String {
     }
 }
 
-/// A collection in brackets, with a space behind each colon and comma of its own.
+/// Renders a flow collection with a space after each of its own colons and commas.
 pub(super) fn render_flow_collection(value: &Value, notation: FlowNotation) -> String {
     match value {
         Value::Object(fields) => {
@@ -181,7 +183,7 @@ pub(super) fn render_flow_collection(value: &Value, notation: FlowNotation) -> S
     }
 }
 
-/// A value in brackets, or a scalar between them.
+/// Renders a value for use inside a flow collection.
 pub(super) fn render_flow(value: &Value, notation: FlowNotation) -> String {
     match value {
         _ if notation == FlowNotation::Json => to_json_line(value),
@@ -194,7 +196,7 @@ pub(super) fn render_flow(value: &Value, notation: FlowNotation) -> String {
     }
 }
 
-/// An entry of a mapping in braces.
+/// Renders an entry of a flow mapping.
 pub(super) fn render_flow_entry(name: &str, value: &Value, notation: FlowNotation) -> String {
     let key = Some(render_key(name)).filter(|key| notation == FlowNotation::Plain && !has_flow_indicator(key));
     format!("{}: {}", key.unwrap_or_else(|| to_json_line(&Value::from(name))), render_flow(value, notation))
@@ -204,14 +206,15 @@ fn has_flow_indicator(text: &str) -> bool {
     text.contains([',', '{', '}', '[', ']'])
 }
 
-/// A string in the quotes of the text that it replaces, where both are simple enough for that.
+/// Quotes a string like the text that it replaces. Returns `None` if that text has no quotes or if the string would
+/// need escapes.
 pub(super) fn quote_like(old: &str, new: &str) -> Option<String> {
     let quote = old.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
     let is_simple = |c: char| !c.is_control() && !matches!(c, '"' | '\'' | '\\' | '\u{2028}' | '\u{2029}' | '\u{feff}');
     new.chars().all(is_simple).then(|| format!("{quote}{new}{quote}"))
 }
 
-/// Adds lines with an indentation, each with a line break at its end. Empty lines stay empty.
+/// Appends lines with an indentation and a line break each. Empty lines stay empty.
 pub(super) fn push_indented(out: &mut String, lines: &str, indent: usize, line_break: &str) {
     for line in lines.split_terminator('\n') {
         if !line.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::Span;
 
-/// A replacement of some bytes of a text.
+/// A replacement of a range of bytes in a text.
 ///
 /// ```
 /// use kubefoundry_yaml::edit::TextEdit;
@@ -13,21 +13,21 @@ use crate::Span;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextEdit {
-    /// The bytes that are replaced; an empty range is a place to insert at.
+    /// The bytes to replace. An empty range inserts at its position.
     pub range: Span,
-    /// The text that takes their place.
+    /// The new text.
     pub replacement: String,
 }
 
 impl TextEdit {
-    /// Replaces the bytes from `start` to before `end`.
+    /// Creates an edit that replaces the bytes `start..end`.
     pub fn replace(start: usize, end: usize, replacement: impl Into<String>) -> Self {
         Self { range: Span { start, end }, replacement: replacement.into() }
     }
 }
 
-/// Makes edits that do not overlap. Edits at one place are made in the order in which they are given. An edit that
-/// overlaps one before it, or whose range is not in the text, is left out.
+/// Applies edits that do not overlap. Edits at one position are applied in the given order. An edit that overlaps an
+/// earlier one, or whose range is not in the text, is skipped.
 ///
 /// ```
 /// use kubefoundry_yaml::edit::{TextEdit, apply_edits};
@@ -52,8 +52,8 @@ pub fn apply_edits<'e>(text: &str, edits: impl IntoIterator<Item = &'e TextEdit>
     out
 }
 
-/// Makes groups of edits, each of them whole or not at all: a group that touches bytes which a group before it replaced,
-/// or that inserts where one inserted, is left out. Returns the text and the number of groups that were made.
+/// Applies groups of edits, each group completely or not at all. A group that touches bytes of an earlier group, or
+/// that inserts at the same position, is skipped. Returns the text and the number of applied groups.
 ///
 /// ```
 /// use kubefoundry_yaml::edit::{TextEdit, apply_groups};
@@ -74,8 +74,8 @@ pub fn apply_groups<'e>(text: &str, groups: impl IntoIterator<Item = &'e [TextEd
     (apply_edits(text, chosen.into_values()), applied)
 }
 
-/// Whether an edit is about bytes that one of the others is about, or inserts where one inserts. The others do not
-/// overlap, so only the last that starts before its end can reach into it.
+/// Whether an edit overlaps one of `others` or inserts at the same position. The others do not overlap each other, so
+/// only the last one that starts before the edit's end can reach into it.
 fn touches(edit: &TextEdit, others: &BTreeMap<usize, &TextEdit>) -> bool {
     let Span { start, end } = edit.range;
     let before = others.range(..end.max(start + 1)).next_back();

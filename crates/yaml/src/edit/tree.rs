@@ -1,11 +1,11 @@
-//! Trees with changes: the same document with another value somewhere, without its text.
+//! Changes of a tree in place, without a text.
 
 use crate::field_path::{FieldPath, Segment};
 use crate::{MappingEntry, Node, Span, Value};
 
 impl<'t> Node<'t> {
-    /// Puts a node at `path`. Mappings that are not there are made; an item of a list is not, nor a field of what is
-    /// neither absent nor a mapping. Whether it could be done.
+    /// Puts a node at `path` and returns whether that was possible. Absent mappings on the path are added. It is not
+    /// possible for absent list items and below scalars.
     ///
     /// ```
     /// use kubefoundry_yaml::field_path::FieldPath;
@@ -47,7 +47,7 @@ impl<'t> Node<'t> {
         true
     }
 
-    /// Takes out what is at `path`. Whether it was there.
+    /// Removes the node at `path` and returns whether it existed.
     ///
     /// ```
     /// use kubefoundry_yaml::field_path::FieldPath;
@@ -87,7 +87,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Every scalar, and every empty collection, with its path, in order.
+    /// Returns every scalar and every empty collection with its path, in document order.
     ///
     /// ```
     /// use kubefoundry_yaml::Node;
