@@ -1,4 +1,4 @@
-//! What selection rules see of a deployment: the declared types, and the value they are evaluated on.
+//! The CEL environment of selection rules: the declared types, and the variables of a deployment.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use kubefoundry_cel::{Environment, FieldType, Type};
 use kubefoundry_kubernetes::wire::{Describe as _, FieldShape, Shape};
 use kubefoundry_yaml::Node;
 
-/// The fields of `spec` that are always bound, whether they were written or not: [`bind_all`] sees to each.
+/// The fields of `spec` that are bound even if they are not written. [`bind_defaults`] binds each of them.
 const ALWAYS_BOUND: &[&str] = &[
     "model",
     "model.id",
@@ -31,11 +31,11 @@ const ALWAYS_BOUND: &[&str] = &[
     "resources.gpu.count",
 ];
 
-/// The type of `spec`: the fields of its wire declaration.
+/// The type of `spec`, with the fields of its wire declaration.
 static SPEC: LazyLock<Type> = LazyLock::new(|| type_of(&ModelDeploymentSpec::SHAPE, ""));
 
-/// The type of a value of some shape that stands at a path below `spec`. Types refer to each other for as long as the
-/// program runs; this is called once for the whole tree.
+/// Returns the CEL type of a shape at a path below `spec`. Types refer to each other by `'static` references, so parts are
+/// leaked; this runs once, for [`SPEC`].
 fn type_of(shape: &Shape, path: &str) -> Type {
     match shape {
         Shape::String | Shape::Timestamp => Type::String,
@@ -55,8 +55,8 @@ fn type_of(shape: &Shape, path: &str) -> Type {
 }
 
 fn field_type(field: &FieldShape, parent: &str) -> FieldType {
-    let joint = if parent.is_empty() { "" } else { "." };
-    let path = format!("{parent}{joint}{}", field.key);
+    let separator = if parent.is_empty() { "" } else { "." };
+    let path = format!("{parent}{separator}{}", field.key);
     let is_bound = field.facets.required || ALWAYS_BOUND.contains(&path.as_str());
     FieldType { name: field.key, ty: type_of(&field.full_shape(), &path), optional: !is_bound }
 }
@@ -69,13 +69,14 @@ static METADATA: [FieldType; 4] = [
     FieldType::required("annotations", STRINGS),
 ];
 
-/// The environment that rules are compiled in: `spec` and `metadata` (docs/design/0005).
+/// Creates the environment in which selection rules are compiled, with the variables `spec` and `metadata`
+/// (docs/design/0005).
 pub fn environment(limits: cel::Limits) -> Environment {
     Environment::new(vec![("spec", *SPEC), ("metadata", Type::Object(&METADATA))], limits)
 }
 
-/// What rules see of a deployment: what was written, and the fields that are always bound. A field is made when the first
-/// rule that reads it is evaluated: most rules read two or three.
+/// The variables of a deployment: the written fields, and those that are always bound. A field is converted when the first rule
+/// that reads it is evaluated, because most rules read only two or three.
 ///
 /// `spec.resources.gpu.count` is bound to 0 when it is absent, so that `!has(spec.resources.gpu) ||
 /// spec.resources.gpu.count == 0` holds for a CPU model; in disaggregated mode it is the GPUs of all replicas of both
@@ -84,46 +85,48 @@ pub fn environment(limits: cel::Limits) -> Environment {
 pub struct RuleVariables<'d> {
     written: Option<&'d Node<'d>>,
     deployment: &'d Deployment,
-    /// `spec` and `metadata`, as far as they are made.
-    made: Value,
-    /// Whether all of it is.
+    /// `spec` and `metadata` with the fields that have been bound so far.
+    bound: Value,
+    /// Whether every field is bound.
     complete: bool,
 }
 
 impl<'d> RuleVariables<'d> {
-    /// What rules see of the deployment that was read from a document.
+    /// Creates the variables of a deployment that was read from the document `root`.
     pub fn new(root: &'d Node<'d>, deployment: &'d Deployment) -> Self {
-        let made = json!({"spec": {}, "metadata": {}});
-        Self { written: root.get("spec"), deployment, made, complete: false }
+        let bound = json!({"spec": {}, "metadata": {}});
+        Self { written: root.get("spec"), deployment, bound, complete: false }
     }
 
-    /// The variables for a rule that reads these fields ([`cel::Rule::reads`]).
-    pub fn of(&mut self, reads: &[String]) -> &Value {
+    /// Returns the variables after binding the fields that a rule reads ([`cel::Rule::reads`]).
+    pub fn bind_reads(&mut self, reads: &[String]) -> &Value {
         for read in reads {
             let mut steps = read.split(['.', '[']);
             match (steps.next(), steps.next()) {
                 _ if self.complete => break,
-                (Some("spec"), Some(field)) => self.field(field),
-                _ => self.all(),
+                (Some("spec"), Some(field)) => self.bind_field(field),
+                // A rule that reads all of `spec`, or metadata, needs every field.
+                _ => self.bind_every_field(),
             }
         }
-        &self.made
+        &self.bound
     }
 
-    /// Makes everything, in the order in which it was written.
-    fn all(&mut self) {
-        self.made = json!({"spec": {}, "metadata": metadata(self.deployment)});
+    /// Binds every field. Written fields keep their input order, which rules can observe.
+    fn bind_every_field(&mut self) {
+        self.bound = json!({"spec": {}, "metadata": metadata(self.deployment)});
         for entry in self.written.map(Node::entries).unwrap_or_default() {
-            self.field(&entry.key);
+            self.bind_field(&entry.key);
         }
         for field in ALWAYS_BOUND.iter().filter(|path| !path.contains('.')) {
-            self.field(field);
+            self.bind_field(field);
         }
         self.complete = true;
     }
 
-    fn field(&mut self, field: &str) {
-        let Some(Value::Object(spec)) = self.made.get_mut("spec") else { return };
+    /// Binds a field of `spec`: what the user wrote, then the parts that are always bound.
+    fn bind_field(&mut self, field: &str) {
+        let Some(Value::Object(spec)) = self.bound.get_mut("spec") else { return };
         if spec.contains_key(field) {
             return;
         }
@@ -136,12 +139,12 @@ impl<'d> RuleVariables<'d> {
                 spec.insert(field.to_owned(), other);
             }
         }
-        bind_all(spec, field, self.deployment);
+        bind_defaults(spec, field, self.deployment);
     }
 }
 
-/// Binds what is always there in a field of `spec`.
-fn bind_all(spec: &mut Map<String, Value>, field: &str, deployment: &Deployment) {
+/// Binds the parts of a field of `spec` that are always bound.
+fn bind_defaults(spec: &mut Map<String, Value>, field: &str, deployment: &Deployment) {
     let Deployment { model, engine, workload, .. } = deployment;
     let aggregated = if let Workload::Aggregated(worker) = workload { Some(worker) } else { None };
     match field {
@@ -176,19 +179,19 @@ fn bind_all(spec: &mut Map<String, Value>, field: &str, deployment: &Deployment)
 
 fn metadata(deployment: &Deployment) -> Map<String, Value> {
     let metadata = &deployment.metadata;
-    let mut seen = Map::new();
-    seen.insert("name".to_owned(), json!(metadata.name));
+    let mut variables = Map::new();
+    variables.insert("name".to_owned(), json!(metadata.name));
     if let Some(namespace) = &metadata.namespace {
-        seen.insert("namespace".to_owned(), json!(namespace));
+        variables.insert("namespace".to_owned(), json!(namespace));
     }
     for (key, pairs) in [("labels", &metadata.labels), ("annotations", &metadata.annotations)] {
-        seen.insert(key.to_owned(), Value::Object(pairs.iter().map(|(k, v)| (k.clone(), json!(v))).collect()));
+        variables.insert(key.to_owned(), Value::Object(pairs.iter().map(|(k, v)| (k.clone(), json!(v))).collect()));
     }
-    seen
+    variables
 }
 
-/// The GPUs of both roles, for rules: a role that is scaled to zero counts as one replica, since a deployment that needs
-/// GPUs when it runs is not one for CPUs while it does not.
+/// Counts the GPUs of both roles. A role that is scaled to zero counts as one replica: rules for CPU models must not match a
+/// deployment that needs GPUs once it is scaled up.
 fn gpus_when_scaled_up(workload: &Workload) -> u64 {
     let gpus = |worker: &&Worker| u64::from(worker.replicas.value.max(1)) * u64::from(worker.gpu_count.value);
     workload.workers().iter().map(gpus).sum()
@@ -200,7 +203,7 @@ fn bind(spec: &mut Map<String, Value>, parent: &str, field: &str, value: Value) 
     }
 }
 
-/// `null` means absent.
+/// Removes fields that are `null`, which means absent.
 fn without_nulls(fields: Map<String, Value>) -> Map<String, Value> {
     fields
         .into_iter()
@@ -216,37 +219,36 @@ fn without_nulls(fields: Map<String, Value>) -> Map<String, Value> {
 mod tests {
     use super::*;
 
-    /// In parts or at once, a rule sees the same.
     #[test]
-    fn fields_are_the_same_in_any_order() {
+    fn binds_the_same_values_field_by_field_and_at_once() {
         let (text, deployment) = crate::validate::tests::deployment_of(
             "model: {id: a/b, storage: null}\nengine: {type: llamacpp, args: {x: '1'}}\nenv: [{name: A, value: b}]\n\
              nodeSelector: {a: b}\nresources: {memory: 1Gi, gpu: null}",
         );
         let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
         let root = &parsed.documents[0].root;
-        let all = RuleVariables::new(root, &deployment).of(&["spec".to_owned()]).clone();
+        let all = RuleVariables::new(root, &deployment).bind_reads(&["spec".to_owned()]).clone();
         assert_eq!(all["spec"]["resources"], json!({"memory": "1Gi", "gpu": {"count": 0, "type": "nvidia.com/gpu"}}));
         for (field, value) in all["spec"].as_object().unwrap() {
             let reads = [format!("spec.{field}"), "spec.gateway.enabled".to_owned()];
             let mut variables = RuleVariables::new(root, &deployment);
-            assert_eq!(variables.of(&reads), &json!({"spec": {field.as_str(): value}, "metadata": {}}));
-            assert_eq!(variables.of(&["metadata.name".to_owned()]), &all);
+            assert_eq!(variables.bind_reads(&reads), &json!({"spec": {field.as_str(): value}, "metadata": {}}));
+            assert_eq!(variables.bind_reads(&["metadata.name".to_owned()]), &all);
         }
     }
 
-    /// Every path below `spec`, as a rule reads it.
-    fn paths(shape: &Shape, path: &str, all: &mut Vec<String>) {
+    /// Collects every path below `spec`, as a rule reads it.
+    fn collect_paths(shape: &Shape, path: &str, all: &mut Vec<String>) {
         match shape {
             Shape::Object(object) => {
                 for field in object.fields {
                     let path = format!("{path}.{}", field.key);
                     all.push(path.clone());
-                    paths(&field.full_shape(), &path, all);
+                    collect_paths(&field.full_shape(), &path, all);
                 }
             }
-            Shape::List(item) => paths(item, &format!("{path}[0]"), all),
-            Shape::Map(value) => paths(value, &format!("{path}['a']"), all),
+            Shape::List(item) => collect_paths(item, &format!("{path}[0]"), all),
+            Shape::Map(value) => collect_paths(value, &format!("{path}['a']"), all),
             _ => {}
         }
     }
@@ -255,7 +257,7 @@ mod tests {
     fn rules_can_read_every_field_that_a_specification_declares() {
         let environment = environment(cel::Limits::default());
         let mut all = Vec::new();
-        paths(&ModelDeploymentSpec::SHAPE, "spec", &mut all);
+        collect_paths(&ModelDeploymentSpec::SHAPE, "spec", &mut all);
         assert!(all.len() > 70, "{}", all.len());
         for path in all {
             let compiled = environment.compile(&format!("has({path})"));
@@ -265,18 +267,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_declared_as_always_bound_is_bound_in_the_smallest_deployment() {
+    fn binds_every_field_that_is_declared_as_always_bound() {
         let (text, deployment) = crate::validate::tests::deployment_of(
             "model: {id: a/b}\nengine: {type: vllm}\nresources: {gpu: {count: 1}}",
         );
         let parsed = kubefoundry_yaml::parse(&text, &kubefoundry_yaml::Limits::default());
-        let seen = RuleVariables::new(&parsed.documents[0].root, &deployment).of(&["spec".to_owned()]).clone();
+        let variables =
+            RuleVariables::new(&parsed.documents[0].root, &deployment).bind_reads(&["spec".to_owned()]).clone();
         let mut declared = Vec::new();
-        paths(&ModelDeploymentSpec::SHAPE, "spec", &mut declared);
+        collect_paths(&ModelDeploymentSpec::SHAPE, "spec", &mut declared);
         for path in ALWAYS_BOUND {
             assert!(declared.contains(&format!("spec.{path}")), "spec.{path} is not declared");
-            let value = seen.pointer(&format!("/spec/{}", path.replace('.', "/")));
-            assert!(value.is_some(), "spec.{path} is not bound in {seen}");
+            let value = variables.pointer(&format!("/spec/{}", path.replace('.', "/")));
+            assert!(value.is_some(), "spec.{path} is not bound in {variables}");
         }
     }
 }

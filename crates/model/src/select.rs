@@ -1,5 +1,5 @@
-//! Which provider runs a deployment, and why (docs/design/0006): gates by capability, then the highest priority among
-//! the rules that are true.
+//! Selection of the provider for a deployment (docs/design/0006): gates exclude candidates by their capabilities, then the true
+//! rule with the highest priority wins.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use kubefoundry_kubernetes::wire::StringEnum as _;
 pub use kubefoundry_transform::{CandidateAssessment, PriorChoice, RuleValue, Selection, StepBudget};
 use kubefoundry_yaml::text::closest;
 
-/// Selects. `variables` is what rules see.
+/// Selects the provider. Rules are evaluated on `variables`.
 ///
-/// With `every_rule`, the rules are evaluated for an explicit choice and for candidates behind a closed gate, too
-/// (`explain` and `lint` show or check them all).
+/// With `every_rule`, rules are evaluated also for an explicit choice and for excluded candidates, because `explain` shows
+/// every rule and `lint` checks every rule.
 pub fn select(
     deployment: &Deployment,
     catalog: &Catalog,
@@ -42,14 +42,15 @@ pub fn select(
         .unzip();
     let mut selection = Selection::undecided(explicit.is_some(), candidates);
     if let Some(name) = explicit {
-        if accept_explicit(name, catalog, findings) {
+        if check_explicit_choice(name, catalog, findings) {
             selection.provider = Some(name.to_owned());
             selection.reason = Some("explicit provider selection".to_owned());
         }
         return selection;
     }
-    let open = selection.candidates.iter().filter(|candidate| candidate.closed_gate.is_none());
-    if open.flat_map(|candidate| &candidate.rules).any(|rule| rule.value.is_none()) {
+    let admitted = selection.candidates.iter().filter(|candidate| candidate.closed_gate.is_none());
+    // The step budget ran out before a rule was evaluated, so the best candidate is unknown. That is reported already.
+    if admitted.flat_map(|candidate| &candidate.rules).any(|rule| rule.value.is_none()) {
         return selection;
     }
     // The list is ordered by name, and only a higher score replaces: ties go to the first name.
@@ -66,13 +67,14 @@ pub fn select(
             selection.provider = Some(assessment.provider.clone());
             selection.reason = Some(reason);
         }
-        // What could not be read may have been the one.
+        // A configuration that could not be read, which has an error, may be the right one.
         None if catalog.is_incomplete() => {}
-        None => report_none(deployment, catalog, &selection, findings),
+        None => report_no_provider(deployment, catalog, &selection, findings),
     }
     selection
 }
 
+/// Checks the gates and evaluates the rules of a candidate. Returns its assessment and, if it can win, the reason.
 fn assess(
     candidate: &Candidate,
     deployment: &Deployment,
@@ -88,20 +90,20 @@ fn assess(
         candidate.closed_gate(deployment)
     };
     let mut evaluate = variables.filter(|_| every_rule || closed_gate.is_none());
-    // A rule that fails is an error where the choice hangs on it, so that `lint` refuses what `render` refuses.
+    // A failing rule is an error only where it can decide the choice, so that `lint` and `render` fail on the same input.
     let decides = deployment.provider.name.is_none() && closed_gate.is_none();
     let mut rules = Vec::new();
     let mut winner: Option<(i32, String)> = None;
     for (index, rule) in candidate.rules.iter().enumerate() {
         let Some(variables) = &mut evaluate else { continue };
         let compiled = rule.compiled(catalog.environment(candidate)).map_err(str::to_owned);
-        // No option may keep the built-in rules from being evaluated.
-        let left = (!candidate.builtin).then(|| steps.remaining_mut(decides));
-        if left.as_deref() == Some(&0) {
+        // Built-in rules do not use the step budget, so that no option can disable them.
+        let remaining_steps = (!candidate.builtin).then(|| steps.remaining_mut(decides));
+        if remaining_steps.as_deref() == Some(&0) {
             rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value: None });
             continue;
         }
-        let value = compiled.map_err(Some).and_then(|rule| value_of(rule, variables, left));
+        let value = compiled.map_err(Some).and_then(|rule| evaluate_rule(rule, variables, remaining_steps));
         let value = value.map_err(|message| message.unwrap_or_else(|| steps.exhaustion_message()));
         if let Err(error) = &value {
             let message = format!("rule {} of {} fails: {error}", index + 1, candidate.name);
@@ -126,7 +128,7 @@ fn assess(
         rules.push(RuleValue { condition: rule.condition.clone(), priority: rule.priority, value });
     }
     let unmatched = deployment.api_group.unmatched_score.filter(|_| evaluate.is_some());
-    let winner = winner.or_else(|| Some((unmatched?, matched_capabilities(deployment))));
+    let winner = winner.or_else(|| Some((unmatched?, describe_capability_match(deployment))));
     let winner = winner.filter(|_| closed_gate.is_none());
     let assessment = CandidateAssessment {
         provider: candidate.name.clone(),
@@ -137,21 +139,21 @@ fn assess(
     (assessment, winner.map(|(_, reason)| reason))
 }
 
-/// Why a provider without a rule that is true is chosen, in the live system's words.
-fn matched_capabilities(deployment: &Deployment) -> String {
+/// Returns the reason for a provider that wins without a true rule, worded as airunway words it.
+fn describe_capability_match(deployment: &Deployment) -> String {
     let (engine, mode) = (deployment.engine.kind, deployment.workload.mode());
     format!("matched capabilities: engine={engine}, gpu={}, mode={mode}", deployment.workload.uses_gpu())
 }
 
-/// The engine of a deployment that names none, where its API group lets it: the first that a ready provider runs in its mode
-/// and on its resources.
+/// Chooses the engine of a deployment without one, if its API group allows that: the first engine that a ready provider runs
+/// in the deployment's serving mode and on its resources.
 pub fn default_engine(wire: &wire::ModelDeployment, api_group: &ApiGroup, catalog: &Catalog) -> Option<EngineType> {
     let spec = wire.spec.as_ref().filter(|_| api_group.chooses_engine)?;
     let mode = spec.serving.as_ref().and_then(|serving| serving.mode).unwrap_or(ServingMode::Aggregated);
     let gpus = spec.resources.as_ref().and_then(|resources| resources.gpu.as_ref()).and_then(|gpu| gpu.count);
     let uses_gpu = mode == ServingMode::Disaggregated || gpus.is_some_and(|count| count > 0);
     let ready = || catalog.candidates().iter().filter(|candidate| candidate.ready != Some(false));
-    // Flat capabilities say of all engines that they run on CPUs where one does.
+    // Flat capabilities apply to all engines of a provider, so `cpuSupport` does not show that this engine runs on CPUs.
     let runs = |engine: &EngineType| {
         (uses_gpu || !profile(*engine).requires_gpu)
             && ready().any(|candidate| candidate.closed_gate_for(engine.as_str(), mode, uses_gpu).is_none())
@@ -159,22 +161,25 @@ pub fn default_engine(wire: &wire::ModelDeployment, api_group: &ApiGroup, catalo
     EngineType::VARIANTS.iter().map(|(_, engine)| *engine).find(runs)
 }
 
-/// The value of a rule, or why it has none; without a reason, no step is left for it.
-fn value_of(
+/// Evaluates a rule. The error is the message of the failure, or `None` if the step budget is exhausted.
+fn evaluate_rule(
     rule: &cel::Rule,
     variables: &mut RuleVariables<'_>,
-    left: Option<&mut u64>,
+    remaining_steps: Option<&mut u64>,
 ) -> Result<bool, Option<String>> {
     let mut unlimited = u64::MAX;
-    let left = left.unwrap_or(&mut unlimited);
-    let value = rule.evaluate_within(variables.of(rule.reads()), left);
-    value.map_err(|error| (*left > 0 || error.kind != EvaluationErrorKind::StepLimit).then_some(error.message))
+    let remaining_steps = remaining_steps.unwrap_or(&mut unlimited);
+    let value = rule.evaluate_within(variables.bind_reads(rule.reads()), remaining_steps);
+    value.map_err(|error| {
+        (*remaining_steps > 0 || error.kind != EvaluationErrorKind::StepLimit).then_some(error.message)
+    })
 }
 
-fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -> bool {
+/// Checks a provider that the deployment names. Returns whether it is configured.
+fn check_explicit_choice(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -> bool {
     let Some(candidate) = catalog.get(name) else {
         if catalog.has_failed(name) {
-            // Its configuration is there, and what is wrong with it is said there.
+            // The errors of its configuration are already reported.
             return false;
         }
         let names: BTreeSet<&str> = catalog.names().collect();
@@ -201,9 +206,9 @@ fn accept_explicit(name: &str, catalog: &Catalog, findings: &mut Findings<'_>) -
     true
 }
 
-/// Checks a choice against what the provider can run, with the prescribed messages (MD-2.6 to MD-2.8): against its
-/// configuration where it was chosen by name (rules have gates of their own), and always against what this program
-/// renders for it, which a configuration of its name may claim more than.
+/// Checks that the chosen provider can run the deployment, with the prescribed messages (MD-2.6 to MD-2.8). An explicit choice
+/// is checked against its configuration; selection has already applied those gates to the others. Every choice is checked
+/// against the built-in configuration too, because a configuration in the input may claim more than this program renders.
 pub fn check_compatibility(
     name: &str,
     deployment: &Deployment,
@@ -211,34 +216,35 @@ pub fn check_compatibility(
     explicit: bool,
     findings: &mut Findings<'_>,
 ) {
-    let before = findings.error_count();
+    let errors_before = findings.error_count();
     for candidate in [catalog.get(name).filter(|_| explicit), catalog.builtin_candidate(name)].into_iter().flatten() {
-        if findings.error_count() == before {
+        if findings.error_count() == errors_before {
             check_capabilities(candidate, deployment, catalog, findings);
         }
     }
 }
 
-/// All that does not fit is said; of an engine that the provider does not run, mode and GPUs are held against the
-/// engines that it does.
+/// Reports every capability that the candidate lacks. If it does not run the engine, the serving mode and the GPUs are checked
+/// against the engines that it runs.
 fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     let name = candidate.name.as_str();
     let display = providers::find(name).map_or(name, |provider| provider.display_name());
     let engine = deployment.engine.kind.as_str();
-    let of_engine: Vec<&EngineSupport> = candidate.engines.iter().filter(|support| support.name == engine).collect();
-    if of_engine.is_empty() {
+    let engine_support: Vec<&EngineSupport> =
+        candidate.engines.iter().filter(|support| support.name == engine).collect();
+    if engine_support.is_empty() {
         let message = format!("{display} does not support {engine} engine");
         findings
             .report(&codes::ENGINE_NOT_SUPPORTED, wire::ModelDeployment::path().spec().engine().engine_type(), message)
-            .help(who_can(deployment, catalog));
+            .help(suggest_providers(deployment, catalog));
     }
-    let support = if of_engine.is_empty() { candidate.engines.iter().collect() } else { of_engine };
+    let support = if engine_support.is_empty() { candidate.engines.iter().collect() } else { engine_support };
     let mode = deployment.workload.mode();
     if !support.iter().any(|support| support.modes.contains(&mode)) {
         let message = format!("{display} does not support {mode} mode");
         findings
             .report(&codes::MODE_NOT_SUPPORTED, wire::ModelDeployment::path().spec().serving().mode(), message)
-            .help(who_can(deployment, catalog));
+            .help(suggest_providers(deployment, catalog));
     }
     let gpus = &wire::ModelDeployment::path().spec().resources().gpu().count();
     if deployment.workload.uses_gpu() {
@@ -251,10 +257,10 @@ fn check_capabilities(candidate: &Candidate, deployment: &Deployment, catalog: &
     }
 }
 
-/// The providers that say they can run a deployment, as advice.
-fn who_can(deployment: &Deployment, catalog: &Catalog) -> String {
+/// Returns a help that names the providers that can run the deployment.
+fn suggest_providers(deployment: &Deployment, catalog: &Catalog) -> String {
     let runs = |candidate: &Candidate| candidate.ready != Some(false) && candidate.closed_gate(deployment).is_none();
-    // What a configuration claims for a provider of this program, it may not have.
+    // A configuration in the input may claim more than this program renders for the provider.
     let able = catalog.candidates().iter().filter(|candidate| runs(candidate));
     let able = able.filter(|candidate| catalog.builtin_candidate(&candidate.name).is_none_or(runs));
     let names: Vec<&str> = able.map(|candidate| candidate.name.as_str()).collect();
@@ -264,8 +270,8 @@ fn who_can(deployment: &Deployment, catalog: &Catalog) -> String {
     }
 }
 
-/// Warns when a deployment goes to a provider of others whose own configuration does not claim to run it. Whether it
-/// does is for the provider to say.
+/// Warns if a third-party provider is chosen whose configuration does not claim to run the deployment. Only that provider knows
+/// whether it does, so this is not an error.
 pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, findings: &mut Findings<'_>) {
     if let Some(gate) = catalog.get(name).and_then(|candidate| candidate.closed_gate(deployment)) {
         let message = format!("provider {name:?} {gate}, according to its configuration");
@@ -275,7 +281,7 @@ pub fn check_claims(name: &str, deployment: &Deployment, catalog: &Catalog, find
     }
 }
 
-fn report_none(deployment: &Deployment, catalog: &Catalog, selection: &Selection, findings: &mut Findings<'_>) {
+fn report_no_provider(deployment: &Deployment, catalog: &Catalog, selection: &Selection, findings: &mut Findings<'_>) {
     if catalog.candidates().iter().all(|candidate| candidate.ready == Some(false)) {
         findings
             .report(&codes::NO_HEALTHY_PROVIDER, wire::ModelDeployment::path().spec(), "No healthy providers available")

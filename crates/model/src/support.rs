@@ -1,47 +1,47 @@
-//! What becomes of every field of a ModelDeployment on a provider: [`default_rows`] states what most providers do, a provider
-//! states its deviations, and a test proves both.
+//! Field support: how providers treat each field of a ModelDeployment. [`default_rows`] states what most providers do, each
+//! provider states its deviations, and tests/it/field_support.rs checks both.
 
 use kubefoundry_kubernetes::wire::{PathOf, Pattern};
 
 use crate::wire::{ModelDeployment, ModelDeploymentSpec};
 use Support::{Partly, Refused, Rendered};
 
-/// One row of a field-support table.
+/// A row of a field-support table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldSupport {
     /// The field, `*` for any key and `[]` for any item: `spec.engine.args.*`.
     pub field: String,
-    /// What becomes of it.
+    /// How the provider treats the field.
     pub support: Support,
-    /// Where it goes, or why it does not.
+    /// The place in the output, or the reason why there is none.
     pub note: &'static str,
 }
 
-/// A row: the field, what becomes of it, and where it goes or why it does not.
+/// Creates a row.
 pub(super) fn row(field: impl Pattern, support: Support, note: &'static str) -> FieldSupport {
     FieldSupport { field: field.pattern(), support, note }
 }
 
-/// The path that every row starts from.
+/// Returns the path `spec`, with which every row starts.
 pub(super) fn spec() -> PathOf<ModelDeploymentSpec> {
     ModelDeployment::path().spec()
 }
 
-/// What becomes of a field.
+/// How a provider treats a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// It is in the output.
+    /// The value is in the output.
     Rendered,
-    /// It is in the output in some forms, and a finding names it in the others (the note says which).
+    /// Some values are in the output; a finding reports the others. The note says which.
     Partly,
-    /// It has no effect, and a warning or an info names it.
+    /// The value has no effect, and a warning or an info says so.
     Ignored,
-    /// It is an error.
+    /// The value is an error.
     Refused,
 }
 
-/// What most providers do with every field of the specification (docs/specification.md, MD-1). A provider whose table has
-/// no row for a field does what the row here says.
+/// Returns how most providers treat each field of the specification (docs/specification.md, MD-1). A row applies to every
+/// provider whose own table has no row for the field.
 pub fn default_rows() -> Vec<FieldSupport> {
     vec![
         row(spec().model().id(), Rendered, "the engine's flag for the model"),
@@ -106,7 +106,7 @@ pub fn default_rows() -> Vec<FieldSupport> {
     ]
 }
 
-/// A field of a role, for providers that do not serve in disaggregated mode.
+/// Creates the row of a field of a role, for providers without disaggregated mode.
 pub(super) fn refused_role(field: impl Pattern) -> FieldSupport {
     row(field, Refused, "disaggregated mode is refused; in aggregated mode the field is ignored with a warning")
 }
@@ -117,14 +117,14 @@ mod tests {
 
     use crate::wire::ModelDeploymentSpec;
 
-    /// Every declared field: `*` stands for any key, `[]` for any item.
-    fn declared(shape: &Shape, path: &str, all: &mut Vec<String>) {
+    /// Collects every declared field: `*` stands for any key, `[]` for any item.
+    fn collect_fields(shape: &Shape, path: &str, all: &mut Vec<String>) {
         match shape {
-            // Selection reads the name, and giving a gateway is an error.
+            // Only selection reads the name, and a gateway is an error on every provider.
             _ if matches!(path, "spec.provider.name" | "spec.gateway") => {}
             Shape::Object(object) => {
                 for field in object.fields {
-                    declared(&field.full_shape(), &format!("{path}.{}", field.key), all);
+                    collect_fields(&field.full_shape(), &format!("{path}.{}", field.key), all);
                 }
             }
             Shape::List(_) => all.push(format!("{path}[]")),
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_default_table_has_a_row_for_every_declared_field() {
         let mut all = Vec::new();
-        declared(&ModelDeploymentSpec::SHAPE, "spec", &mut all);
+        collect_fields(&ModelDeploymentSpec::SHAPE, "spec", &mut all);
         let rows: Vec<String> = super::default_rows().into_iter().map(|row| row.field).collect();
         assert_eq!(rows, all, "default_rows() in crates/model/src/support.rs");
     }

@@ -1,5 +1,5 @@
-//! The transformation of ModelDeployments: a deployment becomes the objects of the provider that is selected for it. No
-//! deployment sees another one, so their order changes nothing but the order of what comes out.
+//! The transformation of ModelDeployments: a deployment becomes the objects of the selected provider. Deployments are
+//! independent of each other, so their order determines only the order of the output.
 
 use serde_json::Value;
 
@@ -23,17 +23,17 @@ use kubefoundry_transform::{
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The version of the first group; the others have their own.
+/// The API version of the first group. The other groups have their own.
 const API_VERSION: &str = "kubefoundry.ai/v1alpha1";
 
-/// What speaks of models: the prefix of a label, an annotation, or an apiVersion of each group. A test holds it to the
-/// groups.
-const MARKS: &[&str] = &["kubefoundry.ai/", "kubeairunway.ai/", "airunway.ai/"];
+/// Texts that occur in every document about models: each API group as the prefix of a label, an annotation or an apiVersion. A
+/// test compares them with the groups.
+const MARKER_TEXTS: &[&str] = &["kubefoundry.ai/", "kubeairunway.ai/", "airunway.ai/"];
 
-/// The annotation, behind the prefix of an API group, by which the provider of others takes a deployment.
-const PROVIDER: &str = "provider";
+/// The annotation, without the prefix of its API group, by which a third-party provider finds its deployments.
+const PROVIDER_ANNOTATION: &str = "provider";
 
-/// The transformation.
+/// The transformation of ModelDeployments.
 #[derive(Debug)]
 pub struct ModelDeployments;
 
@@ -77,7 +77,7 @@ impl Transform for ModelDeployments {
     }
 
     fn marker_texts(&self) -> &'static [&'static str] {
-        MARKS
+        MARKER_TEXTS
     }
 
     fn handles(&self, _: &Node<'_>, _: &NoSettings) -> bool {
@@ -88,11 +88,12 @@ impl Transform for ModelDeployments {
         "every ModelDeployment is rendered"
     }
 
-    /// What an earlier run passed on bears the annotation of its provider.
+    /// A deployment that an earlier run passed on has the annotation of its provider.
     fn is_passed_on(&self, root: &Node<'_>) -> bool {
         let annotations = root.get("metadata").and_then(|metadata| metadata.get("annotations"));
         annotations.is_some_and(|annotations| {
-            let is_mark = |key: &str| API_GROUPS.iter().any(|it| key.strip_prefix(it.label_prefix) == Some(PROVIDER));
+            let is_mark =
+                |key: &str| API_GROUPS.iter().any(|it| key.strip_prefix(it.label_prefix) == Some(PROVIDER_ANNOTATION));
             annotations.entries().iter().any(|entry| is_mark(&entry.key) && entry.node.as_str().is_some())
         })
     }
@@ -132,7 +133,7 @@ impl Transform for ModelDeployments {
         }
     }
 
-    /// Providers and analyses share its codes, so that none is its own.
+    /// Returns none: providers and analyses share the codes of this transformation.
     fn codes(&self) -> &'static [&'static Code] {
         &[]
     }
@@ -151,8 +152,8 @@ impl Transform for ModelDeployments {
         let Some(deployment) = validate::validate_with_default_engine(&wire, api_group, engine, findings) else {
             return;
         };
-        let run = Run { object, deployment: &deployment, catalog, context: set.context };
-        let rendering = run.complete(&mut out.steps, findings);
+        let run = DeploymentRun { object, deployment: &deployment, catalog, context: set.context };
+        let rendering = run.render(&mut out.steps, findings);
         out.decision = Some(rendering.facts);
         out.finished = rendering.manifests;
         out.passed_on = rendering.passed_on;
@@ -160,7 +161,7 @@ impl Transform for ModelDeployments {
     }
 }
 
-/// Reports a ModelDeployment of a group that has another one.
+/// Reports a ModelDeployment of an unknown API group.
 fn report_foreign(group: &str, findings: &mut Findings<'_>) {
     let groups: Vec<&str> = API_GROUPS.iter().map(|api_group| api_group.name).collect();
     let message = format!("{KIND} of group {group} is not rendered, expected {}", groups.join(" or "));
@@ -170,15 +171,15 @@ fn report_foreign(group: &str, findings: &mut Findings<'_>) {
     }
 }
 
-/// A validated deployment, and what it is rendered with.
-struct Run<'r> {
+/// The rendering of a validated deployment.
+struct DeploymentRun<'r> {
     object: &'r InputObject<'r>,
     deployment: &'r Deployment,
     catalog: &'r Catalog,
     context: &'r RunContext<'r>,
 }
 
-/// What a deployment became.
+/// The result of rendering a deployment.
 #[derive(Default)]
 struct Rendering {
     facts: DecisionFacts,
@@ -187,9 +188,9 @@ struct Rendering {
     endpoint: Option<kubefoundry_transform::Endpoint>,
 }
 
-impl Run<'_> {
-    /// Renders the deployment, or finds what else is wrong with one that has errors.
-    fn complete(&self, steps: &mut StepBudget, findings: &mut Findings<'_>) -> Rendering {
+impl DeploymentRun<'_> {
+    /// Renders the deployment. A deployment with errors is not rendered, but its other errors are found.
+    fn render(&self, steps: &mut StepBudget, findings: &mut Findings<'_>) -> Rendering {
         if !findings.has_errors() {
             let rendering = self.select_and_translate(steps, findings);
             let provider = rendering.facts.selection.as_ref().and_then(|selection| selection.provider.as_deref());
@@ -198,7 +199,7 @@ impl Run<'_> {
                 && rendering.passed_on.is_none()
                 && !findings.has_errors()
             {
-                // A provider that gives up says why. One that does not must still not pass for a success.
+                // A provider that returns nothing should have reported why. If it has not, the run must still not succeed.
                 let display = providers::find(name).map_or(name, |provider| provider.display_name());
                 let (engine, mode) = (self.deployment.engine.kind, self.deployment.workload.mode());
                 let message = format!("{display} cannot render {engine} in {mode} mode");
@@ -210,22 +211,22 @@ impl Run<'_> {
             }
             return rendering;
         }
-        // Nothing will come out, but what else is wrong is found in the same run. Of a provider that was selected after an
-        // error only errors are of use: with the error mended, it may be another.
-        let mut later = Findings::new(self.object.scope());
-        let Rendering { facts, endpoint, .. } = self.select_and_translate(steps, &mut later);
+        // Nothing is rendered, but the run continues to find the other mistakes. If the provider was selected despite an error,
+        // only errors are kept: with the error corrected, another provider may be selected.
+        let mut later_findings = Findings::new(self.object.scope());
+        let Rendering { facts, endpoint, .. } = self.select_and_translate(steps, &mut later_findings);
         let explicit = facts.selection.as_ref().is_some_and(|selection| selection.explicit);
-        let least = if explicit { Severity::Warning } else { Severity::Error };
-        // The provider's own word about GPUs stands beside the engine's (MD-2.1 and MD-2.7).
-        findings.extend_without_echoes(later, least, &codes::PROVIDER_REQUIRES_GPU);
+        let min_severity = if explicit { Severity::Warning } else { Severity::Error };
+        // The provider's requirement for GPUs is reported besides the engine's (MD-2.1 and MD-2.7).
+        findings.extend_without_echoes(later_findings, min_severity, &codes::PROVIDER_REQUIRES_GPU);
         Rendering { facts, endpoint, ..Rendering::default() }
     }
 
     fn select_and_translate(&self, steps: &mut StepBudget, findings: &mut Findings<'_>) -> Rendering {
         let Self { deployment, catalog, context, .. } = *self;
         let every_rule = context.thoroughness != Thoroughness::Needed;
-        let kept = context.chosen.filter(|_| deployment.provider.name.is_none());
-        let mut selection = kept.map_or_else(
+        let prior_choice = context.chosen.filter(|_| deployment.provider.name.is_none());
+        let mut selection = prior_choice.map_or_else(
             || {
                 let variables = RuleVariables::new(&self.object.root, deployment);
                 select::select(deployment, catalog, variables, every_rule, steps, findings)
@@ -234,14 +235,14 @@ impl Run<'_> {
         );
         let keeps_all = context.thoroughness == Thoroughness::Everything;
         if !keeps_all {
-            // Of many deployments and many rules, more than the rest of the run.
+            // With many deployments and rules, the assessments would need more memory than the rest of the run.
             selection.candidates = Vec::new();
         }
         let mut rendering = Rendering::default();
         let facts = &mut rendering.facts;
-        facts.gpus = gpus(deployment);
+        facts.gpus = count_gpus(deployment);
         if keeps_all {
-            facts.fields = fields(deployment);
+            facts.fields = resolve_fields(deployment);
         }
         let selection = facts.selection.insert(selection);
         let Some(name) = selection.provider.clone() else { return rendering };
@@ -281,7 +282,7 @@ impl Run<'_> {
         rendering
     }
 
-    /// Adds to every object what says whose it is: namespace, labels, annotations, owner.
+    /// Adds the metadata that identify the owner to every object: namespace, labels, annotations and owner reference.
     fn mark_owned(&self, manifests: &mut [Manifest], reason: Option<&str>, findings: &mut Findings<'_>) {
         let api_group = self.deployment.api_group;
         let metadata = &self.deployment.metadata;
@@ -293,8 +294,8 @@ impl Run<'_> {
         let main = manifests.len().saturating_sub(1);
         for (position, manifest) in manifests.iter_mut().enumerate() {
             manifest.metadata.namespace.clone_from(&metadata.namespace);
-            let labelled = api_group.labels_claims || manifest.kind != "PersistentVolumeClaim";
-            let own = metadata.labels.iter().filter(|(key, _)| labelled && key.starts_with(api_group.label_prefix));
+            let has_labels = api_group.labels_claims || manifest.kind != "PersistentVolumeClaim";
+            let own = metadata.labels.iter().filter(|(key, _)| has_labels && key.starts_with(api_group.label_prefix));
             for (key, value) in own {
                 manifest.metadata.labels.insert(key.clone(), Value::from(value.as_str()));
             }
@@ -305,7 +306,7 @@ impl Run<'_> {
             {
                 manifest.metadata.annotations.insert(api_group.label("selected-reason"), Value::from(reason));
             }
-            // A claim's data outlives us: it is not collected with the deployment.
+            // A claim has no owner, so that its data outlive the deployment.
             if manifest.kind != "PersistentVolumeClaim" {
                 manifest.metadata.owner_references.extend(owner.clone());
             }
@@ -313,8 +314,8 @@ impl Run<'_> {
     }
 }
 
-/// The GPUs that a deployment asks for, each type once, in the order of its workers.
-fn gpus(deployment: &Deployment) -> Vec<GpuCount> {
+/// Counts the GPUs that a deployment asks for by type, in the order of its workers.
+fn count_gpus(deployment: &Deployment) -> Vec<GpuCount> {
     let mut all: Vec<GpuCount> = Vec::new();
     for worker in deployment.workload.workers() {
         let count = u64::from(worker.replicas.value) * u64::from(worker.gpu_count.value);
@@ -328,12 +329,13 @@ fn gpus(deployment: &Deployment) -> Vec<GpuCount> {
     all
 }
 
-fn fields(deployment: &Deployment) -> Vec<ResolvedField> {
+fn resolve_fields(deployment: &Deployment) -> Vec<ResolvedField> {
     let field = |leaf: LeafEntry| ResolvedField { path: leaf.path.to_string(), value: leaf.value, origin: leaf.origin };
     deployment.leaves().into_iter().map(field).collect()
 }
 
-/// The ModelDeployment with the annotations that its provider's own function, further down a pipeline, takes it by.
+/// Returns the ModelDeployment with the annotations by which a third-party provider, or its KRM function later in the pipeline,
+/// finds it.
 fn pass_on(
     object: &InputObject<'_>,
     api_group: &ApiGroup,
@@ -350,7 +352,7 @@ fn pass_on(
         )
         .help(format!(
             "the provider's controller or KRM function selects it by the annotation {}",
-            api_group.label(PROVIDER)
+            api_group.label(PROVIDER_ANNOTATION)
         ));
     let mut object = object.to_json();
     let metadata = object.as_object_mut().and_then(|object| object.get_mut("metadata")).and_then(Value::as_object_mut);
@@ -360,7 +362,7 @@ fn pass_on(
             *annotations = Value::Object(serde_json::Map::new());
         }
         if let Some(annotations) = annotations.as_object_mut() {
-            annotations.insert(api_group.label(PROVIDER), Value::from(provider));
+            annotations.insert(api_group.label(PROVIDER_ANNOTATION), Value::from(provider));
             let reason = selection.reason.as_deref().unwrap_or_default();
             annotations.insert(api_group.label("selected-reason"), Value::from(reason));
         }
@@ -373,8 +375,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_the_prefixes_of_the_groups() {
-        assert_eq!(MARKS, API_GROUPS.iter().map(|api_group| api_group.label_prefix).collect::<Vec<_>>());
+    fn marker_texts_are_the_prefixes_of_the_groups() {
+        assert_eq!(MARKER_TEXTS, API_GROUPS.iter().map(|api_group| api_group.label_prefix).collect::<Vec<_>>());
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! What runs: the state of a provider's object in the words of a ModelDeployment (docs/specification.md, MD-7).
+//! The status of a provider's object in the terms of a ModelDeployment (docs/specification.md, MD-7).
 //!
 //! ```text
-//! object as the apiserver gives it ─ ObservedObject ─ provider (phase, message, replicas, endpoint, parts) ─ Status
+//! object from the API server ─ ObservedObject ─ provider (phase, message, replicas, endpoint, parts) ─ Status
 //! ```
-//! A word that a provider's controller is not known to write is never guessed at: then there is no phase, and the word
-//! stands in [`Status::unrecognized`].
+//! A value that a provider's controller is not known to write is never interpreted. The status then has no phase, and
+//! [`Status::unrecognized`] contains the value.
 
 mod observed;
 #[cfg(test)]
@@ -23,35 +23,35 @@ use kubefoundry_transform::Endpoint;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// Where it is in its life; absent when what the object says is not known here.
+    /// The phase. Absent if the object's state is unknown to this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// What the provider says about it; empty when it says nothing.
+    /// The provider's message. Empty if it has none.
     pub message: String,
-    /// Replicas that serve; in disaggregated mode those of both roles.
+    /// The replicas that serve. In disaggregated mode, those of both roles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Replicas>,
-    /// Where the model answers once it runs.
+    /// The Service that answers requests once the model runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
-    /// The unified conditions, of those a ModelDeployment has: `ResourceCreated` and `Ready`.
+    /// The unified conditions `ResourceCreated` and `Ready`.
     pub conditions: Vec<Condition>,
-    /// The provider's own conditions, as they are.
+    /// The provider's own conditions, unchanged.
     pub provider_conditions: Vec<Condition>,
-    /// What it consists of, where the provider says so: components, clusters, applications.
+    /// The parts that the provider reports: components, clusters, applications.
     pub parts: Vec<StatusPart>,
-    /// The generation of the object's specification.
+    /// `metadata.generation` of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// The generation that the controller saw last, where it says so.
+    /// The generation that the controller observed last, if it reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Words that are not known here.
+    /// The values in the object's status that this version does not know.
     pub unrecognized: Vec<UnrecognizedValue>,
 }
 
 impl Status {
-    /// Whether the controller has not yet seen the object's last change.
+    /// Returns whether the controller has not yet observed the last change of the object.
     ///
     /// ```
     /// use kubefoundry_model::providers;
@@ -70,16 +70,16 @@ impl Status {
     }
 }
 
-/// How many replicas there are; a number that the provider does not say is absent.
+/// Replica counts. A count that the provider does not report is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Replicas {
-    /// How many are wanted.
+    /// The desired number of replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub desired: Option<i64>,
-    /// How many are ready.
+    /// The number of ready replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<i64>,
-    /// How many are available.
+    /// The number of available replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available: Option<i64>,
 }
@@ -88,49 +88,49 @@ pub struct Replicas {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// Its type.
+    /// The type, unique in a list of conditions.
     #[serde(rename = "type")]
     pub condition_type: String,
-    /// Whether it holds.
+    /// `True`, `False` or `Unknown`.
     pub status: ConditionStatus,
-    /// Why, as one word.
+    /// The machine-readable reason.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Why, for people.
+    /// The human-readable message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// When `status` changed last, as RFC 3339.
+    /// The time of the last change of `status`, as RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<String>,
-    /// The generation that it is about.
+    /// The generation that the condition describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// A part of what runs.
+/// A part of a provider's object: a component, a cluster or an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StatusPart {
-    /// What it is to the whole: `prefill`, `active cluster`, `Workspace`.
+    /// The role of the part: `prefill`, `active cluster`.
     pub role: String,
-    /// Its name.
+    /// The name of the part.
     pub name: String,
-    /// Its state, in the provider's word.
+    /// The state as the provider writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// What the provider says about it; empty when it says nothing.
+    /// The provider's message. Empty if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Its replicas.
+    /// The replicas of the part, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<Replicas>,
 }
 
-/// A word that is not known here, as it stands in the object.
+/// A value in the object's status that this version does not know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnrecognizedValue {
-    /// The field, such as `status.state`.
+    /// The path of the field, such as `status.state`.
     pub path: String,
-    /// Its value.
+    /// The value of the field.
     pub value: Value,
 }
 
@@ -140,26 +140,26 @@ impl std::fmt::Display for UnrecognizedValue {
     }
 }
 
-/// Why the status of an object could not be read.
+/// The reason why the status of an object could not be read.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StatusError {
-    /// The object is none whose status says how a model runs.
+    /// The object is not a main object of the provider.
     #[error("{found} is no object of {provider} that runs a model, expected {expected}")]
     UnexpectedKind {
         /// The provider's name in messages.
         provider: &'static str,
-        /// Version and kind of the object.
+        /// The API version and the kind of the object.
         found: String,
-        /// The kinds that are read.
+        /// The supported kinds.
         expected: String,
     },
-    /// The object is of a version that is not known here.
+    /// The API version of the object is unknown.
     #[error("{found} is of a version that is not read, expected {expected}")]
     UnsupportedVersion {
-        /// Version and kind of the object.
+        /// The API version and the kind of the object.
         found: String,
-        /// The versions that are read.
+        /// The supported versions.
         expected: String,
     },
 }

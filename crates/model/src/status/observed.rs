@@ -1,4 +1,4 @@
-//! An object as the apiserver gives it, and the parts of its status that all providers share.
+//! A provider's object from the API server, and the parts of its status that are common to all providers.
 
 use serde_json::Value;
 
@@ -8,20 +8,20 @@ use kubefoundry_kubernetes::wire::{ConditionStatus, StringEnum as _};
 use kubefoundry_transform::Endpoint;
 use kubefoundry_yaml::text::one_line;
 
-/// The objects of a provider that say how a model runs.
+/// The kinds and versions of a provider's main objects.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusSource {
     /// The provider's name in messages.
     pub(crate) provider: &'static str,
     /// The API group.
     pub(crate) group: &'static str,
-    /// The versions that are read.
+    /// The supported versions.
     pub(crate) versions: &'static [&'static str],
-    /// The kinds.
+    /// The supported kinds.
     pub(crate) kinds: &'static [&'static str],
 }
 
-/// A provider's object.
+/// A provider's object with its status.
 #[derive(Debug)]
 pub struct ObservedObject<'o> {
     pub(crate) object: &'o Value,
@@ -30,12 +30,12 @@ pub struct ObservedObject<'o> {
     pub(crate) name: &'o str,
     pub(crate) conditions: Vec<Condition>,
     generation: Option<i64>,
-    /// The generation that the controller saw last.
+    /// The generation that the controller observed last.
     observed_generation: Option<i64>,
     unrecognized: Vec<UnrecognizedValue>,
 }
 
-/// What a provider makes of an object.
+/// The state of an object as its provider interprets it.
 #[derive(Debug, Default)]
 pub struct ProviderState {
     pub(crate) phase: Option<Phase>,
@@ -43,12 +43,12 @@ pub struct ProviderState {
     pub(crate) replicas: Option<Replicas>,
     pub(crate) endpoint: Option<Endpoint>,
     pub(crate) parts: Vec<StatusPart>,
-    /// The provider's condition that stands for `Ready`.
-    pub(crate) ready: &'static str,
+    /// The type of the provider's condition that corresponds to `Ready`.
+    pub(crate) ready_condition: &'static str,
 }
 
 impl<'o> ObservedObject<'o> {
-    /// Looks at an object that one of `source` should be.
+    /// Creates a view of an object, or fails if it is not one of `source`.
     pub(crate) fn parse(object: &'o Value, source: &StatusSource) -> Result<Self, StatusError> {
         let (api_version, kind) = (text_or_empty(object, "/apiVersion"), text_or_empty(object, "/kind"));
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
@@ -104,40 +104,40 @@ impl<'o> ObservedObject<'o> {
         }
     }
 
-    /// Whether the controller has written nothing yet.
+    /// Returns whether the controller has not written a status yet.
     pub(crate) fn has_no_status(&self) -> bool {
         let status = self.object.get("status");
         status.is_none_or(|status| status.is_null() || status.as_object().is_some_and(serde_json::Map::is_empty))
     }
 
-    /// A condition by its type.
+    /// Finds a condition by its type.
     pub(crate) fn condition(&self, condition_type: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.condition_type == condition_type)
     }
 
-    /// Whether a condition holds.
+    /// Returns whether a condition is `True`.
     pub(crate) fn is_true(&self, condition_type: &str) -> bool {
         self.condition(condition_type).is_some_and(|condition| condition.status == ConditionStatus::True)
     }
 
-    /// The reason of a condition that does not hold.
+    /// Returns the reason of a condition that is `False`.
     pub(crate) fn reason_if_false(&self, condition_type: &str) -> Option<&str> {
         let condition = self.condition(condition_type)?;
         (condition.status == ConditionStatus::False).then_some(condition.reason.as_str())
     }
 
-    /// What a condition says to people, unless that is nothing.
+    /// Returns the message of a condition, if it is not empty.
     pub(crate) fn condition_message(&self, condition_type: &str) -> Option<&str> {
-        let said = self.condition(condition_type)?.message.as_str();
-        (!said.is_empty()).then_some(said)
+        let message = self.condition(condition_type)?.message.as_str();
+        (!message.is_empty()).then_some(message)
     }
 
-    /// Whether the controller has not yet seen the last change.
+    /// Returns whether the controller has not yet observed the last change.
     pub(crate) fn is_outdated(&self) -> bool {
         matches!((self.generation, self.observed_generation), (Some(now), Some(seen)) if seen < now)
     }
 
-    /// A word of the status. A value that is no string is not known.
+    /// Returns a string field of the status. A value of another type is noted as unrecognized.
     pub(crate) fn read_string_enum(&mut self, field: &str) -> Option<&'o str> {
         let value = self.object.get("status")?.get(field)?;
         match value {
@@ -150,27 +150,27 @@ impl<'o> ObservedObject<'o> {
         }
     }
 
-    /// Notes a word that is not known here.
+    /// Records a value that this version does not know.
     pub(crate) fn note_unrecognized(&mut self, path: impl Into<String>, value: impl Into<Value>) {
         self.unrecognized.push(UnrecognizedValue { path: path.into(), value: value.into() });
     }
 
-    /// Whether a word was met that is not known here.
+    /// Returns whether an unknown value has been recorded.
     pub(crate) fn has_unrecognized(&self) -> bool {
         !self.unrecognized.is_empty()
     }
 
-    /// The status, with what is the same for every provider: what is deleted terminates, a state that is not known has
-    /// no phase and says so, and the unified conditions follow from the phase.
-    pub(crate) fn into_status(self, reading: ProviderState) -> Status {
-        let ProviderState { phase, message, replicas, endpoint, parts, ready } = reading;
+    /// Completes the status with the parts that are common to all providers: an object that is being deleted is `Terminating`, an
+    /// unknown state has no phase but a message, and the unified conditions follow from the phase.
+    pub(crate) fn into_status(self, state: ProviderState) -> Status {
+        let ProviderState { phase, message, replicas, endpoint, parts, ready_condition } = state;
         let deletion = text_or_empty(self.object, "/metadata/deletionTimestamp");
         let (phase, message) = if deletion.is_empty() {
-            (phase, self.message(phase, message))
+            (phase, self.compose_message(phase, message))
         } else {
             (Some(Phase::Terminating), self.deletion_message(deletion))
         };
-        let conditions = self.unified_conditions(phase, &message, ready);
+        let conditions = self.unified_conditions(phase, &message, ready_condition);
         Status {
             phase,
             message,
@@ -185,20 +185,20 @@ impl<'o> ObservedObject<'o> {
         }
     }
 
-    fn message(&self, phase: Option<Phase>, message: String) -> String {
-        let mut said: Vec<String> = Vec::new();
+    fn compose_message(&self, phase: Option<Phase>, message: String) -> String {
+        let mut sentences: Vec<String> = Vec::new();
         if phase.is_none() {
-            said.extend(self.unrecognized.iter().map(ToString::to_string));
+            sentences.extend(self.unrecognized.iter().map(ToString::to_string));
         }
         if self.is_outdated() {
             let (seen, now) = (self.observed_generation.unwrap_or_default(), self.generation.unwrap_or_default());
-            said.push(format!("the controller has seen generation {seen} of {now}"));
+            sentences.push(format!("the controller has seen generation {seen} of {now}"));
         }
-        said.extend(Some(message).filter(|message| !message.is_empty()));
-        if said.is_empty() && self.has_no_status() {
+        sentences.extend(Some(message).filter(|message| !message.is_empty()));
+        if sentences.is_empty() && self.has_no_status() {
             return "no status yet".to_owned();
         }
-        said.join("; ")
+        sentences.join("; ")
     }
 
     fn deletion_message(&self, deletion: &str) -> String {
@@ -209,7 +209,7 @@ impl<'o> ObservedObject<'o> {
         format!("being deleted since {deletion}{waits}")
     }
 
-    fn unified_conditions(&self, phase: Option<Phase>, message: &str, ready: &str) -> Vec<Condition> {
+    fn unified_conditions(&self, phase: Option<Phase>, message: &str, ready_condition: &str) -> Vec<Condition> {
         let created = text_or_empty(self.object, "/metadata/creationTimestamp");
         let created = Condition {
             condition_type: "ResourceCreated".to_owned(),
@@ -224,8 +224,9 @@ impl<'o> ObservedObject<'o> {
             Some(Phase::Pending | Phase::Deploying | Phase::Failed | Phase::Terminating) => ConditionStatus::False,
             None => ConditionStatus::Unknown,
         };
-        // The provider's own reason and time hold where its condition says the same.
-        let own = self.condition(ready).filter(|own| own.status == status && phase != Some(Phase::Terminating));
+        // The provider's reason and time are kept where its condition has the same status.
+        let own =
+            self.condition(ready_condition).filter(|own| own.status == status && phase != Some(Phase::Terminating));
         let reason = own.map(|own| own.reason.clone()).filter(|reason| !reason.is_empty());
         let reason = reason.unwrap_or_else(|| phase.map_or("UnknownState", Phase::as_str).to_owned());
         let ready = Condition {
@@ -240,12 +241,12 @@ impl<'o> ObservedObject<'o> {
     }
 }
 
-/// The text at a JSON pointer; empty when there is none.
+/// Returns the string at a JSON pointer, or an empty string.
 pub fn text_or_empty<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The integer at a JSON pointer.
+/// Returns the integer at a JSON pointer.
 pub fn integer_at(value: &Value, pointer: &str) -> Option<i64> {
     value.pointer(pointer).and_then(Value::as_i64)
 }

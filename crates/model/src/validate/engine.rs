@@ -1,4 +1,4 @@
-//! The engine: what can be said of its settings without a flag table.
+//! Validation of the engine, as far as it needs no flag table.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use kubefoundry_kubernetes::check::Checker;
 use kubefoundry_kubernetes::wire::StringEnum as _;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Checks the engine; `default` is the one that runs when none is named. None without a type.
-pub(super) fn engine(
+/// Validates the engine. `default` is the type of a deployment that names none. Returns `None` without a type.
+pub(super) fn validate_engine(
     wire: Option<&wire::Engine>,
     default: Option<EngineType>,
     check: &mut Checker<'_, '_>,
@@ -32,16 +32,20 @@ pub(super) fn engine(
             EngineType::VARIANTS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
         ));
     }
-    let context_length = wire.context_length.and_then(|length| context_length(length, check));
+    let context_length = wire.context_length.and_then(|length| validate_context_length(length, check));
     let args = wire.args.as_ref().map_or(&[][..], |args| &args.0);
-    let args = at_most(args, wire::MAX_ARGUMENTS, &path.clone().args(), check);
+    let args = limit_entries(args, wire::MAX_ARGUMENTS, &path.clone().args(), check);
     let keys: BTreeSet<&str> = args.iter().map(|(key, _)| key.as_str()).collect();
     for key in &keys {
-        argument_key(key, &keys, check);
+        validate_argument_key(key, &keys, check);
     }
-    let extra_args =
-        at_most(wire.extra_args.as_deref().unwrap_or_default(), wire::MAX_EXTRA_ARGUMENTS, &path.extra_args(), check);
-    extra_arguments(extra_args, check);
+    let extra_args = limit_entries(
+        wire.extra_args.as_deref().unwrap_or_default(),
+        wire::MAX_EXTRA_ARGUMENTS,
+        &path.extra_args(),
+        check,
+    );
+    validate_extra_arguments(extra_args, check);
     Some(Engine {
         kind: wire.engine_type.or(default)?,
         kind_origin: if wire.engine_type.is_some() { FieldOrigin::Written } else { FieldOrigin::Derived },
@@ -57,16 +61,16 @@ pub(super) fn engine(
     })
 }
 
-/// The first entries of a list of arguments, with a finding when there are more than are looked at.
-fn at_most<'w, T>(given: &'w [T], max: usize, path: &FieldPath, check: &mut Checker<'_, '_>) -> &'w [T] {
-    if given.len() > max {
-        let message = format!("{path} has {} entries, expected at most {max}", given.len());
+/// Returns the first `max` entries of a list of arguments, and reports a longer list.
+fn limit_entries<'w, T>(entries: &'w [T], max: usize, path: &FieldPath, check: &mut Checker<'_, '_>) -> &'w [T] {
+    if entries.len() > max {
+        let message = format!("{path} has {} entries, expected at most {max}", entries.len());
         check.findings.report(&codes::LIMIT_EXCEEDED, path, message);
     }
-    given.get(..max).unwrap_or(given)
+    entries.get(..max).unwrap_or(entries)
 }
 
-fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
+fn validate_context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
     let positive = u32::try_from(length).ok().filter(|length| *length > 0);
     if positive.is_none() {
         let path = wire::ModelDeployment::path().spec().engine().context_length();
@@ -76,8 +80,8 @@ fn context_length(length: i32, check: &mut Checker<'_, '_>) -> Option<u32> {
     positive
 }
 
-/// Keys are flag names without dashes (docs/design/0007).
-fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
+/// Checks that a key of `engine.args` is a flag name without leading dashes (docs/design/0007).
+fn validate_argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
     if is_flag_name(key) {
         return;
     }
@@ -106,7 +110,7 @@ fn argument_key(key: &str, keys: &BTreeSet<&str>, check: &mut Checker<'_, '_>) {
     }
 }
 
-/// Lower-case letters, digits, `-` and `_`, starting and ending with a letter or digit.
+/// Returns whether a key consists of lower-case letters, digits, `-` and `_`, and starts and ends with a letter or digit.
 fn is_flag_name(key: &str) -> bool {
     let alphanumeric = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
     key.starts_with(alphanumeric)
@@ -114,8 +118,9 @@ fn is_flag_name(key: &str) -> bool {
         && key.chars().all(|character| alphanumeric(character) || matches!(character, '-' | '_'))
 }
 
-/// What must hold of `engine.extraArgs` whatever the engine: flags come first, and nothing ends them.
-fn extra_arguments(elements: &[String], check: &mut Checker<'_, '_>) {
+/// Checks the rules for `engine.extraArgs` that are common to all engines: the first element is a flag, and no element ends
+/// option parsing.
+fn validate_extra_arguments(elements: &[String], check: &mut Checker<'_, '_>) {
     let path = FieldPath::from(wire::ModelDeployment::path().spec().engine().extra_args());
     for (index, element) in elements.iter().enumerate() {
         let checked = if element.is_empty() {

@@ -1,4 +1,4 @@
-//! Name, namespace, labels and annotations of the deployment itself.
+//! Validation of the deployment's own metadata: name, namespace, labels and annotations.
 
 use crate::codes;
 use crate::ir::Metadata;
@@ -8,15 +8,15 @@ use kubefoundry_kubernetes::names;
 use kubefoundry_kubernetes::wire::{Map, ObjectMeta};
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The labels and annotations of ours that nobody else sets.
+/// The labels and annotations that kubefoundry sets and users may not.
 pub(super) const RESERVED: &[&str] = &["managed-by", "model-deployment", "selected-reason"];
 
-/// Checks the metadata. None without a name.
-pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -> Option<Metadata> {
+/// Validates the metadata. Returns `None` without a name.
+pub(super) fn validate_metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -> Option<Metadata> {
     let empty = ObjectMeta::default();
     let wire = wire.unwrap_or(&empty);
     let path = || ModelDeployment::path().metadata();
-    let name = name(wire, &path().name(), check);
+    let name = validate_name(wire, &path().name(), check);
     let namespace = non_empty(wire.namespace.as_deref());
     if let Some(namespace) = namespace {
         check.check_name(&path().namespace(), namespace, names::dns_1123_label);
@@ -30,7 +30,7 @@ pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -
     check.check_reserved_keys(&path().labels(), RESERVED, labels);
     let annotations = pairs(wire.annotations.as_ref());
     check.check_annotations(&path().annotations(), annotations);
-    // A ModelDeployment that was passed on says why it was; passed on again, it does still.
+    // `selected-reason` is allowed: a ModelDeployment that an earlier run passed on has it.
     check.check_reserved_keys(&path().annotations(), &["managed-by", "model-deployment"], annotations);
     Some(Metadata {
         name: name?.to_owned(),
@@ -41,7 +41,7 @@ pub(super) fn metadata(wire: Option<&ObjectMeta>, check: &mut Checker<'_, '_>) -
     })
 }
 
-fn name<'w>(wire: &'w ObjectMeta, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<&'w str> {
+fn validate_name<'w>(wire: &'w ObjectMeta, path: &FieldPath, check: &mut Checker<'_, '_>) -> Option<&'w str> {
     if check.is_missing(wire.name.as_deref(), path) {
         let reported = check.findings.report(&codes::REQUIRED_FIELD, path, "metadata.name is required");
         if wire.generate_name.is_some() {
@@ -54,7 +54,7 @@ fn name<'w>(wire: &'w ObjectMeta, path: &FieldPath, check: &mut Checker<'_, '_>)
     Some(name)
 }
 
-/// The entries of a mapping that may be absent.
+/// Returns the entries of an optional mapping.
 pub(super) fn pairs(map: Option<&Map<String>>) -> &[(String, String)] {
     map.map_or(&[], |map| &map.0)
 }

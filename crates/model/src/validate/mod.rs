@@ -1,11 +1,11 @@
-//! From what was written to what is meant: defaults, and every check that needs neither a provider nor a flag table.
+//! Validation of a ModelDeployment: its defaults, and all checks that need neither a provider nor a flag table.
 //!
 //! ```text
 //! wire::ModelDeployment ─┬─ metadata ─ model ─ storage ─ engine ─ workload ─ pod ─┬─ ir::Deployment
 //!                        └──────────────────── Findings ──────────────────────────┘
 //! ```
-//! Every part looks at its own fields and reports all it finds; nothing stops at the first. What the syntax of a
-//! value must be is for the small functions of `kubefoundry_kubernetes`; its `Checker` turns their answers into findings.
+//! Each module checks its own fields and reports every error, not only the first. The functions of `kubefoundry_kubernetes`
+//! check the syntax of values, and its `Checker` turns their results into findings.
 
 mod engine;
 mod metadata;
@@ -26,12 +26,12 @@ use kubefoundry_kubernetes::check::Checker;
 
 /// Validates a deployment and applies its defaults (docs/specification.md, MD-1 and MD-2).
 ///
-/// `wire` is the document that `findings` looks at, as it was read; `api_group` is its group's. Whether a provider can
-/// take the deployment, what its overrides say and what the engine's flags mean is checked elsewhere.
+/// `wire` is the document of `findings` after reading, and `api_group` is its API group. Capabilities of providers, overrides
+/// and engine flags are checked elsewhere.
 ///
-/// A deployment comes back even when findings name errors, as long as its parts could be read, so that what is checked
-/// later (flags, overrides) is found in the same run; with an error it is never rendered. `None` means that a part is
-/// missing. A field that could not be read has its finding already and draws no second one.
+/// A deployment is returned even if it has errors, as long as its parts could be read: the later checks of flags and overrides
+/// then report their errors in the same run, and a deployment with errors is never rendered. `None` means that a required part
+/// is missing. A field that could not be read already has a finding and gets no second one.
 pub fn validate(
     wire: &wire::ModelDeployment,
     api_group: &'static ApiGroup,
@@ -40,7 +40,7 @@ pub fn validate(
     validate_with_default_engine(wire, api_group, None, findings)
 }
 
-/// The same with the engine that runs a deployment which names none, where its API group lets it
+/// Validates a deployment like [`validate`]. `engine` is the engine of a deployment that names none, if its API group allows that
 /// ([`default_engine`](super::select::default_engine)).
 pub fn validate_with_default_engine(
     wire: &wire::ModelDeployment,
@@ -51,14 +51,14 @@ pub fn validate_with_default_engine(
     let empty = wire::ModelDeploymentSpec::default();
     let spec = wire.spec.as_ref().unwrap_or(&empty);
     let mut check = Checker { api_group: Some(api_group), findings };
-    let metadata = metadata::metadata(wire.metadata.as_ref(), &mut check);
-    let image = pod::image(spec, &mut check);
+    let metadata = metadata::validate_metadata(wire.metadata.as_ref(), &mut check);
+    let image = pod::validate_image(spec, &mut check);
     let name = metadata.as_ref().map_or("", |metadata| metadata.name.as_str());
-    let model = model::model(spec, name, image.is_some(), &mut check);
-    let provider = provider(spec, &mut check);
-    let engine = engine::engine(spec.engine.as_ref(), engine, &mut check);
-    let workload = workload::workload(spec, &mut check);
-    let pod = pod::pod(spec, &mut check);
+    let model = model::validate_model(spec, name, image.is_some(), &mut check);
+    let provider = validate_provider(spec, &mut check);
+    let engine = engine::validate_engine(spec.engine.as_ref(), engine, &mut check);
+    let workload = workload::validate_workload(spec, &mut check);
+    let pod = pod::validate_pod(spec, &mut check);
     if check.is_present(&wire::ModelDeployment::path().spec().gateway()) {
         let place = FieldRef::key(&wire::ModelDeployment::path().spec().gateway());
         check
@@ -86,8 +86,8 @@ pub fn validate_with_default_engine(
     })
 }
 
-/// Which provider is asked for; whether it exists is for selection to say.
-fn provider(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> ProviderRequest {
+/// Validates the requested provider. Selection checks whether it exists.
+fn validate_provider(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> ProviderRequest {
     let Some(wire::Provider { name, overrides }) = &spec.provider else {
         return ProviderRequest::default();
     };

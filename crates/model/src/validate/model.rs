@@ -1,4 +1,4 @@
-//! Which model: its id, its name in the API, where it comes from.
+//! Validation of the model: its id, its name in the API and its source.
 
 use super::storage;
 use crate::codes;
@@ -12,8 +12,8 @@ const ID: &str = "org/name, org/name/file.gguf, a bare name, or an absolute path
 const SEGMENT: &str = "a HuggingFace id: parts of at most 96 letters, digits, '-', '_' and '.', not starting or ending \
                        with '-' or '.', without \"--\" and \"..\"";
 
-/// Checks the model. None when its source could not be read.
-pub(super) fn model(
+/// Validates the model. Returns `None` if its source could not be read.
+pub(super) fn validate_model(
     spec: &wire::ModelDeploymentSpec,
     deployment: &str,
     has_image: bool,
@@ -21,7 +21,7 @@ pub(super) fn model(
 ) -> Option<Model> {
     let empty = wire::Model::default();
     let wire = spec.model.as_ref().unwrap_or(&empty);
-    let volumes = storage::volumes(wire.storage.as_ref(), deployment, check);
+    let volumes = storage::validate_volumes(wire.storage.as_ref(), deployment, check);
     let source_path = FieldPath::from(wire::ModelDeployment::path().spec().model().source());
     if wire.source.is_none() && !check.is_absent(&source_path) {
         return None;
@@ -30,19 +30,19 @@ pub(super) fn model(
     let id = non_empty(wire.id.as_deref());
     let served_name = match source.value {
         ModelSource::HuggingFace => {
-            hugging_face_id(wire, &volumes, check);
-            served_name(wire, check)
+            validate_hugging_face_id(wire, &volumes, check);
+            validate_served_name(wire, check)
         }
         ModelSource::Custom => {
-            custom(wire, has_image, check);
+            validate_custom_model(wire, has_image, check);
             None
         }
     };
     Some(Model { id: id.map(str::to_owned), served_name, source, volumes })
 }
 
-/// A custom model is in the image (docs/specification.md MD-1.2).
-fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
+/// Validates a custom model, which is in the image (docs/specification.md MD-1.2).
+fn validate_custom_model(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
     let image = FieldPath::from(wire::ModelDeployment::path().spec().image());
     if !has_image
         && check.is_absent_or_empty(&image)
@@ -52,7 +52,7 @@ fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
     }
     if let Some(id) = non_empty(wire.id.as_deref()) {
         let checked = if id.starts_with('/') {
-            absolute_path(id)
+            check_absolute_path(id)
         } else {
             Err("an absolute path inside the image, or no id, when source is custom")
         };
@@ -67,29 +67,29 @@ fn custom(wire: &wire::Model, has_image: bool, check: &mut Checker<'_, '_>) {
     }
 }
 
-fn hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut Checker<'_, '_>) {
+fn validate_hugging_face_id(wire: &wire::Model, volumes: &[Volume], check: &mut Checker<'_, '_>) {
     let path = FieldPath::from(wire::ModelDeployment::path().spec().model().id());
     if check.is_missing(wire.id.as_deref(), &path) {
         check.findings.report(&codes::MODEL_ID_REQUIRED, &path, "model.id is required when source is huggingface");
     }
     let Some(id) = non_empty(wire.id.as_deref()) else { return };
     if !id.starts_with('/') {
-        check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, repository(id));
+        check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, check_repository(id));
         return;
     }
-    // A volume without a mountPath has a finding of its own, and so does what could not be read.
+    // A volume without a mountPath, and volumes that could not be read, already have findings.
     let volumes_unread = volumes.iter().any(|volume| volume.mount_path.value.is_empty())
         || volumes.is_empty() && !check.is_absent(&wire::ModelDeployment::path().spec().model().storage().volumes());
-    if check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, absolute_path(id)) && !volumes_unread {
-        let mounted = volumes.iter().any(|volume| storage::holds(&volume.mount_path.value, id));
+    if check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, check_absolute_path(id)) && !volumes_unread {
+        let mounted = volumes.iter().any(|volume| storage::contains_path(&volume.mount_path.value, id));
         let checked = if mounted { Ok(()) } else { Err("a path under the mountPath of a volume in model.storage") };
         check.check_syntax(&codes::INVALID_MODEL_ID, &path, id, checked);
     }
 }
 
-/// `org/name`, `org/name/file.gguf` or a bare name. What the parts may be is what `validate_repo_id` of
-/// `huggingface_hub` accepts, since the engines call it.
-fn repository(id: &str) -> SyntaxResult {
+/// Checks an id of the form `org/name`, `org/name/file.gguf` or `name`. The parts follow `validate_repo_id` of `huggingface_hub`,
+/// which the engines call.
+fn check_repository(id: &str) -> SyntaxResult {
     if id.starts_with('-') || id.chars().any(|character| character.is_whitespace() || character.is_control()) {
         return Err("a model id that does not start with '-' and has no spaces");
     }
@@ -125,8 +125,8 @@ fn is_id_part(part: &str) -> bool {
         && !part.contains("..")
 }
 
-/// A path below `/`, without spaces and without steps up.
-fn absolute_path(path: &str) -> SyntaxResult {
+/// Checks a path: it is below `/` and has no white space and no `..`.
+fn check_absolute_path(path: &str) -> SyntaxResult {
     if path.chars().any(|character| character.is_whitespace() || character.is_control()) {
         return Err("a path without spaces and control characters");
     }
@@ -136,13 +136,13 @@ fn absolute_path(path: &str) -> SyntaxResult {
     if basename(path).is_none() { Err("a path below \"/\"") } else { Ok(()) }
 }
 
-/// The last part of an id that is not empty.
+/// Returns the last non-empty part of an id.
 fn basename(id: &str) -> Option<&str> {
     id.rsplit('/').find(|part| !part.is_empty())
 }
 
-/// The name in the API: the one given, or the last part of the id (docs/specification.md MD-1.3).
-fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<String>> {
+/// Validates the name in the API: the written one, or the last part of the id (docs/specification.md MD-1.3).
+fn validate_served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<String>> {
     let path = FieldPath::from(wire::ModelDeployment::path().spec().model().served_name());
     if let Some(name) = non_empty(wire.served_name.as_deref()) {
         check.check_syntax(&codes::INVALID_SERVED_NAME, &path, name, check_served_name(name));
@@ -152,8 +152,8 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
         return None;
     }
     let name = wire.id.as_deref().and_then(basename)?;
-    let from_path = wire.id.as_deref().is_some_and(|id| id.starts_with('/') && absolute_path(id).is_ok());
-    if from_path && check_served_name(name).is_err() && check.is_missing(wire.served_name.as_deref(), &path) {
+    let is_path = wire.id.as_deref().is_some_and(|id| id.starts_with('/') && check_absolute_path(id).is_ok());
+    if is_path && check_served_name(name).is_err() && check.is_missing(wire.served_name.as_deref(), &path) {
         let id = FieldPath::from(wire::ModelDeployment::path().spec().model().id());
         let message = "the last part of spec.model.id cannot be the name in the API, expected spec.model.servedName";
         check.findings.report(&codes::INVALID_SERVED_NAME, &id, message);
@@ -161,12 +161,12 @@ fn served_name(wire: &wire::Model, check: &mut Checker<'_, '_>) -> Option<Leaf<S
     Some(Leaf::derived(name.to_owned()))
 }
 
-/// Engines split served names at commas and spaces, and read a leading `-` as a flag (docs/design/0010).
+/// Checks a name in the API. Engines split names at commas and spaces, and read a leading `-` as a flag (docs/design/0010).
 fn check_served_name(name: &str) -> SyntaxResult {
-    let refused = |character: char| character == ',' || character.is_whitespace() || character.is_control();
+    let is_refused = |character: char| character == ',' || character.is_whitespace() || character.is_control();
     if name.len() > 253 {
         Err("a name of at most 253 characters")
-    } else if name.starts_with('-') || name.chars().any(refused) {
+    } else if name.starts_with('-') || name.chars().any(is_refused) {
         Err("a name without commas, spaces and control characters that does not start with '-'")
     } else {
         Ok(())

@@ -1,4 +1,4 @@
-//! What the pods get whatever the engine: image, environment, metadata, secrets, placement.
+//! Validation of the pod fields: image, environment, metadata, secrets and placement.
 
 use super::metadata::{RESERVED, pairs};
 use super::tolerations;
@@ -10,8 +10,8 @@ use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::wire::LocalObjectReference;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// The checked fields of the pods.
-pub(super) struct Pod {
+/// The validated pod fields.
+pub(super) struct PodFields {
     pub(super) env: Vec<EnvVar>,
     pub(super) labels: Vec<(String, String)>,
     pub(super) annotations: Vec<(String, String)>,
@@ -21,8 +21,8 @@ pub(super) struct Pod {
     pub(super) tolerations: Vec<Toleration>,
 }
 
-/// Checks everything but the image.
-pub(super) fn pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Pod {
+/// Validates the pod fields except the image.
+pub(super) fn validate_pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> PodFields {
     let env = spec.env.as_deref().unwrap_or_default();
     environment::check_environment(&wire::ModelDeployment::path().spec().env(), env, check);
     let metadata = spec.pod_template.as_ref().and_then(|template| template.metadata.as_ref());
@@ -39,24 +39,28 @@ pub(super) fn pod(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>)
     let node_selector = pairs(spec.node_selector.as_ref());
     check.check_labels(&wire::ModelDeployment::path().spec().node_selector(), node_selector);
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
-    tolerations::tolerations(tolerations, check);
-    Pod {
+    tolerations::validate_tolerations(tolerations, check);
+    PodFields {
         env: env.to_vec(),
         labels: labels.to_vec(),
         annotations: annotations.to_vec(),
         hugging_face_token: token.map(str::to_owned),
-        image_pull_secrets: pull_secrets(spec.image_pull_secrets.as_deref().unwrap_or_default()),
+        image_pull_secrets: pull_secret_names(spec.image_pull_secrets.as_deref().unwrap_or_default()),
         node_selector: node_selector.to_vec(),
         tolerations: tolerations.to_vec(),
     }
 }
 
-/// The image and the field that gives it: `spec.image`, or `spec.engine.image` alone.
-pub(super) fn image(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_>) -> Option<(String, FieldPath)> {
-    let of_spec = (non_empty(spec.image.as_deref()), FieldPath::from(wire::ModelDeployment::path().spec().image()));
-    let of_engine = spec.engine.as_ref().and_then(|engine| non_empty(engine.image.as_deref()));
-    let of_engine = (of_engine, FieldPath::from(wire::ModelDeployment::path().spec().engine().image()));
-    if let ((Some(one), first), (Some(other), second)) = (&of_spec, &of_engine)
+/// Returns the image and the field that sets it. `spec.image` takes precedence over an equal `spec.engine.image`; different images
+/// are reported.
+pub(super) fn validate_image(
+    spec: &wire::ModelDeploymentSpec,
+    check: &mut Checker<'_, '_>,
+) -> Option<(String, FieldPath)> {
+    let spec_image = (non_empty(spec.image.as_deref()), FieldPath::from(wire::ModelDeployment::path().spec().image()));
+    let engine_image = spec.engine.as_ref().and_then(|engine| non_empty(engine.image.as_deref()));
+    let engine_image = (engine_image, FieldPath::from(wire::ModelDeployment::path().spec().engine().image()));
+    if let ((Some(one), first), (Some(other), second)) = (&spec_image, &engine_image)
         && one != other
     {
         check
@@ -65,9 +69,9 @@ pub(super) fn image(spec: &wire::ModelDeploymentSpec, check: &mut Checker<'_, '_
             .related(first, "the other image")
             .help("remove one of the two");
     }
-    [of_spec, of_engine].into_iter().find_map(|(image, path)| Some((image?.to_owned(), path)))
+    [spec_image, engine_image].into_iter().find_map(|(image, path)| Some((image?.to_owned(), path)))
 }
 
-fn pull_secrets(secrets: &[LocalObjectReference]) -> Vec<String> {
+fn pull_secret_names(secrets: &[LocalObjectReference]) -> Vec<String> {
     secrets.iter().map(|secret| secret.name.clone().unwrap_or_default()).collect()
 }

@@ -1,4 +1,4 @@
-//! Volumes for model data (docs/design/0003; shapes and defaults of airunway's `model.storage`).
+//! Validation of the volumes for model data (docs/design/0003), with the fields and defaults of airunway's `model.storage`.
 
 use crate::wire::ModelDeployment;
 use std::collections::BTreeMap;
@@ -13,59 +13,69 @@ use kubefoundry_kubernetes::wire::{ListPath, PathOf};
 use kubefoundry_yaml::field_path::FieldPath;
 use kubefoundry_yaml::text::shorten;
 
-/// The most volumes that a deployment may have.
-const LIMIT: usize = 8;
+/// The limit for one deployment, as in airunway's CRD.
+const MAX_VOLUMES: usize = 8;
 
-/// Checks the volumes of the deployment that is called `deployment`.
-pub(super) fn volumes(storage: Option<&Storage>, deployment: &str, check: &mut Checker<'_, '_>) -> Vec<Volume> {
+/// Validates the volumes of a deployment. The names of new claims start with `deployment`, its name.
+pub(super) fn validate_volumes(
+    storage: Option<&Storage>,
+    deployment: &str,
+    check: &mut Checker<'_, '_>,
+) -> Vec<Volume> {
     let path = ModelDeployment::path().spec().model().storage().volumes();
     let wire = storage.and_then(|storage| storage.volumes.as_deref()).unwrap_or_default();
-    if wire.len() > LIMIT {
-        let message = format!("{path} has {} entries, expected at most {LIMIT}", wire.len());
+    if wire.len() > MAX_VOLUMES {
+        let message = format!("{path} has {} entries, expected at most {MAX_VOLUMES}", wire.len());
         check.findings.report(&codes::INVALID_VOLUME, &path, message);
     }
     let volumes: Vec<Volume> = wire
         .iter()
         .enumerate()
-        .map(|(index, entry)| volume(entry, &path.clone().index(index), deployment, check))
+        .map(|(index, entry)| validate_volume(entry, &path.clone().index(index), deployment, check))
         .collect();
     let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
     let mounts: Vec<&str> = volumes.iter().map(|volume| volume.mount_path.value.trim_end_matches('/')).collect();
-    // Existing claims may be mounted twice; a new one can be made once only.
-    let claims: Vec<&str> = volumes
+    // Two volumes may share an existing claim, but not create the same new one.
+    let new_claims: Vec<&str> = volumes
         .iter()
         .map(|volume| if volume.new_claim.is_some() { volume.claim_name.value.as_str() } else { "" })
         .collect();
-    let named = check.check_unique(&path, "name", &names);
+    let has_unique_names = check.check_unique(&path, "name", &names);
     check.check_unique(&path, "mountPath", &mounts);
-    if named {
-        check.check_unique(&path, "claimName", &claims);
+    // Derived claim names repeat where volume names do, which is reported already.
+    if has_unique_names {
+        check.check_unique(&path, "claimName", &new_claims);
     }
     if check.effective_api_group().restricts_storage {
-        restrict(&volumes, deployment, &path, check);
+        apply_airunway_restrictions(&volumes, deployment, &path, check);
     }
     volumes
 }
 
-/// Paths that the live system lets no volume be mounted at, or below.
+/// Paths at or below which airunway allows no mounts.
 const SYSTEM_PATHS: &[&str] = &["/dev", "/proc", "/sys", "/etc", "/var/run"];
 
-/// What only the live system's webhook refuses (`modeldeployment_storage_validation.go`).
-fn restrict(volumes: &[Volume], deployment: &str, list: &ListPath<PathOf<StorageVolume>>, check: &mut Checker<'_, '_>) {
+/// Reports volumes that airunway's webhook refuses, and other API groups allow (`modeldeployment_storage_validation.go`).
+fn apply_airunway_restrictions(
+    volumes: &[Volume],
+    deployment: &str,
+    list: &ListPath<PathOf<StorageVolume>>,
+    check: &mut Checker<'_, '_>,
+) {
     let group = check.effective_api_group().name;
     let mut refuse = |path: &FieldPath, found: &str, expected: &str| {
         let message = format!("{path} {found}, expected {expected} in {group}");
         check.findings.report(&codes::INVALID_VOLUME, path, message);
     };
-    let mut claims: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut existing_claims: BTreeMap<&str, usize> = BTreeMap::new();
     let mut caches: BTreeMap<VolumePurpose, usize> = BTreeMap::new();
     for (index, volume) in volumes.iter().enumerate() {
         let path = list.clone().index(index);
-        let own = format!("{deployment}-{}", volume.name);
+        let derived_name = format!("{deployment}-{}", volume.name);
         if volume.new_claim.is_some() && volume.read_only.value {
             refuse(&path.clone().read_only(), "is true", "a new claim to be writable");
         }
-        if volume.new_claim.is_some() && volume.claim_name.value != own {
+        if volume.new_claim.is_some() && volume.claim_name.value != derived_name {
             let found = format!("is {:?} for a new claim", shorten(&volume.claim_name.value));
             refuse(
                 &path.clone().claim_name(),
@@ -73,13 +83,17 @@ fn restrict(volumes: &[Volume], deployment: &str, list: &ListPath<PathOf<Storage
                 "none (a new claim is named after the deployment and the volume)",
             );
         }
-        let at = volume.mount_path.value.as_str();
-        if let Some(system) = SYSTEM_PATHS.iter().find(|system| holds(system, at)) {
-            refuse(&path.clone().mount_path(), &format!("is {:?}", shorten(at)), &format!("a path outside {system}"));
+        let mount_path = volume.mount_path.value.as_str();
+        if let Some(system) = SYSTEM_PATHS.iter().find(|system| contains_path(system, mount_path)) {
+            refuse(
+                &path.clone().mount_path(),
+                &format!("is {:?}", shorten(mount_path)),
+                &format!("a path outside {system}"),
+            );
         }
         if volume.new_claim.is_none()
             && !volume.claim_name.value.is_empty()
-            && *claims.entry(&volume.claim_name.value).or_insert(index) != index
+            && *existing_claims.entry(&volume.claim_name.value).or_insert(index) != index
         {
             let found = format!("is already the claim of another volume ({:?})", shorten(&volume.claim_name.value));
             refuse(&path.clone().claim_name(), &found, "a claim of its own");
@@ -93,23 +107,29 @@ fn restrict(volumes: &[Volume], deployment: &str, list: &ListPath<PathOf<Storage
     }
 }
 
-/// Whether `path` is the directory `mount`, or in it.
-pub(super) fn holds(mount: &str, path: &str) -> bool {
+/// Returns whether `path` is the directory `mount` or lies in it.
+pub(super) fn contains_path(mount: &str, path: &str) -> bool {
     let mount = mount.trim_end_matches('/');
     path.strip_prefix(mount).is_some_and(|rest| !mount.is_empty() && (rest.is_empty() || rest.starts_with('/')))
 }
 
-fn volume(wire: &StorageVolume, path: &PathOf<StorageVolume>, deployment: &str, check: &mut Checker<'_, '_>) -> Volume {
+fn validate_volume(
+    wire: &StorageVolume,
+    path: &PathOf<StorageVolume>,
+    deployment: &str,
+    check: &mut Checker<'_, '_>,
+) -> Volume {
     let name = wire.name.clone().unwrap_or_default();
     let purpose_unread = wire.purpose.is_none() && !check.is_absent(&path.clone().purpose());
     let purpose = Leaf::or_default(wire.purpose, VolumePurpose::Custom);
-    let mount_path = mount_path(wire, path, (!purpose_unread).then_some(purpose.value), check);
-    let new_claim = new_claim(wire, path, check);
-    let claim_name = claim_name(wire, path, format!("{deployment}-{name}"), check);
+    let mount_path = validate_mount_path(wire, path, (!purpose_unread).then_some(purpose.value), check);
+    let new_claim = validate_new_claim(wire, path, check);
+    let claim_name = validate_claim_name(wire, path, format!("{deployment}-{name}"), check);
     Volume { name, purpose, mount_path, claim_name, new_claim, read_only: Leaf::or_default(wire.read_only, false) }
 }
 
-fn mount_path(
+/// Validates the mount path. `purpose` decides the default; `None` for one that could not be read.
+fn validate_mount_path(
     wire: &StorageVolume,
     path: &PathOf<StorageVolume>,
     purpose: Option<VolumePurpose>,
@@ -141,14 +161,14 @@ fn check_mount_path(path: &str) -> SyntaxResult {
     } else if path.split('/').any(|part| part == "..") {
         Err("a path without \"..\"")
     } else if path.contains([':', '$']) || path.chars().any(char::is_control) {
-        // Cache variables name the path, and the kubelet puts a variable's value for `$(NAME)` in those.
+        // Environment variables for caches contain the path, and the kubelet expands `$(NAME)` in them.
         Err("a path without ':', '$' and control characters")
     } else {
         Ok(())
     }
 }
 
-fn claim_name(
+fn validate_claim_name(
     wire: &StorageVolume,
     path: &PathOf<StorageVolume>,
     default: String,
@@ -167,11 +187,15 @@ fn claim_name(
     Leaf::derived(default)
 }
 
-fn new_claim(wire: &StorageVolume, path: &PathOf<StorageVolume>, check: &mut Checker<'_, '_>) -> Option<NewClaim> {
+fn validate_new_claim(
+    wire: &StorageVolume,
+    path: &PathOf<StorageVolume>,
+    check: &mut Checker<'_, '_>,
+) -> Option<NewClaim> {
     let class = wire.storage_class_name.as_deref();
     if check.is_absent(&path.clone().size()) {
-        only_with_size(&codes::INVALID_VOLUME, &path.clone().storage_class_name(), check);
-        only_with_size(&codes::INVALID_VOLUME, &path.clone().access_mode(), check);
+        refuse_without_size(&codes::INVALID_VOLUME, &path.clone().storage_class_name(), check);
+        refuse_without_size(&codes::INVALID_VOLUME, &path.clone().access_mode(), check);
         return None;
     }
     let size = wire.size.as_ref()?;
@@ -182,7 +206,8 @@ fn new_claim(wire: &StorageVolume, path: &PathOf<StorageVolume>, check: &mut Che
     })
 }
 
-fn only_with_size(code: &'static Code, path: &FieldPath, check: &mut Checker<'_, '_>) {
+/// Reports a field of a new claim that is given without a size.
+fn refuse_without_size(code: &'static Code, path: &FieldPath, check: &mut Checker<'_, '_>) {
     if check.is_present(path) {
         let message = format!("{path} is for a new claim, which needs a size");
         check.findings.report(code, FieldRef::key(path), message);

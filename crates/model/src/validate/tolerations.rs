@@ -1,6 +1,4 @@
-//! Taints that the pods tolerate.
-//!
-//! Rules: `ValidateTolerations` in `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
+//! Validation of the tolerations, as in `ValidateTolerations` in `k8s.io/kubernetes/pkg/apis/core/validation/validation.go`.
 
 use crate::codes;
 use crate::wire::ModelDeployment;
@@ -14,15 +12,14 @@ use kubefoundry_kubernetes::wire::Toleration;
 const OPERATORS: &[&str] = &["Exists", "Equal", "Lt", "Gt"];
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// Checks all tolerations.
-pub(super) fn tolerations(tolerations: &[Toleration], check: &mut Checker<'_, '_>) {
+pub(super) fn validate_tolerations(tolerations: &[Toleration], check: &mut Checker<'_, '_>) {
     let path = ModelDeployment::path().spec().tolerations();
     for (index, entry) in tolerations.iter().enumerate() {
-        toleration(&path.clone().index(index), entry, check);
+        validate_toleration(&path.clone().index(index), entry, check);
     }
 }
 
-fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Checker<'_, '_>) {
+fn validate_toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Checker<'_, '_>) {
     let Toleration { key, operator, value, effect, toleration_seconds } = toleration;
     let code = &codes::INVALID_TOLERATION;
     let operator_unread = operator.is_none() && !check.is_absent(&path.clone().operator());
@@ -48,7 +45,7 @@ fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Ch
             check.findings.report(code, &value_path, message);
         }
         (Some("Lt" | "Gt"), Some(value)) => {
-            check.check_syntax(code, &value_path, value, integer(value));
+            check.check_syntax(code, &value_path, value, check_integer(value));
         }
         (None | Some("Equal"), Some(value)) if !operator_unread => {
             check.check_syntax(code, &value_path, value, labels::label_value(value));
@@ -66,8 +63,8 @@ fn toleration(path: &PathOf<Toleration>, toleration: &Toleration, check: &mut Ch
     }
 }
 
-/// What `Lt` and `Gt` compare with: an integer of 64 bits, written the shortest way.
-fn integer(value: &str) -> SyntaxResult {
+/// Checks the value of `Lt` and `Gt`: a 64-bit integer without leading zeros or a plus sign.
+fn check_integer(value: &str) -> SyntaxResult {
     let fits = value.parse::<i64>().is_ok_and(|number| number.to_string() == value);
     if fits { Ok(()) } else { Err("an integer with operator Lt or Gt") }
 }

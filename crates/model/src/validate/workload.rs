@@ -1,4 +1,4 @@
-//! Serving mode, replicas, GPUs, memory and CPU (docs/specification.md, MD-2).
+//! Validation of serving mode, replicas, GPUs, memory and CPU (docs/specification.md, MD-2).
 
 use crate::codes;
 use crate::engines::profile;
@@ -9,19 +9,19 @@ use kubefoundry_kubernetes::check::{Checker, non_empty};
 use kubefoundry_kubernetes::labels;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// What is written of one kind of worker.
+/// The written fields of the workers of one role.
 #[derive(Default)]
-struct Written<'w> {
+struct WrittenWorker<'w> {
     replicas: Option<i32>,
     gpu: Option<&'w wire::Gpu>,
     memory: Option<&'w str>,
     cpu: Option<&'w str>,
-    /// The GPUs when nothing is written of them.
+    /// The number of GPUs if none is written.
     assumed_gpus: u32,
 }
 
-/// Checks the mode and what it needs. None when a field could not be read or is missing.
-pub(super) fn workload(
+/// Validates the serving mode and the workers of each role. Returns `None` if a required field is missing or could not be read.
+pub(super) fn validate_workload(
     spec: &wire::ModelDeploymentSpec,
     check: &mut Checker<'_, '_>,
 ) -> Option<(FieldOrigin, Workload)> {
@@ -32,48 +32,55 @@ pub(super) fn workload(
         written_mode.is_none() && !check.is_absent(&wire::ModelDeployment::path().spec().serving().mode());
     let mode = Leaf::or_default(written_mode, ServingMode::Aggregated);
 
-    let all = worker(Role::Aggregated, &aggregated(spec, assumed_gpus(spec, mode.value, check)), check);
-    let prefill = worker(Role::Prefill, &role(scaling.and_then(|scaling| scaling.prefill.as_ref())), check);
-    let decode = worker(Role::Decode, &role(scaling.and_then(|scaling| scaling.decode.as_ref())), check);
+    let aggregated =
+        validate_worker(Role::Aggregated, &written_aggregated(spec, assumed_gpus(spec, mode.value, check)), check);
+    let prefill =
+        validate_worker(Role::Prefill, &written_role(scaling.and_then(|scaling| scaling.prefill.as_ref())), check);
+    let decode =
+        validate_worker(Role::Decode, &written_role(scaling.and_then(|scaling| scaling.decode.as_ref())), check);
     if mode_unread {
         return None;
     }
     let scaling_path = wire::ModelDeployment::path().spec().scaling();
     let workload = match mode.value {
         ServingMode::Aggregated => {
-            ignored(&[scaling_path.clone().prefill().into(), scaling_path.decode().into()], mode.value, check);
-            require_gpu(engine, Role::Aggregated, all.as_ref(), check);
-            Workload::Aggregated(all?)
+            warn_about_ignored_scaling(
+                &[scaling_path.clone().prefill().into(), scaling_path.decode().into()],
+                mode.value,
+                check,
+            );
+            require_gpu(engine, Role::Aggregated, aggregated.as_ref(), check);
+            Workload::Aggregated(aggregated?)
         }
         ServingMode::Disaggregated => {
-            ignored(&[scaling_path.replicas().into()], mode.value, check);
+            warn_about_ignored_scaling(&[scaling_path.replicas().into()], mode.value, check);
             refuse_resources(check);
             require_roles(check);
             require_gpu(engine, Role::Prefill, prefill.as_ref(), check);
             require_gpu(engine, Role::Decode, decode.as_ref(), check);
             let (prefill, decode) = (prefill?, decode?);
-            one_vendor(&prefill, &decode, check);
+            require_one_gpu_vendor(&prefill, &decode, check);
             Workload::Disaggregated { prefill, decode }
         }
     };
     Some((mode.origin, workload))
 }
 
-/// The GPUs of a deployment that says nothing of resources (the live system's defaulting webhook).
+/// Returns the number of GPUs of a deployment without resources, as airunway's defaulting webhook sets it.
 fn assumed_gpus(spec: &wire::ModelDeploymentSpec, mode: ServingMode, check: &Checker<'_, '_>) -> u32 {
     let engine = spec.engine.as_ref().and_then(|engine| engine.engine_type);
     let image = [spec.image.as_ref(), spec.engine.as_ref().and_then(|engine| engine.image.as_ref())];
-    let assumed = check.effective_api_group().assumes_gpu
+    let assumes_one = check.effective_api_group().assumes_gpu
         && check.is_absent(&wire::ModelDeployment::path().spec().resources())
         && mode == ServingMode::Aggregated
         && engine.is_some_and(|engine| profile(engine).requires_gpu)
         && image.into_iter().flatten().all(String::is_empty);
-    u32::from(assumed)
+    u32::from(assumes_one)
 }
 
-fn aggregated(spec: &wire::ModelDeploymentSpec, assumed_gpus: u32) -> Written<'_> {
+fn written_aggregated(spec: &wire::ModelDeploymentSpec, assumed_gpus: u32) -> WrittenWorker<'_> {
     let resources = spec.resources.as_ref();
-    Written {
+    WrittenWorker {
         assumed_gpus,
         replicas: spec.scaling.as_ref().and_then(|scaling| scaling.replicas),
         gpu: resources.and_then(|resources| resources.gpu.as_ref()),
@@ -82,8 +89,8 @@ fn aggregated(spec: &wire::ModelDeploymentSpec, assumed_gpus: u32) -> Written<'_
     }
 }
 
-fn role(scaling: Option<&wire::RoleScaling>) -> Written<'_> {
-    scaling.map_or_else(Written::default, |scaling| Written {
+fn written_role(scaling: Option<&wire::RoleScaling>) -> WrittenWorker<'_> {
+    scaling.map_or_else(WrittenWorker::default, |scaling| WrittenWorker {
         replicas: scaling.replicas,
         gpu: scaling.gpu.as_ref(),
         memory: scaling.memory.as_deref(),
@@ -92,8 +99,8 @@ fn role(scaling: Option<&wire::RoleScaling>) -> Written<'_> {
     })
 }
 
-/// Checks the values of one kind of worker and applies their defaults. None when a count is not one.
-fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Option<Worker> {
+/// Validates the fields of one role and applies their defaults. Returns `None` if a count is invalid.
+fn validate_worker(role: Role, written: &WrittenWorker<'_>, check: &mut Checker<'_, '_>) -> Option<Worker> {
     let mut worker = Worker {
         role,
         replicas: Leaf::defaulted(1),
@@ -103,29 +110,34 @@ fn worker(role: Role, written: &Written<'_>, check: &mut Checker<'_, '_>) -> Opt
         cpu: non_empty(written.cpu).map(str::to_owned),
     };
     let ceilings = check.effective_api_group().ceilings.as_ref();
-    let replicas = count(written.replicas, &worker.replicas_path(), 1, check);
+    let replicas = validate_count(written.replicas, &worker.replicas_path(), 1, check);
     let gpu_count =
-        count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_path().count(), written.assumed_gpus, check);
+        validate_count(written.gpu.and_then(|gpu| gpu.count), &worker.gpu_path().count(), written.assumed_gpus, check);
     if let Some(gpu_type) = written.gpu.and_then(|gpu| non_empty(gpu.gpu_type.as_deref())) {
         worker.gpu_type = Leaf::written(gpu_type.to_owned());
     }
     if let Some(memory) = &worker.memory {
-        check.check_maximum_quantity(&worker.memory_path(), memory, ceilings.map(|most| most.memory));
+        check.check_maximum_quantity(&worker.memory_path(), memory, ceilings.map(|ceilings| ceilings.memory));
     }
     if let Some(cpu) = &worker.cpu {
-        check.check_maximum_quantity(&worker.cpu_path(), cpu, ceilings.map(|most| most.cpu));
+        check.check_maximum_quantity(&worker.cpu_path(), cpu, ceilings.map(|ceilings| ceilings.cpu));
     }
     if let Some(replicas) = &replicas {
-        check.check_maximum(&worker.replicas_path(), replicas.value, ceilings.map(|most| most.replicas));
+        check.check_maximum(&worker.replicas_path(), replicas.value, ceilings.map(|ceilings| ceilings.replicas));
     }
     if let Some(count) = &gpu_count {
-        check.check_maximum(&worker.gpu_path().count(), count.value, ceilings.map(|most| most.gpus));
+        check.check_maximum(&worker.gpu_path().count(), count.value, ceilings.map(|ceilings| ceilings.gpus));
     }
     Some(Worker { replicas: replicas?, gpu_count: gpu_count?, ..worker })
 }
 
-/// A count that may be zero; none when it is negative or could not be read.
-fn count(written: Option<i32>, path: &FieldPath, default: u32, check: &mut Checker<'_, '_>) -> Option<Leaf<u32>> {
+/// Validates a count, which may be zero. Returns `None` if it is negative or could not be read.
+fn validate_count(
+    written: Option<i32>,
+    path: &FieldPath,
+    default: u32,
+    check: &mut Checker<'_, '_>,
+) -> Option<Leaf<u32>> {
     let Some(written) = written else {
         return check.is_absent(path).then_some(Leaf::defaulted(default));
     };
@@ -137,7 +149,8 @@ fn count(written: Option<i32>, path: &FieldPath, default: u32, check: &mut Check
     count.map(Leaf::written)
 }
 
-/// Most engines need a GPU in every kind of worker. A role that does not state its count has a finding of its own.
+/// Reports an aggregated worker, or a role with the written count 0, without the GPUs that its engine needs. A role without a
+/// count is reported elsewhere.
 fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, check: &mut Checker<'_, '_>) {
     let Some(profile) = engine.map(profile).filter(|profile| profile.requires_gpu) else { return };
     let message = format!("{} engine requires GPU (set resources.gpu.count > 0)", profile.display_name);
@@ -150,8 +163,8 @@ fn require_gpu(engine: Option<EngineType>, role: Role, worker: Option<&Worker>, 
     }
 }
 
-/// Warns of scaling that the mode does not use.
-fn ignored(paths: &[FieldPath], mode: ServingMode, check: &mut Checker<'_, '_>) {
+/// Warns about scaling fields that the serving mode does not use.
+fn warn_about_ignored_scaling(paths: &[FieldPath], mode: ServingMode, check: &mut Checker<'_, '_>) {
     for path in paths {
         if check.is_present(path) {
             let help = match mode {
@@ -208,18 +221,18 @@ fn require_roles(check: &mut Checker<'_, '_>) {
     }
 }
 
-/// The cache moves from prefill to decode, which GPUs of two vendors cannot do between them.
-fn one_vendor(prefill: &Worker, decode: &Worker, check: &mut Checker<'_, '_>) {
+/// Reports roles with GPUs of different vendors, between which the KV cache cannot be transferred.
+fn require_one_gpu_vendor(prefill: &Worker, decode: &Worker, check: &mut Checker<'_, '_>) {
     let vendor = |worker: &Worker| worker.gpu_type.value.split('/').next().unwrap_or_default().to_owned();
-    let (of_prefill, of_decode) = (vendor(prefill), vendor(decode));
-    // A type that is none has a finding of its own.
+    let (prefill_vendor, decode_vendor) = (vendor(prefill), vendor(decode));
+    // An invalid type is reported elsewhere.
     let is_known = |worker: &Worker| labels::extended_resource(&worker.gpu_type.value).is_ok();
-    if of_prefill != of_decode && is_known(prefill) && is_known(decode) {
-        let (at, other) = if decode.gpu_type.is_written() { (decode, prefill) } else { (prefill, decode) };
+    if prefill_vendor != decode_vendor && is_known(prefill) && is_known(decode) {
+        let (place, other) = if decode.gpu_type.is_written() { (decode, prefill) } else { (prefill, decode) };
         let message = format!(
-            "prefill runs on GPUs of {of_prefill} and decode on GPUs of {of_decode}, expected one vendor for both"
+            "prefill runs on GPUs of {prefill_vendor} and decode on GPUs of {decode_vendor}, expected one vendor for both"
         );
-        let (path, other) = (at.gpu_path().gpu_type(), other.gpu_path().gpu_type());
+        let (path, other) = (place.gpu_path().gpu_type(), other.gpu_path().gpu_type());
         check.findings.report(&codes::GPU_VENDOR_MISMATCH, &path, message).related(&other, "the other GPU type");
     }
 }

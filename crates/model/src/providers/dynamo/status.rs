@@ -32,7 +32,7 @@ pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
         endpoint: frontend
             .map(|it| Endpoint { service: format!("{}-{}", observed.name, it.name.to_lowercase()), port: PORT }),
         parts: components.iter().map(Component::part).collect(),
-        ready: "Ready",
+        ready_condition: "Ready",
     };
     Ok(observed.into_status(reading))
 }

@@ -59,7 +59,7 @@ fn workspace(observed: &mut ObservedObject<'_>) -> ProviderState {
         message: said.unwrap_or_default().to_owned(),
         replicas: serves.then_some(Replicas { desired: Some(1), ready, available: ready }),
         endpoint: serves.then(|| Endpoint { service: observed.name.to_owned(), port: PORT }),
-        ready: SUCCEEDED,
+        ready_condition: SUCCEEDED,
         parts: Vec::new(),
     }
 }
@@ -105,7 +105,7 @@ fn inference_set(observed: &mut ObservedObject<'_>) -> ProviderState {
         message: said.unwrap_or_default(),
         replicas: Some(Replicas { desired: Some(desired), ready, available: None }),
         endpoint: is_ours.then(|| Endpoint { service: format!("{}-inference", observed.name), port: PORT }),
-        ready: READY,
+        ready_condition: READY,
         parts: Vec::new(),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn translate(object: &Value) -> Result<Status, StatusError> {
         replicas: replicas(object, &clusters),
         endpoint: Some(Endpoint { service: format!("{}-serve-svc", observed.name), port: SERVE_PORT }),
         parts: clusters.iter().flat_map(Cluster::parts).collect(),
-        ready: "Ready",
+        ready_condition: "Ready",
     };
     Ok(observed.into_status(reading))
 }
