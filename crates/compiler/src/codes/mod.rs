@@ -1,4 +1,4 @@
-//! Codes of the pipeline and of the analyses: what a run reports about its input as a whole.
+//! Codes of the pipeline and of the analyses: findings about the input as a whole.
 
 pub mod import;
 pub mod migrate;

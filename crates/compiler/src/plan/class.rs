@@ -1,4 +1,4 @@
-//! How grave a change is: what whoever applies it, and the upstream controller, make of it.
+//! Classifies a change by the reaction of its applier and of the upstream controller.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,45 +10,45 @@ use super::rendered_change::RenderedChange;
 use kubefoundry_kubernetes::quantity;
 use kubefoundry_model::provider::{Behavior, Reaction};
 
-/// Who brings the objects into the cluster.
+/// The tool that applies the objects to the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Applier {
-    /// kubectl, Argo CD or Flux: every change is a patch, and upstream reacts.
+    /// kubectl, Argo CD or Flux: every change is a patch, and the upstream controller reacts to it.
     #[default]
     Apply,
-    /// The kubefoundry operator: a change of identity (OP-3.1), and one of which upstream refuses or ignores a part,
-    /// deletes the main object and makes it anew.
+    /// The kubefoundry operator. It deletes and recreates the main object on a change of identity (OP-3.1), and on a
+    /// change that upstream partly refuses or ignores.
     Operator,
 }
 
-/// What becomes of what runs, the least grave first.
+/// The effect of a change on what runs, the least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ChangeClass {
-    /// Metadata, or nothing at all: what runs goes on as it is.
+    /// Only metadata changes, or nothing: whatever runs continues unchanged.
     None,
     /// Applied to what runs.
     InPlace,
     /// Pods are replaced one after the other.
     RollingRestart,
-    /// Accepted and ignored: what runs is not what is written.
+    /// Accepted and ignored: what runs differs from what is written.
     NoEffect,
-    /// A second cluster is started beside the first: for a while there are twice as many GPUs. It is made from all of the
-    /// object, also from what would be ignored without it.
+    /// A second cluster is started next to the first, which needs twice the GPUs for a while. It is created from the
+    /// whole object, including fields that would otherwise be ignored.
     BlueGreen,
-    /// A controller that this program knows nothing about decides.
+    /// The reaction of the controller is unknown.
     Unknown,
-    /// Another object takes the place of the one that served.
+    /// Another object replaces the serving one.
     Recreate,
-    /// The apiserver or a webhook rejects it.
+    /// The API server or a webhook rejects the change.
     Refused,
 }
 
 impl ChangeClass {
-    /// Every class, the least grave first.
+    /// Every class, the least severe first.
     pub const ALL: [Self; 8] = [
         Self::None,
         Self::InPlace,
@@ -60,7 +60,7 @@ impl ChangeClass {
         Self::Refused,
     ];
 
-    /// Its name, as in reports.
+    /// The name of the class in reports.
     ///
     /// ```
     /// use kubefoundry_compiler::plan::ChangeClass;
@@ -80,7 +80,7 @@ impl ChangeClass {
         }
     }
 
-    /// What it means, in a few words.
+    /// A short explanation of the class.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::None => "nothing that runs changes",
@@ -101,66 +101,66 @@ impl fmt::Display for ChangeClass {
     }
 }
 
-/// A class, and how it is known.
+/// A class with the evidence for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Classification {
     pub(super) class: ChangeClass,
     pub(super) source: &'static str,
 }
 
-const fn verdict(class: ChangeClass, source: &'static str) -> Classification {
+const fn classified(class: ChangeClass, source: &'static str) -> Classification {
     Classification { class, source }
 }
 
-/// What upstream makes of a movement, by a provider's table; none given for a provider that is not of this program.
-pub(super) fn judge(movement: &RenderedChange, behaviors: Option<&[Behavior]>) -> Classification {
-    if movement.is_whole() {
-        return whole(movement);
+/// Classifies a rendered change by a provider's table; `behaviors` is `None` for a provider that is not built in.
+pub(super) fn classify(change: &RenderedChange, behaviors: Option<&[Behavior]>) -> Classification {
+    if change.is_whole() {
+        return classify_object(change);
     }
     let Some(behaviors) = behaviors else {
-        return verdict(ChangeClass::Unknown, "its controller is not known here");
+        return classified(ChangeClass::Unknown, "its controller is not known here");
     };
-    let Some(row) = Behavior::find(behaviors, &movement.object.kind, &movement.path) else {
-        return verdict(ChangeClass::Unknown, "the provider's table says nothing about the field");
+    let Some(row) = Behavior::find(behaviors, &change.object.kind, &change.path) else {
+        return classified(ChangeClass::Unknown, "the provider's table says nothing about the field");
     };
     let class = match row.reaction {
         Reaction::None => ChangeClass::None,
         Reaction::InPlace => ChangeClass::InPlace,
-        Reaction::Grows => grown(movement.before.as_ref(), movement.after.as_ref()),
+        Reaction::Grows => classify_growth(change.before.as_ref(), change.after.as_ref()),
         Reaction::RollingRestart => ChangeClass::RollingRestart,
         Reaction::BlueGreen => ChangeClass::BlueGreen,
         Reaction::NoEffect => ChangeClass::NoEffect,
         Reaction::Refused => ChangeClass::Refused,
     };
-    verdict(class, row.source)
+    classified(class, row.source)
 }
 
-/// An object that came or went.
-fn whole(movement: &RenderedChange) -> Classification {
-    let is_claim = &*movement.object.kind == "PersistentVolumeClaim";
-    match (movement.is_main, movement.after.is_some()) {
-        (true, true) => verdict(ChangeClass::Recreate, "another object takes the place of the one that served"),
-        (true, false) => verdict(
+/// Classifies an object that was created or deleted.
+fn classify_object(change: &RenderedChange) -> Classification {
+    let is_claim = &*change.object.kind == "PersistentVolumeClaim";
+    match (change.is_main, change.after.is_some()) {
+        (true, true) => classified(ChangeClass::Recreate, "another object takes the place of the one that served"),
+        (true, false) => classified(
             ChangeClass::Recreate,
             "it is not generated any more: until it is deleted or pruned it runs beside the new one",
         ),
-        (false, true) => verdict(ChangeClass::InPlace, "a new object beside the others"),
-        (false, false) if is_claim => verdict(
+        (false, true) => classified(ChangeClass::InPlace, "a new object beside the others"),
+        (false, false) if is_claim => classified(
             ChangeClass::InPlace,
             "it is not generated any more: it stays with its data until it is deleted; pruning it deletes the data",
         ),
         (false, false) => {
-            verdict(ChangeClass::InPlace, "it is not generated any more: it stays until it is deleted or pruned")
+            classified(ChangeClass::InPlace, "it is not generated any more: it stays until it is deleted or pruned")
         }
     }
 }
 
-/// What becomes of a quantity that may only grow.
-fn grown(before: Option<&Value>, after: Option<&Value>) -> ChangeClass {
+/// Classifies the change of a quantity that may only grow.
+fn classify_growth(before: Option<&Value>, after: Option<&Value>) -> ChangeClass {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     match text(before).zip(text(after)).and_then(|(before, after)| quantity::compare(&before, &after)) {
         Some(Ordering::Less) => ChangeClass::InPlace,
-        // Written in another way.
+        // The same amount, spelled differently.
         Some(Ordering::Equal) => ChangeClass::None,
         Some(Ordering::Greater) | None => ChangeClass::Refused,
     }
@@ -174,17 +174,17 @@ mod tests {
     use kubefoundry_model::providers::PROVIDERS;
 
     #[test]
-    fn a_claim_grows_and_never_shrinks() {
-        let class = |before: &str, after: &str| grown(Some(&json!(before)), Some(&json!(after)));
+    fn a_claim_may_grow_but_not_shrink() {
+        let class = |before: &str, after: &str| classify_growth(Some(&json!(before)), Some(&json!(after)));
         assert_eq!(class("10Gi", "20Gi"), ChangeClass::InPlace);
         assert_eq!(class("20Gi", "10Gi"), ChangeClass::Refused);
         assert_eq!(class("1Gi", "1024Mi"), ChangeClass::None);
-        assert_eq!(grown(Some(&json!("1Gi")), None), ChangeClass::Refused);
+        assert_eq!(classify_growth(Some(&json!("1Gi")), None), ChangeClass::Refused);
     }
 
-    /// Two rows about one field would leave open which of them holds.
+    /// Two rows for one field would contradict each other.
     #[test]
-    fn no_table_speaks_twice_of_a_field() {
+    fn each_table_has_one_row_per_field() {
         for provider in PROVIDERS {
             let mut seen = std::collections::BTreeSet::new();
             for behavior in provider.info().behaviors {

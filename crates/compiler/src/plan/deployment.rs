@@ -1,4 +1,4 @@
-//! One ModelDeployment, before and after.
+//! Plans one ModelDeployment from its state in the old and the new run.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::attribution::{AtomicChange, DeploymentState, StatePair, attribute};
 use super::class::{Applier, ChangeClass};
 use super::difference::{Granularity, coarsen, differences};
 use super::images::{self, ImageChange};
-use super::rendered_change::{Object, RenderedChange, between, is_same};
+use super::rendered_change::{Object, RenderedChange, diff_outputs, is_same};
 use super::report::{Action, Cause, Change, DeploymentPlan, ObjectPlan, OutputChange, gpu_changes};
 use super::{PlanInput, selection};
 use crate::Thoroughness;
@@ -21,37 +21,39 @@ use kubefoundry_model::wire::ModelDeployment;
 use kubefoundry_yaml as yaml;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Changes of a document that are made one by one; more are put together. Of a large document, fewer are.
+/// Maximum number of input changes that are applied one by one; beyond it, fields are merged into their parents. Each
+/// costs two renderings, so a large document gets fewer.
 const MAX_CHANGES: usize = 64;
 const MAX_CHANGES_OF_LARGE_DOCUMENT: usize = 4;
-/// Bytes from which on a document is large.
+/// Size in bytes from which a document counts as large.
 const LARGE_DOCUMENT_BYTES: usize = 64 * 1024;
 
-/// What every pair is looked at with.
+/// Shared inputs of the plans of all deployments.
 pub(super) struct PlanContext<'s> {
     pub(super) old: Renderer<'s>,
     pub(super) new: Renderer<'s>,
-    /// Items of lists on both sides.
+    /// List items of both runs, which a renderer cannot read on their own.
     pub(super) old_items: ListItems,
     pub(super) new_items: ListItems,
-    /// What besides the documents is not the same.
+    /// Changed options, provider configurations and CRDs.
     pub(super) changes: Vec<AtomicChange>,
     pub(super) applier: Applier,
 }
 
-/// A deployment in a run.
+/// A deployment as one run compiled it.
 #[derive(Clone, Copy)]
 pub(super) struct RunDeployment<'r> {
     pub(super) run: PlanInput<'r>,
     pub(super) position: usize,
     pub(super) decision: &'r Decision,
     pub(super) input: Option<&'r InputDocument>,
-    /// Its objects, and the position of the first of them among all.
+    /// Its objects.
     pub(super) outputs: &'r [Output<YamlText>],
+    /// The index of its first object in the outputs of the run.
     pub(super) first: usize,
 }
 
-/// What becomes of a deployment, and what is summed up.
+/// The plan of one deployment, and its share in the summary.
 #[derive(Debug)]
 pub(super) struct PlannedDeployment {
     pub(super) deployment: DeploymentPlan,
@@ -61,13 +63,13 @@ pub(super) struct PlannedDeployment {
 }
 
 impl<'r> RunDeployment<'r> {
-    /// Its own bytes.
+    /// The text of its document.
     pub(super) fn text(&self) -> Option<&'r str> {
         let input = self.input?;
         self.run.sources.get(input.source).text.get(input.span.start..input.span.end)
     }
 
-    /// Its objects as they were printed.
+    /// Its objects, parsed from the printed text.
     fn objects(&self) -> Vec<Object> {
         let references = self.decision.objects.iter().cloned();
         let value = |output: &Output<YamlText>| {
@@ -91,22 +93,22 @@ impl<'r> RunDeployment<'r> {
     }
 }
 
-/// What becomes of a deployment that is on one side or on both.
+/// Plans a deployment that one run or both have.
 pub(super) fn plan(
     old: Option<RunDeployment<'_>>,
     new: Option<RunDeployment<'_>>,
-    setting: &PlanContext<'_>,
+    context: &PlanContext<'_>,
 ) -> Option<PlannedDeployment> {
     match (old, new) {
-        (Some(old), Some(new)) => Some(both(&old, &new, setting)),
-        (Some(side), None) => Some(one(&side, Action::Deleted)),
-        (None, Some(side)) => Some(one(&side, Action::Created)),
+        (Some(old), Some(new)) => Some(plan_pair(&old, &new, context)),
+        (Some(side), None) => Some(plan_single(&side, Action::Deleted)),
+        (None, Some(side)) => Some(plan_single(&side, Action::Created)),
         (None, None) => None,
     }
 }
 
-/// A deployment that comes or goes.
-fn one(side: &RunDeployment<'_>, action: Action) -> PlannedDeployment {
+/// Plans a created or deleted deployment.
+fn plan_single(side: &RunDeployment<'_>, action: Action) -> PlannedDeployment {
     let is_new = action == Action::Created;
     let (none, objects) = (Vec::new(), side.objects());
     let (before, after) = if is_new { (&none, &objects) } else { (&objects, &none) };
@@ -121,14 +123,14 @@ fn one(side: &RunDeployment<'_>, action: Action) -> PlannedDeployment {
         objects: side.decision.objects.iter().enumerate().map(plan_of).collect(),
         old: Some(side.position).filter(|_| !is_new),
         new: Some(side.position).filter(|_| is_new),
-        ..empty(side, action)
+        ..empty_plan(side, action)
     };
     let gpus = if is_new { (0, side.gpus()) } else { (side.gpus(), 0) };
-    PlannedDeployment { deployment, gpus, images: images::changed(before, after, &[]) }
+    PlannedDeployment { deployment, gpus, images: images::image_changes(before, after, &[]) }
 }
 
-/// A plan in which nothing is said yet.
-fn empty(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
+/// A plan without any changes.
+fn empty_plan(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
     DeploymentPlan {
         object: side.decision.object.clone(),
         action,
@@ -143,12 +145,12 @@ fn empty(side: &RunDeployment<'_>, action: Action) -> DeploymentPlan {
     }
 }
 
-fn both(old: &RunDeployment<'_>, new: &RunDeployment<'_>, setting: &PlanContext<'_>) -> PlannedDeployment {
+fn plan_pair(old: &RunDeployment<'_>, new: &RunDeployment<'_>, context: &PlanContext<'_>) -> PlannedDeployment {
     let unchanged = || PlannedDeployment {
         deployment: DeploymentPlan {
             old: Some(old.position),
             new: Some(new.position),
-            ..empty(new, Action::Unchanged)
+            ..empty_plan(new, Action::Unchanged)
         },
         gpus: (old.gpus(), new.gpus()),
         images: Vec::new(),
@@ -158,59 +160,62 @@ fn both(old: &RunDeployment<'_>, new: &RunDeployment<'_>, setting: &PlanContext<
         return unchanged();
     }
     let (before, after) =
-        (document(old, &setting.old, &setting.old_items), document(new, &setting.new, &setting.new_items));
-    let most = match old.text().into_iter().chain(new.text()).map(str::len).max() {
+        (document(old, &context.old, &context.old_items), document(new, &context.new, &context.new_items));
+    let max_changes = match old.text().into_iter().chain(new.text()).map(str::len).max() {
         Some(LARGE_DOCUMENT_BYTES..) => MAX_CHANGES_OF_LARGE_DOCUMENT,
         _ => MAX_CHANGES,
     };
-    let fields = coarsen(differences(&before, &after, Granularity::Leaves), most, &before, &after);
+    let fields = coarsen(differences(&before, &after, Granularity::Leaves), max_changes, &before, &after);
     if renders_as_before && fields.is_empty() {
         return unchanged();
     }
-    let base = base(old, new, &before, setting);
+    let base = baseline(old, new, &before, context);
     let new_objects = new.objects();
-    let mut movements = between(&base.objects, &new_objects);
+    let mut output_changes = diff_outputs(&base.objects, &new_objects);
     if let Some(moved) = base.version {
-        movements.insert(0, moved);
+        output_changes.insert(0, moved);
     }
-    if fields.is_empty() && movements.is_empty() {
-        // The same keys in another order.
+    if fields.is_empty() && output_changes.is_empty() {
+        // Only the order of keys differs.
         return unchanged();
     }
     let singles =
-        fields.into_iter().map(Box::new).map(AtomicChange::Field).chain(setting.changes.iter().cloned()).collect();
+        fields.into_iter().map(Box::new).map(AtomicChange::Field).chain(context.changes.iter().cloned()).collect();
     let states = StatePair {
         old: DeploymentState { renderer: &base.renderer, document: &before, objects: &base.objects },
-        new: DeploymentState { renderer: &setting.new, document: &after, objects: &new_objects },
-        plain: &setting.old,
+        new: DeploymentState { renderer: &context.new, document: &after, objects: &new_objects },
+        plain: &context.old,
         behaviors: providers::find(&new.provider()).map(|provider| provider.info().behaviors),
     };
-    let mut changes = attribute(&states, singles, &movements);
-    refuse(&mut changes, &states);
-    join_second_cluster(&mut changes);
-    if setting.applier == Applier::Operator {
+    let mut changes = attribute(&states, singles, &output_changes);
+    apply_crd_rules(&mut changes, &states);
+    merge_into_blue_green(&mut changes);
+    if context.applier == Applier::Operator {
         if changes_identity(old, new, &changes) {
-            recreate(&mut changes, OTHER_IDENTITY);
+            mark_recreated(&mut changes, IDENTITY_CHANGED);
         } else if changes.iter().flat_map(|change| &change.outputs).any(is_stuck) {
-            recreate(&mut changes, STUCK);
+            mark_recreated(&mut changes, NOT_PATCHABLE);
         }
     }
-    if setting.applier == Applier::Operator && is_paused(&after) {
-        pause(&mut changes);
+    if context.applier == Applier::Operator && is_paused(&after) {
+        mark_paused(&mut changes);
     }
     changes.sort_by_key(|change| std::cmp::Reverse(change.class));
-    let images = images::changed(&base.objects, &new_objects, &movements);
+    let images = images::image_changes(&base.objects, &new_objects, &output_changes);
     let mut gpus = gpu_changes(&old.decision.gpus, &new.decision.gpus);
     gpus.retain(|change| change.before != change.after);
     let deployment = DeploymentPlan {
         class: Some(changes.iter().map(|change| change.class).max().unwrap_or(ChangeClass::None)),
-        selection: selection::changed((old.decision, &before, &setting.old), (new.decision, &after, &setting.new)),
+        selection: selection::selection_change(
+            (old.decision, &before, &context.old),
+            (new.decision, &after, &context.new),
+        ),
         gpus,
         changes,
-        objects: objects(old, new),
+        objects: object_plans(old, new),
         old: Some(old.position),
         new: Some(new.position),
-        ..empty(new, Action::Changed)
+        ..empty_plan(new, Action::Changed)
     };
     PlannedDeployment { deployment, gpus: (old.gpus(), new.gpus()), images }
 }
@@ -219,30 +224,30 @@ fn document(side: &RunDeployment<'_>, renderer: &Renderer<'_>, items: &ListItems
     side.input.and_then(|input| renderer.document(input, items)).unwrap_or_default()
 }
 
-/// The old state as it can be compared with the new one.
+/// The old state in the form that is compared with the new one.
 struct Baseline<'s> {
     renderer: Renderer<'s>,
     objects: Vec<Object>,
-    /// The main object's version, when it is another one.
+    /// The change of the main object's CRD version, if there is one.
     version: Option<RenderedChange>,
 }
 
-/// When the main object is written in another version, fields of the one say nothing about fields of the other: the old
-/// deployment is rendered in the new version, as the apiserver converts it.
-fn base<'s>(
+/// Chooses the old state to compare with. Fields of different CRD versions are not comparable, so after a version
+/// change the old deployment is rendered in the new version, as the API server would convert it.
+fn baseline<'s>(
     old: &RunDeployment<'_>,
     new: &RunDeployment<'_>,
     before: &Value,
-    setting: &PlanContext<'s>,
+    context: &PlanContext<'s>,
 ) -> Baseline<'s> {
     let main = |side: &RunDeployment<'_>| side.decision.objects.last().cloned();
-    let as_it_was = || Baseline { renderer: setting.old.clone(), objects: old.objects(), version: None };
-    let (Some(old_main), Some(new_main)) = (main(old), main(new)) else { return as_it_was() };
+    let unconverted = || Baseline { renderer: context.old.clone(), objects: old.objects(), version: None };
+    let (Some(old_main), Some(new_main)) = (main(old), main(new)) else { return unconverted() };
     if !is_same(&old_main, &new_main) || old_main.api_version == new_main.api_version {
-        return as_it_was();
+        return unconverted();
     }
     let with_crd_version = |renderer: Renderer<'s>| renderer.with_crd_version(&old.provider(), &new_main.api_version);
-    for renderer in [with_crd_version(setting.old.clone()), with_crd_version(setting.old.with_crds_of(&setting.new))] {
+    for renderer in [with_crd_version(context.old.clone()), with_crd_version(context.old.with_crds_of(&context.new))] {
         if let Some(rendered) = renderer.render(before, Thoroughness::Needed) {
             let version = RenderedChange {
                 object: new_main.clone(),
@@ -254,10 +259,10 @@ fn base<'s>(
             return Baseline { renderer, objects: rendered.objects, version: Some(version) };
         }
     }
-    as_it_was()
+    unconverted()
 }
 
-/// Whether a field is declared as one that says what the deployment is.
+/// Whether a field is declared as part of the deployment's identity.
 fn is_identity(path: &str) -> bool {
     let (Shape::Object(deployment), Some(path)) = (ModelDeployment::SHAPE, FieldPath::try_parse(path)) else {
         return false;
@@ -265,7 +270,7 @@ fn is_identity(path: &str) -> bool {
     deployment.field_at(&path).is_some_and(|field| field.facets.identity)
 }
 
-/// Whether what the deployment is changes, and not only how it is set up.
+/// Whether the identity of the deployment changes.
 fn changes_identity(old: &RunDeployment<'_>, new: &RunDeployment<'_>, changes: &[Change]) -> bool {
     let group = |side: &RunDeployment<'_>| side.decision.object.api_version.clone();
     let is_other = |change: &Change| {
@@ -275,8 +280,9 @@ fn changes_identity(old: &RunDeployment<'_>, new: &RunDeployment<'_>, changes: &
     old.provider() != new.provider() || group(old) != group(new) || changes.iter().any(is_other)
 }
 
-/// What the rules of a cluster's own CRDs refuse is refused, whatever the provider's table knows.
-fn refuse(changes: &mut [Change], states: &StatePair<'_, '_>) {
+/// Applies the CRD validation rules of the cluster. A change that they reject is refused, whatever the provider's table
+/// says.
+fn apply_crd_rules(changes: &mut [Change], states: &StatePair<'_, '_>) {
     for (object, new) in states.new.objects {
         let Some((_, old)) = states.old.objects.iter().find(|(other, _)| is_same(object, other)) else { continue };
         if old == new {
@@ -284,19 +290,19 @@ fn refuse(changes: &mut [Change], states: &StatePair<'_, '_>) {
         }
         for (path, message) in states.new.renderer.check_change(old, new) {
             let path = path.to_string();
-            let of_it = changes.iter_mut().flat_map(|change| &mut change.outputs);
-            let of_it = of_it.filter(|output| output.object == *object && is_within(&output.path, &path));
-            for output in of_it {
+            let affected = changes.iter_mut().flat_map(|change| &mut change.outputs);
+            let affected = affected.filter(|output| output.object == *object && overlap(&output.path, &path));
+            for output in affected {
                 output.class = ChangeClass::Refused;
                 output.source = format!("a rule of the CRD: {message}").into();
             }
         }
     }
-    changes.iter_mut().for_each(Change::settle);
+    changes.iter_mut().for_each(Change::update_class);
 }
 
-/// Whether one of two fields is a part of the other.
-fn is_within(one: &str, other: &str) -> bool {
+/// Whether one of two paths contains the other.
+fn overlap(one: &str, other: &str) -> bool {
     let below = |outer: &str, inner: &str| {
         outer.is_empty()
             || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -304,8 +310,9 @@ fn is_within(one: &str, other: &str) -> bool {
     below(one, other) || below(other, one)
 }
 
-/// A second cluster is made from all of the object: what would be ignored, or done to the first cluster, is a part of it.
-fn join_second_cluster(changes: &mut [Change]) {
+/// Merges other changes into a blue-green rollout. The second cluster is created from the whole object, so it also
+/// applies fields that would be ignored or applied to the first cluster.
+fn merge_into_blue_green(changes: &mut [Change]) {
     let of_class = |output: &&OutputChange| output.class == ChangeClass::BlueGreen;
     let outputs = changes.iter().flat_map(|change| &change.outputs).filter(of_class);
     let started: BTreeSet<ObjectRef> = outputs.map(|output| output.object.clone()).collect();
@@ -316,52 +323,51 @@ fn join_second_cluster(changes: &mut [Change]) {
                 output.source = "the second cluster, which other fields start, is made from all of the object".into();
             }
         }
-        change.settle();
+        change.update_class();
     }
 }
 
-/// Why the operator makes an object anew.
-const OTHER_IDENTITY: &str =
+const IDENTITY_CHANGED: &str =
     "specification OP-3.1: on a change of identity the operator deletes the object and makes it anew";
-const STUCK: &str =
+const NOT_PATCHABLE: &str =
     "the provider refuses or ignores a part of the change: the operator deletes the object and makes it anew";
 
-/// Whether a part of a main object would stay as it was if it were patched.
+/// Whether patching would leave part of a main object unchanged.
 fn is_stuck(output: &OutputChange) -> bool {
     output.is_main && matches!(output.class, ChangeClass::Refused | ChangeClass::NoEffect)
 }
 
-/// Under the operator the main object is made anew: nothing in it is patched.
-fn recreate(changes: &mut [Change], why: &'static str) {
+/// Marks every change of the main object as a recreation: the operator replaces the object and patches nothing.
+fn mark_recreated(changes: &mut [Change], reason: &'static str) {
     for change in changes {
         for output in change.outputs.iter_mut().filter(|output| output.is_main && output.class != ChangeClass::None) {
             output.class = ChangeClass::Recreate;
-            output.source = why.into();
+            output.source = reason.into();
         }
-        change.settle();
+        change.update_class();
     }
 }
 
-/// Whether a deployment says that the operator shall leave its objects alone (docs/specification.md OP-4.2).
+/// Whether the deployment pauses the operator by annotation (docs/specification.md OP-4.2).
 fn is_paused(document: &Value) -> bool {
     let annotations = document.pointer("/metadata/annotations");
-    let said = |api_group: &ApiGroup| annotations?.get(api_group.label("reconcile-paused"))?.as_str();
-    API_GROUPS.iter().any(|api_group| said(api_group) == Some("true"))
+    let annotation = |api_group: &ApiGroup| annotations?.get(api_group.label("reconcile-paused"))?.as_str();
+    API_GROUPS.iter().any(|api_group| annotation(api_group) == Some("true"))
 }
 
-fn pause(changes: &mut [Change]) {
+fn mark_paused(changes: &mut [Change]) {
     for change in changes {
         for output in change.outputs.iter_mut().filter(|output| output.class != ChangeClass::None) {
             output.class = ChangeClass::NoEffect;
             output.source =
                 "specification OP-4.2: the annotation reconcile-paused keeps the operator from applying it".into();
         }
-        change.settle();
+        change.update_class();
     }
 }
 
-/// The objects that come, go or change.
-fn objects(old: &RunDeployment<'_>, new: &RunDeployment<'_>) -> Vec<ObjectPlan> {
+/// Lists the objects that are created, deleted or changed.
+fn object_plans(old: &RunDeployment<'_>, new: &RunDeployment<'_>) -> Vec<ObjectPlan> {
     let mut plans = Vec::new();
     for (position, object) in new.decision.objects.iter().enumerate() {
         let before = old.decision.objects.iter().position(|other| is_same(object, other));

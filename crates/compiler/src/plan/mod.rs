@@ -1,11 +1,12 @@
-//! What a change does: two runs in; per ModelDeployment what upstream will make of the difference out.
+//! Plans a change: compares two runs and predicts, per ModelDeployment, what upstream controllers will do.
 //!
 //! ```text
 //! OLD ─ compile ─┐                      ┌─ the same bytes: unchanged
 //! NEW ─ compile ─┴─ pair by name ─ each ┴─ changed ─ differences of input ─ each alone, rendered ─ what it moves ─ class
 //! ```
-//! Which field moves which part of the output is found by changing one field at a time and rendering again, so it holds
-//! for every provider, and cannot be out of date. What upstream does then is each provider's own table
+//! Each changed input field is applied alone and rendered again, to measure which output fields it changes. The
+//! attribution therefore holds for every provider and cannot go out of date. The reaction of the upstream controller
+//! comes from the provider's own table
 //! ([`ProviderInfo::behaviors`](kubefoundry_model::provider::ProviderInfo::behaviors)).
 
 mod attribution;
@@ -36,31 +37,31 @@ pub use report::{
 };
 pub use upstream::{UpstreamChange, upstream_changes};
 
-/// Why there is no plan.
+/// The reason why two runs cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The state before cannot be rendered.
+    /// The old state cannot be rendered.
     #[error("OLD has errors: it renders nothing, so there is nothing to compare NEW with")]
     OldHasErrors,
-    /// The state after cannot be rendered.
+    /// The new state cannot be rendered.
     #[error("NEW has errors: it renders nothing, so it changes nothing")]
     NewHasErrors,
 }
 
-/// A run: what went in, and what came out.
+/// One of the two runs of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanInput<'r> {
-    /// The texts.
+    /// The input of the run.
     pub sources: &'r SourceSet,
-    /// What they were compiled to.
+    /// The result of compiling it.
     pub compilation: &'r Compilation<YamlText>,
 }
 
-/// Says what going from one run to another does.
+/// Compares two runs and plans the change from one to the other.
 ///
 /// # Errors
-/// [`PlanError`] when either run found errors: then nothing is rendered.
+/// Returns [`PlanError`] if either run found errors, because it then rendered nothing.
 ///
 /// ```
 /// use kubefoundry_compiler::pipeline::compile_as;
@@ -92,8 +93,8 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
     if new.compilation.has_errors() {
         return Err(PlanError::NewHasErrors);
     }
-    let (before, after) = (sides(old), sides(new));
-    let pairs = pairs(&before, &after);
+    let (before, after) = (run_deployments(old), run_deployments(new));
+    let pairs = pair_deployments(&before, &after);
     let (old_renderer, new_renderer) =
         (Renderer::new(old.sources, old.compilation), Renderer::new(new.sources, new.compilation));
     let differing =
@@ -103,25 +104,26 @@ pub fn plan(old: PlanInput<'_>, new: PlanInput<'_>, applier: Applier) -> Result<
         new_items: new_renderer.list_items(differing().filter_map(|(_, new)| new.and_then(|side| side.input))),
         old: old_renderer,
         new: new_renderer,
-        changes: setting_changes(old, new),
+        changes: shared_input_changes(old, new),
         applier,
     };
     let planned: Vec<_> = pairs.par_iter().filter_map(|(old, new)| deployment::plan(*old, *new, &setting)).collect();
     let used = |run: PlanInput<'_>, image: &str| {
         run.compilation.outputs.iter().any(|output| images::is_named_in(output.object.as_str(), image))
     };
-    let mut plan = Plan::of(applier, planned, &total(old.compilation), &total(new.compilation));
-    // What comes to one deployment another one may have had before, and what goes from one another one may keep.
+    let mut plan = Plan::new(applier, planned, &total_gpus(old.compilation), &total_gpus(new.compilation));
+    // An image new to one deployment may already be used by another; a dropped one may still be. Only images that
+    // appear or disappear in the whole output count.
     plan.images.retain(|image| match (&image.before, &image.after) {
-        (None, Some(comes)) => !used(old, comes),
-        (Some(goes), None) => !used(new, goes),
+        (None, Some(added)) => !used(old, added),
+        (Some(removed), None) => !used(new, removed),
         _ => true,
     });
     Ok(plan)
 }
 
-/// The deployments of a run, in its order.
-fn sides(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
+/// The deployments of a run in decision order, each with its input document and its outputs.
+fn run_deployments(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
     let Compilation { inputs, decisions, outputs, .. } = run.compilation;
     let rendered = inputs.iter().filter(|input| input.rendered);
     let inputs: BTreeMap<(SourceId, usize, ObjectRef), &InputDocument> =
@@ -141,32 +143,35 @@ fn sides(run: PlanInput<'_>) -> Vec<RunDeployment<'_>> {
 
 type Pair<'r> = (Option<RunDeployment<'r>>, Option<RunDeployment<'r>>);
 
-/// What belongs together: the same group, namespace and name, or the same namespace and name in the other group. Those of
-/// the new run in its order, then those that are gone.
-fn pairs<'r>(old: &[RunDeployment<'r>], new: &[RunDeployment<'r>]) -> Vec<Pair<'r>> {
+/// Pairs the deployments of the two runs: those of the new run in its order, then those that were deleted. An exact
+/// match of group, namespace and name comes first. Only then are the rest paired by namespace and name across API
+/// groups, so that a moved deployment never takes the partner of one that stayed.
+fn pair_deployments<'r>(old: &[RunDeployment<'r>], new: &[RunDeployment<'r>]) -> Vec<Pair<'r>> {
     let key = |side: &RunDeployment<'r>| {
         let ObjectRef { api_version, kind, namespace, name } = &side.decision.object;
         (kind.clone(), namespace.clone(), name.clone(), api_version.clone())
     };
     let by_key: BTreeMap<_, &RunDeployment<'r>> = old.iter().map(|side| (key(side), side)).collect();
     let mut taken = BTreeSet::new();
-    let mut found: Vec<Option<&RunDeployment<'r>>> = new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
-    taken.extend(found.iter().flatten().map(|side| side.position));
-    for (side, found) in new.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+    let mut partners: Vec<Option<&RunDeployment<'r>>> =
+        new.iter().map(|side| by_key.get(&key(side)).copied()).collect();
+    taken.extend(partners.iter().flatten().map(|side| side.position));
+    for (side, partner) in new.iter().zip(&mut partners).filter(|(_, partner)| partner.is_none()) {
         let (kind, namespace, name, _) = key(side);
         let own = (&kind, &namespace, &name);
         let start = (kind.clone(), namespace.clone(), name.clone(), "".into());
         let of_name = by_key.range(start..).take_while(|((kind, space, name, _), _)| (kind, space, name) == own);
-        *found = of_name.map(|(_, side)| *side).find(|side| !taken.contains(&side.position));
-        taken.extend(found.map(|side| side.position));
+        *partner = of_name.map(|(_, side)| *side).find(|side| !taken.contains(&side.position));
+        taken.extend(partner.map(|side| side.position));
     }
-    let mut pairs: Vec<Pair<'r>> = new.iter().zip(found).map(|(side, found)| (found.copied(), Some(*side))).collect();
+    let mut pairs: Vec<Pair<'r>> =
+        new.iter().zip(partners).map(|(side, partner)| (partner.copied(), Some(*side))).collect();
     pairs.extend(old.iter().filter(|side| !taken.contains(&side.position)).map(|side| (Some(*side), None)));
     pairs
 }
 
-/// What besides ModelDeployments is not the same.
-fn setting_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<AtomicChange> {
+/// The shared inputs that differ: options, provider configurations, CRDs.
+fn shared_input_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<AtomicChange> {
     let texts = |run: PlanInput<'_>, is: &dyn Fn(SourceId, &Source) -> bool| -> Vec<String> {
         run.sources.iter().filter(|(id, source)| is(*id, source)).map(|(_, source)| source.text.clone()).collect()
     };
@@ -184,8 +189,8 @@ fn setting_changes(old: PlanInput<'_>, new: PlanInput<'_>) -> Vec<AtomicChange> 
     all.into_iter().filter(|(_, differs)| *differs).map(|(single, _)| single).collect()
 }
 
-/// The GPUs of all deployments, by type.
-fn total(compilation: &Compilation<YamlText>) -> Vec<GpuCount> {
+/// The GPUs of all deployments, by resource.
+fn total_gpus(compilation: &Compilation<YamlText>) -> Vec<GpuCount> {
     let mut all: BTreeMap<_, u64> = BTreeMap::new();
     for GpuCount { resource, count } in compilation.decisions.iter().flat_map(|decision| &decision.gpus) {
         *all.entry(resource.clone()).or_default() += count;

@@ -1,4 +1,4 @@
-//! The plan as data: what is printed as text and Markdown, and as JSON as it is.
+//! The data of a plan. It is printed as text or Markdown, and serialized to JSON.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,82 +13,82 @@ use super::images::{self, ImageChange};
 use crate::pipeline::GpuCount;
 use kubefoundry_diagnostics::ObjectRef;
 
-/// What going from one state to another does.
+/// The effect of the change from one run to another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Plan {
-    /// Who brings the objects into the cluster.
+    /// The tool that applies the objects.
     pub applier: Applier,
-    /// How many deployments become what, and the GPUs.
+    /// Counts of deployments and GPUs.
     pub summary: Summary,
-    /// GPUs by type, before and after, by name.
+    /// GPUs by resource name, before and after, sorted by name.
     pub gpus: Vec<GpuChange>,
-    /// Images that come and go, sorted.
+    /// Images that are added, removed or replaced, sorted.
     pub images: Vec<ImageChange>,
-    /// Every deployment: those of the new state in its order, then those that are deleted.
+    /// Every deployment: those of the new run in its order, then the deleted ones.
     pub deployments: Vec<DeploymentPlan>,
 }
 
-/// What becomes of one ModelDeployment.
+/// The effect of the change on one ModelDeployment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DeploymentPlan {
     /// The ModelDeployment.
     pub object: ObjectRef,
-    /// What is done to it.
+    /// The action on it.
     pub action: Action,
-    /// Of one that is changed: how grave the gravest of its changes is.
+    /// For a changed deployment, the class of its most severe change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<ChangeClass>,
-    /// The provider that runs it after the change; of one that is deleted, the one that ran it.
+    /// The provider that runs it after the change; for a deleted deployment, the one that ran it.
     pub provider: String,
-    /// Of one that is changed: another provider, or another reason for the same one.
+    /// For a changed deployment, the new selection, if the provider or the reason differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionChange>,
-    /// Its GPUs by type where their number changes.
+    /// Its GPUs by resource name, where the number changes.
     pub gpus: Vec<GpuChange>,
-    /// What changes, and what that moves.
+    /// The changes of the input, each with its effects.
     pub changes: Vec<Change>,
-    /// The objects that come, go or change.
+    /// The objects that are created, deleted or changed.
     pub objects: Vec<ObjectPlan>,
-    /// Its position among the decisions of the old run.
+    /// Its index in the decisions of the old run.
     #[serde(skip)]
     pub old: Option<usize>,
-    /// Its position among the decisions of the new run.
+    /// Its index in the decisions of the new run.
     #[serde(skip)]
     pub new: Option<usize>,
 }
 
-/// What is done to an object.
+/// What happens to a deployment or an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// It is new.
+    /// Only the new run has it.
     Created,
-    /// It is gone.
+    /// Only the old run has it.
     Deleted,
-    /// It is another one.
+    /// Both runs have it, and it differs.
     Changed,
-    /// Neither it nor what it becomes changes.
+    /// Neither it nor its rendered objects differ.
     Unchanged,
 }
 
-/// A change that can be made alone, and what it moves.
+/// A change of the input that can be applied alone, with its effects.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
-    /// What changes.
+    /// What changes in the input.
     #[serde(flatten)]
     pub cause: Cause,
-    /// How grave it is: as the gravest of what it moves.
+    /// The most severe class among its effects.
     pub class: ChangeClass,
-    /// What it moves.
+    /// The output fields that it changes.
     pub outputs: Vec<OutputChange>,
 }
 
-/// What changes.
+/// What changes in the input.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "cause", rename_all = "camelCase")]
 pub enum Cause {
@@ -96,10 +96,10 @@ pub enum Cause {
     Field {
         /// The field.
         path: String,
-        /// Its value before; absent when it was not written.
+        /// The old value; absent if the field was not written.
         #[serde(skip_serializing_if = "Option::is_none")]
         before: Option<Value>,
-        /// Its value after; absent when it is not written any more.
+        /// The new value; absent if the field is not written.
         #[serde(skip_serializing_if = "Option::is_none")]
         after: Option<Value>,
     },
@@ -109,78 +109,78 @@ pub enum Cause {
     Providers,
     /// The CRDs of the cluster.
     Crds,
-    /// Other objects of the input, such as an AsyncActor that is bound to it.
+    /// Other objects of the input, such as an AsyncActor that is bound to the deployment.
     Objects,
 }
 
-/// A place in the output that moves.
+/// A changed field of the output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OutputChange {
     /// The object.
     pub object: ObjectRef,
-    /// Whether it is the main one of its deployment.
+    /// Whether this is the main object of its deployment.
     #[serde(skip)]
     pub is_main: bool,
-    /// The field; empty when the object itself comes or goes.
+    /// The path; empty if the object itself is created or deleted.
     pub path: String,
-    /// Its value before; absent when there was none.
+    /// The old value; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// Its value after; absent when there is none.
+    /// The new value; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
     /// What becomes of it.
     pub class: ChangeClass,
-    /// How that is known.
+    /// The evidence for the class.
     pub source: Cow<'static, str>,
-    /// Whether no change moves it alone: it takes this one and others.
+    /// Whether no single change explains it, only this one together with others.
     pub together: bool,
 }
 
-/// An object that comes, goes or changes.
+/// An object that is created, deleted or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectPlan {
     /// The object.
     pub object: ObjectRef,
-    /// What is done to it.
+    /// The action on it.
     pub action: Action,
-    /// Its position among the outputs of the old run.
+    /// Its index in the outputs of the old run.
     #[serde(skip)]
     pub old: Option<usize>,
-    /// Its position among the outputs of the new run.
+    /// Its index in the outputs of the new run.
     #[serde(skip)]
     pub new: Option<usize>,
 }
 
-/// Another choice than before.
+/// A selection that differs between the runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SelectionChange {
-    /// The choice before.
+    /// The old selection.
     pub before: ProviderChoice,
-    /// The choice after.
+    /// The new selection.
     pub after: ProviderChoice,
-    /// Why the provider from before cannot be chosen any more; absent when it could.
+    /// The gate that excludes the old provider now; absent if it could still be selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_gate: Option<String>,
 }
 
-/// A provider that was chosen.
+/// A selected provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderChoice {
-    /// Its name.
+    /// The name of the provider.
     pub provider: String,
-    /// Why, for people.
+    /// The reason, as text.
     pub reason: String,
-    /// The rule that won; absent when the deployment names its provider.
+    /// The rule that decided; absent if the deployment names its provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<WinningRule>,
 }
 
-/// A selection rule that won.
+/// The selection rule that decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WinningRule {
     /// Its CEL expression.
@@ -189,40 +189,40 @@ pub struct WinningRule {
     pub priority: i32,
 }
 
-/// GPUs of one type.
+/// The number of GPUs of one resource name, before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GpuChange {
     /// The resource name.
     pub resource: Arc<str>,
-    /// How many before.
+    /// GPUs before the change.
     pub before: u64,
-    /// How many after.
+    /// GPUs after the change.
     pub after: u64,
 }
 
-/// How many deployments become what, and the GPUs of all.
+/// Counts of deployments by action and class, and of GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// Deployments that are new.
+    /// Created deployments.
     pub created: usize,
-    /// Deployments that are gone.
+    /// Deleted deployments.
     pub deleted: usize,
-    /// Deployments that stay as they are.
+    /// Unchanged deployments.
     pub unchanged: usize,
-    /// Deployments that change, by the class of the gravest change.
+    /// Changed deployments, by the class of their most severe change.
     pub changed: ClassCounts,
     /// GPUs of all types before.
     pub gpus_before: u64,
     /// GPUs of all types after.
     pub gpus_after: u64,
-    /// GPUs of all types meanwhile, each deployment counted at its most: one that starts a second cluster, or whose old
-    /// object runs until whoever applies the new one deletes it, has both.
+    /// Peak number of GPUs of all types during the change. A deployment that starts a second cluster, or whose old
+    /// object runs until it is deleted by the applier of the new one, needs the GPUs of both.
     pub gpus_at_most: u64,
 }
 
-/// Deployments that change, by class.
+/// Number of changed deployments by class.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the classes are documented at `ChangeClass`")]
@@ -238,7 +238,7 @@ pub struct ClassCounts {
 }
 
 impl ClassCounts {
-    /// How many there are of a class.
+    /// Number of changed deployments of a class.
     pub fn count(&self, class: ChangeClass) -> usize {
         match class {
             ChangeClass::None => self.none,
@@ -268,8 +268,8 @@ impl ClassCounts {
 }
 
 impl Plan {
-    /// Sums up what becomes of each deployment.
-    pub(super) fn of(
+    /// Builds the plan from the plans of the deployments.
+    pub(super) fn new(
         applier: Applier,
         planned: Vec<PlannedDeployment>,
         before: &[GpuCount],
@@ -290,23 +290,23 @@ impl Plan {
             let (before, after) = *gpus;
             let both = match deployment.class {
                 Some(ChangeClass::BlueGreen) => true,
-                // The operator deletes first.
+                // The operator deletes the old object before it creates the new one.
                 Some(ChangeClass::Recreate) => applier == Applier::Apply,
                 _ => false,
             };
             summary.gpus_at_most += if both { before + after } else { before.max(after) };
         }
-        let images = images::sum(planned.iter().flat_map(|planned| &planned.images));
+        let images = images::merge(planned.iter().flat_map(|planned| &planned.images));
         let deployments = planned.into_iter().map(|planned| planned.deployment).collect();
         Self { applier, summary, gpus: gpu_changes(before, after), images, deployments }
     }
 
-    /// Whether nothing changes at all.
+    /// Whether no deployment changes.
     pub fn is_empty(&self) -> bool {
         self.deployments.iter().all(|deployment| deployment.action == Action::Unchanged)
     }
 
-    /// The gravest class of all changes; none when no deployment changes.
+    /// The most severe class of all changes; `None` if no deployment changes.
     pub fn class(&self) -> Option<ChangeClass> {
         self.deployments.iter().filter_map(|deployment| deployment.class).max()
     }
@@ -315,37 +315,37 @@ impl Plan {
 impl Change {
     pub(super) fn new(cause: Cause, outputs: Vec<OutputChange>) -> Self {
         let mut change = Self { cause, class: ChangeClass::None, outputs };
-        change.settle();
+        change.update_class();
         change
     }
 
-    /// Takes the class of the gravest of what it moves.
-    pub(super) fn settle(&mut self) {
+    /// Updates the class to the most severe one among the effects.
+    pub(super) fn update_class(&mut self) {
         self.class = self.outputs.iter().map(|output| output.class).max().unwrap_or(ChangeClass::None);
     }
 }
 
-/// GPUs by type, by name.
+/// Merges GPU counts before and after, sorted by resource name.
 pub(super) fn gpu_changes(before: &[GpuCount], after: &[GpuCount]) -> Vec<GpuChange> {
-    let mut all: Vec<GpuChange> = Vec::new();
+    let mut changes: Vec<GpuChange> = Vec::new();
     let counted = before.iter().map(|gpus| (gpus, true)).chain(after.iter().map(|gpus| (gpus, false)));
     for (GpuCount { resource, count }, is_before) in counted {
-        let position = all.iter().position(|change| change.resource == *resource).unwrap_or(all.len());
-        if position == all.len() {
-            all.push(GpuChange { resource: resource.clone(), before: 0, after: 0 });
+        let position = changes.iter().position(|change| change.resource == *resource).unwrap_or(changes.len());
+        if position == changes.len() {
+            changes.push(GpuChange { resource: resource.clone(), before: 0, after: 0 });
         }
-        if let Some(change) = all.get_mut(position) {
+        if let Some(change) = changes.get_mut(position) {
             *(if is_before { &mut change.before } else { &mut change.after }) += count;
         }
     }
-    all.sort_by(|one, other| one.resource.cmp(&other.resource));
-    all
+    changes.sort_by(|one, other| one.resource.cmp(&other.resource));
+    changes
 }
 
-/// One line: `3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32`.
+/// Formats one line: `3 recreate, 2 restart, 11 unchanged; GPUs 24 → 32`.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let changed = ChangeClass::ALL.iter().rev().map(|class| (self.changed.count(*class), word(*class)));
+        let changed = ChangeClass::ALL.iter().rev().map(|class| (self.changed.count(*class), summary_word(*class)));
         let counts: Vec<String> = changed
             .chain([(self.created, "created"), (self.deleted, "deleted"), (self.unchanged, "unchanged")])
             .filter(|(count, _)| *count > 0)
@@ -353,21 +353,21 @@ impl fmt::Display for Summary {
             .collect();
         f.write_str(if counts.is_empty() { "no ModelDeployments" } else { "" })?;
         f.write_str(&counts.join(", "))?;
-        let Self { gpus_before: before, gpus_after: after, gpus_at_most: most, .. } = *self;
+        let Self { gpus_before: before, gpus_after: after, gpus_at_most: peak, .. } = *self;
         match (before, after) {
             (0, 0) => Ok(()),
             _ if before == after => write!(f, "; GPUs {after}"),
             _ => write!(f, "; GPUs {before} → {after}"),
         }?;
-        if most > before.max(after) && self.changed.blue_green + self.changed.recreate > 0 {
-            write!(f, ", up to {most} meanwhile")?;
+        if peak > before.max(after) && self.changed.blue_green + self.changed.recreate > 0 {
+            write!(f, ", up to {peak} meanwhile")?;
         }
         Ok(())
     }
 }
 
-/// A class in the summary.
-const fn word(class: ChangeClass) -> &'static str {
+/// The name of a class in the summary line.
+const fn summary_word(class: ChangeClass) -> &'static str {
     match class {
         ChangeClass::None => "metadata only",
         ChangeClass::InPlace => "in place",
@@ -385,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_is_one_line() {
+    fn formats_the_summary_in_one_line() {
         let changed = ClassCounts { recreate: 3, rolling_restart: 2, ..ClassCounts::default() };
         let mut summary =
             Summary { unchanged: 11, changed, gpus_before: 24, gpus_after: 32, gpus_at_most: 32, ..Summary::default() };

@@ -1,4 +1,4 @@
-//! Why another provider, or another rule, was chosen.
+//! Compares the selections of two runs.
 
 use serde_json::Value;
 
@@ -7,8 +7,8 @@ use crate::Thoroughness;
 use crate::pipeline::{Decision, RenderedDocument, Renderer};
 use kubefoundry_model::select::Selection;
 
-/// What changed about the choice; none when nothing did.
-pub(super) fn changed(
+/// Returns the difference between two selections; `None` if provider and reason are equal.
+pub(super) fn selection_change(
     (old, old_document, old_renderer): (&Decision, &Value, &Renderer<'_>),
     (new, new_document, new_renderer): (&Decision, &Value, &Renderer<'_>),
 ) -> Option<SelectionChange> {
@@ -16,9 +16,9 @@ pub(super) fn changed(
     if before.provider == after.provider && before.reason == after.reason {
         return None;
     }
-    // Candidates and their rules are kept only where somebody reads them.
-    let all = |renderer: &Renderer<'_>, document: &Value| renderer.render(document, Thoroughness::Everything);
-    let (old, new) = (all(old_renderer, old_document), all(new_renderer, new_document));
+    // Runs keep candidates and their rules only at this thoroughness, so the two deployments are rendered once more.
+    let render = |renderer: &Renderer<'_>, document: &Value| renderer.render(document, Thoroughness::Everything);
+    let (old, new) = (render(old_renderer, old_document), render(new_renderer, new_document));
     let full = |rendered: &Option<RenderedDocument>| rendered.as_ref().and_then(|it| it.decision.selection.clone());
     let (full_before, full_after) = (full(&old), full(&new));
     let (full_before, full_after) = (full_before.as_ref().unwrap_or(before), full_after.as_ref().unwrap_or(after));

@@ -290,7 +290,7 @@ impl<'p> ChangeSearch<'p> {
                             return Some(
                                 all.iter()
                                     .filter(|edit| edit.apply(&mut root.clone()))
-                                    .map(DocumentChange::of)
+                                    .map(DocumentChange::from_field_change)
                                     .collect(),
                             );
                         }

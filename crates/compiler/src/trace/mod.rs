@@ -1,7 +1,7 @@
-//! Where every field of a deployment goes, and where every field of its output comes from.
+//! Traces where each field of a deployment goes, and where each field of its output comes from.
 //!
-//! Nobody is asked: each field gets another value, the deployment is run again, and the outputs are compared. So it holds
-//! for every provider, and it cannot say what is not so.
+//! The trace is measured, not declared: each field gets another value, the deployment is rendered again, and the
+//! outputs are compared. It therefore holds for every provider and cannot go out of date.
 //!
 //! ```text
 //! deployment ─ leaves ─ change ─ run again ─ difference ─┬─ fields: what each one moves
@@ -28,129 +28,129 @@ use kubefoundry_model::select::StepBudget;
 use kubefoundry_yaml::Node;
 use kubefoundry_yaml::field_path::FieldPath;
 
-/// Fields of one deployment that are tried, at the most. Each is a run or more of the whole deployment.
+/// Maximum number of fields tried per deployment. Each costs at least one rendering of the whole deployment.
 pub const MAX_FIELDS: usize = 1000;
 
 /// Approximate budget of values over all runs of one deployment: a larger deployment has fewer of its fields tried.
 const MAX_TRIED_VALUES: usize = 250_000;
 
-/// As many times the steps of one rule may the rules take for the trace of one deployment.
+/// Step budget of the selection rules for one trace, as a multiple of a single rule's budget.
 const RULE_STEPS_FACTOR: u64 = 16;
 
-/// Where the fields of a deployment go, and where its output comes from.
+/// Where the fields of one deployment go, and where its output comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Trace {
     /// The deployment.
     pub object: ObjectRef,
-    /// Where it stands.
+    /// The text that contains it.
     #[serde(skip)]
     pub source: SourceId,
-    /// Which document of it.
+    /// The index of the document in that text.
     #[serde(skip)]
     pub document: usize,
-    /// The provider that was chosen; absent when there is none.
+    /// The selected provider; absent if none was selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Why it was chosen.
+    /// The reason for the selection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Every field that was written, every default, and every option that has a part in the output. None when the
-    /// deployment has an error: then it has no output.
+    /// Every written field, every default, and every option that affects the output. Empty if the deployment has an
+    /// error, because it then has no output.
     pub fields: Vec<FieldTrace>,
-    /// How many fields were not tried, for there are more than [`MAX_FIELDS`].
+    /// Number of fields that were not tried, because there are more than [`MAX_FIELDS`].
     pub untried: usize,
-    /// Every field of the output.
+    /// Every field of the output, in output order.
     pub outputs: Vec<OutputTrace>,
 }
 
-/// What a field of the input does, or an option.
+/// The effect of a field of the input, or of an option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FieldTrace {
-    /// The field; of an option its place in the Render options.
+    /// The path of the field, or of the option in the `Render` document.
     pub path: String,
-    /// Whether it is an option.
+    /// Whether this is an option.
     pub option: bool,
     /// Its value as JSON text.
     pub value: String,
-    /// Written, defaulted or derived.
+    /// Whether the value was written, defaulted or derived.
     pub origin: FieldOrigin,
-    /// What becomes of it.
+    /// The effect of the field, in one word.
     pub fate: Fate,
-    /// What it was changed to when the output moved.
+    /// The changes with which the output moved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<DocumentChange>,
-    /// The places of the output that moved.
+    /// The places of the output that changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reaches: Vec<ReachedField>,
-    /// Providers that other values of it select.
+    /// Providers that other values of the field select.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub selects: Vec<String>,
-    /// Selection rules that read it.
+    /// Selection rules that read the field.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read_by: Vec<RuleRef>,
-    /// Codes of the findings that name it, or that refuse its other values.
+    /// Codes of the findings about the field, or of those that reject its other values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<&'static str>,
 }
 
-/// One change of a document.
+/// A change of one field of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DocumentChange {
     /// The field.
     pub path: String,
-    /// Its new value as JSON text; absent when it goes.
+    /// The new value as JSON text; absent if the field is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
 
-/// A place of the output.
+/// A place in the output that a field affects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReachedField {
     /// The object.
     pub object: ObjectRef,
-    /// The field; empty for the object as a whole.
+    /// The path; empty for the object as a whole.
     pub path: String,
-    /// The field inside the text that the field holds, when that is YAML or JSON.
+    /// The path within the field, if the field is text that contains YAML or JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
-    /// What is there, as JSON text; absent for a whole object, and for what is only there with another value.
+    /// The value as JSON text; absent for a whole object, and for a place that exists only with another value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Whether it is only there with another value.
+    /// Whether the place exists only with another value of the field.
     pub added: bool,
 }
 
-/// A selection rule.
+/// A selection rule that reads a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleRef {
-    /// Whose.
+    /// The provider that declares the rule.
     pub provider: String,
-    /// Which of its rules, from 1.
+    /// The number of the rule in the provider configuration, from 1.
     pub rule: usize,
 }
 
-/// A field of the output, and what it comes from.
+/// A field of the output, and the input fields that affect it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OutputTrace {
     /// The object.
     pub object: ObjectRef,
     /// The field.
     pub path: String,
-    /// The field inside the text that the field holds, when that is YAML or JSON.
+    /// The path within the field, if the field is text that contains YAML or JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
     /// Its value as JSON text.
     pub value: String,
-    /// The fields of the input that move it; none for what the provider always writes.
+    /// The input fields that change it; empty for values that the provider always writes.
     pub from: Vec<String>,
 }
 
-/// Traces every ModelDeployment of the input, in order. What is wrong with the input is for [`compile`](crate::compile())
-/// to say; with options or configurations that cannot be used there is nothing to trace.
+/// Traces every ModelDeployment of the input, in order. [`compile`](crate::compile()) reports the findings in the
+/// input; with invalid options or configurations nothing is traced.
 ///
 /// ```
 /// use kubefoundry_compiler::trace::{Fate, trace};
@@ -175,11 +175,11 @@ pub struct OutputTrace {
 /// assert!(output.from.contains(&"spec.engine.contextLength".to_owned()));
 /// ```
 pub fn trace(sources: &SourceSet) -> Vec<Trace> {
-    with_prepared_run(sources, Providers::All, |prepared| prepared.subjects().map(of_deployment).collect())
+    with_prepared_run(sources, Providers::All, |prepared| prepared.subjects().map(trace_deployment).collect())
         .unwrap_or_default()
 }
 
-fn of_deployment(subject: InputDeployment<'_>) -> Trace {
+fn trace_deployment(subject: InputDeployment<'_>) -> Trace {
     let steps = StepBudget::new(subject.options().rule_limits.steps.saturating_mul(RULE_STEPS_FACTOR));
     let mut probe = Probe::new(subject, steps).naming();
     let selection = probe.base.decision.as_ref().and_then(|decision| decision.selection.clone());
@@ -196,12 +196,12 @@ fn of_deployment(subject: InputDeployment<'_>) -> Trace {
     if probe.base.is_refused() {
         return trace;
     }
-    let output = TracedOutput::of(&probe.base.objects);
+    let output = TracedOutput::from_objects(&probe.base.objects);
     let mut sources_of: BTreeMap<OutputPlace, Vec<String>> = BTreeMap::new();
-    let fields = fields(subject);
-    let most = MAX_FIELDS.min(MAX_TRIED_VALUES / fields.len().max(1));
-    trace.untried = fields.len().saturating_sub(most);
-    for (path, value, origin) in fields.into_iter().take(most) {
+    let fields = input_fields(subject);
+    let max_fields = MAX_FIELDS.min(MAX_TRIED_VALUES / fields.len().max(1));
+    trace.untried = fields.len().saturating_sub(max_fields);
+    for (path, value, origin) in fields.into_iter().take(max_fields) {
         let is_empty = is_nothing(&value);
         let effect = if is_empty { Effect::default() } else { probe.field(&path, &value) };
         let name = path.to_string();
@@ -210,14 +210,14 @@ fn of_deployment(subject: InputDeployment<'_>) -> Trace {
         }
         let fate = if is_empty { Fate::Empty } else { fate(&effect, &path) };
         trace.fields.push(FieldTrace {
-            read_by: readers(&name, subject.catalog()),
+            read_by: rules_reading(&name, subject.catalog()),
             path: name,
             option: false,
             value: value.to_string(),
             origin,
             fate,
-            tried: effect.edits.iter().map(DocumentChange::of).collect(),
-            reaches: reached(&effect, &output),
+            tried: effect.edits.iter().map(DocumentChange::from_field_change).collect(),
+            reaches: reached_fields(&effect, &output),
             codes: match fate {
                 Fate::Checked => effect.refused_by,
                 Fate::Reported if effect.codes.is_empty() => effect.other_codes,
@@ -226,7 +226,7 @@ fn of_deployment(subject: InputDeployment<'_>) -> Trace {
             selects: effect.selects,
         });
     }
-    trace.fields.extend(runtime(&mut probe, &output, &mut sources_of));
+    trace.fields.extend(trace_runtime(&mut probe, &output, &mut sources_of));
     for (place, value) in &output.values.in_order {
         let mut from: BTreeSet<&String> = sources_of.get(place).into_iter().flatten().collect();
         from.extend(sources_of.get(&OutputPlace::of(place.object)).into_iter().flatten());
@@ -256,7 +256,7 @@ struct TracedValues {
 }
 
 impl TracedOutput {
-    fn of(objects: &[Value]) -> Self {
+    fn from_objects(objects: &[Value]) -> Self {
         let mut values = TracedValues::default();
         for (position, object) in objects.iter().enumerate() {
             for (place, value) in leaves(object, &OutputPlace::of(position)) {
@@ -274,15 +274,15 @@ impl TracedValues {
     }
 }
 
-/// Every value of a deployment, and every one that was written and is no part of it, with its path and origin.
-fn fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOrigin)> {
+/// Every value of the validated deployment, and every written value that is not part of it, with path and origin.
+fn input_fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOrigin)> {
     let written = subject.root().leaves();
     let values: BTreeMap<&FieldPath, Value> = written.iter().map(|(path, node)| (path, node.to_json())).collect();
     let mut seen = BTreeSet::new();
     let mut fields = Vec::new();
     for leaf in subject.deployment().map(|deployment| deployment.leaves()).unwrap_or_default() {
         let value = values.get(&leaf.path).cloned();
-        // What was written as nothing has its default.
+        // A field written as `null` has its default value.
         let origin =
             if value.as_ref().is_some_and(|value| !value.is_null()) { FieldOrigin::Written } else { leaf.origin };
         let value = value.filter(|value| !value.is_null());
@@ -295,7 +295,7 @@ fn fields(subject: InputDeployment<'_>) -> Vec<(FieldPath, Value, FieldOrigin)> 
     fields
 }
 
-fn reached(effect: &Effect, output: &TracedOutput) -> Vec<ReachedField> {
+fn reached_fields(effect: &Effect, output: &TracedOutput) -> Vec<ReachedField> {
     let place = |added: bool| {
         move |place: &OutputPlace| {
             let object = output.objects.get(place.object)?.clone();
@@ -316,8 +316,8 @@ fn reached(effect: &Effect, output: &TracedOutput) -> Vec<ReachedField> {
     moved.chain(new).collect()
 }
 
-/// The rules that read a field, or something above or below it.
-fn readers(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
+/// The rules that read a field, its parent or something in it.
+fn rules_reading(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
     let below = |outer: &str, inner: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
@@ -333,8 +333,8 @@ fn readers(path: &str, catalog: &Catalog) -> Vec<RuleRef> {
     readers
 }
 
-/// The runtime version that images and flags are for, where there is more than one.
-fn runtime(
+/// Traces the runtime version of the provider, if it has more than one and another one changes the output.
+fn trace_runtime(
     probe: &mut Probe<'_>,
     output: &TracedOutput,
     sources_of: &mut BTreeMap<OutputPlace, Vec<String>>,
@@ -359,7 +359,7 @@ fn runtime(
             origin,
             fate: Fate::Rendered,
             tried: vec![tried],
-            reaches: reached(&effect, output),
+            reaches: reached_fields(&effect, output),
             selects: Vec::new(),
             read_by: Vec::new(),
             codes: Vec::new(),
@@ -369,13 +369,13 @@ fn runtime(
 }
 
 impl DocumentChange {
-    pub(crate) fn of(edit: &FieldChange) -> Self {
+    pub(crate) fn from_field_change(edit: &FieldChange) -> Self {
         Self { path: edit.path.to_string(), value: edit.value.as_ref().map(Value::to_string) }
     }
 }
 
-/// A document with changes made; none when a change is not one that can be read. What is empty without a field that goes
-/// goes with it.
+/// Applies changes to a document. Returns `None` if a path or value cannot be parsed. Mappings that become empty
+/// because a field is removed are removed too.
 ///
 /// ```
 /// use kubefoundry_compiler::trace::{DocumentChange, apply_changes};
